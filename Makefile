@@ -1,0 +1,63 @@
+# Two commands matter: `make demo` and `make test`. Everything they need is set up by themselves.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed-$(shell cat requirements-dev.txt pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
+
+.PHONY: help
+help: ## Say what can be done here
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): requirements-dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "Python 3.11 or newer is needed and $(PYTHON) is %d.%d; install it, or name it: make PYTHON=python3.12" % v[:2])'
+	@echo "Setting up $(VENV) from hashed requirements (about 2 minutes, once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@rm -f $(VENV)/.installed-*; touch $@
+
+.PHONY: setup
+setup: $(STAMP) ## Install the Python packages and build the twin's tools, once
+	@$(BIN)/stillwater setup
+
+.PHONY: demo
+demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
+	@exec $(BIN)/stillwater demo
+
+.PHONY: test
+test: setup ## Unit tests, then integration tests on one twin
+	@$(BIN)/python -m pytest tests/unit
+	@$(BIN)/python -m pytest tests/integration
+
+.PHONY: unit
+unit: $(STAMP) ## Unit tests alone: seconds, no sockets
+	@$(BIN)/python -m pytest tests/unit
+
+.PHONY: check
+check: $(STAMP) ## Format, lint, types, import contracts, dead code
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/vulture
+
+.PHONY: format
+format: $(STAMP) ## Format the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: docs
+docs: $(STAMP) ## Regenerate docs/reference/ from the code
+	@$(BIN)/stillwater schema > docs/reference/cluster-spec.schema.json
+
+.PHONY: lock
+lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addresses
+	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/uv pip compile pyproject.toml --extra twin --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.txt
+	@$(BIN)/uv pip compile pyproject.toml --extra twin --extra dev --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-dev.txt
+
+.PHONY: clean
+clean: ## Remove what was made here (the per-user cache of built tools stays)
+	@rm -rf out build *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,141 @@
+"""One source of every name: broker id -> zone -> pool -> pod -> claim -> Service -> target group.
+
+Strimzi derives names from its resources and offers no way to ask for them, so they are repeated
+here exactly (strimzi-kafka-operator 1.2.0: KafkaResources, ListenersUtils). Plain strings and
+integers in and out: Lambda code imports this module, and never pydantic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+DRAIN_HOOK = "drain"
+GATE_HOOK = "gate"
+DEDICATED_TAINT_KEY = "dedicated"
+DEDICATED_TAINT_VALUE = "kafka"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
+CLUSTER_LABEL = "strimzi.io/cluster"
+POOL_LABEL = "strimzi.io/pool-name"
+POD_NAME_LABEL = "strimzi.io/pod-name"
+STORAGE_CLASS = "gp3-kafka"
+NODE_POOL_LABEL = "stillwater.dev/pool"
+EBS_CSI_DRIVER = "ebs.csi.aws.com"
+# AWS limits a target group's name to 32 characters.
+TARGET_GROUP_NAME_LIMIT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaNode:
+    """One Kafka node id and where it belongs."""
+
+    node_id: int
+    pool: str
+    zone: str
+
+
+def zone_suffix(zone: str) -> str:
+    """Return the letter of an availability zone: us-east-1a -> a."""
+    return zone[-1]
+
+
+def kafka_node_pool(pool: str, zone: str) -> str:
+    """Return the KafkaNodePool of a pool in one zone: (broker, us-east-1a) -> broker-a."""
+    return f"{pool}-{zone_suffix(zone)}"
+
+
+def node_ids(first_node_id: int, node_ids_per_zone: int, zone_index: int) -> range:
+    """Return the node ids reserved for a pool in its zone number `zone_index`."""
+    start = first_node_id + zone_index * node_ids_per_zone
+    return range(start, start + node_ids_per_zone)
+
+
+def next_node_ids_annotation(ids: range) -> str:
+    """Return the value of strimzi.io/next-node-ids for a reserved range: [10-19]."""
+    return f"[{ids.start}-{ids.stop - 1}]" if len(ids) > 1 else f"[{ids.start}]"
+
+
+def pod(cluster: str, node_pool: str, node_id: int) -> str:
+    return f"{cluster}-{node_pool}-{node_id}"
+
+
+def node_id_of_pod(pod_name: str) -> int | None:
+    """Return the Kafka node id a pod's name ends with, or None when it ends with none."""
+    tail = pod_name.rpartition("-")[2]
+    return int(tail) if tail.isascii() and tail.isdigit() else None
+
+
+def claim(cluster: str, node_pool: str, node_id: int, volume_id: int) -> str:
+    """Return the PersistentVolumeClaim of one JBOD volume."""
+    return f"data-{volume_id}-{pod(cluster, node_pool, node_id)}"
+
+
+def bootstrap_service(cluster: str) -> str:
+    return f"{cluster}-kafka-bootstrap"
+
+
+def headless_service(cluster: str) -> str:
+    return f"{cluster}-kafka-brokers"
+
+
+def pod_host(cluster: str, namespace: str, pod_name: str) -> str:
+    """Return the stable DNS name of a Kafka pod behind the headless Service."""
+    return f"{pod_name}.{headless_service(cluster)}.{namespace}.svc.cluster.local"
+
+
+def listener_bootstrap_service(cluster: str, listener: str, port: int) -> str:
+    """Return the bootstrap Service of a cluster-ip listener.
+
+    A listener named `external` on port 9094 keeps the name Strimzi gave it before listeners had
+    names, without the listener's part.
+    """
+    if listener == "external" and port == 9094:
+        return f"{cluster}-kafka-external-bootstrap"
+    return f"{cluster}-kafka-{listener}-bootstrap"
+
+
+def listener_broker_service(
+    cluster: str, node_pool: str, node_id: int, listener: str, port: int
+) -> str:
+    """Return the Service of one broker behind a cluster-ip listener (see above for `external`)."""
+    if listener == "external" and port == 9094:
+        return f"{cluster}-{node_pool}-{node_id}"
+    return f"{cluster}-{node_pool}-{listener}-{node_id}"
+
+
+def listener_port_name(listener: str) -> str:
+    """Return the port name Services and pods use for a listener: tcp-<listener>."""
+    return f"tcp-{listener}"
+
+
+def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:
+    return f"{prefix}-{pool}-{zone_suffix(zone)}"
+
+
+def target_group(prefix: str, role: str) -> str:
+    """Return a target group's name, shortened with a hash where AWS's 32 characters are short."""
+    full = f"{prefix}-{role}"
+    if len(full) <= TARGET_GROUP_NAME_LIMIT:
+        return full
+    digest = hashlib.sha256(full.encode()).hexdigest()[:8]
+    return f"{full[: TARGET_GROUP_NAME_LIMIT - 9].rstrip('-')}-{digest}"
+
+
+def target_group_binding(cluster: str, node_id: int | None) -> str:
+    """Return the TargetGroupBinding of a broker, or of the bootstrap listener for None."""
+    return f"{cluster}-bootstrap" if node_id is None else f"{cluster}-broker-{node_id}"
+
+
+def readiness_gate(target_group_binding_name: str) -> str:
+    return f"target-health.elbv2.k8s.aws/{target_group_binding_name}"
+
+
+def advertised_port(first_advertised_port: int, node_id: int) -> int:
+    """Return the load balancer port of one broker."""
+    return first_advertised_port + node_id
+
+
+def managed_tag(prefix: str) -> str:
+    """Return the tag key by which NTH knows the instances of one cluster in a shared account."""
+    return f"aws-node-termination-handler/{prefix}"
