@@ -1,6 +1,6 @@
 module stillwater.local/tools/aws-iam-authenticator
 
-go 1.26.8
+go 1.25.0
 
 tool sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator
 

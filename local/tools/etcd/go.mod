@@ -1,6 +1,6 @@
 module stillwater.local/tools/etcd
 
-go 1.26.8
+go 1.25.0
 
 tool go.etcd.io/etcd/server/v3
 

@@ -1,6 +1,6 @@
 module stillwater.local/tools/helm
 
-go 1.26.8
+go 1.25.0
 
 tool helm.sh/helm/v3/cmd/helm
 

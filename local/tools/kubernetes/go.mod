@@ -1,6 +1,6 @@
 module stillwater.local/tools/kubernetes
 
-go 1.26.8
+go 1.25.0
 
 replace k8s.io/api => k8s.io/api v0.35.4
 

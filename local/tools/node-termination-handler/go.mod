@@ -1,6 +1,6 @@
 module stillwater.local/tools/node-termination-handler
 
-go 1.26.8
+go 1.25.0
 
 tool github.com/aws/aws-node-termination-handler/cmd
 

@@ -1,6 +1,6 @@
 module stillwater.local/tools/pulumi
 
-go 1.26.8
+go 1.25.0
 
 tool github.com/pulumi/pulumi/pkg/v3/cmd/pulumi
 
