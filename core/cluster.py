@@ -7,6 +7,7 @@ values a handler needs into its environment.
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import json
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
@@ -241,7 +242,7 @@ class ClusterSpec(_Frozen):
         problems += [
             f"node ids of pools {a[2]} ({a[0]}-{a[1]}) and {b[2]} ({b[0]}-{b[1]}) overlap; "
             f"move first_node_id of one"
-            for a, b in zip(ranges, ranges[1:], strict=False)
+            for a, b in itertools.pairwise(ranges)
             if b[0] <= a[1]
         ]
         return problems

@@ -1,0 +1,296 @@
+"""Every timeout in the system against the ones it must fit: `check(spec)` lists what disagrees.
+
+stacks/ stop a preview on any violation, so a cluster whose timeouts contradict each other is never
+built. The rules are data: a formula is a sum of products of settings (fields of
+core.cluster.Timings), written once and used both to compute and to name what is compared. Sources:
+research termination-events.md (hooks, NTH), load-balancing-and-storage.md (NLB, LBC),
+kafka-measured.md and strimzi-and-kafka.md (Kafka, Strimzi, Connect).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+# What others have fixed, in seconds.
+FACTS = {
+    # AWS ends a hook after min(48 h, 100 x its heartbeat timeout), whatever heartbeats it gets.
+    "aws_hook_limit_seconds": 172_800,
+    # KIP-1017: Connect's GET /health answers 500 and 503 only after this wait.
+    "connect_health_wait_seconds": 10,
+}
+
+
+class HasTimings(Protocol):
+    """A ClusterSpec, as far as this module looks: Lambda code must not import pydantic."""
+
+    @property
+    def timings(self) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One inequality: `left` must be below (or at most) `right`."""
+
+    name: str
+    left: str
+    relation: Literal["<", "<="]
+    right: str
+    breaks: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Two settings that contradict each other, what breaks, and the remedy."""
+
+    rule: str
+    left_setting: str
+    left_value: int
+    relation: str  # "below" or "at most"
+    right_setting: str
+    right_value: int
+    unit: str
+    breaks: str
+    remedy: str
+
+    @property
+    def sentence(self) -> str:
+        excess = self.left_value - self.right_value
+        disagree = f"exceeds it by {excess} {self.unit}" if excess else "equals it"
+        return (
+            f"{self.left_setting} ({self.left_value} {self.unit}) must be {self.relation} "
+            f"{self.right_setting} ({self.right_value} {self.unit}) but {disagree}: "
+            f"{self.breaks}; {self.remedy}."
+        )
+
+
+_HOOK_TOTAL = "hook_heartbeat_timeout_seconds * hook_heartbeats"
+_LONGEST_HOLD = "hold_limit_seconds + nth_drain_timeout_seconds + post_condition_wait_seconds"
+_NLB_HEALTHY = "nlb_health_interval_seconds * nlb_healthy_threshold"
+
+_STOPPING = (
+    Rule(
+        "controlled-shutdown-fits-grace",
+        "controlled_shutdown_seconds",
+        "<",
+        "pod_grace_seconds",
+        "the kubelet kills a broker that is still handing over its leaders, and it recovers its "
+        "logs on the next start",
+        "raise pod_grace_seconds",
+    ),
+    Rule(
+        "grace-fits-drain",
+        "pod_grace_seconds",
+        "<",
+        "nth_drain_timeout_seconds",
+        "NTH calls the drain failed while the broker is still stopping in good order",
+        "raise nth_drain_timeout_seconds or lower pod_grace_seconds",
+    ),
+    Rule(
+        "drain-fits-hook",
+        _LONGEST_HOLD,
+        "<",
+        _HOOK_TOTAL,
+        "the heartbeats run out before hold, drain and return are over, and the hook gives up on "
+        "a broker that was about to leave safely",
+        "raise hook_heartbeats or hook_heartbeat_timeout_seconds, or lower hold_limit_seconds",
+    ),
+    Rule(
+        "hook-total-within-aws",
+        _HOOK_TOTAL,
+        "<=",
+        "aws_hook_limit_seconds",
+        "AWS ends a lifecycle hook after 48 h whatever heartbeats it gets",
+        "lower hook_heartbeats or hook_heartbeat_timeout_seconds",
+    ),
+    Rule(
+        "hook-beats-within-aws",
+        _HOOK_TOTAL,
+        "<=",
+        "100 * hook_heartbeat_timeout_seconds",
+        "AWS ends a lifecycle hook after 100 times its heartbeat timeout",
+        "lower hook_heartbeats to 100 or raise hook_heartbeat_timeout_seconds instead",
+    ),
+    Rule(
+        "tick-fits-heartbeat",
+        "2 * tick_interval_seconds",
+        "<",
+        "hook_heartbeat_timeout_seconds",
+        "one lost tick lets the lifecycle hook run out",
+        "lower tick_interval_seconds or raise hook_heartbeat_timeout_seconds",
+    ),
+)
+_QUEUES = (
+    Rule(
+        "events-outlive-hold",
+        _LONGEST_HOLD,
+        "<=",
+        "events_queue_retention_seconds",
+        "the queue drops an announcement while its node is still waiting to leave",
+        "raise events_queue_retention_seconds",
+    ),
+    Rule(
+        "nth-messages-outlive-hold",
+        _LONGEST_HOLD,
+        "<=",
+        "nth_queue_retention_seconds",
+        "the queue drops the message before NTH has drained the node, and nothing retries",
+        "raise nth_queue_retention_seconds",
+    ),
+    Rule(
+        "drain-fits-receives",
+        "nth_drain_timeout_seconds",
+        "<",
+        "nth_visibility_timeout_seconds * nth_max_receive_count",
+        "NTH receives the message of a running drain again at every visibility timeout, so the "
+        "drain's own message reaches the dead-letter queue before it ends",
+        "raise nth_max_receive_count or nth_visibility_timeout_seconds",
+    ),
+    Rule(
+        "lambda-fits-visibility",
+        "6 * lambda_timeout_seconds",
+        "<=",
+        "queue_visibility_timeout_seconds",
+        "a message that a Lambda still works on, or that was throttled, is handed to a second one",
+        "raise queue_visibility_timeout_seconds to 6 times lambda_timeout_seconds",
+    ),
+)
+_LOAD_BALANCER = (
+    Rule(
+        "health-timeout-fits-interval",
+        "nlb_health_timeout_seconds",
+        "<=",
+        "nlb_health_interval_seconds",
+        "AWS refuses the target group",
+        "lower nlb_health_timeout_seconds (its default for TCP is 10 s)",
+    ),
+    Rule(
+        "registration-fits-operation",
+        f"{_NLB_HEALTHY} + nlb_registration_seconds",
+        "<",
+        "strimzi_operation_timeout_seconds",
+        "Strimzi gives up on a broker whose readiness gate is only waiting for the load balancer, "
+        "and stops the roll",
+        "raise strimzi_operation_timeout_seconds",
+    ),
+    Rule(
+        "backoff-fits-operation",
+        f"{_NLB_HEALTHY} + nlb_registration_seconds + lbc_max_backoff_seconds",
+        "<",
+        "strimzi_operation_timeout_seconds",
+        "a healthy target's readiness gate can turn True after Strimzi has given up "
+        "(LBC#3622: 16 min with the default cap)",
+        "lower lbc_max_backoff_seconds or raise strimzi_operation_timeout_seconds",
+    ),
+    Rule(
+        "requeue-within-backoff",
+        "lbc_requeue_seconds",
+        "<=",
+        "lbc_max_backoff_seconds",
+        "the load balancer controller asks for target health less often than its own cap allows",
+        "lower lbc_requeue_seconds",
+    ),
+    Rule(
+        "requeue-within-health",
+        "lbc_requeue_seconds",
+        "<=",
+        _NLB_HEALTHY,
+        "readiness gates lag behind what the load balancer already knows",
+        "lower lbc_requeue_seconds",
+    ),
+    Rule(
+        "broker-idle-within-nlb",
+        "broker_connections_max_idle_seconds",
+        "<",
+        "nlb_idle_timeout_seconds",
+        "the load balancer drops idle connections silently, and brokers keep dead ones",
+        "lower broker_connections_max_idle_seconds or raise nlb_idle_timeout_seconds",
+    ),
+    Rule(
+        "client-idle-within-nlb",
+        "client_connections_max_idle_seconds",
+        "<",
+        "nlb_idle_timeout_seconds",
+        "the load balancer drops idle connections silently, and a client's next request times out",
+        "lower client_connections_max_idle_seconds or raise nlb_idle_timeout_seconds",
+    ),
+)
+_KAFKA = (
+    Rule(
+        "heartbeat-fits-session",
+        "2 * broker_heartbeat_interval_seconds",
+        "<",
+        "broker_session_timeout_seconds",
+        "one late heartbeat fences a healthy broker",
+        "raise broker_session_timeout_seconds or lower broker_heartbeat_interval_seconds",
+    ),
+    Rule(
+        "hold-outlasts-session",
+        "broker_session_timeout_seconds",
+        "<",
+        "post_condition_hold_seconds",
+        "a broker that freezes after its return counts as back before Kafka can fence it "
+        "(strimzi#11736), and the next one is let go",
+        "raise post_condition_hold_seconds",
+    ),
+    Rule(
+        "hold-fits-wait",
+        "post_condition_hold_seconds",
+        "<",
+        "post_condition_wait_seconds",
+        "no broker can ever prove that it is back",
+        "raise post_condition_wait_seconds",
+    ),
+    Rule(
+        "connect-health-fits-probe",
+        "connect_health_wait_seconds",
+        "<",
+        "connect_probe_timeout_seconds",
+        "the kubelet never sees an unhealthy Connect worker's answer, only a timeout",
+        "raise connect_probe_timeout_seconds to 11 or more",
+    ),
+)
+RULES = (*_STOPPING, *_QUEUES, *_LOAD_BALANCER, *_KAFKA)
+
+
+def check(spec: HasTimings) -> list[Violation]:
+    """Return every inequality that the spec's timings break, in the order of RULES."""
+    return [violation for rule in RULES if (violation := _broken(rule, spec.timings))]
+
+
+def settings_of(formula: str) -> frozenset[str]:
+    """Return the settings a formula reads, without numbers and facts."""
+    names = {factor for term in formula.split(" + ") for factor in term.split(" * ")}
+    return frozenset(name for name in names if not name.isdigit() and name not in FACTS)
+
+
+def _broken(rule: Rule, timings: object) -> Violation | None:
+    left, right = _value(rule.left, timings), _value(rule.right, timings)
+    if left < right or (left == right and rule.relation == "<="):
+        return None
+    return Violation(
+        rule=rule.name,
+        left_setting=rule.left.replace("*", "x"),
+        left_value=left,
+        relation="below" if rule.relation == "<" else "at most",
+        right_setting=rule.right.replace("*", "x"),
+        right_value=right,
+        unit="s",
+        breaks=rule.breaks,
+        remedy=rule.remedy,
+    )
+
+
+def _value(formula: str, timings: object) -> int:
+    return sum(
+        math.prod(_factor(name, timings) for name in term.split(" * "))
+        for term in formula.split(" + ")
+    )
+
+
+def _factor(name: str, timings: object) -> int:
+    if name.isdigit():
+        return int(name)
+    return FACTS[name] if name in FACTS else int(getattr(timings, name))

@@ -1,0 +1,228 @@
+"""The clients whose view counts: an acks=all producer, a live consumer, and a reader of every ISR.
+
+A program of its own, so that nothing the demo draws slows a measured request. It produces numbered
+records at a steady rate until SIGTERM, then reads the whole topic back and counts what is missing.
+Writes samples.jsonl while it runs and summary.json when it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import KafkaError
+
+TOPIC = "orders"
+PARTITIONS = 12
+REPLICATION_FACTOR = 3
+MIN_INSYNC_REPLICAS = 2
+RECORDS_PER_SECOND = 100
+PAYLOAD_BYTES = 512
+# Longer than any hand-over a rotation should cause; a record unacknowledged by then is an error.
+DELIVERY_TIMEOUT_MS = 120_000
+ISR_SAMPLE_SECONDS = 0.5
+
+
+@dataclass
+class Tally:
+    """What the producer was told, record by record."""
+
+    sent: int = 0
+    acked: dict[int, float] = field(default_factory=dict)  # record number -> send time
+    errors: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The load's verdict; `lost` counts acknowledged records that cannot be read back."""
+
+    sent: int
+    acked: int
+    lost: int
+    client_errors: int
+    first_errors: list[str]
+    consumed_live: int
+
+
+class Samples:
+    """Appends one JSON line per sample; safe from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", buffering=1)
+        self._lock = threading.Lock()
+
+    def write(self, **fields: Any) -> None:
+        with self._lock:
+            self._file.write(json.dumps(fields) + "\n")
+
+
+def create_topic(bootstrap: list[str]) -> None:
+    """Create the topic, replicated over all three zones, unless it exists."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        if TOPIC not in admin.list_topics():
+            admin.create_topics(
+                [
+                    NewTopic(
+                        TOPIC,
+                        PARTITIONS,
+                        REPLICATION_FACTOR,
+                        topic_configs={"min.insync.replicas": str(MIN_INSYNC_REPLICAS)},
+                    )
+                ]
+            )
+    finally:
+        admin.close()
+
+
+def produce(bootstrap: list[str], stop: threading.Event, tally: Tally, samples: Samples) -> None:
+    """Send at a steady rate, never waiting for one record before the next is due."""
+    producer = KafkaProducer(
+        bootstrap_servers=bootstrap,
+        acks="all",
+        enable_idempotence=True,
+        linger_ms=0,
+        request_timeout_ms=10_000,
+        delivery_timeout_ms=DELIVERY_TIMEOUT_MS,
+        metadata_max_age_ms=5_000,
+    )
+    padding = b"x" * PAYLOAD_BYTES
+    started = time.monotonic()
+    while not stop.is_set():
+        number = tally.sent
+        due = started + number / RECORDS_PER_SECOND
+        stop.wait(max(0.0, due - time.monotonic()))
+        sent_at, clock = time.time(), time.perf_counter()
+        tally.sent += 1
+        try:
+            future = producer.send(TOPIC, b"%d " % number + padding, partition=number % PARTITIONS)
+        except KafkaError as error:
+            tally.errors.append(repr(error))
+            continue
+
+        def acknowledged(_: Any, n: int = number, at: float = sent_at, c: float = clock) -> None:
+            with tally.lock:
+                tally.acked[n] = at
+            samples.write(kind="ack", at=at, ms=(time.perf_counter() - c) * 1000)
+
+        def failed(error: BaseException, at: float = sent_at) -> None:
+            tally.errors.append(repr(error))
+            samples.write(kind="error", at=at, error=repr(error))
+
+        future.add_callback(acknowledged).add_errback(failed)
+    producer.flush(DELIVERY_TIMEOUT_MS / 1000)
+    producer.close()
+
+
+def consume(bootstrap: list[str], stop: threading.Event, seen: set[int], samples: Samples) -> None:
+    """Read along as a live consumer would, and record what it is told when something breaks."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap,
+        group_id=None,
+        auto_offset_reset="earliest",
+        metadata_max_age_ms=5_000,
+    )
+    consumer.assign([TopicPartition(TOPIC, p) for p in range(PARTITIONS)])
+    while not stop.is_set():
+        try:
+            batches = consumer.poll(timeout_ms=500)
+        except KafkaError as error:
+            samples.write(kind="consumer_error", at=time.time(), error=repr(error))
+            continue
+        for records in batches.values():
+            seen.update(int(r.value.split(b" ", 1)[0]) for r in records)
+    consumer.close()
+
+
+def watch_isr(bootstrap: list[str], stop: threading.Event, samples: Samples) -> None:
+    """Sample the smallest ISR and who is missing, as the leaders report it."""
+    admin: KafkaAdminClient | None = None
+    while not stop.wait(ISR_SAMPLE_SECONDS):
+        try:
+            admin = admin or KafkaAdminClient(
+                bootstrap_servers=bootstrap, request_timeout_ms=4_000, bootstrap_timeout_ms=4_000
+            )
+            partitions = admin.describe_topics([TOPIC])[0]["partitions"]
+        except KafkaError:
+            # A client made before a broker moved may not know it; the next sample opens a new one.
+            with contextlib.suppress(Exception):
+                if admin:
+                    admin.close()
+            admin = None
+            continue
+        missing = sorted(
+            {r for p in partitions for r in p["replica_nodes"] if r not in p["isr_nodes"]}
+        )
+        samples.write(
+            kind="isr",
+            at=time.time(),
+            smallest=min(len(p["isr_nodes"]) for p in partitions),
+            missing=missing,
+            leaders=sorted({p["leader_id"] for p in partitions}),
+        )
+    if admin:
+        admin.close()
+
+
+def read_back(bootstrap: list[str]) -> set[int]:
+    """Read the whole topic from its beginning to its end and return the record numbers found."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest"
+    )
+    partitions = [TopicPartition(TOPIC, p) for p in range(PARTITIONS)]
+    consumer.assign(partitions)
+    ends = consumer.end_offsets(partitions)
+    found: set[int] = set()
+    while any(consumer.position(p) < ends[p] for p in partitions):
+        for records in consumer.poll(timeout_ms=1000).values():
+            found.update(int(r.value.split(b" ", 1)[0]) for r in records)
+    consumer.close()
+    return found
+
+
+def run(bootstrap: list[str], directory: Path) -> Summary:
+    """Produce, consume and watch until SIGTERM; then read back and write summary.json."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    tally, seen = Tally(), set[int]()
+    samples = Samples(directory / "samples.jsonl")
+    create_topic(bootstrap)
+    side = threading.Event()
+    threads = [
+        threading.Thread(target=consume, args=(bootstrap, side, seen, samples), daemon=True),
+        threading.Thread(target=watch_isr, args=(bootstrap, side, samples), daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    produce(bootstrap, stop, tally, samples)
+    found = read_back(bootstrap)
+    side.set()
+    for thread in threads:
+        thread.join(10)
+    summary = Summary(
+        sent=tally.sent,
+        acked=len(tally.acked),
+        lost=len(tally.acked.keys() - found),
+        client_errors=len(tally.errors),
+        first_errors=tally.errors[:3],
+        consumed_live=len(seen),
+    )
+    partial = directory / "summary.json.partial"
+    partial.write_text(json.dumps(asdict(summary)))
+    partial.rename(directory / "summary.json")
+    return summary
+
+
+if __name__ == "__main__":
+    run(sys.argv[1].split(","), Path(sys.argv[2]))

@@ -1,0 +1,149 @@
+"""Turns what the twin's parts wrote down into the story of one rotation: moments, lanes, figures.
+
+Pure: records in, dataclasses out. local.demo collects the records, local.timeline draws the story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Record = Mapping[str, Any]
+
+# What each journal event means to a reader, and why it happens. Fields come from the event itself.
+SENTENCES: dict[str, str] = {
+    "terminate_called": "The Auto Scaling group is told to terminate {instance}",
+    "lifecycle_action": "Hook `{hook}` holds {instance}: EventBridge announces it",
+    "instance_launched": "{group} launches {instance} in {zone}: replacement first",
+    "instance_running": "{instance} runs",
+    "hook_completed": "Hook `{hook}` is completed with {result}",
+    "instance_terminated": "{instance} is terminated; its group let go of it",
+    "instance_retained": "{instance} is retained: the hook was abandoned",
+    "node_ready": "Node {node} is Ready",
+    "node_cordoned": "Node {node} is cordoned by the node termination handler",
+    "node_gone": "Node {node} is gone from Kubernetes",
+    "pod_stopping": "{pod} is evicted: SIGTERM, controlled shutdown begins",
+    "pod_gone": "{pod} has stopped and is off {node}",
+    "pod_started": "{pod} starts on {node}",
+    "pod_ready": "{pod} is Ready on {node}",
+    "volume_attached": "{volume} is attached to {instance}",
+    "volume_detached": "{volume} is detached from {instance}",
+}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One thing that happened, `at_s` seconds after the terminate call."""
+
+    at_s: float
+    source: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of time on one lane of the timeline."""
+
+    lane: str
+    start_s: float
+    end_s: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    p50: float
+    p99: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Story:
+    """Everything the timeline page shows."""
+
+    moments: tuple[Moment, ...]
+    spans: tuple[Span, ...]
+    latency: tuple[tuple[float, float], ...]  # (at_s, milliseconds)
+    isr: tuple[tuple[float, int], ...]  # (at_s, smallest ISR)
+
+
+def sentence(record: Record) -> str | None:
+    """Say what a journal record means, or None for records that are no part of the story."""
+    template = SENTENCES.get(str(record.get("event")))
+    if template is None:
+        return None
+    return template.format_map(_Forgiving(record))
+
+
+class _Forgiving(dict[str, Any]):
+    """A field a record lacks reads as a question mark, not as a crash of the demo."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+def journal_moments(records: Iterable[Record], since: float) -> list[Moment]:
+    """Return the journal's part of the story from `since` (epoch seconds) on."""
+    moments = []
+    for record in records:
+        text = sentence(record)
+        if text is not None and record["at"] >= since:
+            moments.append(Moment(record["at"] - since, str(record["source"]), text))
+    return moments
+
+
+def decision_moments(transitions: Iterable[Record], since: float) -> list[Moment]:
+    """Return the incident's transitions, each with the reason the toolkit gave."""
+    return [
+        Moment(t["at"] - since, "decision", f"{t['state']}: {t['reason']}") for t in transitions
+    ]
+
+
+def state_spans(transitions: Sequence[Record], since: float, end: float) -> list[Span]:
+    """Return the incident's states as spans, the last one closed at `end`."""
+    spans = []
+    for index, step in enumerate(transitions):
+        until = transitions[index + 1]["at"] if index + 1 < len(transitions) else end
+        spans.append(Span("incident", step["at"] - since, until - since, str(step["state"])))
+    return spans
+
+
+def first(records: Iterable[Record], event: str, **fields: Any) -> Record | None:
+    """Return the first record of an event whose fields match."""
+    return next(
+        (
+            r
+            for r in records
+            if r["event"] == event and all(r.get(k) == v for k, v in fields.items())
+        ),
+        None,
+    )
+
+
+def percentiles(milliseconds: Sequence[float]) -> Percentiles:
+    """Return the median, the 99th percentile and the maximum (nearest rank); zeros for nothing."""
+    if not milliseconds:
+        return Percentiles(0.0, 0.0, 0.0)
+    ordered = sorted(milliseconds)
+
+    def rank(share: float) -> float:
+        return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1)
+
+    return Percentiles(rank(0.50), rank(0.99), round(ordered[-1], 1))
+
+
+def back_in_isr_at(samples: Iterable[Record], broker_id: int, since: float) -> float | None:
+    """Return when a broker that had left the ISR after `since` was seen back in every one."""
+    left = False
+    for sample in samples:
+        if sample["at"] < since:
+            continue
+        if broker_id in sample["missing"]:
+            left = True
+        elif left:
+            return float(sample["at"])
+    return None
