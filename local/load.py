@@ -85,6 +85,23 @@ def create_topic(bootstrap: list[str]) -> None:
         admin.close()
 
 
+def unfenced_brokers(bootstrap: list[str]) -> list[int]:
+    """Return the ids of the brokers that are registered and unfenced; none while nobody answers."""
+    try:
+        admin = KafkaAdminClient(
+            bootstrap_servers=bootstrap, request_timeout_ms=4_000, bootstrap_timeout_ms=4_000
+        )
+    except KafkaError:
+        return []
+    try:
+        brokers = admin.describe_cluster()["brokers"]
+    except KafkaError:
+        return []
+    finally:
+        admin.close()
+    return sorted(b["broker_id"] for b in brokers if not b.get("is_fenced"))
+
+
 def produce(bootstrap: list[str], stop: threading.Event, tally: Tally, samples: Samples) -> None:
     """Send at a steady rate, never waiting for one record before the next is due."""
     producer = KafkaProducer(

@@ -36,10 +36,10 @@ SERVICES = {
 
 def cache_directory() -> Path:
     """Return the per-user cache: built tools, jars and the homes of running twins."""
-    root = os.environ.get("STILLWATER_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "stillwater"
-    )
-    return Path(root)
+    named = os.environ.get("STILLWATER_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stillwater"
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,10 @@ class Processes:
         kill_recorded(self.pids)
         self._warden, self._lifeline = self._start_warden()
 
+    @property
+    def children(self) -> tuple[Child, ...]:
+        return tuple(self._children)
+
     def _start_warden(self) -> tuple[subprocess.Popen[bytes], int]:
         read_end, write_end = os.pipe()
         warden = subprocess.Popen(

@@ -147,3 +147,29 @@ def back_in_isr_at(samples: Iterable[Record], broker_id: int, since: float) -> f
         elif left:
             return float(sample["at"])
     return None
+
+
+def spans(
+    records: Sequence[Record], transitions: Sequence[Record], since: float, end: float
+) -> list[Span]:
+    """Return the timeline's lanes: the incident, both nodes, NTH, the broker's pod, its volume."""
+    lanes = state_spans(transitions, since, end)
+    after = [r for r in records if r["at"] >= since]
+
+    def span(lane: str, label: str, opened: Record | None, closed: Record | None) -> None:
+        if opened is not None:
+            until = closed["at"] if closed is not None else end
+            lanes.append(Span(lane, opened["at"] - since, until - since, label))
+
+    ready = first(after, "node_ready")
+    stopping = first(after, "pod_stopping")
+    called = {"at": since}
+    span("old node", "node", called, first(after, "node_gone"))
+    span("new node", "new node", ready, None)
+    span("NTH drains", "draining", first(after, "node_cordoned"), first(after, "hook_completed"))
+    if stopping is not None:
+        later = [r for r in after if r["at"] >= stopping["at"]]
+        span("broker's pod", "broker down", stopping, first(later, "pod_ready"))
+        attached = first(later, "volume_attached")
+        span("its volume", "detached", first(later, "volume_detached"), attached)
+    return lanes

@@ -1,0 +1,154 @@
+"""The `stillwater` command: the composition root, where every part is put together."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+from rich.console import Console
+
+from core import cluster, timing
+from core.errors import InvalidInput, StillwaterError
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+OUTPUT = Path("out")
+TWIN_ENVIRONMENT = "local"
+
+app = typer.Typer(
+    help="Keeps Kafka on EKS available while its nodes come and go.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+report = typer.Typer(help="What Kafka costs, and why.", no_args_is_help=True)
+app.add_typer(report, name="report")
+console = Console()
+complaints = Console(stderr=True)
+
+Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
+Spec = Annotated[
+    Path | None, typer.Option("--spec", help="The ClusterSpec to use instead of the stack's.")
+]
+
+
+@app.command()
+def setup() -> None:
+    """Build the twin's tools into the per-user cache; quick when they are there."""
+    from cli.setup import prepare_tools
+
+    prepare_tools(console)
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option(help="Where the page and the figures go.")] = OUTPUT
+    / "demo",
+) -> None:
+    """Let a broker's node die under a live producer, on real parts, and show what happened."""
+    from cli.setup import prepare_tools
+    from cli.twin_layers import provision
+    from local import demo as story
+    from local import narration, twin
+
+    started = time.time()
+    prepare_tools(console)
+    narrator = narration.Narrator(console, started)
+    narrator.chapter("The twin: AWS, Kubernetes, nodes, on this machine's loopback addresses")
+    with twin.running(narrator.say, keep_logs=output / "logs") as running:
+        failures = story.run(running, provision, output, narrator, started)
+    for failure in failures:
+        complaints.print(failure, style="red")
+    console.print(
+        f"\nThe timeline: {output / 'index.html'}   the figures: {output / 'result.json'}"
+    )
+    if failures:
+        raise typer.Exit(1)
+
+
+@app.command()
+def up(environment: Environment, spec: Spec = None) -> None:
+    """Provision every layer in order; for `local`, start the twin and keep it until Ctrl-C."""
+    from cli.layers import run_layers
+
+    run_layers("up", environment, spec, console)
+
+
+@app.command()
+def preview(environment: Environment, spec: Spec = None) -> None:
+    """Say what `up` would change, layer by layer, and change nothing."""
+    from cli.layers import run_layers
+
+    run_layers("preview", environment, spec, console)
+
+
+@app.command()
+def destroy(environment: Environment, spec: Spec = None) -> None:
+    """Remove every layer, last first. Retained volumes and the ledger's exports stay."""
+    from cli.layers import run_layers
+
+    run_layers("destroy", environment, spec, console)
+
+
+@app.command()
+def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")]) -> None:
+    """Check a ClusterSpec: its shape, and every timeout against the ones it must fit."""
+    parsed = read_spec(spec)
+    violations = timing.check(parsed)
+    if violations:
+        raise InvalidInput(violation.sentence for violation in violations)
+    console.print(f"{spec}: {parsed.prefix} is consistent.")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of a ClusterSpec."""
+    sys.stdout.write(cluster.json_schema())
+
+
+@report.command("cost")
+def report_cost(
+    focus: Annotated[Path | None, typer.Option(help="A FOCUS 1.0 CSV file.")] = None,
+    cur: Annotated[Path | None, typer.Option(help="The folder of a CUR 2.0 export.")] = None,
+    output: Annotated[Path, typer.Option(help="Where tables and page go.")] = OUTPUT
+    / "report"
+    / "cost",
+) -> None:
+    """Split a bill into what Kafka is made of; every dollar in exactly one row."""
+    if (focus is None) == (cur is None):
+        raise InvalidInput(["Name one bill: either --focus FILE or --cur FOLDER."])
+    from spark.jobs import cost
+
+    with console.status("Spark reads the bill"):
+        result = cost.run(focus=focus, cur=cur, out=output)
+    console.print(result.table())
+    console.print(f"The page: {result.page}")
+
+
+def read_spec(path: Path) -> cluster.ClusterSpec:
+    """Read a ClusterSpec from a YAML or JSON file."""
+    try:
+        raw = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise InvalidInput([f"{path} cannot be read: {error.strerror}."]) from None
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" in line {where.line + 1}" if where else ""
+        raise InvalidInput([f"{path} is not valid YAML{line}; correct it and try again."]) from None
+    return cluster.parse(raw)
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; a user's mistake is a sentence and exit code 1, Ctrl-C is 130."""
+    try:
+        app(args=arguments, standalone_mode=True)
+    except StillwaterError as error:
+        complaints.print(str(error), style="red", markup=False, highlight=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        complaints.print("Stopped; nothing was left running.", style="yellow")
+        sys.exit(130)

@@ -1,0 +1,73 @@
+"""The cluster the demo provisions: three zones, three controllers, three brokers, quick timings.
+
+Quick, but not loose: core.timing checks these like any other, so the demo shows the relations of a
+real cluster at a smaller scale.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from local.environment import REGION
+from local.place import Place
+
+ENVIRONMENT = "local"
+CLUSTER = "harbour"
+ZONES = tuple(f"{REGION}{letter}" for letter in "abc")
+
+
+def spec(place: Place) -> dict[str, Any]:
+    """Return the demo's ClusterSpec for one twin, as a user would write it."""
+    return {
+        "name": CLUSTER,
+        "environment": ENVIRONMENT,
+        "region": REGION,
+        "availability_zones": list(ZONES),
+        "network": {"vpc_cidr": place.vpc_cidr},
+        "pools": [
+            {
+                "name": "controller",
+                "role": "controller",
+                "instance_type": "m7g.large",
+                "first_node_id": 0,
+                "node_ids_per_zone": 1,
+                "heap_mib": 256,
+                "memory_request_mib": 512,
+                "cpu_request_millis": 100,
+                "volumes": [{"size_gib": 20}],
+            },
+            {
+                "name": "broker",
+                "role": "broker",
+                "instance_type": "r7g.large",
+                "first_node_id": 10,
+                "node_ids_per_zone": 10,
+                "heap_mib": 256,
+                "memory_request_mib": 512,
+                "cpu_request_millis": 100,
+                "volumes": [{"size_gib": 100}],
+            },
+        ],
+        "kafka": {
+            "listener": {
+                # The twin has no certificates of its own yet; a real cluster's default is TLS.
+                "tls": False,
+                "advertised_host": place.nlb_host,
+            },
+        },
+        "timings": {
+            "tick_interval_seconds": 2,
+            "post_condition_hold_seconds": 10,
+            "hold_limit_seconds": 3600,
+        },
+    }
+
+
+def write(place: Place) -> Path:
+    """Write the demo's ClusterSpec into the twin's directory and return its path."""
+    path = place.path("cluster.yaml")
+    path.write_text(yaml.safe_dump(spec(place), sort_keys=False))
+    return path

@@ -1,0 +1,53 @@
+"""What the twin's processes see of the world: its own AWS, and nothing of the user's account."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from local.place import PLACE_VARIABLE, Place
+
+REGION = "us-east-1"
+ACCOUNT = "123456789012"
+CREDENTIALS_FILE = "aws-credentials.json"
+# Left out of every child: the user's identity, and proxies, since every address is this machine's.
+_HIDDEN_PREFIXES = ("AWS_", "PULUMI_", "STILLWATER_", "KUBE")
+
+
+def base(place: Place) -> dict[str, str]:
+    """Return the user's environment without identities or proxies, pointed at the twin."""
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(_HIDDEN_PREFIXES) and "proxy" not in key.lower()
+    }
+    cache = os.environ.get("STILLWATER_CACHE")
+    return {
+        **kept,
+        **({"STILLWATER_CACHE": cache} if cache else {}),
+        PLACE_VARIABLE: str(place.directory),
+        "AWS_ENDPOINT_URL": place.url("moto"),
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        # No file of the user's is read, so no profile of theirs can leak in.
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def credentials_file(place: Place) -> Path:
+    """Return where the twin's AWS writes its administrator's access key."""
+    return place.path(CREDENTIALS_FILE)
+
+
+def with_credentials(place: Place) -> dict[str, str]:
+    """Return the base environment with the twin's AWS administrator in it."""
+    stored = json.loads(credentials_file(place).read_text())
+    return {
+        **base(place),
+        "AWS_ACCESS_KEY_ID": stored["access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": stored["secret_access_key"],
+    }

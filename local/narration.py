@@ -1,0 +1,45 @@
+"""Says what happens while it happens: one line per real event, with the seconds since the start."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.text import Text
+
+from local.story import Moment
+
+SOURCE_STYLES = {
+    "decision": "bold cyan",
+    "moto": "yellow",
+    "kubelet": "green",
+    "strimzi": "magenta",
+}
+SOURCE_NAMES = {"moto": "aws", "decision": "stillwater"}
+
+
+class Narrator:
+    """Writes the demo's narrative to a console."""
+
+    def __init__(self, console: Console, started: float) -> None:
+        self._console = console
+        self._started = started
+        self._terminated_at: float | None = None
+
+    def chapter(self, title: str) -> None:
+        self._console.print()
+        self._console.print(Text(title, style="bold"))
+
+    def say(self, sentence: str) -> None:
+        self._line(time.time() - self._started, "", sentence, "")
+
+    def moment(self, moment: Moment) -> None:
+        """Tell one event of the rotation; its time counts from the terminate call."""
+        name = SOURCE_NAMES.get(moment.source, moment.source)
+        self._line(moment.at_s, name, moment.text, SOURCE_STYLES.get(moment.source, ""))
+
+    def _line(self, seconds: float, source: str, text: str, style: str) -> None:
+        line = Text(f"{seconds:7.1f} s  ", style="dim")
+        line.append(f"{source:<11}", style=style)
+        line.append(text)
+        self._console.print(line, soft_wrap=True)

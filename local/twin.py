@@ -1,0 +1,179 @@
+"""Starts and stops everything a twin is: AWS, the control plane, nodes, volumes, operator.
+
+Nothing of the cluster itself is made here: that is what `pulumi up` is for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import boto3
+
+from core.errors import StillwaterError
+from local import environment
+from local.kafka import jars
+from local.kubernetes import authenticator, control_plane
+from local.kubernetes.client import Api
+from local.place import Place, claimed
+from local.processes import Child, Processes, kill_recorded
+from local.pulumi import bin as engine_bin
+from local.tools import build
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+AWS_START_SECONDS = 60.0
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Twin:
+    """A running twin."""
+
+    place: Place
+    processes: Processes
+    tools: Mapping[str, Path]
+    api: Api
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment in which the engine, or a person, meets this twin."""
+        return engine_bin.engine_environment(self.place)
+
+    def aws(self, service: str) -> Any:
+        """Return a boto3 client of the twin's AWS, as its administrator."""
+        variables = environment.with_credentials(self.place)
+        return boto3.client(
+            service,  # type: ignore[call-overload]
+            endpoint_url=variables["AWS_ENDPOINT_URL"],
+            region_name=environment.REGION,
+            aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
+        )
+
+    def start_program(self, name: str, *command: str) -> Child:
+        """Start one of the twin's own Python programs, pointed at this twin."""
+        return self.processes.start(
+            name,
+            [sys.executable, "-m", *command],
+            environment=environment.with_credentials(self.place),
+            directory=REPOSITORY,
+        )
+
+    def check_alive(self) -> None:
+        """Raise with the last lines of the first program that has died."""
+        for child in self.processes.children:
+            if not child.alive:
+                raise StillwaterError(
+                    f"{child.name} ended with exit code {child.popen.returncode}; "
+                    f"its last lines:\n{child.tail()}"
+                )
+
+
+def _answers(host: str, port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1):
+        return True
+    return False
+
+
+def _start_aws(processes: Processes, place: Place) -> Child:
+    return processes.start(
+        "aws",
+        [sys.executable, "-m", "local.aws.server"],
+        environment={
+            **environment.base(place),
+            "STILLWATER_EKS_ENDPOINT_URL": place.url("apiserver", "https"),
+            "STILLWATER_EKS_CA_FILE": str(control_plane.ca_file(place)),
+        },
+        directory=REPOSITORY,
+    )
+
+
+def prepare(place: Place) -> None:
+    """Clear what a crashed twin of the same number left, and write the place."""
+    kill_recorded(place.path("pids"))
+    shutil.rmtree(place.directory, ignore_errors=True)
+    for part in ("bin", "logs", "pids", "pki", "volumes", "pods"):
+        place.path(part).mkdir(parents=True)
+    place.save()
+
+
+@contextlib.contextmanager
+def running(progress: Progress, *, keep_logs: Path | None = None) -> Iterator[Twin]:
+    """Run a twin for as long as the block lasts; whatever ends it, nothing stays behind.
+
+    `keep_logs` receives the logs and the journal when the twin ends.
+    """
+    with claimed() as place, _terminated_as_interrupt():
+        prepare(place)
+        tools = {name: build.tool_path(name) for name in build.BINARIES}
+        place.path("kafka").mkdir()
+        place.path("kafka", "jars").symlink_to(jars.directory())
+        for name, path in tools.items():
+            place.path("bin", name).symlink_to(path)
+        processes = Processes(place.path("pids"), place.path("logs"))
+        try:
+            yield _start(processes, place, tools, progress)
+        finally:
+            processes.close()
+            if keep_logs is not None:
+                _keep(place, keep_logs)
+            shutil.rmtree(place.directory, ignore_errors=True)
+
+
+def _start(
+    processes: Processes, place: Place, tools: Mapping[str, Path], progress: Progress
+) -> Twin:
+    started = time.monotonic()
+    aws = _start_aws(processes, place)
+    plane = control_plane.start(processes, place, tools)
+    progress(f"Kubernetes control plane ready after {time.monotonic() - started:.1f} s")
+    processes.wait_until(
+        aws,
+        lambda: (
+            environment.credentials_file(place).exists()
+            and _answers(place.host("moto"), place.port("moto"))
+        ),
+        within_seconds=AWS_START_SECONDS,
+        what="its port answers",
+    )
+    authenticator.start(processes, place, tools)
+    engine_bin.install(place)
+    twin = Twin(place, processes, tools, plane.api)
+    for name in ("kubelet", "csi", "strimzi"):
+        twin.start_program(name, f"local.kubernetes.{name}")
+    progress(f"AWS, nodes, volumes and operator ready after {time.monotonic() - started:.1f} s")
+    return twin
+
+
+def _keep(place: Place, where: Path) -> None:
+    shutil.rmtree(where, ignore_errors=True)
+    shutil.copytree(place.path("logs"), where)
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copy(place.path("events.jsonl"), where)
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the block as Ctrl-C does, so that it can clean up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    previous = {n: signal.signal(n, interrupt) for n in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
