@@ -5,7 +5,8 @@ and gives what comes back to core.incidents. Nothing here raises, whatever the b
 cannot be read must reach the ledger as ignored, with its body, and never crash-loop a consumer
 (NTH#272, #550).
 
-The shapes are those of research/termination-events.md 1b and 6.
+Shapes: NTH's own tests (sqs-monitor_test.go), AWS's Health, Auto Scaling and EC2 event pages, and
+captures kept by cloud-custodian.
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 stacks/ stop a preview on any violation, so a cluster whose timeouts contradict each other is never
 built. The rules are data: a formula is a sum of products of settings (fields of
-core.cluster.Timings), written once and used both to compute and to name what is compared. Sources:
-research termination-events.md (hooks, NTH), load-balancing-and-storage.md (NLB, LBC),
-kafka-measured.md and strimzi-and-kafka.md (Kafka, Strimzi, Connect).
+core.cluster.Timings), written once and used both to compute and to name what is compared.
 """
 
 from __future__ import annotations
@@ -48,12 +46,12 @@ class Violation:
     rule: str
     left_setting: str
     left_value: int
-    relation: str  # "below" or "at most"
     right_setting: str
     right_value: int
     unit: str
     breaks: str
     remedy: str
+    relation: Literal["below", "at most"]
 
     @property
     def sentence(self) -> str:
@@ -274,12 +272,12 @@ def _broken(rule: Rule, timings: object) -> Violation | None:
         rule=rule.name,
         left_setting=rule.left.replace("*", "x"),
         left_value=left,
-        relation="below" if rule.relation == "<" else "at most",
         right_setting=rule.right.replace("*", "x"),
         right_value=right,
         unit="s",
         breaks=rule.breaks,
         remedy=rule.remedy,
+        relation="below" if rule.relation == "<" else "at most",
     )
 
 

@@ -1,0 +1,297 @@
+"""One incident per instance: what is remembered about it, and how announcements join it.
+
+The ledger stores an Incident whole. Announcements change facts (`open_incident`, `merge`), readings
+add facts (`learn`), decisions move the state (`settle`); nothing else does. core.incidents decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from core.events import Interruption, Kind
+from core.naming import DRAIN_HOOK
+from core.observations import Action, ForwardDrain, Heartbeat, Observation, Page
+from core.rotation import returned
+
+
+class State(StrEnum):
+    """Where an incident stands; DESIGN: How an interruption flows."""
+
+    OPENED = "opened"
+    REPLACING = "replacing"
+    HOLDING = "holding"
+    DRAINING = "draining"
+    GATING = "gating"
+    RELEASED = "released"
+    RIDDEN_THROUGH = "ridden_through"
+    CANCELLED = "cancelled"
+    RETAINED = "retained"
+    LOST = "lost"
+
+
+TERMINAL = frozenset(
+    {State.RELEASED, State.RIDDEN_THROUGH, State.CANCELLED, State.RETAINED, State.LOST}
+)
+_SIDE_EXITS = frozenset({State.CANCELLED, State.RETAINED, State.LOST})
+ALLOWED: Mapping[State, frozenset[State]] = {
+    State.OPENED: _SIDE_EXITS | {State.REPLACING, State.DRAINING, State.RIDDEN_THROUGH},
+    State.REPLACING: _SIDE_EXITS | {State.HOLDING, State.DRAINING},
+    State.HOLDING: _SIDE_EXITS | {State.REPLACING, State.DRAINING},
+    State.DRAINING: frozenset({State.GATING, State.RETAINED, State.LOST}),
+    State.GATING: frozenset({State.RELEASED, State.RETAINED, State.LOST}),
+    **{state: frozenset() for state in TERMINAL},
+}
+# A later kind governs an earlier one: what was planned becomes a termination, what was a
+# termination becomes a two-minute warning.
+_GRAVITY = (
+    Kind.ASG_LAUNCH,
+    Kind.STATE_CHANGE,
+    Kind.REBALANCE,
+    Kind.SCHEDULED_CHANGE,
+    Kind.ASG_TERMINATE,
+    Kind.CAPACITY_RESERVATION,
+    Kind.SPOT_INTERRUPTION,
+)
+URGENT = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})
+# Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
+MOST_NOTES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A state the incident entered, or a reason that changed while it stayed."""
+
+    at: float  # epoch seconds
+    state: State
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """Everything the loop remembers about one instance that is leaving."""
+
+    id: str
+    instance_id: str
+    kind: Kind
+    state: State
+    opened_at: float
+    announced_at: float  # when AWS said so; the hooks' clocks started here
+    announcements: tuple[str, ...]  # dedupe keys of every announcement that joined
+    group: str | None = None
+    hooks: Mapping[str, str | None] = field(default_factory=dict)  # hook -> lifecycle token
+    drain_event: str | None = None  # what the node termination handler is sent
+    event_type: str | None = None
+    due_at: float | None = None
+    called_off: bool = False
+    # Learned from readings.
+    zone: str | None = None
+    pool: str | None = None
+    node_name: str | None = None
+    pod_name: str | None = None
+    node_id: int | None = None  # Kafka's; None: no Kafka pod was found on the node
+    role: str | None = None
+    replacement: str | None = None
+    replacement_ready_at: float | None = None
+    broker_back_at: float | None = None
+    # Done by the loop.
+    expects_return: bool = True
+    forwarded_at: float | None = None
+    heartbeat_at: float | None = None
+    pages: tuple[str, ...] = ()
+    reason: str = ""
+    transitions: tuple[Transition, ...] = ()
+    notes: tuple[Transition, ...] = ()
+    ticked_at: float | None = None
+    next_tick_at: float | None = None
+    version: int = 0
+
+    @property
+    def open(self) -> bool:
+        return self.state not in TERMINAL
+
+    @property
+    def urgent(self) -> bool:
+        return self.kind in URGENT
+
+    @property
+    def entered_at(self) -> float:
+        """Return when the present state began."""
+        return self.transitions[-1].at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What to do now, which state that leads to, and why."""
+
+    state: State
+    reason: str
+    actions: tuple[Action, ...] = ()
+    delay_seconds: float | None = None  # until the next tick; None: there is none
+    replacement: str | None = None  # the node found Ready to take over
+    without_replacement: bool = False
+
+
+def incident_id(instance_id: str, round_number: int) -> str:
+    """Return the id of an instance's incident; a retained instance may be announced again."""
+    return instance_id if round_number == 1 else f"{instance_id}.{round_number}"
+
+
+def open_incident(interruption: Interruption, now: float, *, round_number: int = 1) -> Incident:
+    """Open the incident an announcement asks for."""
+    announced = interruption.occurred_at
+    blank = Incident(
+        id=incident_id(interruption.instance_id, round_number),
+        instance_id=interruption.instance_id,
+        kind=interruption.kind,
+        state=State.OPENED,
+        opened_at=now,
+        # A clock ahead of ours must not postpone a heartbeat.
+        announced_at=now if announced is None else min(announced, now),
+        announcements=(),
+        reason=f"AWS announced {interruption.kind.value} for instance {interruption.instance_id}.",
+    )
+    opened = Transition(now, State.OPENED, "interruption", blank.reason)
+    return merge(replace(blank, transitions=(opened,)), interruption)
+
+
+def merge(incident: Incident, interruption: Interruption) -> Incident:
+    """Join another announcement about the same instance; one already joined changes nothing."""
+    if interruption.dedupe_key in incident.announcements or not incident.open:
+        return incident
+    hooks = dict(incident.hooks)
+    if interruption.hook:
+        hooks[interruption.hook] = interruption.lifecycle_token or hooks.get(interruption.hook)
+    return replace(
+        incident,
+        announcements=(*incident.announcements, interruption.dedupe_key),
+        kind=max(incident.kind, interruption.kind, key=_GRAVITY.index),
+        group=incident.group or interruption.group,
+        hooks=hooks,
+        drain_event=_drain_event(incident, interruption),
+        event_type=interruption.event_type or incident.event_type,
+        due_at=interruption.due_at or incident.due_at,
+        called_off=_called_off(incident, interruption),
+    )
+
+
+def _drain_event(incident: Incident, interruption: Interruption) -> str | None:
+    """Choose what to forward: the drain hook's own event, or else a two-minute warning.
+
+    The handler completes the hook its message names, so the drain hook's event comes first.
+    """
+    if interruption.hook == DRAIN_HOOK:
+        return interruption.body
+    if interruption.kind in URGENT and incident.hooks.get(DRAIN_HOOK) is None:
+        return interruption.body
+    return incident.drain_event
+
+
+def _called_off(incident: Incident, interruption: Interruption) -> bool:
+    if interruption.kind is Kind.SCHEDULED_CHANGE:
+        return interruption.closed
+    return incident.called_off
+
+
+def reopens(finished: Incident, interruption: Interruption) -> bool:
+    """Say whether an announcement asks for another incident after one that is over.
+
+    A released or lost instance is gone: what is still said about it is an echo.
+    """
+    gone = finished.state in {State.RELEASED, State.LOST}
+    return not gone and interruption.dedupe_key not in finished.announcements
+
+
+def learn(incident: Incident, seen: Observation) -> Incident:
+    """Add what a reading shows; who stood on the node is settled once the drain is forwarded."""
+    if incident.forwarded_at is None and incident.state not in {State.DRAINING, State.GATING}:
+        incident = _placed(incident, seen)
+    if incident.node_id is not None and incident.state is State.GATING:
+        incident = _return_noted(incident, seen)
+    return incident
+
+
+def _placed(incident: Incident, seen: Observation) -> Incident:
+    node = seen.node_of(incident.instance_id)
+    instance = seen.instance
+    name = node.name if node else incident.node_name
+    zone = node.zone if node else None
+    pod = seen.pod_on(name)
+    incident = replace(
+        incident,
+        group=incident.group or (instance.group if instance else None),
+        zone=incident.zone or zone or (instance.zone if instance else None),
+        pool=incident.pool or (node.pool if node else None),
+        node_name=name,
+    )
+    if pod is None:
+        return incident
+    return replace(incident, pod_name=pod.name, node_id=pod.node_id, role=pod.role)
+
+
+def _return_noted(incident: Incident, seen: Observation) -> Incident:
+    """Keep since when every reading has shown the broker back; one that does not starts again."""
+    if seen.kafka is None or incident.node_id is None:
+        return incident  # Silence is no sign of absence.
+    pod = seen.pod_named(incident.pod_name)
+    settled = pod is not None and pod.ready and pod.node_name != incident.node_name
+    if not settled or not returned(incident.node_id, seen.kafka).allowed:
+        return replace(incident, broker_back_at=None)
+    return replace(incident, broker_back_at=incident.broker_back_at or seen.now)
+
+
+def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "tick") -> Incident:
+    """Record that a decision was carried out.
+
+    Raises ValueError for a transition DESIGN does not allow.
+    """
+    if decision.state is not incident.state and decision.state not in ALLOWED[incident.state]:
+        raise ValueError(f"Incident {incident.id} may not go {incident.state} -> {decision.state}.")
+    entry = Transition(now, decision.state, actor, decision.reason)
+    moved = decision.state is not incident.state
+    forwarded = any(isinstance(a, ForwardDrain) for a in decision.actions)
+    beaten = any(isinstance(a, Heartbeat) for a in decision.actions)
+    delay = decision.delay_seconds
+    found = decision.replacement not in {None, incident.replacement}
+    return replace(
+        incident,
+        state=decision.state,
+        reason=decision.reason,
+        transitions=(*incident.transitions, entry) if moved else incident.transitions,
+        notes=_noted(incident, entry, moved=moved),
+        forwarded_at=(incident.forwarded_at or now) if forwarded else incident.forwarded_at,
+        heartbeat_at=now if beaten else incident.heartbeat_at,
+        pages=incident.pages + tuple(a.key for a in decision.actions if isinstance(a, Page)),
+        replacement=decision.replacement or incident.replacement,
+        replacement_ready_at=now if found else incident.replacement_ready_at,
+        expects_return=incident.expects_return and not decision.without_replacement,
+        next_tick_at=None if delay is None else now + delay,
+    )
+
+
+def _noted(incident: Incident, entry: Transition, *, moved: bool) -> tuple[Transition, ...]:
+    if moved or entry.reason == incident.reason or len(incident.notes) >= MOST_NOTES:
+        return incident.notes
+    return (*incident.notes, entry)
+
+
+def to_json(incident: Incident) -> str:
+    return json.dumps(asdict(incident), separators=(",", ":"), sort_keys=True)
+
+
+def from_json(document: str) -> Incident:
+    """Read what `to_json` wrote; a field this version does not know is left out."""
+    stored: dict[str, Any] = json.loads(document)
+    known = {k: v for k, v in stored.items() if k in Incident.__dataclass_fields__}
+    known["kind"], known["state"] = Kind(known["kind"]), State(known["state"])
+    for name in ("announcements", "pages"):
+        known[name] = tuple(known[name])
+    for name in ("transitions", "notes"):
+        known[name] = tuple(
+            Transition(t["at"], State(t["state"]), t["actor"], t["reason"]) for t in known[name]
+        )
+    return Incident(**known)

@@ -1,0 +1,48 @@
+"""Which node can take over from the one that leaves, and whether one will come at all."""
+
+from __future__ import annotations
+
+from core.incident_record import Incident
+from core.observations import NodeView, Observation
+
+
+def replacement_for(incident: Incident, seen: Observation) -> NodeView | None:
+    """Return an idle node of the same zone and pool that can take the pod and its volumes now.
+
+    A node whose CSINode does not list the EBS driver would leave the pod unable to mount.
+    """
+    able = [n for n in _idle(incident, seen) if n.ready and n.schedulable and n.csi_ready]
+    able.sort(key=lambda node: (node.name != incident.replacement, node.name))
+    return able[0] if able else None
+
+
+def _idle(incident: Incident, seen: Observation) -> list[NodeView]:
+    """Return the nodes of the same zone and pool that stay and run no Kafka pod."""
+    staying = None if seen.group is None else seen.group.staying()
+    busy = {pod.node_name for pod in seen.pods}
+    return [
+        node
+        for node in seen.nodes
+        if (node.zone, node.pool) == (incident.zone, incident.pool)
+        and node.name not in busy
+        and node.instance_id not in {None, incident.instance_id, *seen.leaving}
+        and (staying is None or node.instance_id in staying)
+    ]
+
+
+def none_will_come(incident: Incident, seen: Observation) -> bool:
+    """Say whether this is a scale-in: the group wants no more than what is busy already."""
+    if seen.group is None:
+        return False
+    busy = {pod.node_name for pod in seen.pods}
+    occupied = {node.instance_id for node in seen.nodes if node.name in busy}
+    staying = seen.group.staying() - {incident.instance_id}
+    return seen.group.desired <= len(staying) and staying <= occupied
+
+
+def what_is_coming(incident: Incident, seen: Observation) -> str:
+    """Return what the wait for a replacement is a wait for, to end a sentence."""
+    for node in _idle(incident, seen):
+        lacking = "Ready" if not node.ready else "registered with its EBS driver"
+        return f": {node.name} is not {lacking} yet"
+    return "" if seen.group is None else f": {seen.group.name} is launching one"
