@@ -1,0 +1,92 @@
+"""Fetches the jars Kafka runs on, with Maven, once, into the per-user cache keyed by the pom."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import time
+from pathlib import Path
+
+from core.errors import StillwaterError
+from local.place import cache_directory
+from local.processes import Processes
+from local.tools import prerequisites
+from local.tools.build import OnProgress, Progress, ignore_progress
+from local.tools.cache import making
+
+POM = Path(__file__).with_name("pom.xml")
+LOGGING = Path(__file__).with_name("log4j2.xml")
+NAME = "kafka"
+ESTIMATE_SECONDS = 15
+
+
+def version() -> str:
+    """Return the Kafka version that the pom pins."""
+    pinned = re.search(r"<kafka\.version>([^<]+)</kafka\.version>", POM.read_text())
+    if pinned is None:
+        raise StillwaterError(
+            f"{POM} names no kafka.version; restore the file from the repository."
+        )
+    return pinned.group(1)
+
+
+def home() -> Path:
+    """Return where the jars of this pom belong, whether or not they are there yet."""
+    digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
+    return cache_directory() / NAME / f"{version()}-{digest}"
+
+
+def directory() -> Path:
+    """Return the folder of jars; raise StillwaterError when it has not been fetched yet."""
+    if not home().is_dir():
+        raise StillwaterError(
+            f"Kafka's jars have not been fetched yet (looked at {home()}); run `stillwater setup`."
+        )
+    return home()
+
+
+def fetch(on_progress: OnProgress = ignore_progress) -> Path:
+    """Fetch the jars unless they are there; return their folder.
+
+    Raises MissingPrerequisite without Java or Maven, StillwaterError when Maven fails.
+    """
+    if home().is_dir():
+        on_progress(Progress(NAME, version(), "cached"))
+        return home()
+    prerequisites.require("Java", "Maven")
+    with making(home(), lambda: on_progress(Progress(NAME, version(), "waiting"))) as staging:
+        if staging is None:  # the other fetch we waited for made it
+            on_progress(Progress(NAME, version(), "cached"))
+            return home()
+        on_progress(Progress(NAME, version(), "building", ESTIMATE_SECONDS))
+        started = time.monotonic()
+        _copy_dependencies(staging, staging / "work")
+        shutil.rmtree(staging / "work", ignore_errors=True)
+    seconds = time.monotonic() - started
+    on_progress(Progress(NAME, version(), "built", ESTIMATE_SECONDS, seconds))
+    return home()
+
+
+def _copy_dependencies(target: Path, work: Path) -> None:
+    """Let Maven copy what the pom names; it finds its repositories in the user's own settings."""
+    processes = Processes(work / "pids", work / "logs")
+    try:
+        child = processes.start(
+            "maven",
+            [
+                *("mvn", "--quiet", "--batch-mode", "--file", str(POM)),
+                *("dependency:copy-dependencies", f"-DoutputDirectory={target}"),
+            ],
+            directory=POM.parent,
+        )
+        code = child.popen.wait()
+        if code != 0 or not any(target.glob("kafka_*.jar")):
+            raise StillwaterError(
+                f"Kafka's jars could not be fetched: `mvn` ended with exit code {code}. "
+                f"Its last lines:\n{child.tail()}\n"
+                f"If they are about downloads, check the network or the mirrors in Maven's "
+                f"settings.xml, and try again."
+            )
+    finally:
+        processes.close()

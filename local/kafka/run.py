@@ -1,0 +1,93 @@
+"""The kafka container's process: renders its config, formats new volumes, becomes the JVM.
+
+`python -m local.kafka.run` ends in exec, so the kubelet's SIGTERM reaches Kafka itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from local.kafka.container import CLUSTER_ID, METADATA_VERSION, POD_ADDRESS, SERVER_CONFIG
+
+LOGGING = Path(__file__).with_name("log4j2.xml")
+# Measured: enough for a demo's data, about 150 MB resident. The pool's own heap is for real nodes.
+HEAP = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+# The default of 128 MB does not fit into the heap above: the broker dies with OutOfMemoryError.
+SMALL_HEAP_DEFAULTS = {"log.cleaner.dedupe.buffer.size": "8388608"}
+
+
+def effective(template: str, address: str, mounts: Mapping[str, Path]) -> str:
+    """Return server.config for this machine: real directories, the pod's address, a small heap.
+
+    Settings of the template win over our defaults.
+    """
+    text = template.replace(POD_ADDRESS, address)
+    for path in sorted(mounts, key=len, reverse=True):
+        # Only a whole path: /data-1 is no prefix of /data-10.
+        text = re.sub(
+            rf"(?<=[=,]){re.escape(path)}(?=[/,\n]|$)", str(mounts[path]).replace("\\", r"\\"), text
+        )
+    given = settings(text)
+    extra = [f"{k}={v}" for k, v in SMALL_HEAP_DEFAULTS.items() if k not in given]
+    return "\n".join([text.rstrip("\n"), *extra]) + "\n"
+
+
+def settings(config: str) -> dict[str, str]:
+    """Return the settings of a properties file, as far as the operator writes such files."""
+    pairs = (line.partition("=") for line in config.splitlines() if not line.startswith("#"))
+    return {key.strip(): value.strip() for key, separator, value in pairs if separator}
+
+
+def unformatted(config: str) -> list[Path]:
+    """Return the log directories that no storage tool has seen yet."""
+    directories = [Path(part) for part in settings(config)["log.dirs"].split(",")]
+    return [directory for directory in directories if not (directory / "meta.properties").exists()]
+
+
+def jvm(jars: Path, hosts: Path) -> list[str]:
+    """Return the start of every command line: small, and resolving names as the cluster's DNS."""
+    return [
+        *("java", *HEAP),
+        # Names change their address when a pod moves: Java must not remember the old one.
+        *(f"-Djdk.net.hosts.file={hosts}", "-Dsun.net.inetaddr.ttl=1"),
+        *("-Dsun.net.inetaddr.negative.ttl=0", "-Djava.net.preferIPv4Stack=true"),
+        *("-Djava.awt.headless=true", f"-Dlog4j2.configurationFile={LOGGING}"),
+        *("-cp", f"{jars}/*"),
+    ]
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="local.kafka.run", description=__doc__)
+    for name in ("--config", "--work", "--jars", "--hosts"):
+        parser.add_argument(name, type=Path, required=True)
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--mount", action="append", default=[])
+    given = parser.parse_args(arguments)
+    mounts = {path: Path(real) for path, _, real in (m.partition("=") for m in given.mount)}
+    config = effective((given.config / SERVER_CONFIG).read_text(), given.address, mounts)
+    given.work.mkdir(parents=True, exist_ok=True)
+    given.hosts.touch()  # Java refuses to resolve anything without the file it is told to read
+    server_config = given.work / SERVER_CONFIG
+    server_config.write_text(config)
+    java = jvm(given.jars, given.hosts)
+    if unformatted(config):
+        tool = [*java, "kafka.tools.StorageTool", "format", "--ignore-formatted"]
+        cluster_id = (given.config / CLUSTER_ID).read_text().strip()
+        release = (given.config / METADATA_VERSION).read_text().strip()
+        subprocess.run(
+            [*tool, "-t", cluster_id, "-c", str(server_config), "--release-version", release],
+            check=True,
+        )
+    sys.stdout.flush()
+    os.chdir(given.work)
+    os.execvp(java[0], [*java, "kafka.Kafka", str(server_config)])  # noqa: S606  # a list, no shell
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

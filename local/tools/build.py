@@ -1,0 +1,155 @@
+"""Builds the twin's programs once, into the per-user cache, never into the tree.
+
+A tool's directory appears in one rename when everything in it is there (local.tools.cache). A build
+that is interrupted leaves no compiler running: the house's own warden (local.processes) watches it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from core.errors import StillwaterError
+from local.processes import Processes
+from local.tools import prerequisites
+from local.tools.cache import making
+from local.tools.catalogue import BINARIES, CHARTS, TOOLS, Binary, Tool
+
+__all__ = ["BINARIES", "Progress", "build_all", "chart_path", "tool_path", "version"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a build is doing, for whoever shows it."""
+
+    name: str
+    version: str
+    # `own` is a program of the user's that is used instead; `waiting` is for another build.
+    state: Literal["cached", "own", "waiting", "building", "built"]
+    estimate_seconds: int = 0  # of a cold build, while building
+    seconds: float = 0.0  # it took, once built
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def ignore_progress(_: Progress) -> None:
+    """Show nothing."""
+
+
+def tool_path(name: str) -> Path:
+    """Return a program's path: the user's own `pulumi` where it is new enough, else the built one.
+
+    Raises StillwaterError when it has not been built yet.
+    """
+    own = prerequisites.own_pulumi() if name == "pulumi" else None
+    if own is not None:
+        return Path(own)
+    return _existing(BINARIES[name].home / "bin" / name)
+
+
+def chart_path(name: str) -> Path:
+    """Return the folder of a Helm chart that came with a tool's module."""
+    return _existing(CHARTS[name].home / "charts" / name)
+
+
+def version(name: str) -> str:
+    """Return the pinned version of a program, without its v."""
+    return BINARIES[name].version
+
+
+def build_all(on_progress: OnProgress = ignore_progress) -> None:
+    """Build every program that is not in the cache yet.
+
+    Raises MissingPrerequisite without Go, StillwaterError when a build fails.
+    """
+    for tool in TOOLS:
+        build(tool, on_progress)
+
+
+def build(tool: Tool, on_progress: OnProgress = ignore_progress) -> None:
+    """Build one tool unless it is cached, or the user has a new enough one of their own."""
+    own = tool.name == "pulumi" and prerequisites.own_pulumi() is not None
+    if own or tool.home.is_dir():
+        on_progress(Progress(tool.name, tool.version, "own" if own else "cached"))
+        return
+    prerequisites.require("Go")
+    waiting = Progress(tool.name, tool.version, "waiting")
+    with making(tool.home, lambda: on_progress(waiting)) as staging:
+        if staging is None:  # the build we waited for made it
+            on_progress(Progress(tool.name, tool.version, "cached"))
+            return
+        for binary in tool.binaries:
+            _build_binary(tool, binary, staging, on_progress)
+        for name, inside in tool.charts:
+            _copy(_module_folder(tool) / inside, staging / "charts" / name)
+        shutil.rmtree(staging / "work", ignore_errors=True)
+
+
+def _build_binary(tool: Tool, binary: Binary, staging: Path, on_progress: OnProgress) -> None:
+    on_progress(Progress(binary.name, tool.version, "building", binary.estimate_seconds))
+    started = time.monotonic()
+    command = ["go", "build", "-trimpath", "-mod=readonly", "-ldflags", tool.flags]
+    processes = Processes(staging / "work" / "pids", staging / "work" / "logs")
+    try:
+        child = processes.start(
+            binary.name,
+            [*command, "-o", str(staging / "bin" / binary.name), binary.package],
+            environment=_environment(),
+            directory=tool.folder,
+        )
+        code = child.popen.wait()
+        if code != 0:
+            raise StillwaterError(
+                f"{binary.name} {tool.version} could not be built: `go build` ended with exit "
+                f"code {code}. Its last lines:\n{child.tail()}\n"
+                f"If they are about downloads, check the network or set GOPROXY, and try again."
+            )
+    finally:
+        processes.close()
+    seconds = time.monotonic() - started
+    on_progress(Progress(binary.name, tool.version, "built", binary.estimate_seconds, seconds))
+
+
+def _environment() -> dict[str, str]:
+    """Return the user's Go settings, without a workspace that would override our pins."""
+    return {**os.environ, "GOWORK": "off"}
+
+
+def _module_folder(tool: Tool) -> Path:
+    """Return where Go keeps the sources of the module that a tool pins."""
+    found = subprocess.run(
+        ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", tool.module],
+        cwd=tool.folder,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode != 0 or not found.stdout.strip():
+        raise StillwaterError(
+            f"Go does not say where it keeps {tool.module}: {found.stderr.strip() or 'no answer'}. "
+            f"Check the network or set GOPROXY, and try again."
+        )
+    return Path(found.stdout.strip())
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a folder out of Go's module cache, whose files are read-only."""
+    shutil.copytree(source, target, copy_function=shutil.copyfile)
+    for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):
+        folder.chmod(0o755)
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise StillwaterError(
+            f"{path.name} has not been built yet (looked at {path}); run `stillwater setup`."
+        )
+    return path

@@ -1,0 +1,51 @@
+"""Directories of the per-user cache that appear complete, in one rename, or not at all.
+
+Whoever sees such a directory may use what is in it. Two makers of the same one wait for each other
+at the kernel's lock, which goes with the process that holds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def making(home: Path, on_wait: Callable[[], None]) -> Iterator[Path | None]:
+    """Yield an empty directory that becomes `home` if the block ends well, else disappears.
+
+    Yields None when `home` is there already, perhaps made by whom `on_wait` told we waited for.
+    """
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(home.parent / f"{home.name}.lock", on_wait):
+        if home.is_dir():
+            yield None
+            return
+        for left in home.parent.glob(f".{home.name}.*"):  # the lock is ours: its maker is dead
+            shutil.rmtree(left, ignore_errors=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{home.name}.", dir=home.parent))
+        try:
+            yield staging
+            staging.chmod(0o755)
+            staging.rename(home)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

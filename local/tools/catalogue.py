@@ -1,0 +1,142 @@
+"""Which programs are built from which modules, at which version, and where they are kept.
+
+A folder beside this file holds each module's go.mod and go.sum, since their dependencies conflict.
+The versions are read from there, so that a pin stands in one place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import StillwaterError
+from local.place import cache_directory
+
+MODULES = Path(__file__).resolve().parent
+# No symbol tables: half the size, and nobody debugs these.
+PLAIN = "-s -w"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """One program and the package it is built from."""
+
+    name: str
+    package: str
+    estimate_seconds: int  # cold, on two cores
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One Go module of ours, what it pins, and what is taken from it."""
+
+    name: str
+    module: str
+    binaries: tuple[Binary, ...]
+    # Appended to PLAIN; {version} and {minor} come from the pin.
+    link_flags: str = ""
+    # Folders of the module to keep: kept name -> path inside the module.
+    charts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        return MODULES / self.name
+
+    @property
+    def version(self) -> str:
+        """Return the pinned version, without its v: 1.35.4."""
+        pinned = re.search(
+            rf"^\s*(?:require )?{re.escape(self.module)} v(\S+)",
+            (self.folder / "go.mod").read_text(),
+            re.MULTILINE,
+        )
+        if pinned is None:
+            raise StillwaterError(
+                f"{self.folder / 'go.mod'} does not require {self.module}; "
+                f"restore the file from the repository."
+            )
+        return pinned.group(1)
+
+    @property
+    def flags(self) -> str:
+        """Return the linker's flags, which also tell the programs their own version."""
+        minor = self.version.split(".")[1]
+        return f"{PLAIN} {self.link_flags.format(version=self.version, minor=minor)}".strip()
+
+    @property
+    def key(self) -> str:
+        """Return the cache key: the same sources and flags, the same programs."""
+        digest = hashlib.sha256()
+        for part in (
+            (self.folder / "go.mod").read_bytes(),
+            (self.folder / "go.sum").read_bytes(),
+            self.flags.encode(),
+            repr((self.binaries, self.charts)).encode(),
+            platform.machine().encode(),
+        ):
+            digest.update(hashlib.sha256(part).digest())
+        return f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
+
+    @property
+    def home(self) -> Path:
+        """Return the directory of the built tool; it exists only when it is complete."""
+        return cache_directory() / "tools" / self.key
+
+
+_KUBERNETES_VERSION = "k8s.io/component-base/version"
+# In the order in which a first build proceeds: what fails fast comes first.
+TOOLS = (
+    Tool(
+        "etcd",
+        "go.etcd.io/etcd/server/v3",
+        (Binary("etcd", "go.etcd.io/etcd/server/v3", 35),),
+    ),
+    Tool(
+        "node-termination-handler",
+        "github.com/aws/aws-node-termination-handler",
+        (
+            Binary(
+                "node-termination-handler", "github.com/aws/aws-node-termination-handler/cmd", 50
+            ),
+        ),
+        charts=(("aws-node-termination-handler", "config/helm/aws-node-termination-handler"),),
+    ),
+    Tool("helm", "helm.sh/helm/v3", (Binary("helm", "helm.sh/helm/v3/cmd/helm", 60),)),
+    Tool(
+        "aws-iam-authenticator",
+        "sigs.k8s.io/aws-iam-authenticator",
+        (
+            Binary(
+                "aws-iam-authenticator",
+                "sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator",
+                60,
+            ),
+        ),
+    ),
+    Tool(
+        "pulumi",
+        "github.com/pulumi/pulumi/pkg/v3",
+        (Binary("pulumi", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi", 150),),
+        # The Automation API refuses an engine that does not know its version.
+        link_flags="-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",
+    ),
+    Tool(
+        "kubernetes",
+        "k8s.io/kubernetes",
+        (
+            Binary("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", 210),
+            Binary("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", 60),
+            Binary("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", 5),
+        ),
+        # Clients, helm among them, cannot parse the version of an API server built without.
+        link_flags=(
+            f"-X {_KUBERNETES_VERSION}.gitVersion=v{{version}} "
+            f"-X {_KUBERNETES_VERSION}.gitMajor=1 -X {_KUBERNETES_VERSION}.gitMinor={{minor}}"
+        ),
+    ),
+)
+BINARIES = {binary.name: tool for tool in TOOLS for binary in tool.binaries}
+CHARTS = {kept: tool for tool in TOOLS for kept, _ in tool.charts}
