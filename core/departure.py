@@ -38,10 +38,8 @@ def forward_now(policy: Policy) -> Decision:
     )
 
 
-def _hurried(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    """Stop waiting for a replacement or a turn: EC2 gave a warning, or the limit is reached."""
-    if incident.urgent:
-        return forward_now(policy)
+def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Keep an instance that has been held for too long: never silently, never for ever."""
     if seen.now - incident.opened_at <= policy.hold_limit_seconds:
         return None
     return retained(
@@ -50,6 +48,11 @@ def _hurried(incident: Incident, seen: Observation, policy: Policy) -> Decision 
         f"Instance {incident.instance_id} was held for {policy.hold_limit_seconds:.0f} s without "
         f"being allowed to go ({incident.reason.rstrip('.')}); it is kept until a person decides.",
     )
+
+
+def _hurried(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Stop waiting for a replacement or a turn: EC2 gave a warning, or the limit is reached."""
+    return forward_now(policy) if incident.urgent else overdue(incident, seen, policy)
 
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:

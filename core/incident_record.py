@@ -141,7 +141,9 @@ def incident_id(instance_id: str, round_number: int) -> str:
     return instance_id if round_number == 1 else f"{instance_id}.{round_number}"
 
 
-def open_incident(interruption: Interruption, now: float, *, round_number: int = 1) -> Incident:
+def open_incident(
+    interruption: Interruption, now: float, *, round_number: int = 1, actor: str = "interruption"
+) -> Incident:
     """Open the incident an announcement asks for."""
     announced = interruption.occurred_at
     blank = Incident(
@@ -155,7 +157,7 @@ def open_incident(interruption: Interruption, now: float, *, round_number: int =
         announcements=(),
         reason=f"AWS announced {interruption.kind.value} for instance {interruption.instance_id}.",
     )
-    opened = Transition(now, State.OPENED, "interruption", blank.reason)
+    opened = Transition(now, State.OPENED, actor, blank.reason)
     return merge(replace(blank, transitions=(opened,)), interruption)
 
 
@@ -206,8 +208,16 @@ def reopens(finished: Incident, interruption: Interruption) -> bool:
     return not gone and interruption.dedupe_key not in finished.announcements
 
 
+def unattended(incident: Incident, now: float, late_seconds: float) -> bool:
+    """Say whether nothing carries an open incident any more: its tick is that late."""
+    expected = max(incident.ticked_at or incident.opened_at, incident.next_tick_at or 0.0)
+    return incident.open and now - expected > late_seconds
+
+
 def learn(incident: Incident, seen: Observation) -> Incident:
     """Add what a reading shows; who stood on the node is settled once the drain is forwarded."""
+    if seen.blind:
+        return incident
     if incident.forwarded_at is None and incident.state not in {State.DRAINING, State.GATING}:
         incident = _placed(incident, seen)
     if incident.node_id is not None and incident.state is State.GATING:

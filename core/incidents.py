@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from core.decisions import ENDING, STOPPED, ec2_state, go, hooked, retained, stay
-from core.departure import draining, forward_now, gating, holding, replacing
+from core.departure import draining, forward_now, gating, holding, overdue, replacing
 from core.events import Interruption, Kind
 from core.incident_record import (
     ALLOWED,
@@ -29,6 +29,7 @@ from core.incident_record import (
     open_incident,
     reopens,
     settle,
+    unattended,
 )
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.observations import DropLease, ForwardDrain, Heartbeat, Observation, Page, Policy
@@ -47,6 +48,7 @@ __all__ = [
     "reopens",
     "settle",
     "unanswered",
+    "unattended",
 ]
 
 # SQS delays a message by 15 minutes at most.
@@ -70,7 +72,11 @@ def next_action(incident: Incident, seen: Observation, policy: Policy) -> Decisi
     """Decide the next step of one incident, after `learn` has added what `seen` shows."""
     if not incident.open:
         return Decision(state=incident.state, reason=incident.reason)
-    decision = _ended_elsewhere(incident, seen) or _STEPS[incident.state](incident, seen, policy)
+    if seen.blind:
+        decision = _blind(incident, seen, policy)
+    else:
+        ended = _ended_elsewhere(incident, seen)
+        decision = ended or _STEPS[incident.state](incident, seen, policy)
     actions = tuple(
         a for a in decision.actions if not (isinstance(a, Page) and a.key in incident.pages)
     )
@@ -83,10 +89,19 @@ def _heartbeat_is_due(
     decision: Decision, incident: Incident, seen: Observation, policy: Policy
 ) -> bool:
     """Keep both hooks waiting once half their timeout has passed since the last heartbeat."""
-    if decision.delay_seconds is None or not hooked(incident) or ec2_state(seen) in ENDING:
+    if decision.delay_seconds is None or not hooked(incident):
+        return False
+    if not seen.blind and ec2_state(seen) in ENDING:
         return False
     last = incident.heartbeat_at or incident.announced_at
     return seen.now - last >= policy.heartbeat_timeout_seconds / 2
+
+
+def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Keep the instance while nothing can be read; a drain that has begun goes on by itself."""
+    if incident.state in {State.REPLACING, State.HOLDING}:
+        return overdue(incident, seen, policy) or stay(incident, policy, seen.blind)
+    return stay(incident, policy, seen.blind)
 
 
 def _ended_elsewhere(incident: Incident, seen: Observation) -> Decision | None:

@@ -79,6 +79,7 @@ class Observation:
     kafka_silence: str = ""  # why `kafka` is None, as a sentence
     lease_holder: str | None = None  # incident that validly holds the cluster's lease
     leaving: frozenset[str] = frozenset()  # instances of the other open incidents
+    blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
 
     @property
     def lifecycle_state(self) -> str | None:

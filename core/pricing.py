@@ -217,3 +217,8 @@ def billed_gib_per_s(throughput_mib_per_s: int) -> Decimal:
 
 def transferred_gib(size_bytes: int) -> Decimal:
     return Decimal(size_bytes) / BYTES_PER_GIB
+
+
+def plain(amount: Decimal) -> Decimal:
+    """Return an amount without trailing zeros or an exponent, so that equal amounts print alike."""
+    return Decimal(f"{amount.normalize():f}")

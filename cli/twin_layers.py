@@ -1,0 +1,68 @@
+"""Provisions a cluster on a running twin: the same layers, the twin's engine and account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from local import demo_cluster
+from local.processes import forget, record
+from local.pulumi.engine import LayerResult, Layers
+from local.pulumi.project import twin_project
+from local.twin import Twin
+
+
+@dataclass(frozen=True, slots=True)
+class Provisioned:
+    """What one `up` of all layers did."""
+
+    results: tuple[LayerResult, ...]
+
+    @property
+    def created(self) -> int:
+        return sum(result.created for result in self.results)
+
+    @property
+    def changed(self) -> int:
+        return sum(result.changed for result in self.results)
+
+    @property
+    def outputs(self) -> Mapping[str, Mapping[str, Any]]:
+        return {result.layer: result.outputs for result in self.results}
+
+
+class TwinLayers:
+    """All layers of one cluster on one twin."""
+
+    def __init__(self, twin: Twin, spec: Path) -> None:
+        pids = twin.place.path("pids")
+        self._layers = Layers(
+            demo_cluster.ENVIRONMENT,
+            twin.environment(),
+            twin_project(twin.place, demo_cluster.ENVIRONMENT, spec),
+            started=lambda pid: record(pids, pid),
+            ended=lambda pid: forget(pids, pid),
+        )
+
+    @property
+    def engine_version(self) -> str:
+        return self._layers.engine_version
+
+    def up(self, on_progress: Callable[[str], None]) -> Provisioned:
+        """Bring every layer up in order, saying after each what it did."""
+        results = []
+        for layer in self._layers.layers:
+            result = self._layers.up_one(layer)
+            results.append(result)
+            on_progress(
+                f"{layer}: {result.created} created, {result.changed - result.created} changed, "
+                f"{result.same} unchanged in {result.seconds:.1f} s"
+            )
+        return Provisioned(tuple(results))
+
+
+def provision(twin: Twin, spec: Path) -> TwinLayers:
+    """Return the provisioner the demo is given."""
+    return TwinLayers(twin, spec)

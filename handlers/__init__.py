@@ -1,0 +1,48 @@
+"""Lambda entry points, thin: what AWS announced -> one incident in the ledger -> ticks until done.
+
+    EventBridge -> events queue -> interruption -> ledger -> ticks queue -> tick -> ... -> released
+    every minute                -> sweep        -> ledger -> ticks queue
+
+settings    the frozen environment infra rendered
+interruption, tick, sweep    `handler(event, context)` of each function
+observe     adapters -> core.observations: what is true now
+act         core actions -> idempotent effects
+ledger      incidents, lease and announcements in one DynamoDB table
+adapters/   aws, kubernetes, kafka: the only modules that know a client library
+
+What each function calls, for its least-privilege role (ARNs: the prefix's own resources; `*` where
+AWS offers no resource level). Every function also writes its own log group.
+
+    function      AWS actions                                        resource
+    interruption  sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-events
+                  sqs:SendMessage                                    <prefix>-ticks
+                  dynamodb:GetItem, PutItem                          <prefix>-incidents
+                  ec2:DescribeInstances                              *
+    tick          sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-ticks
+                  sqs:SendMessage                                    <prefix>-ticks, <prefix>-nth
+                  dynamodb:GetItem, PutItem                          <prefix>-incidents
+                  dynamodb:Query                                     <prefix>-incidents/index/open
+                  ec2:DescribeInstances                              *
+                  autoscaling:DescribeAutoScalingGroups              *
+                  autoscaling:RecordLifecycleActionHeartbeat,
+                    CompleteLifecycleAction, SetDesiredCapacity      the prefix's groups
+    sweep         sqs:SendMessage                                    <prefix>-ticks
+                  dynamodb:GetItem, PutItem                          <prefix>-incidents
+                  dynamodb:Query                                     <prefix>-incidents/index/open
+                  autoscaling:DescribeAutoScalingGroups              *
+
+Instances and groups of this cluster are those that carry the tag key of core.naming.managed_tag
+(any value): on the groups, and propagated at launch to their instances.
+
+sts:GetCallerIdentity, presigned for the EKS token by tick, needs no permission. Only tick talks to
+Kubernetes and Kafka, so only tick needs an access entry (group stillwater:handlers) and a route to
+the API server and the brokers.
+
+    Kubernetes (tick)   cluster-wide: list nodes, csinodes, volumeattachments
+                        in the Kafka namespace: list pods
+    Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics
+
+The ledger's table: partition key `pk` (string), time to live on `expires_at`, and one sparse index
+named `open` with partition key `open` (string), all attributes projected: an item carries `open`
+only while its incident is open, so the sweep never reads what is over.
+"""

@@ -1,0 +1,163 @@
+"""EC2, Auto Scaling and SQS: the few calls the handlers make, answered in core's words."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Protocol
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from core.observations import GroupView, HookResult, InstanceView
+
+if TYPE_CHECKING:
+    from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
+    from mypy_boto3_ec2.type_defs import InstanceTypeDef
+
+GROUP_TAG = "aws:autoscaling:groupName"
+LONGEST_DELAY_SECONDS = 900
+# A tick comes again soon: better to fail it than to wait for the default minute.
+_CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
+_NO_SUCH_INSTANCE = {"InvalidInstanceID.NotFound", "InvalidInstanceID.Malformed"}
+
+
+class Cloud(Protocol):
+    """What the handlers ask of AWS."""
+
+    def instance(self, instance_id: str) -> InstanceView | None:
+        """Return an instance, or None when EC2 does not know it (any more)."""
+
+    def group(self, name: str) -> GroupView | None:
+        """Return an Auto Scaling group, or None when it does not exist."""
+
+    def groups_tagged(self, tag_key: str) -> tuple[GroupView, ...]:
+        """Return every group that carries a tag key."""
+
+    def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
+        """Keep a hook waiting; False when nothing waits there any more."""
+
+    def complete_hook(
+        self, group: str, hook: str, instance_id: str, token: str | None, result: HookResult
+    ) -> bool:
+        """Complete a hook; False when nothing waits there any more."""
+
+    def set_desired(self, group: str, desired: int) -> None:
+        """Set a group's desired capacity."""
+
+
+class Queue(Protocol):
+    """One SQS queue to send to."""
+
+    def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
+        """Send a message that becomes visible after a delay."""
+
+
+class AwsCloud:
+    """EC2 and Auto Scaling through boto3."""
+
+    def __init__(self, region: str) -> None:
+        self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
+        self._groups = boto3.client("autoscaling", region_name=region, config=_CLIENT)
+
+    def instance(self, instance_id: str) -> InstanceView | None:
+        try:
+            answer = self._ec2.describe_instances(InstanceIds=[instance_id])
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NO_SUCH_INSTANCE:
+                return None
+            raise
+        found = [i for r in answer["Reservations"] for i in r.get("Instances", [])]
+        return _instance(found[0]) if found else None
+
+    def group(self, name: str) -> GroupView | None:
+        answer = self._groups.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+        found = answer["AutoScalingGroups"]
+        return _group(found[0]) if found else None
+
+    def groups_tagged(self, tag_key: str) -> tuple[GroupView, ...]:
+        pages = self._groups.get_paginator("describe_auto_scaling_groups").paginate(
+            Filters=[{"Name": "tag-key", "Values": [tag_key]}]
+        )
+        return tuple(_group(g) for page in pages for g in page["AutoScalingGroups"])
+
+    def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
+        try:
+            self._groups.record_lifecycle_action_heartbeat(
+                AutoScalingGroupName=group,
+                LifecycleHookName=hook,
+                **_action(instance_id, token),
+            )
+        except ClientError as error:
+            return _still_there(error)
+        return True
+
+    def complete_hook(
+        self, group: str, hook: str, instance_id: str, token: str | None, result: HookResult
+    ) -> bool:
+        try:
+            self._groups.complete_lifecycle_action(
+                AutoScalingGroupName=group,
+                LifecycleHookName=hook,
+                LifecycleActionResult=result.value,
+                **_action(instance_id, token),
+            )
+        except ClientError as error:
+            return _still_there(error)
+        return True
+
+    def set_desired(self, group: str, desired: int) -> None:
+        self._groups.set_desired_capacity(
+            AutoScalingGroupName=group, DesiredCapacity=desired, HonorCooldown=False
+        )
+
+
+def _action(instance_id: str, token: str | None) -> dict[str, str]:
+    """Name a lifecycle action: the token, where known, never means a later one of the instance."""
+    named = {"InstanceId": instance_id}
+    return named if token is None else {**named, "LifecycleActionToken": token}
+
+
+def _still_there(error: ClientError) -> bool:
+    """Answer False for an action that is over: Auto Scaling says ValidationError for it."""
+    if error.response["Error"]["Code"] == "ValidationError":
+        return False
+    raise error
+
+
+def _instance(found: InstanceTypeDef) -> InstanceView:
+    tags = {tag["Key"]: tag.get("Value", "") for tag in found.get("Tags", [])}
+    return InstanceView(
+        instance_id=found["InstanceId"],
+        state=found["State"]["Name"],
+        zone=found.get("Placement", {}).get("AvailabilityZone", ""),
+        private_dns_name=found.get("PrivateDnsName", ""),
+        group=tags.get(GROUP_TAG),
+        tags=tags,
+    )
+
+
+def _group(found: AutoScalingGroupTypeDef) -> GroupView:
+    return GroupView(
+        name=found["AutoScalingGroupName"],
+        desired=found["DesiredCapacity"],
+        maximum=found["MaxSize"],
+        instances={i["InstanceId"]: i["LifecycleState"] for i in found.get("Instances", [])},
+    )
+
+
+class SqsQueue:
+    """One SQS queue through boto3."""
+
+    def __init__(self, url: str, region: str) -> None:
+        self._url = url
+        self._sqs = boto3.client("sqs", region_name=region, config=_CLIENT)
+
+    def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
+        delay = min(max(round(delay_seconds), 0), LONGEST_DELAY_SECONDS)
+        self._sqs.send_message(QueueUrl=self._url, MessageBody=body, DelaySeconds=delay)
+
+
+def tick_message(incident_id: str, version: int) -> str:
+    """Return the body of a tick: it is stale once the incident has another version."""
+    return json.dumps({"incident_id": incident_id, "version": version})

@@ -1,0 +1,136 @@
+"""Kafka's admin API: one reading of brokers, quorum and partitions as a ClusterView.
+
+Traps this module knows (research: kafka-measured): without a quorum the brokers still describe the
+cluster, stale and with nobody fenced; a frozen broker in the bootstrap list costs a client its
+whole bootstrap time, so addresses are tried one by one; a client older than a broker's return does
+not know that broker, so every reading makes its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError
+
+from core.errors import StillwaterError
+from core.rotation import ClusterView, PartitionView, VoterView
+
+BOOTSTRAP_SECONDS = 2.0
+REQUEST_SECONDS = 4.0
+MIN_ISR = "min.insync.replicas"
+
+
+class KafkaCluster(Protocol):
+    """What the handlers ask of Kafka."""
+
+    def read(self) -> ClusterView:
+        """Return one reading; raises StillwaterError when no broker answers."""
+
+
+class KafkaAdmin:
+    """Reads a cluster through whichever bootstrap address answers first."""
+
+    def __init__(self, bootstrap: Iterable[str], security: str, **ssl: str) -> None:
+        self._bootstrap = tuple(bootstrap)
+        self._options = {"security_protocol": security, **ssl}
+
+    def read(self) -> ClusterView:
+        problems = []
+        for address in self._bootstrap:
+            try:
+                return self._read_from(address)
+            except (KafkaError, OSError) as error:
+                problems.append(f"{address}: {error or type(error).__name__}")
+        raise StillwaterError("No Kafka broker could be asked: " + "; ".join(problems) + ".")
+
+    def _read_from(self, address: str) -> ClusterView:
+        admin = KafkaAdminClient(
+            bootstrap_servers=address,
+            bootstrap_timeout_ms=int(BOOTSTRAP_SECONDS * 1000),
+            request_timeout_ms=int(REQUEST_SECONDS * 1000),
+            client_id="stillwater-tick",
+            **self._options,
+        )
+        try:
+            return _reading(admin)
+        finally:
+            admin.close()
+
+
+def _reading(admin: Any) -> ClusterView:  # kafka-python carries no types
+    brokers = admin.describe_cluster()["brokers"]
+    leader, voters = _quorum(admin)
+    topics = [t for t in admin.describe_topics() if not t["error_code"]]
+    minimums = _min_isr(admin, [t["name"] for t in topics])
+    return ClusterView(
+        brokers=frozenset(b["broker_id"] for b in brokers),
+        fenced=frozenset(b["broker_id"] for b in brokers if b.get("is_fenced")),
+        voters=voters,
+        quorum_leader=leader,
+        partitions=tuple(
+            _partition(topic["name"], partition, minimums[topic["name"]])
+            for topic in topics
+            for partition in topic["partitions"]
+        ),
+        stale=leader is None,
+    )
+
+
+def _quorum(admin: Any) -> tuple[int | None, tuple[VoterView, ...]]:
+    """Return the quorum's leader and voters, or None and nothing where there is no quorum."""
+    try:
+        described = admin.describe_metadata_quorum()
+    except KafkaError:
+        return None, ()
+    partition = described["topics"][0]["partitions"][0]
+    leader_id = partition["leader_id"]
+    voters = {v["replica_id"]: v["last_caught_up_timestamp"] for v in partition["current_voters"]}
+    if partition.get("error_code") or leader_id not in voters:
+        return None, ()
+    return leader_id, tuple(
+        VoterView(node_id, _lag_seconds(node_id, leader_id, voters)) for node_id in sorted(voters)
+    )
+
+
+def _lag_seconds(node_id: int, leader_id: int, caught_up_ms: Mapping[int, int]) -> float | None:
+    """Return how long a voter has been behind; a timestamp of -1 is one that never fetched."""
+    if node_id == leader_id:
+        return 0.0
+    if caught_up_ms[node_id] < 0 or caught_up_ms[leader_id] < 0:
+        return None
+    return max(caught_up_ms[leader_id] - caught_up_ms[node_id], 0) / 1000
+
+
+def _min_isr(admin: Any, topics: list[str]) -> dict[str, int]:
+    if not topics:
+        return {}
+    resources = [ConfigResource(ConfigResourceType.TOPIC, topic, [MIN_ISR]) for topic in topics]
+    # The default filter leaves out what equals a default, which is how it is mostly set.
+    described = admin.describe_configs(resources, config_filter="all")
+    found = {
+        topic: int(configs[MIN_ISR]["value"])
+        for by_topic in described.values()
+        for topic, configs in by_topic.items()
+        if MIN_ISR in configs
+    }
+    missing = [topic for topic in topics if topic not in found]
+    if missing:
+        raise StillwaterError(
+            f"Kafka did not say {MIN_ISR} of topic {missing[0]}; grant DESCRIBE_CONFIGS on topics."
+        )
+    return found
+
+
+def _partition(topic: str, found: Mapping[str, Any], min_isr: int) -> PartitionView:
+    leader = found["leader_id"]
+    return PartitionView(
+        topic=topic,
+        partition=found["partition_index"],
+        leader=None if leader < 0 else leader,
+        replicas=tuple(found["replica_nodes"]),
+        isr=tuple(found["isr_nodes"]),
+        min_isr=min_isr,
+    )

@@ -1,0 +1,69 @@
+"""What is true now, for one incident: adapters -> core.observations.Observation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from core.errors import StillwaterError
+from core.incidents import Incident, State
+from core.observations import Observation
+from core.rotation import ClusterView, valid_holder
+from handlers.adapters.aws import Cloud
+from handlers.adapters.kafka import KafkaCluster
+from handlers.adapters.kubernetes import Nodes
+from handlers.ledger import Ledger
+
+# Kafka is asked where its answer decides; asking it costs more than everything else together.
+_ASKS_KAFKA = frozenset({State.HOLDING, State.GATING})
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Whom to ask."""
+
+    cloud: Cloud
+    nodes: Nodes
+    kafka: KafkaCluster
+    ledger: Ledger
+
+
+def observe(incident: Incident, sources: Sources, now: float) -> Observation:
+    """Read everything a decision about `incident` rests on; what fails is said, not raised.
+
+    AWS or Kubernetes out of reach makes a blind observation: the loop then keeps the instance and
+    its hooks, and looks again. Kafka out of reach only leaves its part out.
+    """
+    try:
+        return _observed(incident, sources, now)
+    except (StillwaterError, BotoCoreError, ClientError) as error:
+        return Observation(now=now, instance=None, blind=f"Nothing could be read: {error}")
+
+
+def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
+    instance = sources.cloud.instance(incident.instance_id)
+    group_name = incident.group or (instance.group if instance else None)
+    kafka, silence = _ask_kafka(incident, sources.kafka)
+    others = sources.ledger.open_incidents()
+    return Observation(
+        now=now,
+        instance=instance,
+        group=None if group_name is None else sources.cloud.group(group_name),
+        nodes=sources.nodes.nodes(),
+        pods=sources.nodes.kafka_pods(),
+        attachments=sources.nodes.attachments(),
+        kafka=kafka,
+        kafka_silence=silence,
+        lease_holder=valid_holder(sources.ledger.lease(), now),
+        leaving=frozenset(other.instance_id for other in others if other.id != incident.id),
+    )
+
+
+def _ask_kafka(incident: Incident, kafka: KafkaCluster) -> tuple[ClusterView | None, str]:
+    if incident.node_id is None or incident.state not in _ASKS_KAFKA:
+        return None, "Kafka was not asked."
+    try:
+        return kafka.read(), ""
+    except StillwaterError as error:
+        return None, str(error)

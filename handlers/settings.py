@@ -1,0 +1,145 @@
+"""What a function is told by its environment, read once: infra renders it from the ClusterSpec."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.errors import InvalidInput
+from core.naming import managed_tag
+from core.observations import Policy
+
+# Every call of a tick has its own time-out; together they stay below this.
+LONGEST_TICK_SECONDS = 45.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Frozen settings of every handler."""
+
+    prefix: str
+    cluster: str
+    namespace: str
+    region: str
+    ledger_table: str
+    ticks_queue_url: str
+    nth_queue_url: str
+    eks_cluster: str
+    eks_endpoint: str
+    eks_ca_pem: str
+    kafka_bootstrap: tuple[str, ...]
+    kafka_security: str
+    policy: Policy
+    session_timeout_seconds: float
+
+    @property
+    def managed_tag(self) -> str:
+        """The tag key that says an instance or group belongs to this cluster."""
+        return managed_tag(self.prefix)
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a lease outlives its last renewal.
+
+        A holder that has not ticked for a whole heartbeat timeout has lost its hooks, too.
+        """
+        return self.policy.heartbeat_timeout_seconds
+
+    @property
+    def late_seconds(self) -> float:
+        """How late a tick is when nothing carries it any more: later than any tick takes."""
+        return max(3 * self.policy.tick_interval_seconds, LONGEST_TICK_SECONDS)
+
+    @classmethod
+    def from_env(cls, environment: Mapping[str, str] = os.environ) -> Settings:
+        """Read the environment; raises InvalidInput with one sentence per problem."""
+        reader = _Reader(environment)
+        settings = _read(cls, reader)
+        if reader.problems:
+            raise InvalidInput(reader.problems)
+        return settings
+
+
+class _Reader:
+    """Reads variables and collects every problem, so that one deployment fixes them all."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self.problems: list[str] = []
+
+    def text(self, name: str, *, or_else: str | None = None) -> str:
+        full = f"STILLWATER_{name}"
+        value = self._environment.get(full) or (self._environment.get(or_else) if or_else else None)
+        if not value:
+            alternative = f" nor {or_else}" if or_else else ""
+            verb = "Neither" if or_else else "Environment variable"
+            self.problems.append(
+                f"{verb} {full}{alternative} is set; the operations stack renders it, so run "
+                f"`pulumi up` on that stack again."
+            )
+            return ""
+        return value
+
+    def number(self, name: str) -> float:
+        value = self.text(name)
+        try:
+            number = float(value or 0)
+        except ValueError:
+            number = -1.0
+        if not 0 <= number < float("inf"):
+            self.problems.append(
+                f"STILLWATER_{name} is {value!r}, and must be a number that is not negative."
+            )
+            return 0.0
+        return number
+
+    def choice(self, name: str, *allowed: str) -> str:
+        value = self.text(name)
+        if value and value not in allowed:
+            self.problems.append(
+                f"STILLWATER_{name} is {value!r}, and must be {' or '.join(allowed)}."
+            )
+        return value
+
+    def pem(self, name: str) -> str:
+        value = self.text(name)
+        try:
+            return base64.b64decode(value, validate=True).decode()
+        except (binascii.Error, ValueError):
+            self.problems.append(
+                f"STILLWATER_{name} is not base64 of a PEM certificate, as EKS gives it."
+            )
+            return ""
+
+
+def _read(cls: type[Settings], reader: _Reader) -> Settings:
+    return cls(
+        prefix=reader.text("PREFIX"),
+        cluster=reader.text("CLUSTER"),
+        namespace=reader.text("NAMESPACE"),
+        region=reader.text("REGION", or_else="AWS_REGION"),
+        ledger_table=reader.text("LEDGER_TABLE"),
+        ticks_queue_url=reader.text("TICKS_QUEUE_URL"),
+        nth_queue_url=reader.text("NTH_QUEUE_URL"),
+        eks_cluster=reader.text("EKS_CLUSTER"),
+        eks_endpoint=reader.text("EKS_ENDPOINT"),
+        eks_ca_pem=reader.pem("EKS_CA"),
+        kafka_bootstrap=tuple(
+            address.strip() for address in reader.text("KAFKA_BOOTSTRAP").split(",")
+        ),
+        kafka_security=reader.choice("KAFKA_SECURITY", "PLAINTEXT", "SSL"),
+        session_timeout_seconds=reader.number("SESSION_TIMEOUT_S"),
+        policy=Policy(
+            drain_route=reader.choice("DRAIN_ROUTE", "held", "direct"),
+            scale_in=reader.choice("SCALE_IN", "restore", "release"),
+            isr_margin=int(reader.number("ISR_MARGIN")),
+            tick_interval_seconds=reader.number("TICK_INTERVAL_S"),
+            hold_limit_seconds=reader.number("HOLD_LIMIT_S"),
+            heartbeat_timeout_seconds=reader.number("HEARTBEAT_TIMEOUT_S"),
+            post_condition_hold_seconds=reader.number("POST_CONDITION_HOLD_S"),
+            post_condition_wait_seconds=reader.number("POST_CONDITION_WAIT_S"),
+        ),
+    )

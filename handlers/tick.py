@@ -1,0 +1,141 @@
+"""λ tick: one turn of the loop for one incident: observe -> core decides -> act -> next tick.
+
+Order of effects: claim, actions, record, next tick. A claim is a write of the incident at the
+version the message names, so two deliveries never carry one incident at a time. Dying after it
+leaves an incident whose tick is late: the redelivered message or the sweep carries on.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.batch import (
+    BatchProcessor,
+    EventType,
+    process_partial_response,
+)
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+from botocore.exceptions import BotoCoreError, ClientError
+
+from core.errors import Conflict
+from core.incidents import Decision, Incident, learn, next_action, settle, unattended
+from core.observations import Observation, Policy
+from handlers.act import Effects, perform
+from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
+from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.kubernetes import EksNodes
+from handlers.ledger import DynamoLedger
+from handlers.observe import Sources, observe
+from handlers.settings import Settings
+
+logger = Logger(service="stillwater")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Carries incidents one step at a time."""
+
+    sources: Sources
+    effects: Effects
+    ticks: Queue
+    policy: Policy
+    late_seconds: float
+
+    def turn(self, message: str, now: float) -> None:
+        """Take one step with the incident a tick's message names, and schedule the next."""
+        claimed = self._claim(message, now)
+        if claimed is None:
+            return
+        seen = observe(claimed, self.sources, now)
+        incident = learn(claimed, seen)
+        decision = next_action(incident, seen, self.policy)
+        logger.info(decision.reason, incident_id=incident.id, state=decision.state.value)
+        try:
+            perform(incident, decision.actions, self.effects, now)
+        except (Conflict, BotoCoreError, ClientError) as error:
+            # Not recorded, so decided again: what was done of it is harmless to repeat.
+            logger.warning("An action failed.", incident_id=incident.id, error=str(error))
+            self._schedule(claimed, self.policy.tick_interval_seconds)
+            return
+        recorded = self._record(incident, seen, decision)
+        if recorded is not None and recorded.open:
+            # An announcement that joined meanwhile may be a two-minute warning: look at once.
+            joined = recorded.announcements != incident.announcements
+            self._schedule(recorded, 0.0 if joined else decision.delay_seconds or 0.0)
+
+    def _claim(self, message: str, now: float) -> Incident | None:
+        """Take the incident for this invocation; None when it is over or another carries it."""
+        named = json.loads(message)
+        incident = self.effects.ledger.get(named["incident_id"])
+        if incident is None or not incident.open:
+            return None
+        stale = named["version"] != incident.version
+        if stale and not unattended(incident, now, self.late_seconds):
+            return None
+        try:
+            return self.effects.ledger.put(replace(incident, ticked_at=now))
+        except Conflict:
+            return None
+
+    def _record(self, incident: Incident, seen: Observation, decision: Decision) -> Incident | None:
+        """Record a decision over whatever has joined the incident meanwhile.
+
+        None: this invocation was believed dead, and another has moved the incident on.
+        """
+        base = incident
+        while True:
+            try:
+                return self.effects.ledger.put(settle(learn(base, seen), decision, seen.now))
+            except Conflict:
+                newest = self.effects.ledger.get(incident.id)
+                if newest is None or newest.state is not incident.state:
+                    return None
+                base = newest
+
+    def _schedule(self, incident: Incident, delay_seconds: float) -> None:
+        self.ticks.send(tick_message(incident.id, incident.version), delay_seconds=delay_seconds)
+
+
+@functools.cache
+def _loop() -> Loop:
+    settings = Settings.from_env()
+    ledger = DynamoLedger(settings.ledger_table, settings.cluster, settings.region)
+    cloud = AwsCloud(settings.region)
+    nodes = EksNodes(
+        endpoint=settings.eks_endpoint,
+        ca_pem=settings.eks_ca_pem,
+        eks_cluster=settings.eks_cluster,
+        region=settings.region,
+        namespace=settings.namespace,
+        kafka_cluster=settings.cluster,
+    )
+    kafka = KafkaAdmin(settings.kafka_bootstrap, settings.kafka_security)
+    return Loop(
+        sources=Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger),
+        effects=Effects(
+            cloud=cloud,
+            ledger=ledger,
+            termination_handler=SqsQueue(settings.nth_queue_url, settings.region),
+            lease_seconds=settings.lease_seconds,
+        ),
+        ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+        policy=settings.policy,
+        late_seconds=settings.late_seconds,
+    )
+
+
+def _turn(record: SQSRecord) -> None:
+    _loop().turn(record.body, time.time())
+
+
+def handler(event: dict[str, Any], context: Any) -> Any:
+    """Answer a batch of the ticks queue; failed messages alone are delivered again."""
+    processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+    return process_partial_response(
+        event=event, record_handler=_turn, processor=processor, context=context
+    )

@@ -1,0 +1,88 @@
+"""What the functions may do inside the cluster.
+
+An EKS access entry maps a function's role to the group `stillwater:handlers`; RBAC says what the
+group may read. Nothing here may write: nodes are drained by the node termination handler alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as k8s
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+TYPE = "stillwater:infra:HandlerAccess"
+GROUP = "stillwater:handlers"
+ROLE = "stillwater-handlers"
+RBAC = "rbac.authorization.k8s.io"
+# Where a volume is attached, and how many a node still takes.
+ATTACHMENTS = ("csinodes", "volumeattachments")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandlerAccessArgs:
+    eks_cluster: str
+    namespace: str
+    # Function name -> role; only those that call Kubernetes.
+    role_arns: Mapping[str, pulumi.Input[str]]
+
+
+class HandlerAccess(pulumi.ComponentResource):
+    """Access entries and the two RBAC roles behind them."""
+
+    def __init__(
+        self, name: str, args: HandlerAccessArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._child = name, pulumi.ResourceOptions(parent=self)
+        for function, role_arn in args.role_arns.items():
+            aws.eks.AccessEntry(
+                f"{name}-{function}-entry",
+                cluster_name=args.eks_cluster,
+                principal_arn=role_arn,
+                type="STANDARD",
+                kubernetes_groups=[GROUP],
+                opts=self._child,
+            )
+        self._cluster_wide()
+        self._in_namespace(args.namespace)
+        self.register_outputs({})
+
+    def _cluster_wide(self) -> None:
+        role = k8s.rbac.v1.ClusterRole(
+            f"{self._name}-cluster-role",
+            metadata=ObjectMetaArgs(name=ROLE),
+            rules=[_may_list("", "nodes"), _may_list("storage.k8s.io", *ATTACHMENTS)],
+            opts=self._child,
+        )
+        k8s.rbac.v1.ClusterRoleBinding(
+            f"{self._name}-cluster-role-binding",
+            metadata=ObjectMetaArgs(name=ROLE),
+            role_ref=k8s.rbac.v1.RoleRefArgs(api_group=RBAC, kind="ClusterRole", name=ROLE),
+            subjects=[k8s.rbac.v1.SubjectArgs(api_group=RBAC, kind="Group", name=GROUP)],
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
+        )
+
+    def _in_namespace(self, namespace: str) -> None:
+        role = k8s.rbac.v1.Role(
+            f"{self._name}-role",
+            metadata=ObjectMetaArgs(name=ROLE, namespace=namespace),
+            rules=[_may_list("", "pods")],
+            opts=self._child,
+        )
+        k8s.rbac.v1.RoleBinding(
+            f"{self._name}-role-binding",
+            metadata=ObjectMetaArgs(name=ROLE, namespace=namespace),
+            role_ref=k8s.rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name=ROLE),
+            subjects=[k8s.rbac.v1.SubjectArgs(api_group=RBAC, kind="Group", name=GROUP)],
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
+        )
+
+
+def _may_list(api_group: str, *resources: str) -> k8s.rbac.v1.PolicyRuleArgs:
+    return k8s.rbac.v1.PolicyRuleArgs(
+        api_groups=[api_group], resources=list(resources), verbs=["list"]
+    )

@@ -1,0 +1,136 @@
+"""How an EC2 instance becomes a node: its image, its processor, its nodeadm user data.
+
+The labels and taints a node registers with, and how long its kubelet holds a shutdown back, are
+written here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+# Graviton families carry a g behind their generation: m7g, c7gn, im4gn, t4g; a1 came before them.
+_ARM = re.compile(r"^([a-z]+\d+g[a-z]*|a1)\.")
+# What the kubelet keeps for node-critical pods (CSI, CNI) after the others are gone.
+CRITICAL_PODS_GRACE_SECONDS = 30
+# The kubelet must outlast the pods' own grace, or it cuts a broker's controlled shutdown short.
+SHUTDOWN_MARGIN_SECONDS = 60
+_BOUNDARY = "//"
+
+
+def is_arm(instance_type: str) -> bool:
+    """Say whether an instance type has a Graviton processor.
+
+    >>> [is_arm(t) for t in ("m7g.large", "im4gn.xlarge", "g5.xlarge", "m7i.large")]
+    [True, True, False, False]
+    """
+    return _ARM.match(instance_type) is not None
+
+
+def managed_ami_type(instance_type: str) -> str:
+    """Return the AMI type of a managed node group of this instance type."""
+    return "AL2023_ARM_64_STANDARD" if is_arm(instance_type) else "AL2023_x86_64_STANDARD"
+
+
+def image_id(
+    kubernetes_version: str, instance_type: str, parent: pulumi.Resource
+) -> pulumi.Output[str]:
+    """Return the EKS-optimised Amazon Linux 2023 image AWS recommends now.
+
+    It is read once per `pulumi up` and written into the launch template, so that two replacements
+    between two runs come from the same image.
+    """
+    processor = "arm64" if is_arm(instance_type) else "x86_64"
+    name = (
+        f"/aws/service/eks/optimized-ami/{kubernetes_version}/amazon-linux-2023/"
+        f"{processor}/standard/recommended/image_id"
+    )
+    found = aws.ssm.get_parameter_output(name=name, opts=pulumi.InvokeOptions(parent=parent))
+    # Image ids are public; AWS's provider marks every parameter secret.
+    return pulumi.Output.unsecret(found.value)
+
+
+def service_cidr(vpc_cidr: str) -> str:
+    """Return a block for Kubernetes Services that does not overlap the VPC."""
+    usual = ipaddress.ip_network("172.20.0.0/16")
+    return "10.100.0.0/16" if usual.overlaps(ipaddress.ip_network(vpc_cidr)) else str(usual)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterAccess:
+    """What an instance must know to join."""
+
+    name: str
+    endpoint: pulumi.Input[str]
+    ca: pulumi.Input[str]  # base64 PEM
+    service_cidr: str
+
+
+def user_data(
+    cluster: ClusterAccess,
+    *,
+    labels: Mapping[str, str],
+    taints: Sequence[str],
+    pod_grace_seconds: int,
+) -> pulumi.Output[str]:
+    """Return base64 user data with one nodeadm NodeConfig, as AL2023 nodes expect it."""
+    return pulumi.Output.all(endpoint=cluster.endpoint, ca=cluster.ca).apply(
+        lambda known: _multipart(
+            _node_config(
+                {
+                    "name": cluster.name,
+                    "apiServerEndpoint": known["endpoint"],
+                    "certificateAuthority": known["ca"],
+                    "cidr": cluster.service_cidr,
+                },
+                labels,
+                taints,
+                pod_grace_seconds,
+            )
+        )
+    )
+
+
+def _node_config(
+    cluster: Mapping[str, str],
+    labels: Mapping[str, str],
+    taints: Sequence[str],
+    pod_grace_seconds: int,
+) -> dict[str, Any]:
+    pods = pod_grace_seconds + SHUTDOWN_MARGIN_SECONDS
+    flags = ["--node-labels=" + ",".join(f"{k}={v}" for k, v in sorted(labels.items()))]
+    if taints:
+        flags.append("--register-with-taints=" + ",".join(taints))
+    return {
+        "apiVersion": "node.eks.aws/v1alpha1",
+        "kind": "NodeConfig",
+        "spec": {
+            "cluster": dict(cluster),
+            "kubelet": {
+                "config": {
+                    "shutdownGracePeriod": f"{pods + CRITICAL_PODS_GRACE_SECONDS}s",
+                    "shutdownGracePeriodCriticalPods": f"{CRITICAL_PODS_GRACE_SECONDS}s",
+                },
+                "flags": flags,
+            },
+        },
+    }
+
+
+def _multipart(node_config: Mapping[str, Any]) -> str:
+    # JSON is YAML, and unlike a YAML library's output it never changes between versions: a changed
+    # byte here is a new launch template version.
+    text = (
+        f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="{_BOUNDARY}"\n\n'
+        f"--{_BOUNDARY}\nContent-Type: application/node.eks.aws\n\n"
+        f"{json.dumps(node_config, indent=2)}\n\n--{_BOUNDARY}--\n"
+    )
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,209 @@
+"""The EKS cluster, its add-ons, and the nodes for everything that is not Kafka.
+
+Secrets are encrypted with a key of their own. Access is by access entries only: whoever runs
+`pulumi up` is an administrator, nodes and functions get entries of their own, and there is no
+aws-auth ConfigMap to break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from core import naming
+from infra import bootstrap, iam
+from infra.launch import Launch, launch_template
+from infra.tags import Tags
+
+TYPE = "stillwater:infra:Cluster"
+SYSTEM_POOL = "system"
+LOG_RETENTION_DAYS = 30
+KEY_DELETION_WINDOW_DAYS = 30
+NODE_POLICIES = {
+    "worker": "AmazonEKSWorkerNodePolicy",
+    "registry": "AmazonEC2ContainerRegistryPullOnly",
+    "cni": "AmazonEKS_CNI_Policy",
+}
+# Nodes join only once the network plugin is there; the others need a node to run on.
+ADDONS_BEFORE_NODES = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
+ADDONS_AFTER_NODES = ("coredns", "aws-ebs-csi-driver")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterArgs:
+    name: str
+    version: str
+    vpc_cidr: str
+    private_subnet_ids: Mapping[str, pulumi.Input[str]]
+    system_instance_type: str
+    system_nodes_per_zone: int
+    tags: Tags
+
+
+class Cluster(pulumi.ComponentResource):
+    """A control plane that a Kafka node pool can join."""
+
+    name: pulumi.Output[str]
+    arn: pulumi.Output[str]
+    endpoint: pulumi.Output[str]
+    ca: pulumi.Output[str]
+    security_group_id: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        self._child = pulumi.ResourceOptions(parent=self)
+        cluster = self._control_plane(self._secrets_key())
+        before = [self._addon(cluster, addon, []) for addon in ADDONS_BEFORE_NODES]
+        nodes = self._system_nodes(cluster, before)
+        self._volume_driver_role()
+        for addon in ADDONS_AFTER_NODES:
+            self._addon(cluster, addon, [nodes])
+        self.name = cluster.name
+        self.arn = cluster.arn
+        self.endpoint = cluster.endpoint
+        self.ca = cluster.certificate_authority.apply(lambda ca: str(ca.data))
+        self.security_group_id = cluster.vpc_config.apply(
+            lambda vpc: str(vpc.cluster_security_group_id)
+        )
+        self.register_outputs(
+            {
+                "name": self.name,
+                "endpoint": self.endpoint,
+                "ca": self.ca,
+                "security_group_id": self.security_group_id,
+            }
+        )
+
+    def _secrets_key(self) -> aws.kms.Key:
+        key = aws.kms.Key(
+            f"{self._name}-secrets",
+            description=f"Kubernetes secrets of {self._args.name}",
+            enable_key_rotation=True,
+            deletion_window_in_days=KEY_DELETION_WINDOW_DAYS,
+            opts=self._child,
+        )
+        aws.kms.Alias(
+            f"{self._name}-secrets-alias",
+            name=f"alias/{self._args.name}-kubernetes-secrets",
+            target_key_id=key.key_id,
+            opts=self._child,
+        )
+        return key
+
+    def _control_plane(self, key: aws.kms.Key) -> aws.eks.Cluster:
+        role, attachments = iam.service_role(
+            f"{self._name}-role",
+            role_name=f"{self._args.name}-eks",
+            service="eks.amazonaws.com",
+            managed_policies={"cluster": "AmazonEKSClusterPolicy"},
+            parent=self,
+        )
+        # EKS makes this log group itself, for ever, unless it exists.
+        logs = aws.cloudwatch.LogGroup(
+            f"{self._name}-logs",
+            name=f"/aws/eks/{self._args.name}/cluster",
+            retention_in_days=LOG_RETENTION_DAYS,
+            opts=self._child,
+        )
+        return aws.eks.Cluster(
+            f"{self._name}-control-plane",
+            name=self._args.name,
+            version=self._args.version,
+            role_arn=role.arn,
+            access_config=aws.eks.ClusterAccessConfigArgs(
+                authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True
+            ),
+            vpc_config=aws.eks.ClusterVpcConfigArgs(
+                subnet_ids=list(self._args.private_subnet_ids.values()),
+                endpoint_private_access=True,
+                endpoint_public_access=True,
+            ),
+            kubernetes_network_config=aws.eks.ClusterKubernetesNetworkConfigArgs(
+                service_ipv4_cidr=bootstrap.service_cidr(self._args.vpc_cidr)
+            ),
+            encryption_config=aws.eks.ClusterEncryptionConfigArgs(
+                provider=aws.eks.ClusterEncryptionConfigProviderArgs(key_arn=key.arn),
+                resources=["secrets"],
+            ),
+            enabled_cluster_log_types=["api", "audit", "authenticator"],
+            # The add-ons below are the only copies.
+            bootstrap_self_managed_addons=False,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*attachments, logs]),
+        )
+
+    def _addon(
+        self, cluster: aws.eks.Cluster, addon: str, after: list[pulumi.Resource]
+    ) -> aws.eks.Addon:
+        return aws.eks.Addon(
+            f"{self._name}-addon-{addon}",
+            cluster_name=cluster.name,
+            addon_name=addon,
+            resolve_conflicts_on_create="OVERWRITE",
+            resolve_conflicts_on_update="OVERWRITE",
+            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+        )
+
+    def _volume_driver_role(self) -> None:
+        role, _ = iam.pod_role(
+            f"{self._name}-ebs-csi",
+            role_name=f"{self._args.name}-ebs-csi",
+            eks_cluster=self._args.name,
+            namespace="kube-system",
+            service_account="ebs-csi-controller-sa",
+            parent=self,
+        )
+        aws.iam.RolePolicyAttachment(
+            f"{self._name}-ebs-csi-policy",
+            role=role.name,
+            policy_arn=f"{iam.MANAGED_POLICIES}/AmazonEBSCSIDriverPolicyV2",
+            opts=self._child,
+        )
+
+    def _system_nodes(
+        self, cluster: aws.eks.Cluster, addons: list[aws.eks.Addon]
+    ) -> aws.eks.NodeGroup:
+        args = self._args
+        role, attachments = iam.service_role(
+            f"{self._name}-system-role",
+            role_name=f"{args.name}-system",
+            service="ec2.amazonaws.com",
+            managed_policies=NODE_POLICIES,
+            parent=self,
+        )
+        template = launch_template(
+            f"{self._name}-system-template",
+            Launch(
+                template_name=f"{args.name}-system", tags=args.tags.named(f"{args.name}-system")
+            ),
+            self,
+        )
+        wanted = args.system_nodes_per_zone * len(args.private_subnet_ids)
+        return aws.eks.NodeGroup(
+            f"{self._name}-system",
+            cluster_name=cluster.name,
+            node_group_name=f"{args.name}-system",
+            node_role_arn=role.arn,
+            subnet_ids=list(args.private_subnet_ids.values()),
+            ami_type=bootstrap.managed_ami_type(args.system_instance_type),
+            instance_types=[args.system_instance_type],
+            labels={naming.NODE_POOL_LABEL: SYSTEM_POOL},
+            scaling_config=aws.eks.NodeGroupScalingConfigArgs(
+                desired_size=wanted, min_size=wanted, max_size=2 * wanted
+            ),
+            update_config=aws.eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
+            launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
+                id=template.id, version=template.latest_version.apply(str)
+            ),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=[*attachments, *addons],
+                # Cluster Autoscaler owns it once it runs.
+                ignore_changes=["scalingConfig.desiredSize"],
+            ),
+        )

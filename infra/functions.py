@@ -1,0 +1,253 @@
+"""The three functions and how they are woken.
+
+    events queue -> interruption -> ticks queue -> tick -> ticks queue ...
+    every minute -> sweep        -> ticks queue
+
+Permissions follow the list of calls in handlers/__init__.py. Only tick speaks to the API server and
+the brokers, so only tick stands in the VPC and has an access entry; the other two start faster
+and go on working when the VPC's way out does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from core.cluster import ClusterSpec
+from infra import iam
+from infra.function import Function, FunctionArgs, Placement
+from infra.ledger import Ledger
+from infra.nodes import group_arns
+from infra.packaging import Package
+from infra.queues import Queue, QueueArgs
+
+TYPE = "stillwater:infra:Functions"
+# The sweep looks at everything; a tick that fails is taken up by the next sweep.
+SWEEP_SCHEDULE = "rate(1 minute)"
+TICKS_MAX_RECEIVE_COUNT = 5
+INTERRUPTION_BATCH = 10
+# One incident per invocation: a slow one delays no other.
+TICK_BATCH = 1
+# The least AWS accepts is 2; the ledger's lease keeps two ticks from acting on one incident.
+MAXIMUM_CONCURRENCY = 5
+READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionsArgs:
+    spec: ClusterSpec
+    account: iam.Account
+    package: Package
+    ledger: Ledger
+    events_queue_arn: pulumi.Input[str]
+    nth_queue_arn: pulumi.Input[str]
+    nth_queue_url: pulumi.Input[str]
+    eks_endpoint: pulumi.Input[str]
+    eks_ca: pulumi.Input[str]
+    bootstrap: pulumi.Input[str]
+    placement: Placement
+
+
+class Functions(pulumi.ComponentResource):
+    """interruption, tick and sweep, by name."""
+
+    functions: Mapping[str, Function]
+    ticks_queue: Queue
+
+    def __init__(
+        self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        self._child = pulumi.ResourceOptions(parent=self)
+        self.ticks_queue = self._ticks_queue()
+        self._environment = environment(args, self.ticks_queue.url)
+        self.functions = {
+            "interruption": self._function(
+                "interruption", "What AWS announced becomes an incident", self._opening()
+            ),
+            "tick": self._function(
+                "tick",
+                "Observe an incident, decide, act, tick again",
+                [*self._following(), *self._acting()],
+                args.placement,
+            ),
+            "sweep": self._function(
+                "sweep", "What no event told and no tick carries", self._following()
+            ),
+        }
+        self._feed("interruption", args.events_queue_arn, INTERRUPTION_BATCH)
+        self._feed("tick", self.ticks_queue.arn, TICK_BATCH)
+        self._schedule_sweep()
+        self.register_outputs({"ticks_queue_url": self.ticks_queue.url})
+
+    def _ticks_queue(self) -> Queue:
+        timings = self._args.spec.timings
+        return Queue(
+            f"{self._name}-ticks",
+            QueueArgs(
+                queue_name=f"{self._args.spec.prefix}-ticks",
+                visibility_timeout_seconds=timings.queue_visibility_timeout_seconds,
+                retention_seconds=timings.events_queue_retention_seconds,
+                max_receive_count=TICKS_MAX_RECEIVE_COUNT,
+            ),
+            opts=self._child,
+        )
+
+    def _function(
+        self,
+        role: str,
+        description: str,
+        statements: Sequence[iam.Statement],
+        placement: Placement | None = None,
+    ) -> Function:
+        return Function(
+            f"{self._name}-{role}",
+            FunctionArgs(
+                function_name=f"{self._args.spec.prefix}-{role}",
+                description=description,
+                handler=f"handlers.{role}.handler",
+                package=self._args.package,
+                timeout_seconds=self._args.spec.timings.lambda_timeout_seconds,
+                environment=self._environment,
+                statements=statements,
+                account=self._args.account,
+                placement=placement,
+            ),
+            opts=self._child,
+        )
+
+    def _opening(self) -> list[iam.Statement]:
+        return [
+            _read(self._args.events_queue_arn),
+            _send([self.ticks_queue.arn]),
+            self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
+            _look("ec2:DescribeInstances"),
+        ]
+
+    def _following(self) -> list[iam.Statement]:
+        return [
+            _send([self.ticks_queue.arn]),
+            self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
+            iam.Statement(
+                sid="FindOpenIncidents",
+                actions=["dynamodb:Query"],
+                resources=[self._args.ledger.open_index_arn],
+            ),
+            _look("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"),
+        ]
+
+    def _acting(self) -> list[iam.Statement]:
+        return [
+            _read(self.ticks_queue.arn),
+            iam.Statement(
+                sid="ForwardToTheTerminationHandler",
+                actions=["sqs:SendMessage"],
+                resources=[self._args.nth_queue_arn],
+            ),
+            iam.Statement(
+                sid="ReturnTheLease",
+                actions=["dynamodb:DeleteItem"],
+                resources=[self._args.ledger.table_arn],
+            ),
+            iam.Statement(
+                sid="HoldAndReleaseNodes",
+                actions=[
+                    "autoscaling:CompleteLifecycleAction",
+                    "autoscaling:RecordLifecycleActionHeartbeat",
+                    "autoscaling:SetDesiredCapacity",
+                ],
+                resources=group_arns(self._args.spec, self._args.account),
+            ),
+        ]
+
+    def _ledger(self, *actions: str) -> iam.Statement:
+        return iam.Statement(
+            sid="KeepTheLedger", actions=actions, resources=[self._args.ledger.table_arn]
+        )
+
+    def _feed(self, role: str, queue_arn: pulumi.Input[str], batch_size: int) -> None:
+        function = self.functions[role]
+        aws.lambda_.EventSourceMapping(
+            f"{self._name}-{role}-source",
+            event_source_arn=queue_arn,
+            function_name=function.name,
+            batch_size=batch_size,
+            # One bad message must not bring the good ones of its batch back.
+            function_response_types=["ReportBatchItemFailures"],
+            scaling_config=aws.lambda_.EventSourceMappingScalingConfigArgs(
+                maximum_concurrency=MAXIMUM_CONCURRENCY
+            ),
+            opts=self._child,
+        )
+
+    def _schedule_sweep(self) -> None:
+        sweep = self.functions["sweep"]
+        rule = aws.cloudwatch.EventRule(
+            f"{self._name}-sweep-schedule",
+            name=f"{self._args.spec.prefix}-sweep",
+            description=f"Stillwater {self._args.spec.prefix}: wakes the sweep",
+            schedule_expression=SWEEP_SCHEDULE,
+            opts=self._child,
+        )
+        permission = aws.lambda_.Permission(
+            f"{self._name}-sweep-permission",
+            action="lambda:InvokeFunction",
+            function=sweep.name,
+            principal="events.amazonaws.com",
+            source_arn=rule.arn,
+            opts=self._child,
+        )
+        aws.cloudwatch.EventTarget(
+            f"{self._name}-sweep-target",
+            rule=rule.name,
+            target_id="sweep",
+            arn=sweep.arn,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[permission]),
+        )
+
+
+def environment(
+    args: FunctionsArgs, ticks_queue_url: pulumi.Input[str]
+) -> dict[str, pulumi.Input[str]]:
+    """Return the variables from which handlers.settings reads everything it needs."""
+    spec, timings = args.spec, args.spec.timings
+    return {
+        "STILLWATER_PREFIX": spec.prefix,
+        "STILLWATER_CLUSTER": spec.name,
+        "STILLWATER_NAMESPACE": spec.kubernetes.namespace,
+        "STILLWATER_REGION": spec.region,
+        "STILLWATER_LEDGER_TABLE": args.ledger.table_name,
+        "STILLWATER_TICKS_QUEUE_URL": ticks_queue_url,
+        "STILLWATER_NTH_QUEUE_URL": args.nth_queue_url,
+        "STILLWATER_EKS_CLUSTER": spec.prefix,
+        "STILLWATER_EKS_ENDPOINT": args.eks_endpoint,
+        "STILLWATER_EKS_CA": args.eks_ca,
+        "STILLWATER_KAFKA_BOOTSTRAP": args.bootstrap,
+        "STILLWATER_KAFKA_SECURITY": "SSL" if spec.kafka.listener.tls else "PLAINTEXT",
+        "STILLWATER_DRAIN_ROUTE": spec.drain_route,
+        "STILLWATER_SCALE_IN": spec.scale_in,
+        "STILLWATER_ISR_MARGIN": str(spec.isr_margin),
+        "STILLWATER_TICK_INTERVAL_S": str(timings.tick_interval_seconds),
+        "STILLWATER_HOLD_LIMIT_S": str(timings.hold_limit_seconds),
+        "STILLWATER_HEARTBEAT_TIMEOUT_S": str(timings.hook_heartbeat_timeout_seconds),
+        "STILLWATER_SESSION_TIMEOUT_S": str(timings.broker_session_timeout_seconds),
+        "STILLWATER_POST_CONDITION_HOLD_S": str(timings.post_condition_hold_seconds),
+        "STILLWATER_POST_CONDITION_WAIT_S": str(timings.post_condition_wait_seconds),
+    }
+
+
+def _read(queue_arn: pulumi.Input[str]) -> iam.Statement:
+    return iam.Statement(sid="ReadItsQueue", actions=READ_QUEUE, resources=[queue_arn])
+
+
+def _send(queue_arns: Sequence[pulumi.Input[str]]) -> iam.Statement:
+    return iam.Statement(sid="AskForATick", actions=["sqs:SendMessage"], resources=queue_arns)
+
+
+def _look(*actions: str) -> iam.Statement:
+    # Describe calls of EC2 and Auto Scaling take no resource.
+    return iam.Statement(sid="LookAround", actions=actions, resources=iam.ANY_RESOURCE)

@@ -1,0 +1,159 @@
+"""IAM documents: who may assume a role, and exactly what it may do.
+
+Statements name every action; `*` as a resource stands only where the API takes none, with the
+reason beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+POLICY_VERSION = "2012-10-17"
+MANAGED_POLICIES = "arn:aws:iam::aws:policy"
+# Describe and List calls that IAM cannot narrow to a resource.
+ANY_RESOURCE: tuple[str, ...] = ("*",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One permission: these actions, on these resources, under these conditions."""
+
+    sid: str
+    actions: Sequence[str]
+    resources: Sequence[pulumi.Input[str]]
+    conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def rendered(self) -> dict[str, Any]:
+        statement: dict[str, Any] = {
+            "Sid": self.sid,
+            "Effect": "Allow",
+            "Action": sorted(self.actions),
+            "Resource": list(self.resources),
+        }
+        if self.conditions:
+            statement["Condition"] = {key: dict(value) for key, value in self.conditions.items()}
+        return statement
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """The account and region the program runs in, for ARNs of what another layer creates."""
+
+    partition: str
+    region: str
+    account_id: str
+
+    @classmethod
+    def current(cls, region: str, provider: pulumi.ProviderResource) -> Account:
+        opts = pulumi.InvokeOptions(provider=provider)
+        return cls(
+            partition=aws.get_partition(opts=opts).partition,
+            region=region,
+            account_id=aws.get_caller_identity(opts=opts).account_id,
+        )
+
+    def arn(self, service: str, resource: str) -> str:
+        return f"arn:{self.partition}:{service}:{self.region}:{self.account_id}:{resource}"
+
+    def group_arn(self, group_name: str) -> str:
+        """Return the ARN of an Auto Scaling group by name.
+
+        AWS puts a random id before the name; a group that is replaced keeps its permissions.
+        """
+        return self.arn("autoscaling", f"autoScalingGroup:*:autoScalingGroupName/{group_name}")
+
+
+def policy(statements: Sequence[Statement]) -> pulumi.Output[str]:
+    """Return the policy document of these statements as JSON."""
+    return document([statement.rendered() for statement in statements])
+
+
+def document(statements: Sequence[Mapping[str, Any]]) -> pulumi.Output[str]:
+    return pulumi.Output.json_dumps({"Version": POLICY_VERSION, "Statement": list(statements)})
+
+
+def only_over_tls(
+    action: str, resources: Sequence[pulumi.Input[str]], sid: str = "OnlyOverTls"
+) -> dict[str, Any]:
+    """Return the statement that denies every request made without TLS."""
+    return {
+        "Sid": sid,
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": action,
+        "Resource": list(resources),
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+
+
+def trust(service: str, *, pods: bool = False) -> pulumi.Output[str]:
+    """Return the trust policy of an AWS service; `pods` adds what EKS Pod Identity needs."""
+    return document(
+        [
+            {
+                "Effect": "Allow",
+                "Principal": {"Service": service},
+                "Action": ["sts:AssumeRole", "sts:TagSession"] if pods else "sts:AssumeRole",
+            }
+        ]
+    )
+
+
+def service_role(
+    name: str,
+    *,
+    role_name: str,
+    service: str,
+    managed_policies: Mapping[str, str],
+    parent: pulumi.Resource,
+) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
+    """Create a role for an AWS service with AWS's own policies, keyed by a short name.
+
+    The attachments are returned because what uses the role must wait for them: EKS, for one,
+    leaks network interfaces when its role loses its policies first.
+    """
+    opts = pulumi.ResourceOptions(parent=parent)
+    role = aws.iam.Role(name, name=role_name, assume_role_policy=trust(service), opts=opts)
+    attachments: list[pulumi.Resource] = [
+        aws.iam.RolePolicyAttachment(
+            f"{name}-{key}",
+            role=role.name,
+            policy_arn=f"{MANAGED_POLICIES}/{policy_name}",
+            opts=opts,
+        )
+        for key, policy_name in managed_policies.items()
+    ]
+    return role, attachments
+
+
+def pod_role(
+    name: str,
+    *,
+    role_name: str,
+    eks_cluster: pulumi.Input[str],
+    namespace: str,
+    service_account: str,
+    parent: pulumi.Resource,
+) -> tuple[aws.iam.Role, aws.eks.PodIdentityAssociation]:
+    """Create a role that the pods of one service account assume through EKS Pod Identity."""
+    opts = pulumi.ResourceOptions(parent=parent)
+    role = aws.iam.Role(
+        name,
+        name=role_name,
+        assume_role_policy=trust("pods.eks.amazonaws.com", pods=True),
+        opts=opts,
+    )
+    association = aws.eks.PodIdentityAssociation(
+        f"{name}-association",
+        cluster_name=eks_cluster,
+        namespace=namespace,
+        service_account=service_account,
+        role_arn=role.arn,
+        opts=opts,
+    )
+    return role, association

@@ -1,0 +1,228 @@
+"""Kafka as Strimzi's resources: a namespace, one KafkaNodePool per pool and zone, the Kafka.
+
+A pool is pinned to its zone from the first schedule on, because Strimzi no longer spreads brokers
+over zones and a volume never leaves the one it was made in. No two Kafka pods share a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as k8s
+from pulumi_kubernetes.apiextensions import CustomResource
+
+from core import naming
+from core.cluster import ClusterSpec, NodePool, Role, Storage
+from infra.storage import attributes_class
+from infra.versions import STRIMZI_API
+
+TYPE = "stillwater:infra:Kafka"
+STRIMZI_ROLES = {
+    Role.BROKER: ["broker"],
+    Role.CONTROLLER: ["controller"],
+    Role.COMBINED: ["controller", "broker"],
+}
+# Three controllers and three brokers on new nodes: images to pull, volumes to make.
+READY_TIMEOUT = "30m"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaArgs:
+    spec: ClusterSpec
+
+
+class Kafka(pulumi.ComponentResource):
+    """One Kafka cluster and its namespace."""
+
+    namespace: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: KafkaArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        spec = args.spec
+        namespace = k8s.core.v1.Namespace(
+            f"{name}-namespace",
+            metadata={"name": spec.kubernetes.namespace},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        inside = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
+        pools = [
+            CustomResource(
+                f"{name}-{zone}-{pool.name}",
+                api_version=STRIMZI_API,
+                kind="KafkaNodePool",
+                metadata=_pool_metadata(spec, pool, index),
+                spec=node_pool_spec(spec, pool, zone),
+                opts=inside,
+            )
+            for pool in spec.pools
+            for index, zone in enumerate(spec.availability_zones)
+        ]
+        CustomResource(
+            f"{name}-kafka",
+            api_version=STRIMZI_API,
+            kind="Kafka",
+            metadata={
+                "name": spec.name,
+                "namespace": spec.kubernetes.namespace,
+                "annotations": {"pulumi.com/waitFor": "condition=Ready"},
+            },
+            spec=kafka_spec(spec),
+            # Created last and deleted first: Strimzi refuses a Kafka without its pools.
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=pools,
+                custom_timeouts=pulumi.CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT),
+            ),
+        )
+        self.namespace = namespace.metadata.apply(lambda metadata: str(metadata.name))
+        self.register_outputs({"namespace": self.namespace})
+
+
+def bootstrap_servers(spec: ClusterSpec) -> list[str]:
+    """Return host:port of one broker per pool and zone, as clients of the load balancer dial them.
+
+    A client needs one that answers, and any zone may be away; the rest it learns.
+    """
+    listener = spec.kafka.listener
+    first_ids = [
+        naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index).start
+        for pool in spec.pools
+        if pool.role.is_broker
+        for index in range(len(spec.availability_zones))
+    ]
+    ports = [naming.advertised_port(listener.first_advertised_port, node) for node in first_ids]
+    return [f"{listener.advertised_host}:{port}" for port in ports]
+
+
+def node_pool_spec(spec: ClusterSpec, pool: NodePool, zone: str) -> dict[str, Any]:
+    """Return a KafkaNodePool's spec."""
+    heap = f"{pool.heap_mib}m"
+    memory = f"{pool.memory_request_mib}Mi"
+    return {
+        "replicas": pool.nodes_per_zone,
+        "roles": STRIMZI_ROLES[pool.role],
+        "resources": {
+            "requests": {"cpu": f"{pool.cpu_request_millis}m", "memory": memory},
+            "limits": {"memory": memory},
+        },
+        "jvmOptions": {"-Xms": heap, "-Xmx": heap},
+        "storage": {
+            "type": "jbod",
+            "volumes": [_volume(number, volume) for number, volume in enumerate(pool.volumes)],
+        },
+        # A pool's pod template replaces Kafka's whole: grace left out here would be 30 s.
+        "template": {"pod": _pod_template(spec, pool, zone)},
+    }
+
+
+def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
+    """Return the Kafka's spec."""
+    return {
+        "kafka": {
+            "version": spec.kafka.version,
+            "metadataVersion": spec.kafka.metadata_version,
+            "rack": {"type": "topology-label", "topologyKey": naming.ZONE_LABEL},
+            "listeners": [_listener(spec)],
+            "config": {**_default_config(spec), **spec.kafka.config},
+            "template": {"podDisruptionBudget": {"maxUnavailable": 1}},
+        }
+    }
+
+
+def _pool_metadata(spec: ClusterSpec, pool: NodePool, zone_index: int) -> dict[str, Any]:
+    zone = spec.availability_zones[zone_index]
+    ids = naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, zone_index)
+    return {
+        "name": naming.kafka_node_pool(pool.name, zone),
+        "namespace": spec.kubernetes.namespace,
+        "labels": {naming.CLUSTER_LABEL: spec.name},
+        "annotations": {"strimzi.io/next-node-ids": naming.next_node_ids_annotation(ids)},
+    }
+
+
+def _volume(number: int, volume: Storage) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "id": number,
+        "type": "persistent-claim",
+        "size": f"{volume.size_gib}Gi",
+        "class": naming.STORAGE_CLASS,
+        "volumeAttributesClass": attributes_class(volume),
+        "deleteClaim": False,
+    }
+    if number == 0:
+        entry["kraftMetadata"] = "shared"
+    return entry
+
+
+def _pod_template(spec: ClusterSpec, pool: NodePool, zone: str) -> dict[str, Any]:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    where = {naming.ZONE_LABEL: [zone], naming.NODE_POOL_LABEL: [pool.name]}
+    return {
+        "terminationGracePeriodSeconds": spec.timings.pod_grace_seconds,
+        "tolerations": [
+            {
+                "key": naming.DEDICATED_TAINT_KEY,
+                "operator": "Equal",
+                "value": naming.DEDICATED_TAINT_VALUE,
+                "effect": "NoSchedule",
+            }
+        ],
+        "affinity": {
+            "nodeAffinity": {
+                required: {"nodeSelectorTerms": [{"matchExpressions": _is_in(where)}]}
+            },
+            "podAntiAffinity": {
+                required: [
+                    {
+                        "topologyKey": "kubernetes.io/hostname",
+                        "labelSelector": {
+                            "matchLabels": {
+                                naming.CLUSTER_LABEL: spec.name,
+                                "strimzi.io/name": f"{spec.name}-kafka",
+                            }
+                        },
+                    }
+                ]
+            },
+        },
+    }
+
+
+def _is_in(labels: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    return [{"key": k, "operator": "In", "values": list(v)} for k, v in labels.items()]
+
+
+def _listener(spec: ClusterSpec) -> dict[str, Any]:
+    listener = spec.kafka.listener
+    return {
+        "name": listener.name,
+        "port": listener.port,
+        "type": "cluster-ip",
+        "tls": listener.tls,
+        "configuration": {
+            # Templates cover brokers that do not run yet; the host must be in the certificate.
+            "bootstrap": {"alternativeNames": [listener.advertised_host]},
+            "advertisedHostTemplate": listener.advertised_host,
+            "advertisedPortTemplate": f"{listener.first_advertised_port} + {{nodeId}}",
+        },
+    }
+
+
+def _default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
+    factor, minimum = spec.kafka.default_replication_factor, spec.kafka.min_insync_replicas
+    timings = spec.timings
+    return {
+        "default.replication.factor": factor,
+        "min.insync.replicas": minimum,
+        "offsets.topic.replication.factor": factor,
+        "transaction.state.log.replication.factor": factor,
+        "transaction.state.log.min.isr": minimum,
+        "broker.session.timeout.ms": timings.broker_session_timeout_seconds * 1000,
+        "broker.heartbeat.interval.ms": timings.broker_heartbeat_interval_seconds * 1000,
+        "connections.max.idle.ms": timings.broker_connections_max_idle_seconds * 1000,
+    }

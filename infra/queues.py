@@ -1,0 +1,88 @@
+"""An SQS queue with its dead letters: what cannot be handled is kept and alarmed on, never lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from infra import iam
+
+TYPE = "stillwater:infra:Queue"
+# SQS's longest: a dead letter is evidence, and somebody may be on holiday.
+DEAD_LETTER_RETENTION_SECONDS = 1_209_600
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueArgs:
+    queue_name: str
+    visibility_timeout_seconds: int
+    retention_seconds: int
+    max_receive_count: int
+    # EventBridge rules that may send; roles send by their own policies.
+    rule_arns: Sequence[pulumi.Input[str]] = ()
+
+
+class Queue(pulumi.ComponentResource):
+    """A queue encrypted with SQS's own keys, spoken to over TLS only."""
+
+    arn: pulumi.Output[str]
+    url: pulumi.Output[str]
+    policy: aws.sqs.QueuePolicy
+
+    def __init__(
+        self, name: str, args: QueueArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        dead_letters = aws.sqs.Queue(
+            f"{name}-dead-letters",
+            name=f"{args.queue_name}-dlq",
+            message_retention_seconds=DEAD_LETTER_RETENTION_SECONDS,
+            sqs_managed_sse_enabled=True,
+            opts=child,
+        )
+        queue = aws.sqs.Queue(
+            f"{name}-queue",
+            name=args.queue_name,
+            visibility_timeout_seconds=args.visibility_timeout_seconds,
+            message_retention_seconds=args.retention_seconds,
+            receive_wait_time_seconds=20,
+            sqs_managed_sse_enabled=True,
+            redrive_policy=pulumi.Output.json_dumps(
+                {
+                    "deadLetterTargetArn": dead_letters.arn,
+                    "maxReceiveCount": args.max_receive_count,
+                }
+            ),
+            opts=child,
+        )
+        self.policy = aws.sqs.QueuePolicy(
+            f"{name}-policy",
+            queue_url=queue.url,
+            policy=iam.document(_statements(queue.arn, args.rule_arns)),
+            opts=child,
+        )
+        self.arn, self.url = queue.arn, queue.url
+        self.register_outputs({"arn": self.arn, "url": self.url})
+
+
+def _statements(
+    queue_arn: pulumi.Output[str], rule_arns: Sequence[pulumi.Input[str]]
+) -> list[dict[str, Any]]:
+    statements = [iam.only_over_tls("sqs:*", [queue_arn])]
+    if rule_arns:
+        statements.append(
+            {
+                "Sid": "OurRulesMaySend",
+                "Effect": "Allow",
+                "Principal": {"Service": "events.amazonaws.com"},
+                "Action": "sqs:SendMessage",
+                "Resource": [queue_arn],
+                "Condition": {"ArnEquals": {"aws:SourceArn": list(rule_arns)}},
+            }
+        )
+    return statements

@@ -1,0 +1,87 @@
+"""Where Kafka's volumes come from: encrypted gp3, bound where the pod is, growable, kept.
+
+A volume is made in the zone its pod was scheduled to, and it outlives its claim: deleting a
+cluster by mistake loses no data. IOPS and throughput are a VolumeAttributesClass, the part of a
+volume that may change while it is in use. Every volume has one, the baseline too: Kubernetes lets
+a volume change its class, but never drop it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+from core import naming
+from core.cluster import NodePool, Storage
+
+TYPE = "stillwater:infra:Storage"
+RETAIN = "Retain"
+
+
+def attributes_class(volume: Storage) -> str:
+    """Return the VolumeAttributesClass of a volume.
+
+    >>> attributes_class(Storage(size_gib=100, iops=4000, throughput_mib_per_s=250))
+    'gp3-4000-250'
+    """
+    return f"gp3-{volume.iops}-{volume.throughput_mib_per_s}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorageArgs:
+    pools: Sequence[NodePool]
+    tags: Mapping[str, str]
+
+
+class KafkaStorage(pulumi.ComponentResource):
+    """The storage class of every Kafka volume, and an attributes class per performance asked."""
+
+    def __init__(
+        self, name: str, args: StorageArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        k8s.storage.v1.StorageClass(
+            f"{name}-class",
+            metadata={"name": naming.STORAGE_CLASS},
+            provisioner=naming.EBS_CSI_DRIVER,
+            parameters={
+                "type": "gp3",
+                # The driver's own default is false.
+                "encrypted": "true",
+                "csi.storage.k8s.io/fstype": "xfs",
+                **_volume_tags(args.tags),
+            },
+            volume_binding_mode="WaitForFirstConsumer",
+            allow_volume_expansion=True,
+            reclaim_policy=RETAIN,
+            opts=child,
+        )
+        for class_name, volume in sorted(_performances(args.pools).items()):
+            k8s.storage.v1.VolumeAttributesClass(
+                f"{name}-{class_name}",
+                metadata={"name": class_name},
+                driver_name=naming.EBS_CSI_DRIVER,
+                parameters={
+                    "type": "gp3",
+                    "iops": str(volume.iops),
+                    "throughput": str(volume.throughput_mib_per_s),
+                },
+                opts=child,
+            )
+        self.register_outputs({})
+
+
+def _performances(pools: Sequence[NodePool]) -> dict[str, Storage]:
+    return {attributes_class(volume): volume for pool in pools for volume in pool.volumes}
+
+
+def _volume_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    # The CSI driver knows nothing of a provider's default tags.
+    return {
+        f"tagSpecification_{number}": f"{key}={value}"
+        for number, (key, value) in enumerate(sorted(tags.items()), start=1)
+    }

@@ -1,0 +1,87 @@
+"""The tags every resource carries, and the ones that others read.
+
+A provider's default tags reach what Pulumi creates, not what an Auto Scaling group, a launch
+template or the EBS CSI driver creates: those get the same tags passed on explicitly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pulumi_aws as aws
+
+from core import naming
+from core.cluster import ClusterSpec
+
+CLUSTER_TAG = "stillwater:cluster"
+ENVIRONMENT_TAG = "stillwater:environment"
+POOL_TAG = "stillwater:pool"
+MANAGED_BY_TAG = "managed-by"
+NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tags:
+    """What every resource of one cluster is tagged with; the user's tags may not hide ours."""
+
+    cluster: str
+    environment: str
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, spec: ClusterSpec) -> Tags:
+        return cls(cluster=spec.name, environment=spec.environment, extra=dict(spec.tags))
+
+    @property
+    def everywhere(self) -> dict[str, str]:
+        return {
+            **self.extra,
+            CLUSTER_TAG: self.cluster,
+            ENVIRONMENT_TAG: self.environment,
+            MANAGED_BY_TAG: "stillwater",
+        }
+
+    def named(self, name: str) -> dict[str, str]:
+        """Tags for a resource whose only name in the console is its Name tag."""
+        return {**self.everywhere, "Name": name}
+
+    def of_node(self, name: str, pool: str, eks_cluster: str, prefix: str) -> dict[str, str]:
+        """Tags an EC2 instance of a pool must carry.
+
+        The managed tag is how the node termination handler tells our instances from others in a
+        shared account; without it every event is ignored.
+        """
+        return {
+            **self.named(name),
+            POOL_TAG: pool,
+            f"kubernetes.io/cluster/{eks_cluster}": "owned",
+            naming.managed_tag(prefix): "true",
+        }
+
+
+def node_template_tags(eks_cluster: str, zone: str, labels: Mapping[str, str]) -> dict[str, str]:
+    """Tags from which Cluster Autoscaler builds a node it has never seen.
+
+    Without the zones a group at zero is never scaled up for a pod whose volume is in that zone
+    (autoscaler#3230): older volumes carry the CSI driver's own zone label, newer ones Kubernetes'.
+    """
+    every_label = {naming.ZONE_LABEL: zone, naming.EBS_ZONE_LABEL: zone, **labels}
+    taint = f"{naming.DEDICATED_TAINT_VALUE}:NoSchedule"
+    return {
+        "k8s.io/cluster-autoscaler/enabled": "true",
+        f"k8s.io/cluster-autoscaler/{eks_cluster}": "owned",
+        **{f"{NODE_TEMPLATE}/label/{key}": value for key, value in every_label.items()},
+        f"{NODE_TEMPLATE}/taint/{naming.DEDICATED_TAINT_KEY}": taint,
+    }
+
+
+def group_tags(
+    propagated: Mapping[str, str], own: Mapping[str, str]
+) -> list[aws.autoscaling.GroupTagArgs]:
+    """Return an Auto Scaling group's tags: those its instances inherit, and those they do not."""
+    return [
+        aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=inherited)
+        for tags, inherited in ((propagated, True), (own, False))
+        for key, value in sorted(tags.items())
+    ]

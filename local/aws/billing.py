@@ -1,0 +1,293 @@
+"""Writes the bill of what the twin really ran, as a CUR 2.0 export: last stop of a demo's money.
+
+Instances, volumes and EKS clusters are read from moto and metered as AWS does: by the second,
+instances and volumes for a minute at least, volumes as a share of the calendar month; one line per
+resource, meter and clock hour. Prices come from the price book. Every line says that it is
+simulated, and so does the manifest. What moto has forgotten (a deleted volume) is not billed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Protocol
+
+from core import pricing
+from core.pricing import Price, PriceBook
+from local.aws import cost_export
+from local.aws.cost_export import Line
+from local.environment import ACCOUNT, REGION
+from local.place import Place
+
+# "User initiated (2026-11-20 22:10:09 UTC)", the only place where EC2 says when.
+_STOPPED_AT = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:UTC|GMT)\)")
+_HOUR = timedelta(hours=1)
+_MINIMUM = timedelta(seconds=pricing.MINIMUM_BILLED_SECONDS)
+_AMOUNT = Decimal("0.0000000001")
+
+
+class Ec2(Protocol):
+    """What the bill needs of boto3's EC2 client."""
+
+    def describe_instances(self, **query: Any) -> Mapping[str, Any]: ...
+    def describe_volumes(self, **query: Any) -> Mapping[str, Any]: ...
+
+
+class Eks(Protocol):
+    """What the bill needs of boto3's EKS client."""
+
+    def list_clusters(self) -> Mapping[str, Any]: ...
+    def describe_cluster(self, *, name: str) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """A written bill: the folder of its export, and what it adds up to in US dollars."""
+
+    total: Decimal
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """One thing a resource is billed for: an amount, per hour or per month of its life."""
+
+    usage_type: str
+    operation: str
+    product: str
+    family: str
+    unit: str
+    price: Price
+    amount: Decimal
+    monthly: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something that ran, from when until when, and its meters."""
+
+    resource_id: str
+    zone: str
+    begins: datetime
+    ends: datetime
+    tags: Mapping[str, str]
+    meters: Sequence[Meter]
+
+
+def write_bill(
+    place: Place,
+    *,
+    ec2: Ec2,
+    out: Path,
+    started_at: float,
+    ended_at: float,
+    bytes_between_zones: int | None = None,
+    eks: Eks | None = None,
+    prices: PriceBook | None = None,
+) -> Bill:
+    """Write the export of what ran between two moments (epoch seconds) and return its total.
+
+    `bytes_between_zones` are those sent across zones; each is billed going out and coming in.
+    Raises InvalidInput when the price book lacks something that ran.
+    """
+    book = prices or pricing.book(REGION)
+    window = (datetime.fromtimestamp(started_at, UTC), datetime.fromtimestamp(ended_at, UTC))
+    resources = [
+        *_instances(ec2, book, *window),
+        *_volumes(ec2, book, *window),
+        *(_clusters(eks, book, *window) if eks else ()),
+    ]
+    lines = [line for resource in resources for line in _lines(resource)]
+    if bytes_between_zones:
+        lines += _transfer(bytes_between_zones, book, window[1])
+    cost_export.write(out, lines, name=f"stillwater-twin-{place.number}", at=window[1])
+    return Bill(total=pricing.plain(sum((line.cost for line in lines), Decimal(0))), path=out)
+
+
+def _instances(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Iterator[Resource]:
+    for reservation in _all(ec2.describe_instances, "Reservations"):
+        for instance in reservation["Instances"]:
+            launched = instance["LaunchTime"].astimezone(UTC)
+            stopped = _STOPPED_AT.search(instance.get("StateTransitionReason") or "")
+            last = _utc(stopped[1]) if stopped else end
+            kind = instance["InstanceType"]
+            meter = Meter(
+                usage_type=f"BoxUsage:{kind}",
+                operation="RunInstances",
+                product="AmazonEC2",
+                family="Compute Instance",
+                unit="Hrs",
+                price=book.instance_hour(kind),
+                amount=Decimal(1),
+            )
+            resource = Resource(
+                resource_id=instance["InstanceId"],
+                zone=instance["Placement"]["AvailabilityZone"],
+                begins=max(launched, start),
+                ends=max(min(last, end), launched + _MINIMUM),
+                tags=_tags(instance.get("Tags")),
+                meters=[meter],
+            )
+            if last > start and launched < end:
+                yield resource
+
+
+def _volumes(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Iterator[Resource]:
+    for volume in _all(ec2.describe_volumes, "Volumes"):
+        created = volume["CreateTime"].astimezone(UTC)
+        if created < end:
+            yield Resource(
+                resource_id=volume["VolumeId"],
+                zone=volume["AvailabilityZone"],
+                begins=max(created, start),
+                ends=max(end, created + _MINIMUM),
+                tags=_tags(volume.get("Tags")),
+                meters=list(_volume_meters(volume, book)),
+            )
+
+
+def _volume_meters(volume: Mapping[str, Any], book: PriceBook) -> Iterator[Meter]:
+    kind, product = volume["VolumeType"], "AmazonEC2"
+    yield Meter(
+        usage_type=f"EBS:VolumeUsage.{kind}",
+        operation=f"CreateVolume-{kind.capitalize()}",
+        product=product,
+        family="Storage",
+        unit="GB-Mo",
+        price=book.price(f"{kind}_gib_month"),
+        amount=Decimal(volume["Size"]),
+        monthly=True,
+    )
+    if kind != "gp3":
+        return
+    # AWS writes these lines for a volume at its baseline too, with quantity 0.
+    iops = volume.get("Iops") or pricing.GP3_INCLUDED_IOPS
+    throughput = volume.get("Throughput") or pricing.GP3_INCLUDED_MIB_PER_S
+    yield Meter(
+        usage_type="EBS:VolumeP-IOPS.gp3",
+        operation="CreateVolume-Gp3",
+        product=product,
+        family="System Operation",
+        unit="IOPS-Mo",
+        price=book.price("gp3_iops_month"),
+        amount=Decimal(pricing.billed_iops(iops)),
+        monthly=True,
+    )
+    yield Meter(
+        usage_type="EBS:VolumeP-Throughput.gp3",
+        operation="CreateVolume-Gp3",
+        product=product,
+        family="Provisioned Throughput",
+        unit="GiBps-mo",
+        price=book.price("gp3_gibps_month"),
+        amount=pricing.billed_gib_per_s(throughput),
+        monthly=True,
+    )
+
+
+def _clusters(eks: Eks, book: PriceBook, start: datetime, end: datetime) -> Iterator[Resource]:
+    for name in eks.list_clusters()["clusters"]:
+        cluster = eks.describe_cluster(name=name)["cluster"]
+        created = cluster["createdAt"].astimezone(UTC)
+        if created < end:
+            yield Resource(
+                resource_id=cluster["arn"],
+                zone="",
+                begins=max(created, start),
+                ends=end,
+                tags=dict(cluster.get("tags") or {}),
+                meters=[
+                    Meter(
+                        # EKS prefixes its meters in us-east-1 too, where EC2 does not.
+                        usage_type="USE1-AmazonEKS-Hours:perCluster",
+                        operation="CreateOperation",
+                        product="AmazonEKS",
+                        family="Compute",
+                        unit="Hours",
+                        price=book.price("eks_cluster_hour"),
+                        amount=Decimal(1),
+                    )
+                ],
+            )
+
+
+def _transfer(size_bytes: int, book: PriceBook, at: datetime) -> Iterator[Line]:
+    """Bill bytes that crossed zones, once on the side that sent and once on the one that got them.
+
+    The twin counts them for the whole cluster, so the lines name no instance.
+    """
+    price = book.price("inter_zone_gib")
+    hour = _hour_of(at)
+    for operation in ("InterZone-Out", "InterZone-In"):
+        meter = Meter(
+            usage_type="DataTransfer-Regional-Bytes",
+            operation=operation,
+            product="AmazonEC2",
+            family="Data Transfer",
+            unit="GB",
+            price=price,
+            amount=pricing.transferred_gib(size_bytes),
+        )
+        everyone = Resource("", "", hour, hour + _HOUR, {}, [meter])
+        yield _line(everyone, meter, hour, meter.amount)
+
+
+def _lines(resource: Resource) -> Iterator[Line]:
+    """Cut a resource's life into clock hours and meter each."""
+    hour = _hour_of(resource.begins)
+    while hour < resource.ends:
+        begins, ends = max(hour, resource.begins), min(hour + _HOUR, resource.ends)
+        seconds = (ends - begins).total_seconds()
+        for meter in resource.meters:
+            share = (
+                pricing.volume_months(seconds, hour) if meter.monthly else pricing.hours(seconds)
+            )
+            yield _line(resource, meter, hour, meter.amount * share)
+        hour += _HOUR
+
+
+def _line(resource: Resource, meter: Meter, hour: datetime, quantity: Decimal) -> Line:
+    quantity = quantity.quantize(_AMOUNT)
+    return Line(
+        account=ACCOUNT,
+        region=REGION,
+        hour=hour,
+        resource_id=resource.resource_id,
+        zone=resource.zone,
+        tags=resource.tags,
+        usage_type=meter.usage_type,
+        operation=meter.operation,
+        product=meter.product,
+        family=meter.family,
+        unit=meter.unit,
+        quantity=quantity,
+        rate=meter.price.usd,
+        # AWS keeps ten places; a double holds them exactly at this size.
+        cost=(quantity * meter.price.usd).quantize(_AMOUNT),
+    )
+
+
+def _hour_of(moment: datetime) -> datetime:
+    return moment.replace(minute=0, second=0, microsecond=0)
+
+
+def _utc(written: str) -> datetime:
+    return datetime.strptime(f"{written}+0000", "%Y-%m-%d %H:%M:%S%z")
+
+
+def _tags(pairs: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
+    return {pair["Key"]: pair["Value"] for pair in pairs or ()}
+
+
+def _all(describe: Any, key: str) -> Iterator[Mapping[str, Any]]:
+    query: dict[str, str] = {}
+    while True:
+        answer = describe(**query)
+        yield from answer[key]
+        if not answer.get("NextToken"):
+            return
+        query = {"NextToken": answer["NextToken"]}

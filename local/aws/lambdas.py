@@ -1,0 +1,228 @@
+"""Lambda in the twin: functions run from their deployed zips, as their own roles.
+
+moto would start Docker. Here each function has a few execution environments (runtime.py), reused
+while its code and configuration stay the same; they are children of this process, recorded where
+the warden finds them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import shutil
+import threading
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
+
+from local.aws import identity
+from local.aws.instances import Journal
+from local.aws.runtime import Environment, FunctionVersion, Outcome, error_payload
+from local.place import Place
+
+LOG = logging.getLogger(__name__)
+# Lambda starts as many as there are invocations; two cores carry this many per function.
+MOST_ENVIRONMENTS = 3
+
+
+def version_of(function: Any) -> FunctionVersion:
+    """Return what decides about a function's environments, from moto's record of it."""
+    return FunctionVersion(
+        name=function.function_name,
+        arn=function.function_arn,
+        handler=function.handler,
+        role_arn=function.role,
+        code_sha256=function.code_sha_256,
+        timeout_seconds=float(function.timeout),
+        memory_mib=int(function.memory_size),
+        region=function.region,
+        runtime=function.run_time,
+        variables=tuple(sorted((function.environment_vars or {}).items())),
+    )
+
+
+class _Pool:
+    """The environments of one function."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.idle: list[Environment] = []
+        self.busy: list[Environment] = []
+        self.starting = 0
+
+    def outdated(self, version: FunctionVersion) -> list[Environment]:
+        """Take the idle environments that are dead or of another version out of the pool."""
+        old = [e for e in self.idle if not e.alive or e.function != version]
+        self.idle = [e for e in self.idle if e not in old]
+        return old
+
+
+class Functions:
+    """Invokes the functions moto knows."""
+
+    def __init__(self, place: Place, journal: Journal) -> None:
+        self._place = place
+        self._journal = journal
+        self._pools: dict[str, _Pool] = {}
+        self._lock = threading.Lock()
+        self._workers = ThreadPoolExecutor(8, thread_name_prefix="lambda-async")
+        self._closed = False
+        shutil.rmtree(place.path("lambda"), ignore_errors=True)
+
+    def invoke(self, function: Any, payload: bytes) -> Outcome:
+        """Run a function and return its answer or its error."""
+        version = version_of(function)
+        with self._environment(function, version) as environment:
+            outcome = environment.invoke(payload)
+        self._journal(
+            "lambda",
+            "lambda_invoked",
+            function=version.name,
+            request_id=outcome.request_id,
+            ok=outcome.error_type is None,
+            error=None if outcome.error_type is None else outcome.payload.decode()[:500],
+            cold=outcome.cold,
+            duration_ms=round(outcome.seconds * 1000),
+        )
+        return outcome
+
+    def invoke_later(self, arn: str, event: Any) -> None:
+        """Queue an asynchronous invocation; unlike Lambda, nothing repeats a failed one."""
+        function = find(arn)
+        if function is None:
+            raise LookupError(f"There is no function {arn}.")
+        if not self._closed:
+            self._workers.submit(self._invoke_quietly, function, json.dumps(event).encode())
+
+    def _invoke_quietly(self, function: Any, payload: bytes) -> None:
+        try:
+            outcome = self.invoke(function, payload)
+        except Exception:
+            LOG.exception("asynchronous invocation of %s failed", function.function_name)
+            return
+        if outcome.error_type is not None:
+            LOG.warning("%s failed: %s", function.function_name, outcome.payload.decode()[:500])
+
+    @contextmanager
+    def _environment(self, function: Any, version: FunctionVersion) -> Iterator[Environment]:
+        with self._lock:
+            pool = self._pools.setdefault(version.name, _Pool())
+        environment = self._take(pool, function, version)
+        try:
+            yield environment
+        finally:
+            with pool.changed:
+                pool.busy.remove(environment)
+                if environment.alive and not self._closed:
+                    pool.idle.append(environment)
+                pool.changed.notify_all()
+
+    def _take(self, pool: _Pool, function: Any, version: FunctionVersion) -> Environment:
+        reserved = function.reserved_concurrency
+        limit = min(MOST_ENVIRONMENTS, int(reserved)) if reserved else MOST_ENVIRONMENTS
+        with pool.changed:
+            while True:
+                for old in pool.outdated(version):
+                    old.close()
+                if pool.idle:
+                    environment = pool.idle.pop()
+                    pool.busy.append(environment)
+                    return environment
+                if len(pool.busy) + pool.starting < limit:
+                    pool.starting += 1
+                    break
+                pool.changed.wait()
+        try:
+            environment = self._start(function, version)
+        finally:
+            with pool.changed:
+                pool.starting -= 1
+        with pool.changed:
+            pool.busy.append(environment)
+        return environment
+
+    def _start(self, function: Any, version: FunctionVersion) -> Environment:
+        role = identity.assume(version.role_arn, version.name)
+        return Environment(
+            version,
+            host=self._place.host("lambda"),
+            code=self._extract(function),
+            variables={
+                **dict(version.variables),
+                "AWS_ENDPOINT_URL": self._place.url("moto"),
+                "AWS_ACCESS_KEY_ID": role.access_key_id,
+                "AWS_SECRET_ACCESS_KEY": role.secret,
+                "AWS_SESSION_TOKEN": str(role.session_token),
+            },
+            log=self._place.path("logs", f"lambda-{version.name}.log"),
+            pids=self._place.path("pids"),
+        )
+
+    def _extract(self, function: Any) -> Path:
+        name = function.code_sha_256.replace("/", "_").replace("+", "-")[:16]
+        directory = self._place.path("lambda", function.function_name, name)
+        with self._lock:
+            if not directory.exists():
+                unfinished = directory.with_suffix(".unfinished")
+                shutil.rmtree(unfinished, ignore_errors=True)
+                with zipfile.ZipFile(io.BytesIO(function.code_bytes)) as archive:
+                    archive.extractall(unfinished)
+                unfinished.rename(directory)
+        return directory
+
+    def retire(self, name: str) -> None:
+        """End the environments of a deleted function."""
+        with self._lock:
+            pool = self._pools.pop(name, None)
+        for environment in [*pool.idle, *pool.busy] if pool else ():
+            environment.close()
+
+    def close(self) -> None:
+        """End every environment."""
+        self._closed = True
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        for name in list(self._pools):
+            self.retire(name)
+
+
+def find(arn: str) -> Any:
+    """Return moto's function of an ARN, with or without a qualifier, or None."""
+    region, account, _, name = arn.split(":")[3:7]
+    # A function made a moment ago may be asked for before its account's backend is seen.
+    return lambda_backends[account][region]._lambdas._functions.get(name, {}).get("latest")  # noqa: SLF001  # moto's public lookup raises
+
+
+def install(functions: Functions) -> None:
+    """Let moto's functions run here."""
+    moto_delete = LambdaBackend.delete_function
+
+    def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> bytes:
+        payload = body.encode() if isinstance(body, str) else (body or b"{}")
+        kind = request_headers.get("x-amz-invocation-type", "RequestResponse")
+        response_headers["x-amz-executed-version"] = "$LATEST"
+        if kind == "DryRun":
+            return b""
+        if kind == "Event":
+            functions.invoke_later(function.function_arn, json.loads(payload or b"{}"))
+            return b""
+        if function.package_type != "Zip":
+            response_headers["x-amz-function-error"] = "Unhandled"
+            return error_payload("Runtime.InvalidEntrypoint", "The twin runs zip packages only.")
+        outcome = functions.invoke(function, payload or b"{}")
+        if outcome.error_type is not None:
+            response_headers["x-amz-function-error"] = "Unhandled"
+        return outcome.payload
+
+    def delete_function(backend: Any, function_name: str, qualifier: str | None = None) -> None:
+        moto_delete(backend, function_name, qualifier)
+        if qualifier is None:
+            functions.retire(function_name.rpartition(":")[2])
+
+    LambdaFunction.invoke = invoke
+    LambdaBackend.delete_function = delete_function

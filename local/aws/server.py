@@ -1,0 +1,173 @@
+"""The twin's AWS: moto's server with what it lacks, as one program.
+
+`python -m local.aws.server` (env STILLWATER_TWIN) listens on the place's `moto` address. It is
+ready when GET /moto-api/ answers; the first user's access key is then in aws-credentials.json.
+SIGTERM ends it and the Lambda children it started.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication,
+    MotoRequestHandler,
+    create_backend_app,
+)
+from werkzeug.serving import make_server
+
+from local.aws import (
+    eks,
+    events,
+    identity,
+    instances,
+    lambdas,
+    mappings,
+    queues,
+    scaling_api,
+)
+from local.aws.agenda import Agenda
+from local.aws.autoscaling import Engine
+from local.aws.client import CREDENTIALS_FILE
+from local.aws.locks import COMPUTE, turn
+from local.journal import journal
+from local.place import Place
+
+LOG = logging.getLogger(__name__)
+TICK_SECONDS = 0.05
+CREDENTIALS_PATH = "/stillwater/credentials/"
+
+
+class Application:
+    """moto's WSGI application where services that must take turns do, and the twin's own path."""
+
+    def __init__(self) -> None:
+        self._moto = DomainDispatcherApplication(create_backend_app)
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        path = str(environ.get("PATH_INFO", ""))
+        if path.startswith(CREDENTIALS_PATH):
+            return _credentials(environ, path.removeprefix(CREDENTIALS_PATH), start_response)
+        with turn(str(environ.get("HTTP_AUTHORIZATION", ""))):
+            answer: Iterable[bytes] = self._moto(environ, start_response)
+            return answer
+
+
+def _credentials(
+    environ: dict[str, Any], access_key_id: str, start_response: Any
+) -> Iterable[bytes]:
+    """Answer with the secret behind an access key id, to this machine only."""
+    found = None
+    if str(environ.get("REMOTE_ADDR", "")).startswith("127."):
+        found = identity.look_up(access_key_id)
+    body = json.dumps(found.as_json() if found else {"error": "no such access key"}).encode()
+    status = "200 OK" if found else "404 Not Found"
+    start_response(
+        status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    )
+    return [body]
+
+
+class Ticker:
+    """Lets time pass for instances and groups."""
+
+    def __init__(self, agenda: Agenda, engine: Engine) -> None:
+        self._agenda = agenda
+        self._engine = engine
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopped.wait(TICK_SECONDS):
+            try:
+                with COMPUTE:
+                    self._agenda.run_due(time.time())
+                    self._engine.step(time.time())
+            except Exception:
+                # One broken group must not stop the clock for all others.
+                LOG.exception("a tick failed")
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+
+class Cloud:
+    """Everything this program runs besides answering requests."""
+
+    def __init__(self, place: Place) -> None:
+        write = journal(place).write
+        agenda = Agenda()
+        delays = instances.Delays.from_env()
+        machines = instances.Machines(agenda, delays, write)
+        engine = Engine(machines, delays, write)
+        self.functions = lambdas.Functions(place, write)
+        instances.install(machines)
+        scaling_api.install(engine)
+        eks.install(engine)
+        queues.install()
+        lambdas.install(self.functions)
+        self._ticker = Ticker(agenda, engine)
+        self._schedules = events.install(self.functions.invoke_later)
+        self._mappings = mappings.install(self.functions)
+
+    def start(self) -> None:
+        runs: dict[str, Callable[[], None]] = {
+            "ticker": self._ticker.run,
+            "schedules": self._schedules.run,
+            "mappings": self._mappings.run,
+        }
+        for name, run in runs.items():
+            threading.Thread(target=run, name=name, daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop feeding functions, then end their children."""
+        self._mappings.stop()
+        self._schedules.stop()
+        self._ticker.stop()
+        self.functions.close()
+
+
+def serve(place: Place) -> None:
+    """Run until SIGTERM or SIGINT."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    place.path("logs").mkdir(parents=True, exist_ok=True)
+    cloud = Cloud(place)
+    identity.write(identity.create_admin(), place.path(CREDENTIALS_FILE))
+    # Head and body of an answer are two segments; without this the second waits 40 ms.
+    MotoRequestHandler.disable_nagle_algorithm = True
+    server = make_server(
+        place.host("moto"),
+        place.port("moto"),
+        Application(),
+        threaded=True,
+        request_handler=MotoRequestHandler,
+    )
+    cloud.start()
+    threading.Thread(target=server.serve_forever, name="server", daemon=True).start()
+    stop.wait()
+    cloud.stop()
+
+
+def main() -> None:
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    # One line per request would bury everything else.
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
+    serve(Place.load())
+    # Long polls sleep in daemon threads; nobody waits for them.
+    logging.shutdown()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

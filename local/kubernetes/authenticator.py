@@ -1,0 +1,242 @@
+"""Verifies EKS tokens: the real aws-iam-authenticator as the API server's token webhook.
+
+The API server asks the authenticator who holds a token; the authenticator asks STS (led to the
+twin's accounts by local.kubernetes.sts_proxy) and maps the answer to a Kubernetes user: the
+cluster's creator from its own configuration, everybody else from kube-system/aws-auth, which
+stands for EKS access entries and is watched.
+
+A token names its cluster, so the authenticator starts when the twin's EKS has one. Until then the
+API server knows its static tokens and ServiceAccounts only, as it does while a cluster is created.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import boto3
+import yaml
+from botocore.exceptions import BotoCoreError, ClientError
+
+from core.errors import StillwaterError
+from local import environment
+from local.kubernetes.client import Api
+from local.kubernetes.sts_proxy import MotoAccessKeys, serving
+from local.place import Place
+from local.processes import Child, Processes, forget, record
+
+START_LIMIT_SECONDS = 30.0
+POLL_SECONDS = 0.5
+BINARY = "aws-iam-authenticator"
+USER = "stillwater-authenticator"
+CREATOR = "kubernetes-admin"  # the name EKS gives its cluster's creator
+FIELD_MANAGER = "stillwater-twin"
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def write_webhook_config(place: Place, ca: Path) -> Path:
+    """Write the kubeconfig by which the API server asks the authenticator about tokens.
+
+    The API server reads it when it starts, so it is written before either runs.
+    """
+    cluster = {
+        "certificate-authority": str(ca),
+        "server": f"{place.url('authenticator', 'https')}/authenticate",
+    }
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": USER, "cluster": cluster}],
+        "users": [{"name": "apiserver"}],
+        "contexts": [{"name": "webhook", "context": {"cluster": USER, "user": "apiserver"}}],
+        "current-context": "webhook",
+    }
+    path = place.path("pki", "token-webhook.yaml")
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+def start(processes: Processes, place: Place, tools: Mapping[str, Path]) -> Child:
+    """Start the program below on a running control plane and AWS; return when it listens."""
+    child = processes.start(
+        "authenticator",
+        [sys.executable, "-m", "local.kubernetes.authenticator", str(tools[BINARY])],
+        environment=environment.with_credentials(place),
+        directory=REPOSITORY,
+    )
+    processes.wait_until(
+        child,
+        lambda: _listens(place.host("sts-proxy"), place.port("sts-proxy")),
+        within_seconds=START_LIMIT_SECONDS,
+        what="its proxy to STS listens",
+    )
+    return child
+
+
+def _listens(host: str, port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1.0):
+        return True
+    return False
+
+
+def configuration(cluster_name: str, creator_arn: str) -> dict[str, Any]:
+    """Return aws-iam-authenticator's configuration file.
+
+    The creator, an IAM user or role, becomes system:masters, as EKS's
+    bootstrapClusterCreatorAdminPermissions has it.
+    """
+    kind = creator_arn.rpartition(":")[2].partition("/")[0]
+    if kind not in ("user", "role"):
+        raise StillwaterError(
+            f"The cluster's creator {creator_arn!r} is neither an IAM user nor a role; "
+            f"give the ARN of one, such as arn:aws:iam::123456789012:user/admin."
+        )
+    mapping = {f"{kind}ARN": creator_arn, "username": CREATOR, "groups": ["system:masters"]}
+    return {"clusterID": cluster_name, "server": {f"map{kind.title()}s": [mapping]}}
+
+
+def _allow_watching(api: Api) -> None:
+    """Let the authenticator read the one ConfigMap it is for, and nothing else."""
+    rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system"
+    metadata = {"name": USER, "namespace": "kube-system"}
+    rule = {
+        "apiGroups": [""],
+        "resources": ["configmaps"],
+        "resourceNames": ["aws-auth"],
+        "verbs": ["get", "list", "watch"],
+    }
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": metadata,
+        "rules": [rule],
+    }
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": USER},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
+    }
+    api.apply(f"{rbac}/roles/{USER}", role, field_manager=FIELD_MANAGER)
+    api.apply(f"{rbac}/rolebindings/{USER}", binding, field_manager=FIELD_MANAGER)
+
+
+class Authenticator:
+    """The running binary of one cluster."""
+
+    def __init__(self, place: Place, binary: Path, cluster_name: str, creator_arn: str) -> None:
+        self.cluster_name = cluster_name
+        self._pids = place.path("pids")
+        self._popen = subprocess.Popen(
+            _command(place, binary, configuration(cluster_name, creator_arn)),
+            env={
+                **environment.base(place),
+                # Go's default transport takes both; the cluster is reached directly, as any
+                # loopback address is, and trusted by its kubeconfig's own authority.
+                "HTTPS_PROXY": place.url("sts-proxy"),
+                "SSL_CERT_FILE": str(place.path("pki", "sts-ca.crt")),
+            },
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        record(self._pids, self._popen.pid)
+
+    def check_alive(self) -> None:
+        code = self._popen.poll()
+        if code is not None:
+            raise StillwaterError(
+                f"{BINARY} ended with exit code {code}; its last lines are above. Without it no "
+                f"AWS identity can log in to the cluster {self.cluster_name}."
+            )
+
+    def stop(self) -> None:
+        """End it at once: it holds nothing, and would take SIGTERM only when sent twice."""
+        self._popen.kill()
+        self._popen.wait()
+        forget(self._pids, self._popen.pid)
+
+
+def _command(place: Place, binary: Path, config: Mapping[str, Any]) -> list[str]:
+    state = place.path("authenticator")
+    state.mkdir(exist_ok=True)
+    # Found under these names, the pair is used as it is; the API server trusts its authority.
+    shutil.copy(place.path("pki", "authenticator.crt"), state / "cert.pem")
+    shutil.copy(place.path("pki", "authenticator.key"), state / "key.pem")
+    config_file = state / "config.yaml"
+    config_file.write_text(yaml.safe_dump(dict(config)))
+    return [
+        str(binary),
+        "server",
+        f"--config={config_file}",
+        "--backend-mode=MountedFile,EKSConfigMap",
+        f"--kubeconfig={place.path('pki', f'{USER}.yaml')}",
+        "--kubeconfig-pregenerated=true",
+        f"--state-dir={state}",
+        f"--address={place.host('authenticator')}",
+        f"--port={place.port('authenticator')}",
+    ]
+
+
+def _creator_arn(place: Place) -> str:
+    """Return the twin's AWS administrator, who creates its cluster."""
+    access_key = os.environ["AWS_ACCESS_KEY_ID"]
+    principal = MotoAccessKeys(place.url("moto"))(access_key)
+    if principal is None:
+        raise StillwaterError(
+            f"The twin's AWS does not know the access key {access_key} it was given as its "
+            f"administrator's; nobody could log in to the cluster."
+        )
+    return principal.arn
+
+
+def _cluster_names(eks: Any) -> Iterator[str]:
+    with contextlib.suppress(BotoCoreError, ClientError):
+        yield from eks.list_clusters()["clusters"]
+
+
+def main() -> None:
+    """Run the authenticator of the cluster that the twin's EKS has, for as long as it has it."""
+    place, binary = Place.load(), Path(sys.argv[1])
+    ended = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        ended.set()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    creator_arn = _creator_arn(place)
+    _allow_watching(Api.from_kubeconfig(place.path("kubeconfig")))
+    eks = boto3.client("eks")
+    running: Authenticator | None = None
+    with serving(place, environment.REGION):
+        try:
+            while not ended.wait(POLL_SECONDS):
+                # There is one control plane, so the first cluster is the one it stands for.
+                name = next(_cluster_names(eks), None)
+                if running is not None:
+                    running.check_alive()
+                if name is not None and (running is None or running.cluster_name != name):
+                    if running is not None:
+                        running.stop()
+                    running = Authenticator(place, binary, name, creator_arn)
+        finally:
+            if running is not None:
+                running.stop()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except StillwaterError as error:
+        sys.exit(str(error))

@@ -1,0 +1,187 @@
+"""What EC2 says about the cluster's nodes: the instances tagged as owned by an EKS cluster.
+
+EC2 (moto) is the only source of nodes in the twin: an Auto Scaling group launches an instance, and
+the kubelet finds it here, as a booting machine would find itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from core.errors import InvalidInput
+from local.kubernetes import node_config
+from local.kubernetes.node_config import NodeConfig
+from local.place import Place
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+    from mypy_boto3_ec2.type_defs import InstanceTypeDef
+
+CLUSTER_TAG_PREFIX = "kubernetes.io/cluster/"
+NODE_GROUP_TAG = "eks:nodegroup-name"
+RUNNING = "running"
+TERMINATED = "terminated"
+# A terminated instance stays listed for about an hour; every other state is asked for, so an
+# instance that is missing has ended.
+LIVING_STATES = ["pending", RUNNING, "shutting-down", "stopping", "stopped"]
+DEFAULT_REGION = "us-east-1"
+CloudError = (BotoCoreError, ClientError)
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceType:
+    """What a node of this type offers, from EC2's own description."""
+
+    vcpus: int
+    memory_mib: int
+    architecture: str
+    max_pods: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """One instance of the cluster that runs, and what its kubelet needs to know at boot."""
+
+    instance_id: str
+    node_name: str
+    private_ip: str
+    zone: str
+    subnet_cidr: str
+    type_name: str
+    type: InstanceType
+    cluster: str
+    node_group: str | None
+    config: NodeConfig
+
+    @property
+    def provider_id(self) -> str:
+        return f"aws:///{self.zone}/{self.instance_id}"
+
+
+def instance_id_of(provider_id: str) -> str:
+    """Return the instance id of a Node's providerID: aws:///us-east-1a/i-0abc -> i-0abc."""
+    return provider_id.rpartition("/")[2]
+
+
+def client(service: str, place: Place) -> Any:
+    """Return a client of the twin's AWS."""
+    return boto3.client(
+        service,  # type: ignore[call-overload]  # chosen at run time, so no stub fits
+        endpoint_url=os.environ.get("AWS_ENDPOINT_URL") or place.url("moto"),
+        region_name=os.environ.get("AWS_REGION") or DEFAULT_REGION,
+        config=Config(retries={"max_attempts": 2}, connect_timeout=3, read_timeout=20),
+    )
+
+
+class Cloud:
+    """The cluster's instances, read from EC2; what never changes about one is read once."""
+
+    def __init__(self, ec2: EC2Client) -> None:
+        self._ec2 = ec2
+        self._types: dict[str, InstanceType] = {}
+        self._subnets: dict[str, str] = {}
+        self._known: dict[str, Instance | InvalidInput] = {}
+
+    def states(self) -> dict[str, str]:
+        """Return the state of every living instance of the cluster by instance id."""
+        self._listed = {
+            instance["InstanceId"]: instance
+            for reservation in self._ec2.describe_instances(
+                Filters=[{"Name": "instance-state-name", "Values": LIVING_STATES}]
+            )["Reservations"]
+            for instance in reservation["Instances"]
+            if _owner(_tags(instance))
+        }
+        return {key: str(value["State"]["Name"]) for key, value in self._listed.items()}
+
+    def describe(self, instance_id: str) -> Instance:
+        """Return an instance of the last `states`.
+
+        Raises InvalidInput for user data that nodeadm refuses.
+        """
+        if instance_id not in self._known:
+            try:
+                self._known[instance_id] = self._read(self._listed[instance_id])
+            except InvalidInput as error:
+                self._known[instance_id] = error
+        known = self._known[instance_id]
+        if isinstance(known, InvalidInput):
+            raise known
+        return known
+
+    def _read(self, instance: InstanceTypeDef) -> Instance:
+        tags = _tags(instance)
+        return Instance(
+            instance_id=instance["InstanceId"],
+            node_name=instance["PrivateDnsName"],
+            private_ip=instance["PrivateIpAddress"],
+            zone=instance["Placement"]["AvailabilityZone"],
+            subnet_cidr=self._subnet_cidr(instance["SubnetId"]),
+            type_name=str(instance["InstanceType"]),
+            type=self._type(str(instance["InstanceType"])),
+            cluster=_owner(tags) or "",
+            node_group=tags.get(NODE_GROUP_TAG),
+            config=node_config.parse(self._user_data(instance["InstanceId"], tags)),
+        )
+
+    def _user_data(self, instance_id: str, tags: dict[str, str]) -> str:
+        """Return the instance's user data, or its launch template's when it was given none."""
+        answer = self._ec2.describe_instance_attribute(InstanceId=instance_id, Attribute="userData")
+        encoded = answer.get("UserData", {}).get("Value") or ""
+        template = tags.get("aws:ec2launchtemplate:id")
+        if not encoded and template:
+            versions = self._ec2.describe_launch_template_versions(
+                LaunchTemplateId=template, Versions=[tags["aws:ec2launchtemplate:version"]]
+            )["LaunchTemplateVersions"]
+            encoded = versions[0]["LaunchTemplateData"].get("UserData") or ""
+        return base64.b64decode(encoded).decode(errors="replace")
+
+    def _subnet_cidr(self, subnet_id: str) -> str:
+        if subnet_id not in self._subnets:
+            subnet = self._ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"][0]
+            self._subnets[subnet_id] = subnet["CidrBlock"]
+        return self._subnets[subnet_id]
+
+    def _type(self, name: str) -> InstanceType:
+        if name not in self._types:
+            answer: Any = self._ec2.describe_instance_types(
+                InstanceTypes=[name]  # type: ignore[list-item]  # the stub lists the known names
+            )
+            found = answer["InstanceTypes"][0]
+            network = found["NetworkInfo"]
+            # The VPC CNI's formula: each interface keeps its first address, and two pods share
+            # the host's.
+            max_pods = (
+                network["MaximumNetworkInterfaces"] * (network["Ipv4AddressesPerInterface"] - 1) + 2
+            )
+            arm = "arm64" in found["ProcessorInfo"]["SupportedArchitectures"]
+            self._types[name] = InstanceType(
+                vcpus=found["VCpuInfo"]["DefaultVCpus"],
+                memory_mib=found["MemoryInfo"]["SizeInMiB"],
+                architecture="arm64" if arm else "amd64",
+                max_pods=min(max_pods, 110),
+            )
+        return self._types[name]
+
+
+def _tags(instance: InstanceTypeDef) -> dict[str, str]:
+    return {tag["Key"]: tag.get("Value", "") for tag in instance.get("Tags", [])}
+
+
+def _owner(tags: dict[str, str]) -> str | None:
+    """Return the EKS cluster that owns an instance, or None for an instance of nobody's."""
+    return next(
+        (
+            key.removeprefix(CLUSTER_TAG_PREFIX)
+            for key, value in tags.items()
+            if key.startswith(CLUSTER_TAG_PREFIX) and value == "owned"
+        ),
+        None,
+    )

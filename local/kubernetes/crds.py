@@ -1,0 +1,96 @@
+"""The custom resources of Strimzi as far as the twin's API server must know them.
+
+These definitions are the twin's own: they name Strimzi's kinds and accept any spec, where the real
+ones check every field. Set STILLWATER_CRDS to a folder with the real ones (install/cluster-operator
+of a Strimzi release) and the twin loads those instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from core.errors import InvalidInput
+from local.kubernetes.client import Api
+
+FOLDER_VARIABLE = "STILLWATER_CRDS"
+GROUP, VERSION = "kafka.strimzi.io", "v1"
+KINDS = {"Kafka": "kafkas", "KafkaNodePool": "kafkanodepools"}
+FIELD_MANAGER = "stillwater-twin"
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def own() -> list[dict[str, Any]]:
+    """Return the twin's own definitions."""
+    return [_definition(kind, plural) for kind, plural in KINDS.items()]
+
+
+def real(folder: Path) -> list[dict[str, Any]]:
+    """Return every CustomResourceDefinition in the YAML files of a folder."""
+    found = list(_read(folder))
+    if not found:
+        problem = (
+            f"{FOLDER_VARIABLE} is {folder}, which holds no YAML file with a "
+            f"CustomResourceDefinition; unset it or name Strimzi's install folder."
+        )
+        raise InvalidInput([problem])
+    return found
+
+
+def install(api: Api) -> None:
+    """Make the definitions known; the API server serves them within a second."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    for definition in real(Path(named)) if named else own():
+        name = definition["metadata"]["name"]
+        api.apply(f"{_DEFINITIONS}/{name}", definition, field_manager=FIELD_MANAGER)
+
+
+def _read(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted((*folder.glob("*.yaml"), *folder.glob("*.yml"))):
+        try:
+            documents = list(yaml.safe_load_all(path.read_text()))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise InvalidInput([f"{path} is not readable YAML: {error}."]) from error
+        for document in documents:
+            if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
+                yield document
+
+
+def _definition(kind: str, plural: str) -> dict[str, Any]:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{plural}.{GROUP}",
+            "annotations": {"stillwater.dev/note": "The twin's own; Strimzi's checks every field."},
+        },
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": kind.lower(),
+            },
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "properties": {"spec": anything, "status": anything},
+                        }
+                    },
+                }
+            ],
+        },
+    }

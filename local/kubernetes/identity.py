@@ -1,0 +1,76 @@
+"""The AWS identity a pod acts under: its Pod Identity role where it has one.
+
+On EKS the agent on the node answers for the role; here the kubelet assumes it once, when the
+container starts, and hands the credentials over in the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from typing import Any
+
+from local.environment import ACCOUNT, REGION, credentials_file
+from local.kubernetes.cloud import CloudError, client
+from local.place import Place
+
+LOG = logging.getLogger(__name__)
+
+
+def aws_environment(place: Place) -> dict[str, str]:
+    """Return where the twin's AWS is, for every SDK; the two last are aws-sdk-go v1's."""
+    return {
+        "AWS_ENDPOINT_URL": place.url("moto"),
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_SDK_LOAD_CONFIG": "false",
+    }
+
+
+def pod_credentials(
+    place: Place, cluster: str, namespace: str, service_account: str
+) -> dict[str, str]:
+    """Return the credentials of a ServiceAccount's role, or of the twin's administrator.
+
+    The administrator stands in only where the account has no association, or EC2's stand-in
+    cannot list them: a container without any credentials would not start at all.
+    """
+    role = _role(place, cluster, namespace, service_account)
+    if role:
+        try:
+            session = f"eks-{namespace}-{service_account}"[:64]
+            answer = client("sts", place).assume_role(RoleArn=role, RoleSessionName=session)
+            issued = answer["Credentials"]
+            return {
+                "AWS_ACCESS_KEY_ID": issued["AccessKeyId"],
+                "AWS_SECRET_ACCESS_KEY": issued["SecretAccessKey"],
+                "AWS_SESSION_TOKEN": issued["SessionToken"],
+            }
+        except CloudError as error:
+            LOG.warning("The role %s could not be assumed: %s", role, error)
+    stored = json.loads(credentials_file(place).read_text())
+    return {
+        "AWS_ACCESS_KEY_ID": stored["access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": stored["secret_access_key"],
+    }
+
+
+def _role(place: Place, cluster: str, namespace: str, service_account: str) -> str | None:
+    eks: Any = client("eks", place)
+    try:
+        found = eks.list_pod_identity_associations(
+            clusterName=cluster, namespace=namespace, serviceAccount=service_account
+        )["associations"]
+        if not found:
+            return None
+        described = eks.describe_pod_identity_association(
+            clusterName=cluster, associationId=found[0]["associationId"]
+        )
+        return str(described["association"]["roleArn"])
+    except CloudError as error:
+        LOG.info("Account %s lists no Pod Identity associations of %s: %s", ACCOUNT, cluster, error)
+        return None

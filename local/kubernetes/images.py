@@ -1,0 +1,161 @@
+"""Which program of this machine stands behind a container image.
+
+An image the twin knows runs as the real thing: NTH's binary, Kafka's JVM. An image it does not know
+(a chart's side car) sleeps, is called ready, and the journal says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from local.kafka import container as kafka_container
+from local.kubernetes.client import Object
+from local.kubernetes.environment import command_line
+from local.kubernetes.identity import aws_environment, pod_credentials
+from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY, with_private_mounts
+from local.place import PLACE_VARIABLE, Place
+
+PROCESS_IMAGE = "stillwater/process"
+MOUNTS_VARIABLE = "STILLWATER_MOUNTS"
+INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "JAVA_HOME", "STILLWATER_CACHE", "PYTHONPATH")
+NEVER_ENDS = ["sleep", "infinity"]
+# Variables by which NTH is told its ports. It listens on every address of the machine, so two
+# twins, or NTH and anything else, would collide on the chart's 8080.
+NTH_PORT_VARIABLES = ("PROBES_SERVER_PORT", "PROMETHEUS_SERVER_PORT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A container that is about to start, with its environment resolved."""
+
+    place: Place
+    cluster: str
+    pod: Object
+    container: Object
+    environment: Mapping[str, str]
+    mounts: Mapping[str, Path]
+    pod_ip: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a container runs on this machine."""
+
+    argv: list[str]
+    environment: Mapping[str, str]
+    # Port in the spec -> port the process was told to use instead.
+    moved_ports: Mapping[int, int] = field(default_factory=dict)
+    # False for a stand-in that answers no probe.
+    probed: bool = True
+    note: str = ""
+
+
+def repository(image: str) -> str:
+    """Return an image's name without its tag and digest: host:5000/a/b:v1 -> host:5000/a/b."""
+    name = image.partition("@")[0]
+    head, slash, tail = name.rpartition("/")
+    return head + slash + tail.partition(":")[0]
+
+
+def base_environment(place: Place, pod: Object) -> dict[str, str]:
+    """Return what every container of the twin sees before its spec adds to it."""
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return {
+        **inherited,
+        PLACE_VARIABLE: str(place.directory),
+        "HOSTNAME": pod["spec"].get("hostname") or pod["metadata"]["name"],
+        "KUBERNETES_SERVICE_HOST": place.host("apiserver"),
+        "KUBERNETES_SERVICE_PORT": str(place.port("apiserver")),
+        "KUBERNETES_SERVICE_PORT_HTTPS": str(place.port("apiserver")),
+    }
+
+
+def launch(request: Request) -> Launch:
+    """Return how the container runs; raise MissingPrerequisite where this machine cannot run it."""
+    name = repository(request.container["image"])
+    for suffix, how in RUNNERS.items():
+        if name == suffix or name.endswith("/" + suffix):
+            return how(request)
+    return Launch(
+        argv=NEVER_ENDS,
+        environment=request.environment,
+        probed=False,
+        note=f"The twin does not know the image {request.container['image']}; it only sleeps.",
+    )
+
+
+def _process(request: Request) -> Launch:
+    """Run the spec's command as it is, with its mounts in STILLWATER_MOUNTS as JSON."""
+    command, args = command_line(request.container, request.environment)
+    mounts = {path: str(directory) for path, directory in request.mounts.items()}
+    environment = {**request.environment, MOUNTS_VARIABLE: json.dumps(mounts)}
+    return Launch(argv=[*command, *args], environment=environment)
+
+
+def _kafka(request: Request) -> Launch:
+    argv = kafka_container.command(
+        request.pod,
+        request.container,
+        request.environment,
+        request.mounts,
+        request.pod_ip,
+        request.place,
+    )
+    return Launch(argv=argv, environment=request.environment)
+
+
+def _termination_handler(request: Request) -> Launch:
+    """Run the real NTH with its pod's credentials in place and its ports moved out of the way."""
+    account = request.mounts.get(SERVICE_ACCOUNT_DIRECTORY)
+    if account is None:
+        return Launch(
+            argv=NEVER_ENDS,
+            environment=request.environment,
+            probed=False,
+            note="The pod mounts no ServiceAccount token, without which NTH cannot run.",
+        )
+    metadata, spec = request.pod["metadata"], request.pod["spec"]
+    variables = {
+        **request.environment,
+        **aws_environment(request.place),
+        "AWS_ENDPOINT": request.place.url("moto"),
+        **pod_credentials(
+            request.place,
+            request.cluster,
+            metadata["namespace"],
+            spec.get("serviceAccountName") or "default",
+        ),
+    }
+    moved = {}
+    for name in NTH_PORT_VARIABLES:
+        if name in variables:
+            free = _free_port()
+            moved[int(variables[name])] = free
+            variables[name] = str(free)
+    _, args = command_line(request.container, variables)
+    binary = request.place.path("bin", "node-termination-handler")
+    return Launch(
+        argv=with_private_mounts(account, [str(binary), *args]),
+        environment=variables,
+        moved_ports=moved,
+    )
+
+
+def _free_port() -> int:
+    """Return a port no address of this machine listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+RUNNERS: Mapping[str, Callable[[Request], Launch]] = {
+    PROCESS_IMAGE: _process,
+    "strimzi/kafka": _kafka,
+    "aws-node-termination-handler": _termination_handler,
+}

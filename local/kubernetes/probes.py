@@ -1,0 +1,196 @@
+"""Probes of a container: when the next one is due, what a run of results means, and asking.
+
+The schedule takes the time as an argument. Source: kubernetes/pkg/kubelet/prober.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import ssl
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from local.kubernetes.client import Object
+
+
+class Role(StrEnum):
+    """Which question a probe answers; the value is the container's field."""
+
+    STARTUP = "startupProbe"
+    LIVENESS = "livenessProbe"
+    READINESS = "readinessProbe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """The figures of one probe, with the API's defaults."""
+
+    initial_delay_seconds: float = 0.0
+    period_seconds: float = 10.0
+    timeout_seconds: float = 1.0
+    failure_threshold: int = 3
+    success_threshold: int = 1
+
+    @classmethod
+    def of(cls, probe: Mapping[str, Any]) -> Schedule:
+        return cls(
+            initial_delay_seconds=float(probe.get("initialDelaySeconds") or 0),
+            period_seconds=float(probe.get("periodSeconds") or 10),
+            timeout_seconds=float(probe.get("timeoutSeconds") or 1),
+            failure_threshold=int(probe.get("failureThreshold") or 3),
+            success_threshold=int(probe.get("successThreshold") or 1),
+        )
+
+
+class Track:
+    """One probe over one run of a container: its verdict so far and when to ask again."""
+
+    def __init__(self, role: Role, schedule: Schedule, *, started_at: float) -> None:
+        self.role, self.schedule = role, schedule
+        # A container lives until shown otherwise; it is neither started nor ready until shown so.
+        self.passing = role is Role.LIVENESS
+        self.failed = False
+        self.message = ""
+        self.next_at = started_at + schedule.initial_delay_seconds
+        self._run_of: bool | None = None
+        self._run_length = 0
+
+    def due(self, now: float) -> bool:
+        return now >= self.next_at
+
+    def record(self, *, ok: bool, now: float, message: str = "") -> None:
+        """Take in one answer; the verdict turns after a threshold of equal answers in a row."""
+        self.next_at = now + self.schedule.period_seconds
+        self.message = message
+        self._run_length = self._run_length + 1 if self._run_of is ok else 1
+        self._run_of = ok
+        threshold = self.schedule.success_threshold if ok else self.schedule.failure_threshold
+        if self._run_length < threshold:
+            return
+        self.passing = ok
+        self.failed = not ok
+
+
+class ProbeSet:
+    """The probes of one run of a container; liveness and readiness wait for startup."""
+
+    def __init__(self, container: Object, *, started_at: float) -> None:
+        self.tracks = {
+            role: Track(role, Schedule.of(container[role]), started_at=started_at)
+            for role in Role
+            if container.get(role)
+        }
+
+    @property
+    def started(self) -> bool:
+        startup = self.tracks.get(Role.STARTUP)
+        return startup is None or startup.passing
+
+    @property
+    def ready(self) -> bool:
+        readiness = self.tracks.get(Role.READINESS)
+        return self.started and (readiness is None or readiness.passing)
+
+    def asking(self) -> list[Track]:
+        """Return the probes that are asked at present: startup alone until it passes."""
+        startup = self.tracks.get(Role.STARTUP)
+        if startup is not None and not startup.passing:
+            return [startup]
+        return [track for role, track in self.tracks.items() if role is not Role.STARTUP]
+
+    def failure(self) -> Track | None:
+        """Return the probe that demands a restart, or None."""
+        return next(
+            (t for t in self.asking() if t.role is not Role.READINESS and t.failed),
+            None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a container answers: its loopback address, its ports and its environment."""
+
+    host: str
+    container: Object
+    environment: Mapping[str, str]
+    # Ports its process was told to use instead of those in the spec.
+    moved_ports: Mapping[int, int]
+
+    def port(self, port: int | str) -> int:
+        """Return the number a port of the spec, possibly a name, is listened on."""
+        number = port
+        if isinstance(port, str) and not port.isdigit():
+            named = [p for p in self.container.get("ports") or [] if p.get("name") == port]
+            if not named:
+                raise ValueError(f"the container has no port named {port}")
+            number = named[0]["containerPort"]
+        return self.moved_ports.get(int(number), int(number))
+
+
+def ask(probe: Mapping[str, Any], target: Target, timeout_seconds: float) -> tuple[bool, str]:
+    """Run one probe; return (success, what was seen). Never raises."""
+    try:
+        if "exec" in probe:
+            return _exec(probe["exec"]["command"], target.environment, timeout_seconds)
+        if "httpGet" in probe:
+            return _http(probe["httpGet"], target, timeout_seconds)
+        if "tcpSocket" in probe:
+            spec = probe["tcpSocket"]
+            address = (spec.get("host") or target.host, target.port(spec["port"]))
+            socket.create_connection(address, timeout_seconds).close()
+            return True, ""
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return False, f"{type(error).__name__}: {error}"
+    return False, f"the twin knows no probe of the kind {', '.join(probe)}"
+
+
+def _exec(
+    command: list[str], environment: Mapping[str, str], timeout_seconds: float
+) -> tuple[bool, str]:
+    process = subprocess.Popen(
+        command,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=timeout_seconds)
+    except subprocess.TimeoutExpired:
+        return False, f"no answer within {timeout_seconds:g} s"
+    finally:
+        # A shell's children hold the pipe open; the whole session goes with the probe.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+    return process.returncode == 0, output.decode(errors="replace").strip()[-500:]
+
+
+def _http(spec: Mapping[str, Any], target: Target, timeout_seconds: float) -> tuple[bool, str]:
+    host, port = spec.get("host") or target.host, target.port(spec["port"])
+    connection: http.client.HTTPConnection
+    if spec.get("scheme") == "HTTPS":
+        # The kubelet does not verify certificates of what it probes either.
+        context = ssl._create_unverified_context()  # noqa: S323, SLF001
+        connection = http.client.HTTPSConnection(
+            host, port, timeout=timeout_seconds, context=context
+        )
+    else:
+        connection = http.client.HTTPConnection(host, port, timeout=timeout_seconds)
+    try:
+        headers = {h["name"]: h["value"] for h in spec.get("httpHeaders") or []}
+        connection.request("GET", spec.get("path") or "/", headers=headers)
+        status = connection.getresponse().status
+    finally:
+        connection.close()
+    return 200 <= status < 400, f"HTTP status {status}"

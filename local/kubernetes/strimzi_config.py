@@ -1,0 +1,95 @@
+"""server.config of one Kafka node, as the twin's operator writes it: a pure rendering.
+
+Listener names are Strimzi's: CONTROLPLANE-9090 among controllers, REPLICATION-9091 among brokers,
+<NAME>-<port> for the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from local.kafka.container import POD_ADDRESS
+from local.kubernetes.strimzi_model import Cluster, Listener, Node
+
+CONTROL_PLANE, CONTROL_PLANE_PORT = "CONTROLPLANE-9090", 9090
+REPLICATION, REPLICATION_PORT = "REPLICATION-9091", 9091
+
+
+def volume_mount(volume_id: int) -> str:
+    return f"/var/lib/kafka/data-{volume_id}"
+
+
+def log_directory(node: Node, volume_id: int) -> str:
+    """Return a subfolder: an ext4 volume's own lost+found would kill the broker."""
+    return f"{volume_mount(volume_id)}/kafka-log{node.node_id}"
+
+
+def listener_name(listener: Listener) -> str:
+    return f"{listener.name.upper()}-{listener.port}"
+
+
+def server_config(cluster: Cluster, node: Node, nlb_host: str) -> str:
+    """Return the node's server.config; paths are the pod's, the address is filled in at start."""
+    settings = {
+        **dict(_identity(cluster, node)),
+        **dict(_listeners(cluster, node, nlb_host)),
+        **dict(_storage(node)),
+        **{key: _plain(value) for key, value in cluster.config.items()},
+    }
+    return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def _identity(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
+    yield "node.id", str(node.node_id)
+    yield "process.roles", ",".join(sorted(node.roles))
+    yield (
+        "controller.quorum.voters",
+        ",".join(
+            f"{voter.node_id}@{cluster.host(voter)}:{CONTROL_PLANE_PORT}"
+            for voter in cluster.nodes
+            if voter.is_controller
+        ),
+    )
+    if node.is_broker and node.zone is not None:
+        yield "broker.rack", node.zone
+
+
+def _listeners(cluster: Cluster, node: Node, nlb_host: str) -> Iterator[tuple[str, str]]:
+    bound: dict[str, str] = {}
+    advertised: dict[str, str] = {}
+    if node.is_controller:
+        bound[CONTROL_PLANE] = f"{POD_ADDRESS}:{CONTROL_PLANE_PORT}"
+        advertised[CONTROL_PLANE] = f"{cluster.host(node)}:{CONTROL_PLANE_PORT}"
+    if node.is_broker:
+        bound[REPLICATION] = f"{POD_ADDRESS}:{REPLICATION_PORT}"
+        advertised[REPLICATION] = f"{cluster.host(node)}:{REPLICATION_PORT}"
+        for listener in cluster.listeners:
+            name = listener_name(listener)
+            host = listener.host_of(node.node_id) or cluster.host(node)
+            advertised[name] = f"{host}:{listener.port_of(node.node_id)}"
+            # Until a load balancer forwards to it, the broker itself listens where clients dial.
+            behind = host != nlb_host
+            bound[name] = f"{POD_ADDRESS}:{listener.port}" if behind else advertised[name]
+    names = [CONTROL_PLANE, REPLICATION, *(listener_name(x) for x in cluster.listeners)]
+    yield "listeners", _named(bound)
+    yield "advertised.listeners", _named(advertised)
+    yield "listener.security.protocol.map", ",".join(f"{name}:PLAINTEXT" for name in names)
+    yield "controller.listener.names", CONTROL_PLANE
+    if node.is_broker:
+        yield "inter.broker.listener.name", REPLICATION
+
+
+def _storage(node: Node) -> Iterator[tuple[str, str]]:
+    yield "log.dirs", ",".join(log_directory(node, volume["id"]) for volume in node.volumes)
+    shared = [volume["id"] for volume in node.volumes if volume.get("kraftMetadata") == "shared"]
+    if shared:
+        yield "metadata.log.dir", log_directory(node, shared[0])
+
+
+def _named(addresses: dict[str, str]) -> str:
+    return ",".join(f"{name}://{address}" for name, address in addresses.items())
+
+
+def _plain(value: object) -> str:
+    """Return a config value as Kafka writes it: true, not True."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,239 @@
+"""A Kafka resource and its node pools, read into what the twin's operator renders from.
+
+Source of the resources' fields: strimzi-kafka-operator 1.2.0, kafka.strimzi.io/v1.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core import naming
+from core.errors import InvalidInput
+
+Object = Mapping[str, Any]
+
+NEXT_NODE_IDS = "strimzi.io/next-node-ids"
+LISTENER_TYPES = ("internal", "cluster-ip")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One Kafka listener; `advertised_*` are templates over {nodeId}."""
+
+    name: str
+    port: int
+    type: str
+    advertised_host: str | None = None
+    advertised_port: str | None = None
+
+    def host_of(self, node_id: int) -> str | None:
+        if self.advertised_host is None:
+            return None
+        return self.advertised_host.replace("{nodeId}", str(node_id))
+
+    def port_of(self, node_id: int) -> int:
+        if self.advertised_port is None:
+            return self.port
+        return evaluate(self.advertised_port, node_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One Kafka node: a pod, its pool, and the volumes it keeps."""
+
+    node_id: int
+    pool: str
+    roles: frozenset[str]
+    zone: str | None
+    volumes: tuple[Mapping[str, Any], ...]
+    pool_spec: Mapping[str, Any]
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.roles
+
+    @property
+    def is_broker(self) -> bool:
+        return "broker" in self.roles
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One Kafka cluster as its resources describe it."""
+
+    name: str
+    namespace: str
+    uid: str
+    cluster_id: str
+    version: str
+    metadata_version: str
+    image: str | None
+    listeners: tuple[Listener, ...]
+    config: Mapping[str, Any]
+    max_unavailable: int
+    probes: Mapping[str, Any]
+    nodes: tuple[Node, ...]
+
+    def pod(self, node: Node) -> str:
+        return naming.pod(self.name, node.pool, node.node_id)
+
+    def host(self, node: Node) -> str:
+        return naming.pod_host(self.name, self.namespace, self.pod(node))
+
+
+def read(
+    kafka: Object, pools: Iterable[Object], ids: Mapping[str, Sequence[int]], cluster_id: str
+) -> Cluster:
+    """Read a Kafka and its pools; `ids` maps a pool to its node ids.
+
+    Raises InvalidInput with a sentence for everything this operator cannot run.
+    """
+    metadata, spec = kafka["metadata"], kafka["spec"]["kafka"]
+    nodes = tuple(
+        node for pool in pools for node in _nodes(pool, ids.get(pool["metadata"]["name"], ()))
+    )
+    listeners = tuple(_listener(raw) for raw in spec.get("listeners") or [])
+    problems = [*_role_problems(nodes), *_listener_problems(spec.get("listeners") or [])]
+    if problems:
+        raise InvalidInput(f"Kafka {metadata['name']}: {problem}" for problem in problems)
+    budget = (spec.get("template") or {}).get("podDisruptionBudget") or {}
+    version = str(spec["version"])
+    return Cluster(
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        uid=metadata["uid"],
+        cluster_id=cluster_id,
+        version=version,
+        metadata_version=str(spec.get("metadataVersion") or ".".join(version.split(".")[:2])),
+        image=spec.get("image"),
+        listeners=listeners,
+        config=spec.get("config") or {},
+        max_unavailable=int(budget.get("maxUnavailable", 1)),
+        probes={k: spec[k] for k in ("readinessProbe", "livenessProbe") if spec.get(k)},
+        nodes=tuple(sorted(nodes, key=lambda node: node.node_id)),
+    )
+
+
+def evaluate(template: str, node_id: int) -> int:
+    """Return an advertisedPortTemplate's value: "10000 + {nodeId}"; only + - * are allowed."""
+
+    def value(node: ast.expr) -> int:
+        match node:
+            case ast.Constant(value=int(number)):
+                return number
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return value(left) + value(right)
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return value(left) - value(right)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return value(left) * value(right)
+        raise InvalidInput(
+            [f"advertisedPortTemplate {template!r} is no sum, difference or product of numbers."]
+        )
+
+    try:
+        parsed = ast.parse(template.replace("{nodeId}", str(node_id)).strip(), mode="eval")
+    except SyntaxError:
+        raise InvalidInput([f"advertisedPortTemplate {template!r} cannot be read."]) from None
+    return value(parsed.body)
+
+
+def node_ids(pools: Iterable[Object]) -> dict[str, list[int]]:
+    """Return each pool's node ids: those it has, new ones from its annotation or the lowest free.
+
+    A pool that shrinks loses its highest ids, as Strimzi's does without an annotation.
+    """
+    given = {
+        pool["metadata"]["name"]: sorted((pool.get("status") or {}).get("nodeIds") or [])
+        for pool in pools
+    }
+    for pool in sorted(pools, key=lambda pool: str(pool["metadata"]["name"])):
+        name, wanted = pool["metadata"]["name"], int(pool["spec"]["replicas"])
+        used = {node_id for ids in given.values() for node_id in ids}
+        annotation = (pool["metadata"].get("annotations") or {}).get(NEXT_NODE_IDS, "")
+        reserved = [node_id for node_id in annotated_ids(annotation) if node_id not in used]
+        free = (node_id for node_id in range(len(used) + wanted) if node_id not in used)
+        fresh = [*reserved, *(node_id for node_id in free if node_id not in reserved)]
+        missing = max(0, wanted - len(given[name]))
+        given[name] = sorted([*given[name][:wanted], *fresh[:missing]])
+    return given
+
+
+def annotated_ids(annotation: str) -> list[int]:
+    """Return the ids of a next-node-ids annotation: [0, 2, 10-12] -> 0, 2, 10, 11, 12."""
+    ids: list[int] = []
+    for first, last in re.findall(r"(\d+)(?:\s*-\s*(\d+))?", annotation):
+        ids += range(int(first), int(last or first) + 1)
+    return ids
+
+
+def pinned_zone(pool: Object) -> str | None:
+    """Return the zone a pool's pods are required to run in."""
+    pod = ((pool["spec"].get("template") or {}).get("pod")) or {}
+    affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    zones = {
+        value
+        for term in required.get("nodeSelectorTerms") or []
+        for expression in term.get("matchExpressions") or []
+        if expression["key"] == naming.ZONE_LABEL and expression["operator"] == "In"
+        for value in expression["values"]
+    }
+    return zones.pop() if len(zones) == 1 else None
+
+
+def _nodes(pool: Object, ids: Iterable[int]) -> list[Node]:
+    spec = pool["spec"]
+    storage = spec["storage"]
+    volumes = storage["volumes"] if storage["type"] == "jbod" else [{"id": 0, **storage}]
+    return [
+        Node(
+            node_id=node_id,
+            pool=pool["metadata"]["name"],
+            roles=frozenset(spec["roles"]),
+            zone=pinned_zone(pool),
+            volumes=tuple(volumes),
+            pool_spec=spec,
+        )
+        for node_id in ids
+    ]
+
+
+def _listener(raw: Mapping[str, Any]) -> Listener:
+    configuration = raw.get("configuration") or {}
+    return Listener(
+        name=raw["name"],
+        port=int(raw["port"]),
+        type=raw["type"],
+        advertised_host=configuration.get("advertisedHostTemplate"),
+        advertised_port=configuration.get("advertisedPortTemplate"),
+    )
+
+
+def _role_problems(nodes: Iterable[Node]) -> list[str]:
+    roles = {role for node in nodes for role in node.roles}
+    return [
+        f"no node pool has the role {role}; add a KafkaNodePool with it."
+        for role in ("controller", "broker")
+        if role not in roles
+    ]
+
+
+def _listener_problems(listeners: Iterable[Mapping[str, Any]]) -> list[str]:
+    problems = []
+    for raw in listeners:
+        if raw["type"] not in LISTENER_TYPES:
+            problems.append(
+                f"listener {raw['name']} has the type {raw['type']}, but the twin's operator "
+                f"knows {' and '.join(LISTENER_TYPES)} only."
+            )
+        if raw.get("tls"):
+            problems.append(
+                f"listener {raw['name']} asks for TLS, but the twin's operator issues no "
+                f"certificates; set tls to false."
+            )
+    return problems

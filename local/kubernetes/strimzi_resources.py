@@ -1,0 +1,283 @@
+"""The Kubernetes objects of one Kafka cluster, as the twin's operator makes them: pure renderings.
+
+Names and selectors are Strimzi 1.2.0's (KafkaCluster, ListenersUtils), because the load balancer's
+bindings and our own program find them by those.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from core import naming
+from local.kafka.container import CLUSTER_ID, CONFIG_MOUNT, METADATA_VERSION, SERVER_CONFIG
+from local.kubernetes.strimzi_config import (
+    CONTROL_PLANE_PORT,
+    REPLICATION_PORT,
+    server_config,
+    volume_mount,
+)
+from local.kubernetes.strimzi_model import Cluster, Listener, Node
+
+REVISION = "strimzi.io/revision"
+KIND_LABEL = "strimzi.io/kind"
+DEFAULT_GRACE_SECONDS = 30
+# A process on this machine answers sooner than a pod on EKS: Strimzi's own are 15, 5, 10 and 3.
+PROBE = {"initialDelaySeconds": 2, "periodSeconds": 1, "timeoutSeconds": 2, "failureThreshold": 3}
+LIVENESS = {"initialDelaySeconds": 60, "periodSeconds": 10, "failureThreshold": 6}
+# Parts of a pool's pod template that are the pod spec's own fields.
+TEMPLATE_FIELDS = (
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "priorityClassName",
+    "schedulerName",
+    "enableServiceLinks",
+)
+
+Rendered = dict[str, Any]
+
+
+def labels(cluster: Cluster, **more: str) -> dict[str, str]:
+    return {
+        naming.CLUSTER_LABEL: cluster.name,
+        KIND_LABEL: "Kafka",
+        "strimzi.io/name": f"{cluster.name}-kafka",
+        "app.kubernetes.io/name": "kafka",
+        "app.kubernetes.io/instance": cluster.name,
+        "app.kubernetes.io/managed-by": "strimzi-cluster-operator",
+        "app.kubernetes.io/part-of": f"strimzi-{cluster.name}",
+        **more,
+    }
+
+
+def selector(cluster: Cluster, **more: str) -> dict[str, str]:
+    """Return the labels by which Services and budgets find a cluster's pods."""
+    every = labels(cluster)
+    return {k: every[k] for k in (naming.CLUSTER_LABEL, KIND_LABEL, "strimzi.io/name")} | more
+
+
+def service_account(cluster: Cluster) -> Rendered:
+    return _object(cluster, "v1", "ServiceAccount", f"{cluster.name}-kafka")
+
+
+def services(cluster: Cluster) -> list[Rendered]:
+    """Return the headless Service, the bootstrap Service and every listener's Services."""
+    brokers = {"strimzi.io/broker-role": "true"}
+    internal = [
+        _port(naming.listener_port_name(x.name), x.port)
+        for x in cluster.listeners
+        if x.type == "internal"
+    ]
+    replication = _port("tcp-replication", REPLICATION_PORT)
+    headless = _service(
+        cluster,
+        naming.headless_service(cluster.name),
+        selector(cluster),
+        [_port("tcp-ctrlplane", CONTROL_PLANE_PORT), replication, *internal],
+    )
+    # A node must resolve its peers before any of them is ready.
+    headless["spec"] |= {"clusterIP": "None", "publishNotReadyAddresses": True}
+    bootstrap = _service(
+        cluster,
+        naming.bootstrap_service(cluster.name),
+        selector(cluster, **brokers),
+        [replication, *internal],
+    )
+    return [
+        headless,
+        bootstrap,
+        *(
+            service
+            for listener in cluster.listeners
+            if listener.type == "cluster-ip"
+            for service in _listener_services(cluster, listener, brokers)
+        ),
+    ]
+
+
+def config_map(cluster: Cluster, node: Node, nlb_host: str) -> Rendered:
+    rendered = _object(cluster, "v1", "ConfigMap", cluster.pod(node))
+    rendered["data"] = {
+        SERVER_CONFIG: server_config(cluster, node, nlb_host),
+        CLUSTER_ID: cluster.cluster_id,
+        METADATA_VERSION: cluster.metadata_version,
+    }
+    return rendered
+
+
+def claims(cluster: Cluster, node: Node) -> list[Rendered]:
+    """Return the node's claims; without an owner unless the volume asks to be deleted with it."""
+    return [_claim(cluster, node, volume) for volume in node.volumes]
+
+
+def budget(cluster: Cluster) -> Rendered:
+    """Return the cluster's one PodDisruptionBudget.
+
+    Only an integer minAvailable works for pods whose owner has no scale: a maxUnavailable or a
+    percentage lets nothing ever be evicted.
+    """
+    rendered = _object(cluster, "policy/v1", "PodDisruptionBudget", f"{cluster.name}-kafka")
+    rendered["spec"] = {
+        "minAvailable": max(0, len(cluster.nodes) - cluster.max_unavailable),
+        "selector": {"matchLabels": selector(cluster)},
+    }
+    return rendered
+
+
+def pod(cluster: Cluster, node: Node, config: Rendered) -> Rendered:
+    """Return the node's pod, marked with a revision of all that a restart would change."""
+    template = (node.pool_spec.get("template") or {}).get("pod") or {}
+    name = cluster.pod(node)
+    rendered = _object(cluster, "v1", "Pod", name)
+    metadata = template.get("metadata") or {}
+    rendered["metadata"]["labels"] = {
+        **(metadata.get("labels") or {}),
+        **labels(cluster),
+        naming.POOL_LABEL: node.pool,
+        naming.POD_NAME_LABEL: name,
+        "strimzi.io/component-type": "kafka",
+        "strimzi.io/controller-role": str(node.is_controller).lower(),
+        "strimzi.io/broker-role": str(node.is_broker).lower(),
+    }
+    rendered["spec"] = {
+        **{field: template[field] for field in TEMPLATE_FIELDS if field in template},
+        "hostname": name,
+        "subdomain": naming.headless_service(cluster.name),
+        "serviceAccountName": f"{cluster.name}-kafka",
+        "automountServiceAccountToken": False,
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": template.get(
+            "terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS
+        ),
+        "containers": [_container(cluster, node)],
+        "volumes": [
+            *(
+                {
+                    "name": f"data-{volume['id']}",
+                    "persistentVolumeClaim": {
+                        "claimName": naming.claim(
+                            cluster.name, node.pool, node.node_id, volume["id"]
+                        )
+                    },
+                }
+                for volume in node.volumes
+            ),
+            {"name": "broker-config", "configMap": {"name": name}},
+        ],
+    }
+    rendered["metadata"]["annotations"] = {
+        **(metadata.get("annotations") or {}),
+        REVISION: digest([rendered["spec"], rendered["metadata"]["labels"], config["data"]]),
+    }
+    return rendered
+
+
+def digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _container(cluster: Cluster, node: Node) -> Rendered:
+    main_port = REPLICATION_PORT if node.is_broker else CONTROL_PLANE_PORT
+    check = {"tcpSocket": {"port": main_port}}
+    ports = [("tcp-ctrlplane", CONTROL_PLANE_PORT)] if node.is_controller else []
+    if node.is_broker:
+        ports.append(("tcp-replication", REPLICATION_PORT))
+        ports += [(naming.listener_port_name(x.name), x.port) for x in cluster.listeners]
+    return {
+        "name": "kafka",
+        "image": cluster.image or f"quay.io/strimzi/kafka:latest-kafka-{cluster.version}",
+        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports],
+        "resources": node.pool_spec.get("resources") or {},
+        "readinessProbe": check | PROBE | cluster.probes.get("readinessProbe", {}),
+        "livenessProbe": check | LIVENESS | cluster.probes.get("livenessProbe", {}),
+        "volumeMounts": [
+            *(
+                {"name": f"data-{volume['id']}", "mountPath": volume_mount(volume["id"])}
+                for volume in node.volumes
+            ),
+            {"name": "broker-config", "mountPath": CONFIG_MOUNT},
+        ],
+    }
+
+
+def _listener_services(
+    cluster: Cluster, listener: Listener, brokers: Mapping[str, str]
+) -> Iterable[Rendered]:
+    port_name = naming.listener_port_name(listener.name)
+    # The target is the port's name: a pod without that port, such as a controller, is no endpoint.
+    ports = [{**_port(port_name, listener.port), "targetPort": port_name}]
+    yield _service(
+        cluster,
+        naming.listener_bootstrap_service(cluster.name, listener.name, listener.port),
+        selector(cluster, **brokers),
+        ports,
+    )
+    for node in cluster.nodes:
+        if node.is_broker:
+            yield _service(
+                cluster,
+                naming.listener_broker_service(
+                    cluster.name, node.pool, node.node_id, listener.name, listener.port
+                ),
+                selector(
+                    cluster,
+                    **{naming.POOL_LABEL: node.pool, naming.POD_NAME_LABEL: cluster.pod(node)},
+                ),
+                ports,
+            )
+
+
+def _claim(cluster: Cluster, node: Node, volume: Mapping[str, Any]) -> Rendered:
+    name = naming.claim(cluster.name, node.pool, node.node_id, volume["id"])
+    rendered = _object(cluster, "v1", "PersistentVolumeClaim", name)
+    rendered["metadata"]["labels"][naming.POOL_LABEL] = node.pool
+    if not volume.get("deleteClaim", False):
+        del rendered["metadata"]["ownerReferences"]
+    rendered["spec"] = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": volume["size"]}},
+    }
+    for field, source in (
+        ("storageClassName", "class"),
+        ("volumeAttributesClassName", "volumeAttributesClass"),
+    ):
+        if volume.get(source):
+            rendered["spec"][field] = volume[source]
+    return rendered
+
+
+def _service(
+    cluster: Cluster, name: str, selects: Mapping[str, str], ports: list[Rendered]
+) -> Rendered:
+    rendered = _object(cluster, "v1", "Service", name)
+    rendered["spec"] = {"type": "ClusterIP", "selector": dict(selects), "ports": ports}
+    return rendered
+
+
+def _port(name: str, port: int) -> Rendered:
+    return {"name": name, "port": port, "targetPort": port, "protocol": "TCP"}
+
+
+def _object(cluster: Cluster, api_version: str, kind: str, name: str) -> Rendered:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "namespace": cluster.namespace,
+            "labels": labels(cluster),
+            "ownerReferences": [
+                {
+                    "apiVersion": "kafka.strimzi.io/v1",
+                    "kind": "Kafka",
+                    "name": cluster.name,
+                    "uid": cluster.uid,
+                    "controller": True,
+                    "blockOwnerDeletion": False,
+                }
+            ],
+        },
+    }

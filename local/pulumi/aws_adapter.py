@@ -1,0 +1,201 @@
+"""What every AWS adapter builds on: clients, shapes, tags, and the registry of resource types.
+
+An adapter makes one resource type exist in moto, because something else of the twin reads it
+there. Types without an adapter live in the provider's own store (aws_store).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+from local.environment import ACCOUNT, REGION
+from local.place import Place
+from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.values import Properties
+
+PARTITION = "aws"
+_MISSING = re.compile(r"NotFound|NoSuch|NonExist|DoesNotExist|ResourceNotFound")
+_MISSING_MESSAGE = re.compile(r"not found|does not exist|is invalid", re.IGNORECASE)
+
+
+class Aws:
+    """The twin's AWS as an adapter sees it; shared by the provider's threads."""
+
+    def __init__(self, place: Place | None = None) -> None:
+        self.place = place
+        self.region = REGION
+        self.account = ACCOUNT
+        self.default_tags: dict[str, str] = {}
+        self._clients: dict[str, Any] = {}
+        # boto3's session is not thread-safe while it makes a client.
+        self._lock = threading.Lock()
+        self._session: Any = None
+
+    def client(self, service: str) -> Any:
+        """Return the client of a service; the first one imports boto3, half a second."""
+        with self._lock:
+            if service not in self._clients:
+                if self._session is None:
+                    import boto3  # noqa: PLC0415 - previews of unchanged stacks never need it
+
+                    self._session = boto3.session.Session(region_name=self.region)
+                from botocore.config import Config  # noqa: PLC0415 - as above
+
+                self._clients[service] = self._session.client(
+                    service,
+                    config=Config(
+                        max_pool_connections=32,
+                        connect_timeout=5,
+                        read_timeout=60,
+                        retries={"mode": "standard", "max_attempts": 3},
+                    ),
+                )
+            return self._clients[service]
+
+    def arn(self, service: str, resource: str, *, regional: bool = True) -> str:
+        region = self.region if regional else ""
+        return f"arn:{PARTITION}:{service}:{region}:{self.account}:{resource}"
+
+
+class Adapter:
+    """How one resource type lives in moto.
+
+    create and update return the computed outputs alone; the provider lays them over the inputs.
+    """
+
+    # The property that names the resource, and that gets a name when the program gives none.
+    name_property: ClassVar[str | None] = None
+    # Properties whose change makes a new resource.
+    replaces: ClassVar[frozenset[str]] = frozenset()
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
+        raise NotImplementedError
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
+        """Bring moto to the new inputs. A type without updates only has properties moto drops."""
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        """Delete the resource; `missing` errors are taken for success by the provider."""
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:  # noqa: ARG002
+        """Return computed outputs as moto has them now, or None when the resource is gone."""
+        return {}
+
+
+ADAPTERS: dict[str, Adapter] = {}
+
+
+def adapts(*tokens: str) -> Callable[[type[Adapter]], type[Adapter]]:
+    """Register an adapter for resource types: `adapts("sqs/queue:Queue")`."""
+
+    def register(adapter: type[Adapter]) -> type[Adapter]:
+        for token in tokens:
+            ADAPTERS[f"aws:{token}"] = adapter()
+        return adapter
+
+    return register
+
+
+def missing(error: BaseException) -> bool:
+    """Say whether an AWS error means that the resource is not there."""
+    response = getattr(error, "response", None)
+    if not isinstance(response, dict):
+        return False
+    details = response.get("Error", {})
+    code, message = str(details.get("Code", "")), str(details.get("Message", ""))
+    return bool(_MISSING.search(code)) or (
+        code == "ValidationError" and bool(_MISSING_MESSAGE.search(message))
+    )
+
+
+def tag_list(tags: Mapping[str, Any] | None) -> list[dict[str, str]]:
+    """Return tags as most of AWS takes them: [{"Key", "Value"}]."""
+    return [{"Key": str(key), "Value": str(value)} for key, value in (tags or {}).items()]
+
+
+def tags_of(inputs: Properties) -> dict[str, str]:
+    """Return a resource's own tags with the provider's default tags below them."""
+    tags = inputs.get("tagsAll") or inputs.get("tags")
+    return {k: str(v) for k, v in tags.items()} if isinstance(tags, Mapping) else {}
+
+
+def picked(inputs: Properties, names: Mapping[str, str]) -> Properties:
+    """Return the inputs that are given, under their API names: {"cidrBlock": "CidrBlock"}."""
+    return {api: inputs[key] for key, api in names.items() if inputs.get(key) is not None}
+
+
+def _scalar(kind: str, value: Any) -> Any:
+    if kind == "boolean":
+        return value if isinstance(value, bool) else str(value).lower() == "true"
+    if kind in {"integer", "long"}:
+        return int(value)
+    if kind in {"float", "double"}:
+        return float(value)
+    if kind == "string":
+        return value if isinstance(value, str) else str(value).lower()
+    return value
+
+
+def coerced(shape: Any, value: Any) -> Any:
+    """Turn a Pulumi value into what an API's shape wants, by the API's own description.
+
+    Names match without case, values take the shape's type ("true" becomes True), and what the
+    API does not know is left out: Pulumi's resources carry settings of several calls.
+    """
+    if shape.type_name == "structure" and isinstance(value, Mapping):
+        members = {name.lower(): name for name in shape.members}
+        found: dict[str, Any] = {}
+        for key, item in value.items():
+            name = members.get(key.lower())
+            if name is not None and item is not None:
+                found[name] = coerced(shape.members[name], item)
+        return found
+    if shape.type_name == "list":
+        items = value if isinstance(value, list) else [value]
+        return [coerced(shape.member, item) for item in items if item is not None]
+    if shape.type_name == "map" and isinstance(value, Mapping):
+        return {str(k): coerced(shape.value, item) for k, item in value.items()}
+    return _scalar(shape.type_name, value)
+
+
+def request(client: Any, operation: str, inputs: Properties, *leave_out: str) -> Properties:
+    """Return the parameters of an API operation ("CreateVpc") taken from a resource's inputs."""
+    shape = client.meta.service_model.operation_model(operation).input_shape
+    given = {key: value for key, value in inputs.items() if key not in leave_out}
+    return dict(coerced(shape, given))
+
+
+def changed(existing: Existing, inputs: Properties, *names: str) -> bool:
+    """Say whether one of these inputs differs from the last update's."""
+    return any(existing.inputs.get(name) != inputs.get(name) for name in names)
+
+
+def retag(
+    existing: Existing,
+    inputs: Properties,
+    add: Callable[[dict[str, str]], object],
+    remove: Callable[[list[str]], object],
+) -> None:
+    """Bring tags from the last update's to the new ones with two calls at most."""
+    old, new = tags_of(existing.inputs), tags_of(inputs)
+    gone = sorted(set(old) - set(new))
+    fresh = {key: value for key, value in new.items() if old.get(key) != value}
+    if gone:
+        remove(gone)
+    if fresh:
+        add(fresh)
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list from a property that may be a list, one value or nothing."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def first(items: Iterable[Any]) -> Any:
+    return next(iter(items), None)

@@ -1,0 +1,208 @@
+"""Auto Scaling groups and their lifecycle hooks: the part of AWS the toolkit is about."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from core.errors import StillwaterError
+from local.pulumi.aws_adapter import Adapter, Aws, adapts, changed, first, listed, request
+from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.values import Properties
+
+POLL_SECONDS = 0.2
+CAPACITY_SECONDS = 120
+EMPTYING_SECONDS = 60
+# What the API spells otherwise, or takes through a call of its own.
+_APART = (
+    "tags",
+    "name",
+    "vpcZoneIdentifiers",
+    "launchTemplate",
+    "initialLifecycleHooks",
+    "instanceLifecyclePolicy",
+)
+
+
+def group_tags(name: str, tags: list[Properties]) -> list[dict[str, Any]]:
+    """Return a group's tags as the API takes them."""
+    return [
+        {
+            "ResourceId": name,
+            "ResourceType": "auto-scaling-group",
+            "Key": tag["key"],
+            "Value": str(tag.get("value", "")),
+            "PropagateAtLaunch": bool(tag.get("propagateAtLaunch")),
+        }
+        for tag in tags
+    ]
+
+
+def _template(template: Properties) -> dict[str, str]:
+    named = {"LaunchTemplateId": template.get("id"), "LaunchTemplateName": template.get("name")}
+    reference = {key: str(value) for key, value in named.items() if value}
+    return {**reference, "Version": str(template.get("version") or "$Default")}
+
+
+def _parameters(aws: Aws, operation: str, inputs: Properties) -> dict[str, Any]:
+    parameters = request(aws.client("autoscaling"), operation, inputs, *_APART)
+    parameters["AutoScalingGroupName"] = inputs["name"]
+    if inputs.get("launchTemplate"):
+        parameters["LaunchTemplate"] = _template(inputs["launchTemplate"])
+    if inputs.get("vpcZoneIdentifiers"):
+        parameters["VPCZoneIdentifier"] = ",".join(inputs["vpcZoneIdentifiers"])
+    triggers = (inputs.get("instanceLifecyclePolicy") or {}).get("retentionTriggers") or {}
+    if triggers.get("terminateHookAbandon"):
+        parameters["InstanceLifecyclePolicy"] = {
+            "RetentionTriggers": {"TerminateHookAbandon": triggers["terminateHookAbandon"]}
+        }
+    return parameters
+
+
+def describe(aws: Aws, name: str) -> dict[str, Any] | None:
+    """Return a group as the API describes it, or None."""
+    found = aws.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+    group: dict[str, Any] | None = first(found["AutoScalingGroups"])
+    return group
+
+
+def _wait(
+    aws: Aws, name: str, reached: Callable[[dict[str, Any]], bool], seconds: float, what: str
+) -> None:
+    end = time.monotonic() + seconds
+    while (group := describe(aws, name)) is not None and not reached(group):
+        if time.monotonic() > end:
+            states = [instance["LifecycleState"] for instance in group["Instances"]]
+            raise StillwaterError(
+                f"Auto Scaling group {name} did not {what} within {seconds:.0f} s; its instances "
+                f"are {', '.join(states) or 'none'}."
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def wait_for_capacity(aws: Aws, name: str) -> None:
+    """Wait until a group runs what it desires, as the real provider does."""
+
+    def full(group: dict[str, Any]) -> bool:
+        running = [i for i in group["Instances"] if i["LifecycleState"] == "InService"]
+        return len(running) >= int(group["DesiredCapacity"])
+
+    _wait(aws, name, full, CAPACITY_SECONDS, "reach its capacity")
+
+
+def wait_until_gone(aws: Aws, name: str) -> None:
+    """Wait until a group that somebody else deletes is gone: its subnets cannot go before it."""
+    _wait(aws, name, lambda _group: False, EMPTYING_SECONDS, "end")
+
+
+def empty_and_delete(aws: Aws, name: str) -> None:
+    """Scale a group to nothing, wait for its instances to end, delete it."""
+    autoscaling = aws.client("autoscaling")
+    if describe(aws, name) is None:
+        return
+    autoscaling.update_auto_scaling_group(
+        AutoScalingGroupName=name, MinSize=0, MaxSize=0, DesiredCapacity=0
+    )
+    _wait(aws, name, lambda group: not group["Instances"], EMPTYING_SECONDS, "become empty")
+    autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)
+
+
+@adapts("autoscaling/group:Group")
+class Group(Adapter):
+    name_property = "name"
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        name = inputs["name"]
+        parameters = _parameters(aws, "CreateAutoScalingGroup", inputs)
+        parameters.setdefault("DesiredCapacity", parameters["MinSize"])
+        parameters["Tags"] = group_tags(name, listed(inputs.get("tags")))
+        aws.client("autoscaling").create_auto_scaling_group(**parameters)
+        for hook in listed(inputs.get("initialLifecycleHooks")):
+            put_hook(aws, {**hook, "autoscalingGroupName": name})
+        self._processes(aws, name, [], listed(inputs.get("suspendedProcesses")))
+        if inputs.get("waitForCapacityTimeout") != "0":
+            wait_for_capacity(aws, name)
+        group = describe(aws, name) or {}
+        return State(
+            name,
+            {
+                "arn": group["AutoScalingGroupARN"],
+                "availabilityZones": group["AvailabilityZones"],
+                "desiredCapacity": inputs.get("desiredCapacity", group["DesiredCapacity"]),
+            },
+        )
+
+    @staticmethod
+    def _processes(aws: Aws, name: str, old: list[str], new: list[str]) -> None:
+        """Suspend and resume a group's processes."""
+        autoscaling = aws.client("autoscaling")
+        resumed = [process for process in old if process not in new]
+        suspended = [process for process in new if process not in old]
+        if resumed:
+            autoscaling.resume_processes(AutoScalingGroupName=name, ScalingProcesses=resumed)
+        if suspended:
+            autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=suspended)
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        autoscaling, name = aws.client("autoscaling"), existing.id
+        self._processes(
+            aws,
+            name,
+            listed(existing.inputs.get("suspendedProcesses")),
+            listed(inputs.get("suspendedProcesses")),
+        )
+        settings = {*existing.inputs, *inputs} - {"tags", "tagsAll", "suspendedProcesses"}
+        if changed(existing, inputs, *settings):
+            autoscaling.update_auto_scaling_group(
+                **_parameters(aws, "UpdateAutoScalingGroup", inputs)
+            )
+        old = group_tags(name, listed(existing.inputs.get("tags")))
+        new = group_tags(name, listed(inputs.get("tags")))
+        kept = {tag["Key"] for tag in new}
+        gone = [tag for tag in old if tag["Key"] not in kept]
+        fresh = [tag for tag in new if tag not in old]
+        if gone:
+            autoscaling.delete_tags(Tags=gone)
+        if fresh:
+            autoscaling.create_or_update_tags(Tags=fresh)
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        group = describe(aws, existing.id)
+        return None if group is None else {"desiredCapacity": group["DesiredCapacity"]}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        if existing.inputs.get("forceDelete"):
+            aws.client("autoscaling").delete_auto_scaling_group(
+                AutoScalingGroupName=existing.id, ForceDelete=True
+            )
+        else:
+            empty_and_delete(aws, existing.id)
+
+
+def put_hook(aws: Aws, inputs: Properties) -> None:
+    parameters = request(aws.client("autoscaling"), "PutLifecycleHook", inputs)
+    parameters["AutoScalingGroupName"] = inputs["autoscalingGroupName"]
+    parameters["LifecycleHookName"] = inputs["name"]
+    aws.client("autoscaling").put_lifecycle_hook(**parameters)
+
+
+@adapts("autoscaling/lifecycleHook:LifecycleHook")
+class LifecycleHook(Adapter):
+    name_property = "name"
+    replaces = frozenset({"autoscalingGroupName"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        put_hook(aws, inputs)
+        return State(inputs["name"], {})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
+        put_hook(aws, inputs)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("autoscaling").delete_lifecycle_hook(
+            LifecycleHookName=existing.outputs["name"],
+            AutoScalingGroupName=existing.outputs["autoscalingGroupName"],
+        )

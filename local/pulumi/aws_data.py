@@ -1,0 +1,249 @@
+"""Where things are kept: tables, keys, log groups, and the Spark application's description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local.pulumi.aws_adapter import (
+    Adapter,
+    Aws,
+    adapts,
+    changed,
+    picked,
+    request,
+    retag,
+    tag_list,
+    tags_of,
+)
+from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.values import Properties
+
+
+def _key_schema(inputs: Properties) -> list[dict[str, str]]:
+    keys = (("hashKey", "HASH"), ("rangeKey", "RANGE"))
+    return [
+        {"AttributeName": inputs[key], "KeyType": kind} for key, kind in keys if inputs.get(key)
+    ]
+
+
+def _throughput(inputs: Properties) -> dict[str, int]:
+    return {
+        "ReadCapacityUnits": int(inputs.get("readCapacity") or 1),
+        "WriteCapacityUnits": int(inputs.get("writeCapacity") or 1),
+    }
+
+
+def _index(index: Properties, *, provisioned: bool) -> dict[str, Any]:
+    projection: dict[str, Any] = {"ProjectionType": index.get("projectionType", "ALL")}
+    if index.get("nonKeyAttributes"):
+        projection["NonKeyAttributes"] = index["nonKeyAttributes"]
+    return {
+        "IndexName": index["name"],
+        "KeySchema": _key_schema(index),
+        "Projection": projection,
+        **({"ProvisionedThroughput": _throughput(index)} if provisioned else {}),
+    }
+
+
+@adapts("dynamodb/table:Table")
+class Table(Adapter):
+    name_property = "name"
+    replaces = frozenset({"hashKey", "rangeKey", "localSecondaryIndexes"})
+
+    @staticmethod
+    def _settings(aws: Aws, name: str, inputs: Properties) -> None:
+        dynamodb = aws.client("dynamodb")
+        ttl = inputs.get("ttl") or {}
+        if ttl.get("attributeName"):
+            dynamodb.update_time_to_live(
+                TableName=name,
+                TimeToLiveSpecification={
+                    "Enabled": bool(ttl.get("enabled", True)),
+                    "AttributeName": ttl["attributeName"],
+                },
+            )
+        recovery = inputs.get("pointInTimeRecovery")
+        if recovery:
+            enabled = {"PointInTimeRecoveryEnabled": bool(recovery["enabled"])}
+            dynamodb.update_continuous_backups(
+                TableName=name, PointInTimeRecoverySpecification=enabled
+            )
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        provisioned = inputs.get("billingMode", "PROVISIONED") == "PROVISIONED"
+        parameters: dict[str, Any] = {
+            "TableName": inputs["name"],
+            "KeySchema": _key_schema(inputs),
+            "AttributeDefinitions": [
+                {"AttributeName": item["name"], "AttributeType": item["type"]}
+                for item in inputs.get("attributes", [])
+            ],
+            "BillingMode": inputs.get("billingMode", "PROVISIONED"),
+        }
+        if provisioned:
+            parameters["ProvisionedThroughput"] = _throughput(inputs)
+        for name, api in (
+            ("globalSecondaryIndexes", "GlobalSecondaryIndexes"),
+            ("localSecondaryIndexes", "LocalSecondaryIndexes"),
+        ):
+            wants_throughput = provisioned and name.startswith("global")
+            if inputs.get(name):
+                parameters[api] = [_index(i, provisioned=wants_throughput) for i in inputs[name]]
+        if inputs.get("streamEnabled"):
+            parameters["StreamSpecification"] = {
+                "StreamEnabled": True,
+                "StreamViewType": inputs.get("streamViewType", "NEW_AND_OLD_IMAGES"),
+            }
+        if inputs.get("deletionProtectionEnabled"):
+            parameters["DeletionProtectionEnabled"] = True
+        if tags_of(inputs):
+            parameters["Tags"] = tag_list(tags_of(inputs))
+        made = aws.client("dynamodb").create_table(**parameters)["TableDescription"]
+        self._settings(aws, inputs["name"], inputs)
+        return State(inputs["name"], {"arn": made["TableArn"], **self._stream(made)})
+
+    @staticmethod
+    def _stream(table: Properties) -> Properties:
+        return picked(
+            {"arn": table.get("LatestStreamArn"), "label": table.get("LatestStreamLabel")},
+            {"arn": "streamArn", "label": "streamLabel"},
+        )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        dynamodb, arn = aws.client("dynamodb"), existing.outputs["arn"]
+        if changed(existing, inputs, "billingMode", "readCapacity", "writeCapacity"):
+            mode = inputs.get("billingMode", "PROVISIONED")
+            throughput = (
+                {"ProvisionedThroughput": _throughput(inputs)} if mode == "PROVISIONED" else {}
+            )
+            dynamodb.update_table(TableName=existing.id, BillingMode=mode, **throughput)
+        if changed(existing, inputs, "deletionProtectionEnabled"):
+            dynamodb.update_table(
+                TableName=existing.id,
+                DeletionProtectionEnabled=bool(inputs.get("deletionProtectionEnabled")),
+            )
+        if changed(existing, inputs, "ttl", "pointInTimeRecovery"):
+            self._settings(aws, existing.id, inputs)
+        retag(
+            existing,
+            inputs,
+            lambda tags: dynamodb.tag_resource(ResourceArn=arn, Tags=tag_list(tags)),
+            lambda keys: dynamodb.untag_resource(ResourceArn=arn, TagKeys=keys),
+        )
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("dynamodb").describe_table(TableName=existing.id)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("dynamodb").delete_table(TableName=existing.id)
+
+
+@adapts("kms/key:Key")
+class Key(Adapter):
+    replaces = frozenset({"keyUsage", "customerMasterKeySpec", "multiRegion"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        kms = aws.client("kms")
+        tags = [{"TagKey": key, "TagValue": value} for key, value in tags_of(inputs).items()]
+        made = kms.create_key(
+            **picked(
+                inputs, {"description": "Description", "policy": "Policy", "keyUsage": "KeyUsage"}
+            ),
+            **({"Tags": tags} if tags else {}),
+        )["KeyMetadata"]
+        if inputs.get("enableKeyRotation"):
+            kms.enable_key_rotation(KeyId=made["KeyId"])
+        return State(made["KeyId"], {"arn": made["Arn"], "keyId": made["KeyId"]})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        kms = aws.client("kms")
+        if changed(existing, inputs, "policy") and inputs.get("policy"):
+            kms.put_key_policy(KeyId=existing.id, PolicyName="default", Policy=inputs["policy"])
+        if changed(existing, inputs, "description"):
+            kms.update_key_description(
+                KeyId=existing.id, Description=inputs.get("description") or ""
+            )
+        if changed(existing, inputs, "enableKeyRotation"):
+            wanted = bool(inputs.get("enableKeyRotation"))
+            (kms.enable_key_rotation if wanted else kms.disable_key_rotation)(KeyId=existing.id)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        days = int(existing.inputs.get("deletionWindowInDays") or 30)
+        aws.client("kms").schedule_key_deletion(KeyId=existing.id, PendingWindowInDays=days)
+
+
+@adapts("kms/alias:Alias")
+class Alias(Adapter):
+    name_property = "name"
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        aws.client("kms").create_alias(AliasName=inputs["name"], TargetKeyId=inputs["targetKeyId"])
+        key = str(inputs["targetKeyId"]).rsplit("/", 1)[-1]
+        return State(
+            inputs["name"],
+            {"arn": aws.arn("kms", inputs["name"]), "targetKeyArn": aws.arn("kms", f"key/{key}")},
+        )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        aws.client("kms").update_alias(AliasName=existing.id, TargetKeyId=inputs["targetKeyId"])
+        key = str(inputs["targetKeyId"]).rsplit("/", 1)[-1]
+        return {"targetKeyArn": aws.arn("kms", f"key/{key}")}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("kms").delete_alias(AliasName=existing.id)
+
+
+@adapts("cloudwatch/logGroup:LogGroup")
+class LogGroup(Adapter):
+    name_property = "name"
+    replaces = frozenset({"logGroupClass"})
+
+    @staticmethod
+    def _retention(aws: Aws, name: str, inputs: Properties) -> None:
+        days = inputs.get("retentionInDays")
+        if days:
+            aws.client("logs").put_retention_policy(logGroupName=name, retentionInDays=int(days))
+        else:
+            aws.client("logs").delete_retention_policy(logGroupName=name)
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        name = inputs["name"]
+        aws.client("logs").create_log_group(
+            logGroupName=name, **picked(inputs, {"kmsKeyId": "kmsKeyId"})
+        )
+        if inputs.get("retentionInDays"):
+            self._retention(aws, name, inputs)
+        return State(name, {"arn": aws.arn("logs", f"log-group:{name}")})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        if changed(existing, inputs, "retentionInDays"):
+            self._retention(aws, existing.id, inputs)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        if not existing.inputs.get("skipDestroy"):
+            aws.client("logs").delete_log_group(logGroupName=existing.id)
+
+
+@adapts("emrserverless/application:Application")
+class SparkApplication(Adapter):
+    name_property = "name"
+    replaces = frozenset({"type"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
+        emr = aws.client("emr-serverless")
+        parameters = request(emr, "CreateApplication", inputs, "initialCapacities", "tags")
+        made = emr.create_application(
+            **{"clientToken": resource.token(32), **parameters}, tags=tags_of(inputs)
+        )
+        return State(made["applicationId"], {"arn": made["arn"]})
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("emr-serverless").get_application(applicationId=existing.id)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("emr-serverless").delete_application(applicationId=existing.id)

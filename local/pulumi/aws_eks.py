@@ -1,0 +1,187 @@
+"""The EKS cluster as moto describes it, its managed nodes as a group of real instances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local.place import Place
+from local.pulumi import aws_auth
+from local.pulumi.aws_adapter import (
+    Adapter,
+    Aws,
+    adapts,
+    changed,
+    listed,
+    request,
+    tag_list,
+    tags_of,
+)
+from local.pulumi.aws_autoscaling import wait_for_capacity, wait_until_gone
+from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.values import Properties
+
+
+@adapts("eks/cluster:Cluster")
+class Cluster(Adapter):
+    name_property = "name"
+    replaces = frozenset({"roleArn", "bootstrapSelfManagedAddons", "kubernetesNetworkConfig"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        eks, name = aws.client("eks"), inputs["name"]
+        parameters = request(eks, "CreateCluster", inputs, "tags", "encryptionConfig", "vpcConfig")
+        parameters["resourcesVpcConfig"] = request_vpc(inputs)
+        encryption = inputs.get("encryptionConfig")
+        if encryption:
+            provider = {"keyArn": encryption["provider"]["keyArn"]}
+            parameters["encryptionConfig"] = [
+                {"resources": encryption["resources"], "provider": provider}
+            ]
+        made = eks.create_cluster(**parameters, tags=tags_of(inputs))["cluster"]
+        return State(name, {**self._outputs(made), "vpcConfig": self._vpc(aws, name, inputs)})
+
+    @staticmethod
+    def _outputs(cluster: dict[str, Any]) -> Properties:
+        authority = {"data": cluster["certificateAuthority"]["data"]}
+        issuer = cluster.get("identity", {}).get("oidc", {}).get("issuer")
+        return {
+            "arn": cluster["arn"],
+            "endpoint": cluster["endpoint"],
+            "certificateAuthority": authority,
+            "certificateAuthorities": [authority],
+            "identities": [{"oidcs": [{"issuer": issuer}]}],
+            "platformVersion": cluster.get("platformVersion"),
+            "status": cluster.get("status", "ACTIVE"),
+        }
+
+    @staticmethod
+    def _vpc(aws: Aws, name: str, inputs: Properties) -> Properties:
+        """Return the VPC settings with the security group EKS makes for nodes and control plane."""
+        ec2, settings = aws.client("ec2"), inputs["vpcConfig"]
+        subnets = ec2.describe_subnets(SubnetIds=settings["subnetIds"][:1])["Subnets"]
+        vpc = subnets[0]["VpcId"]
+        tags = {"aws:eks:cluster-name": name, f"kubernetes.io/cluster/{name}": "owned"}
+        group = ec2.create_security_group(
+            GroupName=f"eks-cluster-sg-{name}",
+            Description="EKS created security group applied to ENI that is attached to EKS Control "
+            "Plane master nodes, as well as any managed workloads.",
+            VpcId=vpc,
+            TagSpecifications=[{"ResourceType": "security-group", "Tags": tag_list(tags)}],
+        )["GroupId"]
+        return {**settings, "clusterSecurityGroupId": group, "vpcId": vpc}
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
+        # moto takes no update of a cluster; the stored settings are what the program reads.
+        computed = existing.outputs["vpcConfig"]
+        kept = {key: computed[key] for key in ("clusterSecurityGroupId", "vpcId")}
+        return {"vpcConfig": {**inputs["vpcConfig"], **kept}}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        return self._outputs(aws.client("eks").describe_cluster(name=existing.id)["cluster"])
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("eks").delete_cluster(name=existing.id)
+        group = (existing.outputs.get("vpcConfig") or {}).get("clusterSecurityGroupId")
+        if group:
+            aws.client("ec2").delete_security_group(GroupId=group)
+
+
+def request_vpc(inputs: Properties) -> dict[str, Any]:
+    """Return the cluster's VPC settings; moto's updates replace the whole of them."""
+    settings = inputs["vpcConfig"]
+    return {
+        "subnetIds": settings["subnetIds"],
+        "securityGroupIds": settings.get("securityGroupIds") or [],
+        "endpointPublicAccess": settings.get("endpointPublicAccess", True),
+        "endpointPrivateAccess": settings.get("endpointPrivateAccess", False),
+    }
+
+
+@adapts("eks/nodeGroup:NodeGroup")
+class NodeGroup(Adapter):
+    """A managed node group; the twin's AWS launches its instances through a group of its own."""
+
+    name_property = "nodeGroupName"
+    replaces = frozenset(
+        {"clusterName", "nodeRoleArn", "subnetIds", "amiType", "instanceTypes", "capacityType"}
+    )
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        eks, cluster, name = aws.client("eks"), inputs["clusterName"], inputs["nodeGroupName"]
+        parameters = request(eks, "CreateNodegroup", inputs, "tags", "updateConfig")
+        parameters |= {
+            "nodegroupName": name,
+            "nodeRole": inputs["nodeRoleArn"],
+            "subnets": inputs["subnetIds"],
+        }
+        made = eks.create_nodegroup(**parameters, tags=tags_of(inputs))["nodegroup"]
+        groups = made["resources"]["autoScalingGroups"]
+        for group in groups:
+            wait_for_capacity(aws, group["name"])
+        return State(
+            f"{cluster}:{name}",
+            {
+                "arn": made["nodegroupArn"],
+                "status": "ACTIVE",
+                "resources": [{"autoscalingGroups": groups}],
+            },
+        )
+
+    @staticmethod
+    def _names(existing: Existing) -> dict[str, str]:
+        outputs = existing.outputs
+        return {"clusterName": outputs["clusterName"], "nodegroupName": outputs["nodeGroupName"]}
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        eks = aws.client("eks")
+        if changed(existing, inputs, "scalingConfig"):
+            given = {"scalingConfig": inputs["scalingConfig"]}
+            parameters = request(eks, "UpdateNodegroupConfig", given)
+            eks.update_nodegroup_config(**self._names(existing), **parameters)
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("eks").describe_nodegroup(**self._names(existing))
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("eks").delete_nodegroup(**self._names(existing))
+        for group in existing.outputs["resources"][0]["autoscalingGroups"]:
+            wait_until_gone(aws, group["name"])
+
+
+@adapts("eks/accessEntry:AccessEntry")
+class AccessEntry(Adapter):
+    replaces = frozenset({"clusterName", "principalArn", "type"})
+
+    @staticmethod
+    def _control_plane(aws: Aws) -> Place | None:
+        """Return the place when it has a control plane; without one the entry is only stored."""
+        place = aws.place
+        return place if place is not None and place.path("kubeconfig").exists() else None
+
+    def _put(self, aws: Aws, inputs: Properties) -> Properties:
+        entry = aws_auth.row(
+            inputs["principalArn"],
+            inputs.get("type", "STANDARD"),
+            listed(inputs.get("kubernetesGroups")),
+            inputs.get("userName"),
+        )
+        place = self._control_plane(aws)
+        if place is not None:
+            aws_auth.put(place, entry)
+        return {"userName": entry["username"]}
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
+        cluster, principal = inputs["clusterName"], inputs["principalArn"]
+        computed = self._put(aws, inputs)
+        name = str(principal).rsplit("/", 1)[-1]
+        path = f"access-entry/{cluster}/role/{aws.account}/{name}/{resource.token(36)}"
+        return State(f"{cluster}:{principal}", {**computed, "accessEntryArn": aws.arn("eks", path)})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
+        return self._put(aws, inputs)
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        place = self._control_plane(aws)
+        if place is not None:
+            aws_auth.remove(place, existing.inputs["principalArn"])

@@ -1,0 +1,109 @@
+"""The functions of pulumi-aws a program may ask: who, where, which image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from core.errors import StillwaterError
+from local.pulumi.aws_adapter import PARTITION, Aws
+from local.pulumi.values import Properties
+
+EKS_IMAGE_PREFIX = "/aws/service/eks/optimized-ami/"
+
+
+def _caller(aws: Aws, _arguments: Properties) -> Properties:
+    who = aws.client("sts").get_caller_identity()
+    account = who["Account"]
+    return {"accountId": account, "arn": who["Arn"], "userId": who["UserId"], "id": account}
+
+
+def _partition(_aws: Aws, _arguments: Properties) -> Properties:
+    return {
+        "partition": PARTITION,
+        "id": PARTITION,
+        "dnsSuffix": "amazonaws.com",
+        "reverseDnsPrefix": "com.amazonaws",
+    }
+
+
+def _region(aws: Aws, _arguments: Properties) -> Properties:
+    return {
+        "region": aws.region,
+        "name": aws.region,
+        "id": aws.region,
+        "endpoint": f"ec2.{aws.region}.amazonaws.com",
+    }
+
+
+def _zones(aws: Aws, _arguments: Properties) -> Properties:
+    """Return ordinary zones alone: moto ignores the opt-in filter, local zones would slip in."""
+    found = aws.client("ec2").describe_availability_zones()["AvailabilityZones"]
+    ordinary = [
+        z for z in found if z.get("OptInStatus", "opt-in-not-required").startswith("opt-in-n")
+    ]
+    return {
+        "names": [zone["ZoneName"] for zone in ordinary],
+        "zoneIds": [zone["ZoneId"] for zone in ordinary],
+        "id": aws.region,
+    }
+
+
+def node_image(aws: Aws, architecture: str) -> str:
+    """Return an image of moto's for a node of an architecture.
+
+    moto has no image of EKS; any Linux one serves, since the twin's kubelet boots nothing of it.
+    """
+    images: list[dict[str, Any]] = aws.client("ec2").describe_images(Owners=["amazon"])["Images"]
+    fitting = sorted(
+        (image["ImageId"], image.get("Name", ""))
+        for image in images
+        if image.get("Architecture") == architecture and image.get("Platform") != "windows"
+    )
+    linux = [image for image, name in fitting if name.startswith(("al20", "amzn2"))]
+    found = linux or [image for image, _ in fitting]
+    if not found:
+        raise StillwaterError(f"The twin's AWS has no machine image for {architecture}.")
+    return found[0]
+
+
+def _parameter(aws: Aws, arguments: Properties) -> Properties:
+    """Return an SSM parameter; the public ones of EKS are answered here, moto refuses them."""
+    name = arguments["name"]
+    if name.startswith(EKS_IMAGE_PREFIX):
+        value = node_image(aws, "arm64" if "/arm64/" in name else "x86_64")
+        version, kind = 1, "String"
+    else:
+        found = aws.client("ssm").get_parameter(
+            Name=name, WithDecryption=arguments.get("withDecryption", True)
+        )["Parameter"]
+        value, version, kind = found["Value"], found["Version"], found["Type"]
+    return {
+        "id": name,
+        "name": name,
+        "arn": aws.arn("ssm", f"parameter{name}"),
+        "type": kind,
+        "value": value,
+        "insecureValue": value,
+        "version": version,
+    }
+
+
+_FUNCTIONS: dict[str, Callable[[Aws, Properties], Properties]] = {
+    "aws:index/getCallerIdentity:getCallerIdentity": _caller,
+    "aws:index/getPartition:getPartition": _partition,
+    "aws:index/getRegion:getRegion": _region,
+    "aws:index/getAvailabilityZones:getAvailabilityZones": _zones,
+    "aws:ssm/getParameter:getParameter": _parameter,
+}
+
+
+def answer(aws: Aws, token: str, arguments: Properties) -> Properties:
+    """Answer one function call of the program."""
+    function = _FUNCTIONS.get(token)
+    if function is None:
+        raise StillwaterError(
+            f"The twin's AWS provider has no function {token}; it answers "
+            f"{', '.join(sorted(name.rsplit(':', 1)[-1] for name in _FUNCTIONS))}."
+        )
+    return function(aws, arguments)

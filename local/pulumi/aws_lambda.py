@@ -1,0 +1,167 @@
+"""Functions, what feeds them, and who may call them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from core.errors import InvalidInput
+from local.pulumi.archives import zip_bytes
+from local.pulumi.aws_adapter import (
+    PARTITION,
+    Adapter,
+    Aws,
+    adapts,
+    changed,
+    request,
+    retag,
+    tags_of,
+)
+from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.values import Asset, Properties
+
+# Settings of the resource that are calls or shapes of their own.
+_APART = ("code", "tags", "tagsAll", "ephemeralStorage", "architectures", "loggingConfig", "name")
+
+
+def _code(inputs: Properties) -> bytes:
+    code = inputs.get("code")
+    if not isinstance(code, Asset):
+        raise InvalidInput(
+            ["The function's code must be an archive in the twin; S3 and images are not read."]
+        )
+    return zip_bytes(code)
+
+
+def _configuration(client: Any, operation: str, inputs: Properties) -> dict[str, Any]:
+    parameters = request(client, operation, inputs, *_APART)
+    parameters["FunctionName"] = inputs["name"]
+    if inputs.get("ephemeralStorage"):
+        parameters["EphemeralStorage"] = {"Size": int(inputs["ephemeralStorage"]["size"])}
+    if inputs.get("loggingConfig"):
+        logging = inputs["loggingConfig"]
+        parameters["LoggingConfig"] = {
+            "LogFormat": logging.get("logFormat", "Text"),
+            **({"LogGroup": logging["logGroup"]} if logging.get("logGroup") else {}),
+        }
+    return parameters
+
+
+@adapts("lambda/function:Function")
+class Function(Adapter):
+    name_property = "name"
+    replaces = frozenset({"packageType"})
+
+    @staticmethod
+    def _outputs(aws: Aws, made: dict[str, Any], code: bytes) -> Properties:
+        arn = aws.arn("lambda", f"function:{made['FunctionName']}")
+        sha256 = base64.b64encode(hashlib.sha256(code).digest()).decode()
+        invoke = f"arn:{PARTITION}:apigateway:{aws.region}:lambda:path/2015-03-31/functions/{arn}"
+        return {
+            "arn": arn,
+            "invokeArn": f"{invoke}/invocations",
+            "version": made.get("Version", "$LATEST"),
+            "qualifiedArn": f"{arn}:{made.get('Version', '$LATEST')}",
+            "lastModified": made.get("LastModified"),
+            "codeSha256": sha256,
+            "sourceCodeSize": len(code),
+        }
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        client, code = aws.client("lambda"), _code(inputs)
+        parameters = _configuration(client, "CreateFunction", inputs)
+        if inputs.get("architectures"):
+            parameters["Architectures"] = inputs["architectures"]
+        made = client.create_function(**parameters, Code={"ZipFile": code}, Tags=tags_of(inputs))
+        self._concurrency(aws, inputs["name"], inputs)
+        return State(inputs["name"], self._outputs(aws, made, code))
+
+    @staticmethod
+    def _concurrency(aws: Aws, name: str, inputs: Properties) -> None:
+        reserved = inputs.get("reservedConcurrentExecutions")
+        if reserved is not None and int(reserved) >= 0:
+            aws.client("lambda").put_function_concurrency(
+                FunctionName=name, ReservedConcurrentExecutions=int(reserved)
+            )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        client, name, arn = aws.client("lambda"), existing.id, existing.outputs["arn"]
+        fresh: Properties = {}
+        settings = {*existing.inputs, *inputs} - {"code", "tags", "tagsAll", "sourceCodeHash"}
+        if changed(existing, inputs, *settings):
+            parameters = _configuration(client, "UpdateFunctionConfiguration", inputs)
+            # Left out means unchanged to the API; to a program it means none.
+            parameters.setdefault("Environment", {"Variables": {}})
+            client.update_function_configuration(**parameters)
+            self._concurrency(aws, name, inputs)
+        if changed(existing, inputs, "code", "sourceCodeHash"):
+            code = _code(inputs)
+            made = client.update_function_code(FunctionName=name, ZipFile=code)
+            fresh = self._outputs(aws, made, code)
+        retag(
+            existing,
+            inputs,
+            lambda tags: client.tag_resource(Resource=arn, Tags=tags),
+            lambda keys: client.untag_resource(Resource=arn, TagKeys=keys),
+        )
+        return fresh
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("lambda").get_function(FunctionName=existing.id)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("lambda").delete_function(FunctionName=existing.id)
+
+
+@adapts("lambda/eventSourceMapping:EventSourceMapping")
+class EventSourceMapping(Adapter):
+    replaces = frozenset({"eventSourceArn", "startingPosition"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        client = aws.client("lambda")
+        parameters = request(client, "CreateEventSourceMapping", inputs, "tags", "filterCriteria")
+        made = client.create_event_source_mapping(**parameters)
+        identity = made["UUID"]
+        return State(
+            identity,
+            {
+                "uuid": identity,
+                "arn": aws.arn("lambda", f"event-source-mapping:{identity}"),
+                "functionArn": made.get("FunctionArn"),
+                "state": made.get("State", "Enabled"),
+            },
+        )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        client = aws.client("lambda")
+        parameters = request(client, "UpdateEventSourceMapping", inputs, "tags", "filterCriteria")
+        client.update_event_source_mapping(**{**parameters, "UUID": existing.id})
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("lambda").get_event_source_mapping(UUID=existing.id)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("lambda").delete_event_source_mapping(UUID=existing.id)
+
+
+@adapts("lambda/permission:Permission")
+class Permission(Adapter):
+    name_property = "statementId"
+    replaces = frozenset(
+        {"function", "action", "principal", "sourceArn", "sourceAccount", "qualifier"}
+    )
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        client = aws.client("lambda")
+        parameters = request(client, "AddPermission", inputs)
+        client.add_permission(**parameters, FunctionName=inputs["function"])
+        return State(inputs["statementId"], {})
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("lambda").remove_permission(
+            FunctionName=existing.outputs["function"], StatementId=existing.id
+        )

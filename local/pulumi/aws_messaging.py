@@ -1,0 +1,195 @@
+"""Queues and rules: how an announcement of AWS reaches the toolkit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from local.pulumi.aws_adapter import (
+    Adapter,
+    Aws,
+    adapts,
+    changed,
+    coerced,
+    picked,
+    request,
+    retag,
+    tags_of,
+)
+from local.pulumi.aws_adapter import tag_list as as_list
+from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.values import Properties
+
+_QUEUE_ATTRIBUTES = {
+    "visibilityTimeoutSeconds": "VisibilityTimeout",
+    "messageRetentionSeconds": "MessageRetentionPeriod",
+    "maxMessageSize": "MaximumMessageSize",
+    "delaySeconds": "DelaySeconds",
+    "receiveWaitTimeSeconds": "ReceiveMessageWaitTimeSeconds",
+    "policy": "Policy",
+    "redrivePolicy": "RedrivePolicy",
+    "redriveAllowPolicy": "RedriveAllowPolicy",
+    "kmsMasterKeyId": "KmsMasterKeyId",
+    "kmsDataKeyReusePeriodSeconds": "KmsDataKeyReusePeriodSeconds",
+    "sqsManagedSseEnabled": "SqsManagedSseEnabled",
+    "fifoQueue": "FifoQueue",
+    "contentBasedDeduplication": "ContentBasedDeduplication",
+}
+
+
+def _attributes(inputs: Properties) -> dict[str, str]:
+    """Return a queue's attributes as SQS takes them: every value a string."""
+    found = {}
+    for api, value in picked(inputs, _QUEUE_ATTRIBUTES).items():
+        if isinstance(value, bool):
+            if api == "FifoQueue" and not value:
+                continue
+            found[api] = str(value).lower()
+        else:
+            found[api] = value if isinstance(value, str) else json.dumps(value)
+    return found
+
+
+@adapts("sqs/queue:Queue")
+class Queue(Adapter):
+    name_property = "name"
+    replaces = frozenset({"fifoQueue"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        name = inputs["name"]
+        url = aws.client("sqs").create_queue(
+            QueueName=name, Attributes=_attributes(inputs), tags=tags_of(inputs)
+        )["QueueUrl"]
+        return State(url, {"url": url, "arn": aws.arn("sqs", name)})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        sqs = aws.client("sqs")
+        old, new = _attributes(existing.inputs), _attributes(inputs)
+        # An attribute the program no longer sets goes back to what a new queue has.
+        back = {name: "" for name in ("Policy", "RedrivePolicy") if name in old and name not in new}
+        difference = {k: v for k, v in new.items() if old.get(k) != v} | back
+        if difference:
+            sqs.set_queue_attributes(QueueUrl=existing.id, Attributes=difference)
+        retag(
+            existing,
+            inputs,
+            lambda tags: sqs.tag_queue(QueueUrl=existing.id, Tags=tags),
+            lambda keys: sqs.untag_queue(QueueUrl=existing.id, TagKeys=keys),
+        )
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("sqs").get_queue_attributes(QueueUrl=existing.id, AttributeNames=["QueueArn"])
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("sqs").delete_queue(QueueUrl=existing.id)
+
+
+@adapts("sqs/queuePolicy:QueuePolicy")
+class QueuePolicy(Adapter):
+    replaces = frozenset({"queueUrl"})
+
+    @staticmethod
+    def _put(aws: Aws, url: str, policy: Any) -> None:
+        text = policy if isinstance(policy, str) else json.dumps(policy)
+        aws.client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": text})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        self._put(aws, inputs["queueUrl"], inputs["policy"])
+        return State(inputs["queueUrl"], {})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        self._put(aws, existing.id, inputs["policy"])
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        self._put(aws, existing.id, "")
+
+
+@adapts("cloudwatch/eventRule:EventRule")
+class EventRule(Adapter):
+    name_property = "name"
+    replaces = frozenset({"eventBusName"})
+
+    @staticmethod
+    def _put(aws: Aws, inputs: Properties, *, tags: bool) -> str:
+        parameters = request(aws.client("events"), "PutRule", inputs, "tags")
+        if inputs.get("isEnabled") is False:
+            parameters["State"] = "DISABLED"
+        if tags and tags_of(inputs):
+            parameters["Tags"] = as_list(tags_of(inputs))
+        return str(aws.client("events").put_rule(**parameters)["RuleArn"])
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        arn = self._put(aws, inputs, tags=True)
+        bus = inputs.get("eventBusName")
+        return State(f"{bus}/{inputs['name']}" if bus else inputs["name"], {"arn": arn})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        events, arn = aws.client("events"), existing.outputs["arn"]
+        self._put(aws, inputs, tags=False)
+        retag(
+            existing,
+            inputs,
+            lambda tags: events.tag_resource(ResourceARN=arn, Tags=as_list(tags)),
+            lambda keys: events.untag_resource(ResourceARN=arn, TagKeys=keys),
+        )
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("events").describe_rule(**_rule(existing, "Name"))
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("events").delete_rule(**_rule(existing, "Name"))
+
+
+def _rule(existing: Existing, parameter: str) -> dict[str, str]:
+    """Return which rule is meant, and on which bus."""
+    outputs = existing.outputs
+    bus = outputs.get("eventBusName")
+    name = outputs["rule"] if "rule" in outputs else outputs["name"]
+    return {parameter: name, **({"EventBusName": bus} if bus else {})}
+
+
+@adapts("cloudwatch/eventTarget:EventTarget")
+class EventTarget(Adapter):
+    name_property = "targetId"
+    replaces = frozenset({"rule", "eventBusName"})
+
+    @staticmethod
+    def _put(aws: Aws, inputs: Properties) -> None:
+        events = aws.client("events")
+        shape = events.meta.service_model.operation_model("PutTargets").input_shape
+        target = {
+            "Id": inputs["targetId"],
+            **coerced(shape.members["Targets"].member, inputs),
+        }
+        # Where the API's names differ from the resource's.
+        if inputs.get("sqsTarget"):
+            target["SqsParameters"] = {"MessageGroupId": inputs["sqsTarget"]["messageGroupId"]}
+        transformer = inputs.get("inputTransformer")
+        if transformer:
+            target["InputTransformer"] = {
+                "InputPathsMap": transformer.get("inputPaths", {}),
+                "InputTemplate": transformer["inputTemplate"],
+            }
+        bus = inputs.get("eventBusName")
+        events.put_targets(
+            Rule=inputs["rule"], Targets=[target], **({"EventBusName": bus} if bus else {})
+        )
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        self._put(aws, inputs)
+        return State(f"{inputs['rule']}-{inputs['targetId']}", {})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        if changed(existing, inputs, *{*existing.inputs, *inputs}):
+            self._put(aws, inputs)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("events").remove_targets(
+            **_rule(existing, "Rule"), Ids=[existing.outputs["targetId"]]
+        )

@@ -1,0 +1,277 @@
+"""The VPC and what lies in it: subnets, gateways, addresses, routes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local.pulumi.aws_adapter import (
+    Adapter,
+    Aws,
+    adapts,
+    changed,
+    picked,
+    retag,
+    tag_list,
+    tags_of,
+)
+from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.values import Properties
+
+
+def specification(kind: str, inputs: Properties) -> list[dict[str, Any]]:
+    """Return a TagSpecifications parameter, empty without tags: EC2 refuses an empty list in it."""
+    tags = tag_list(tags_of(inputs))
+    return [{"ResourceType": kind, "Tags": tags}] if tags else []
+
+
+def retag_ec2(aws: Aws, existing: Existing, inputs: Properties) -> None:
+    ec2 = aws.client("ec2")
+    retag(
+        existing,
+        inputs,
+        lambda tags: ec2.create_tags(Resources=[existing.id], Tags=tag_list(tags)),
+        lambda keys: ec2.delete_tags(Resources=[existing.id], Tags=[{"Key": key} for key in keys]),
+    )
+
+
+class _Ec2(Adapter):
+    """A resource of EC2 whose tags are all that changes in place."""
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        retag_ec2(aws, existing, inputs)
+        return {}
+
+
+@adapts("ec2/vpc:Vpc")
+class Vpc(_Ec2):
+    replaces = frozenset({"cidrBlock", "instanceTenancy"})
+
+    @staticmethod
+    def _attributes(aws: Aws, vpc: str, inputs: Properties) -> None:
+        for name, api in (
+            ("enableDnsSupport", "EnableDnsSupport"),
+            ("enableDnsHostnames", "EnableDnsHostnames"),
+        ):
+            if inputs.get(name) is not None:
+                aws.client("ec2").modify_vpc_attribute(VpcId=vpc, **{api: {"Value": inputs[name]}})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        ec2 = aws.client("ec2")
+        made = ec2.create_vpc(
+            CidrBlock=inputs["cidrBlock"], TagSpecifications=specification("vpc", inputs)
+        )["Vpc"]
+        vpc = made["VpcId"]
+        self._attributes(aws, vpc, inputs)
+        here = [{"Name": "vpc-id", "Values": [vpc]}]
+        tables = ec2.describe_route_tables(Filters=here)["RouteTables"]
+        groups = ec2.describe_security_groups(Filters=here)["SecurityGroups"]
+        return State(
+            vpc,
+            {
+                "arn": aws.arn("ec2", f"vpc/{vpc}"),
+                "ownerId": aws.account,
+                "mainRouteTableId": tables[0]["RouteTableId"],
+                "defaultRouteTableId": tables[0]["RouteTableId"],
+                "defaultSecurityGroupId": groups[0]["GroupId"],
+                "enableDnsSupport": inputs.get("enableDnsSupport", True),
+            },
+        )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        self._attributes(aws, existing.id, inputs)
+        return super().update(aws, existing, inputs)
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("ec2").describe_vpcs(VpcIds=[existing.id])
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("ec2").delete_vpc(VpcId=existing.id)
+
+
+@adapts("ec2/internetGateway:InternetGateway")
+class InternetGateway(_Ec2):
+    replaces = frozenset({"vpcId"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        ec2 = aws.client("ec2")
+        made = ec2.create_internet_gateway(
+            TagSpecifications=specification("internet-gateway", inputs)
+        )["InternetGateway"]
+        gateway = made["InternetGatewayId"]
+        if inputs.get("vpcId"):
+            ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=inputs["vpcId"])
+        return State(gateway, {"arn": aws.arn("ec2", f"internet-gateway/{gateway}")})
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        ec2 = aws.client("ec2")
+        if existing.inputs.get("vpcId"):
+            ec2.detach_internet_gateway(
+                InternetGatewayId=existing.id, VpcId=existing.inputs["vpcId"]
+            )
+        ec2.delete_internet_gateway(InternetGatewayId=existing.id)
+
+
+@adapts("ec2/subnet:Subnet")
+class Subnet(_Ec2):
+    replaces = frozenset({"vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId"})
+
+    @staticmethod
+    def _attributes(aws: Aws, subnet: str, inputs: Properties) -> None:
+        if inputs.get("mapPublicIpOnLaunch") is not None:
+            aws.client("ec2").modify_subnet_attribute(
+                SubnetId=subnet, MapPublicIpOnLaunch={"Value": inputs["mapPublicIpOnLaunch"]}
+            )
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        where = picked(
+            inputs,
+            {
+                "vpcId": "VpcId",
+                "cidrBlock": "CidrBlock",
+                "availabilityZone": "AvailabilityZone",
+                "availabilityZoneId": "AvailabilityZoneId",
+            },
+        )
+        made = aws.client("ec2").create_subnet(
+            **where, TagSpecifications=specification("subnet", inputs)
+        )["Subnet"]
+        self._attributes(aws, made["SubnetId"], inputs)
+        return State(
+            made["SubnetId"],
+            {
+                "arn": made["SubnetArn"],
+                "ownerId": aws.account,
+                "availabilityZone": made["AvailabilityZone"],
+                "availabilityZoneId": made.get("AvailabilityZoneId"),
+            },
+        )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        self._attributes(aws, existing.id, inputs)
+        return super().update(aws, existing, inputs)
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("ec2").describe_subnets(SubnetIds=[existing.id])
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("ec2").delete_subnet(SubnetId=existing.id)
+
+
+@adapts("ec2/eip:Eip")
+class Eip(_Ec2):
+    replaces = frozenset({"domain", "publicIpv4Pool", "networkBorderGroup"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        made = aws.client("ec2").allocate_address(
+            Domain=inputs.get("domain", "vpc"),
+            TagSpecifications=specification("elastic-ip", inputs),
+        )
+        allocation = made["AllocationId"]
+        return State(
+            allocation,
+            {
+                "allocationId": allocation,
+                "publicIp": made["PublicIp"],
+                "arn": aws.arn("ec2", f"elastic-ip/{allocation}"),
+            },
+        )
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("ec2").release_address(AllocationId=existing.id)
+
+
+@adapts("ec2/natGateway:NatGateway")
+class NatGateway(_Ec2):
+    replaces = frozenset({"subnetId", "allocationId", "connectivityType", "privateIp"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        made = aws.client("ec2").create_nat_gateway(
+            **picked(
+                inputs,
+                {
+                    "subnetId": "SubnetId",
+                    "allocationId": "AllocationId",
+                    "connectivityType": "ConnectivityType",
+                },
+            ),
+            TagSpecifications=specification("natgateway", inputs),
+        )["NatGateway"]
+        address = (made.get("NatGatewayAddresses") or [{}])[0]
+        return State(
+            made["NatGatewayId"],
+            {
+                "publicIp": address.get("PublicIp"),
+                "privateIp": address.get("PrivateIp"),
+                "networkInterfaceId": address.get("NetworkInterfaceId"),
+            },
+        )
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("ec2").delete_nat_gateway(NatGatewayId=existing.id)
+
+
+@adapts("ec2/routeTable:RouteTable")
+class RouteTable(_Ec2):
+    replaces = frozenset({"vpcId"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        made = aws.client("ec2").create_route_table(
+            VpcId=inputs["vpcId"], TagSpecifications=specification("route-table", inputs)
+        )["RouteTable"]
+        table = made["RouteTableId"]
+        arn = aws.arn("ec2", f"route-table/{table}")
+        return State(table, {"arn": arn, "ownerId": aws.account})
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("ec2").delete_route_table(RouteTableId=existing.id)
+
+
+_ROUTE = {
+    "routeTableId": "RouteTableId",
+    "destinationCidrBlock": "DestinationCidrBlock",
+    "destinationIpv6CidrBlock": "DestinationIpv6CidrBlock",
+}
+_ROUTE_TARGETS = {
+    "gatewayId": "GatewayId",
+    "natGatewayId": "NatGatewayId",
+    "transitGatewayId": "TransitGatewayId",
+    "vpcPeeringConnectionId": "VpcPeeringConnectionId",
+    "networkInterfaceId": "NetworkInterfaceId",
+}
+
+
+@adapts("ec2/route:Route")
+class Route(Adapter):
+    replaces = frozenset(_ROUTE)
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
+        aws.client("ec2").create_route(**picked(inputs, {**_ROUTE, **_ROUTE_TARGETS}))
+        identity = f"r-{inputs['routeTableId']}{resource.token(10)}"
+        return State(identity, {"state": "active", "origin": "CreateRoute"})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        if changed(existing, inputs, *_ROUTE_TARGETS):
+            aws.client("ec2").replace_route(**picked(inputs, {**_ROUTE, **_ROUTE_TARGETS}))
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("ec2").delete_route(**picked(existing.inputs, _ROUTE))
+
+
+@adapts("ec2/routeTableAssociation:RouteTableAssociation")
+class RouteTableAssociation(Adapter):
+    replaces = frozenset({"subnetId", "gatewayId", "routeTableId"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        made = aws.client("ec2").associate_route_table(
+            **picked(
+                inputs,
+                {"routeTableId": "RouteTableId", "subnetId": "SubnetId", "gatewayId": "GatewayId"},
+            )
+        )
+        return State(made["AssociationId"], {})
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("ec2").disassociate_route_table(AssociationId=existing.id)

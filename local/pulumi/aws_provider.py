@@ -1,0 +1,162 @@
+"""`pulumi-resource-aws` of the twin: the program's AWS resources, in moto and in a store.
+
+What another part of the twin reads through an AWS API (groups, instances, queues, functions) is
+made in moto by an adapter. Everything a program set is also stored, and wins on read, because moto
+accepts and forgets many settings; a type without an adapter is only stored.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+from local.place import PLACE_VARIABLE, Place
+from local.pulumi import (
+    aws_autoscaling,
+    aws_compute,
+    aws_data,
+    aws_eks,
+    aws_iam,
+    aws_lambda,
+    aws_messaging,
+    aws_network,
+    aws_s3,
+    aws_security,
+)
+from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
+from local.pulumi.aws_invokes import answer
+from local.pulumi.aws_store import STORED, Store
+from local.pulumi.changes import changes
+from local.pulumi.provider import Difference, Existing, Resource, ResourceProvider, State, main
+from local.pulumi.values import UNKNOWN, Properties, has_unknown
+
+# Importing these modules registers their adapters.
+ADAPTER_MODULES = (
+    aws_autoscaling,
+    aws_compute,
+    aws_data,
+    aws_eks,
+    aws_iam,
+    aws_lambda,
+    aws_messaging,
+    aws_network,
+    aws_s3,
+    aws_security,
+)
+
+
+def adapter_of(resource_type: str) -> Adapter:
+    return ADAPTERS.get(resource_type, STORED)
+
+
+class AwsProvider(ResourceProvider):
+    """Resources of pulumi-aws."""
+
+    package = "aws"
+
+    def __init__(self, aws: Aws, store: Store) -> None:
+        self.version = version("pulumi-aws")
+        self.aws = aws
+        self.store = store
+
+    def configure(self, settings: Properties) -> None:
+        """Take the region and the default tags; keys and endpoints come from the environment."""
+        self.aws.region = settings.get("region") or self.aws.region
+        default_tags = settings.get("defaultTags")
+        if isinstance(default_tags, Mapping):
+            tags = default_tags.get("tags") or {}
+            self.aws.default_tags = {str(key): str(value) for key, value in tags.items()}
+
+    def check(
+        self, resource: Resource, old_inputs: Properties, new_inputs: Properties
+    ) -> Properties:
+        """Name what the program left unnamed, and lay its tags over the default tags."""
+        inputs = dict(new_inputs)
+        named = adapter_of(resource.type).name_property
+        if named and inputs.get(named) is None:
+            prefix = inputs.get("namePrefix") or inputs.get(f"{named}Prefix")
+            inputs[named] = old_inputs.get(named) or (
+                f"{prefix or resource.name + '-'}{resource.token(7)}"
+            )
+        tags = inputs.get("tags")
+        if has_unknown(tags) and not isinstance(tags, Mapping):
+            inputs["tagsAll"] = UNKNOWN
+        elif isinstance(tags, Mapping) or (tags is None and self.aws.default_tags):
+            inputs["tagsAll"] = {**self.aws.default_tags, **(tags or {})}
+        return inputs
+
+    def replacing(self, resource_type: str) -> Collection[str]:
+        adapter = adapter_of(resource_type)
+        named = {adapter.name_property} if adapter.name_property else set()
+        return adapter.replaces | named
+
+    def diff(self, existing: Existing, new_inputs: Properties) -> Difference:
+        """Compare inputs; a replacement under the same name has to wait for the name."""
+        found = changes(
+            existing.inputs, new_inputs, replacing=self.replacing(existing.resource.type)
+        )
+        named = adapter_of(existing.resource.type).name_property
+        same_name = named is not None and existing.inputs.get(named) == new_inputs.get(named)
+        return Difference(found, delete_before_replace=same_name)
+
+    def create(self, resource: Resource, inputs: Properties) -> State:
+        made = adapter_of(resource.type).create(self.aws, resource, inputs)
+        outputs = {"region": self.aws.region, **inputs, **made.outputs}
+        self.store.put(resource.type, made.id, outputs)
+        return State(made.id, outputs)
+
+    def read(self, existing: Existing) -> State | None:
+        """Return the stored state with what moto knows of it now; nothing when it is gone."""
+        stored = self.store.get(existing.resource.type, existing.id)
+        if stored is None:
+            return None
+        try:
+            now = adapter_of(existing.resource.type).read(self.aws, existing)
+        except Exception as error:
+            if missing(error):
+                return None
+            raise
+        if now is None:
+            return None
+        return State(existing.id, {**stored, **now}, existing.inputs or stored)
+
+    def update(self, existing: Existing, new_inputs: Properties) -> Properties:
+        fresh = adapter_of(existing.resource.type).update(self.aws, existing, new_inputs)
+        outputs = {**self._kept(existing), **new_inputs, **fresh}
+        self.store.put(existing.resource.type, existing.id, outputs)
+        return outputs
+
+    def preview_update(self, existing: Existing, new_inputs: Properties) -> Properties:
+        return {**self._kept(existing), **new_inputs}
+
+    @staticmethod
+    def _kept(existing: Existing) -> Properties:
+        """Return the computed outputs of the last update, without inputs that may be gone now."""
+        return {k: v for k, v in existing.outputs.items() if k not in existing.inputs}
+
+    def delete(self, existing: Existing) -> None:
+        try:
+            adapter_of(existing.resource.type).delete(self.aws, existing)
+        except Exception as error:
+            if not missing(error):
+                raise
+        self.store.remove(existing.resource.type, existing.id)
+
+    def invoke(self, token: str, arguments: Properties) -> Properties:
+        return answer(self.aws, token, arguments)
+
+
+def provider() -> AwsProvider:
+    """Return the provider of the twin this process was started in."""
+    if PLACE_VARIABLE in os.environ:
+        place = Place.load()
+        return AwsProvider(Aws(place), Store(place.path("store")))
+    # Against any other endpoint the store lasts as long as the engine's run.
+    return AwsProvider(Aws(), Store(Path(tempfile.mkdtemp(prefix="stillwater-store-"))))
+
+
+if __name__ == "__main__":
+    main(provider())

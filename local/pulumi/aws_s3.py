@@ -1,0 +1,145 @@
+"""Buckets and the settings that pulumi-aws makes resources of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from local.pulumi.aws_adapter import Adapter, Aws, adapts, coerced, tag_list, tags_of
+from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.values import Properties
+
+
+@adapts("s3/bucket:Bucket", "s3/bucketV2:BucketV2")
+class Bucket(Adapter):
+    name_property = "bucket"
+
+    @staticmethod
+    def _tags(aws: Aws, bucket: str, inputs: Properties) -> None:
+        s3 = aws.client("s3")
+        tags = tag_list(tags_of(inputs))
+        if tags:
+            s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags})
+        else:
+            s3.delete_bucket_tagging(Bucket=bucket)
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        bucket = inputs["bucket"]
+        aws.client("s3").create_bucket(Bucket=bucket)
+        if tags_of(inputs):
+            self._tags(aws, bucket, inputs)
+        return State(
+            bucket,
+            {
+                "arn": f"arn:aws:s3:::{bucket}",
+                "bucketDomainName": f"{bucket}.s3.amazonaws.com",
+                "bucketRegionalDomainName": f"{bucket}.s3.{aws.region}.amazonaws.com",
+                "bucketRegion": aws.region,
+            },
+        )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        self._tags(aws, existing.id, inputs)
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("s3").head_bucket(Bucket=existing.id)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        s3 = aws.client("s3")
+        if existing.inputs.get("forceDestroy"):
+            for page in s3.get_paginator("list_object_versions").paginate(Bucket=existing.id):
+                found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+                keys = [{"Key": item["Key"], "VersionId": item["VersionId"]} for item in found]
+                if keys:
+                    s3.delete_objects(Bucket=existing.id, Delete={"Objects": keys, "Quiet": True})
+        s3.delete_bucket(Bucket=existing.id)
+
+
+class _Setting(Adapter):
+    """A put of one setting of a bucket; deleting it puts the bucket's own default back."""
+
+    replaces = frozenset({"bucket"})
+    put: ClassVar[str]
+    remove: ClassVar[str | None] = None
+    body: ClassVar[Callable[[Properties], dict[str, Any]]]
+
+    def _put(self, aws: Aws, inputs: Properties) -> None:
+        s3 = aws.client("s3")
+        operation = "".join(part.capitalize() for part in self.put.split("_"))
+        shape = s3.meta.service_model.operation_model(operation).input_shape
+        wanted = {"Bucket": inputs["bucket"], **type(self).body(inputs)}
+        getattr(s3, self.put)(**coerced(shape, wanted))
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        self._put(aws, inputs)
+        return State(inputs["bucket"], {})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
+        self._put(aws, inputs)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        if self.remove is not None:
+            getattr(aws.client("s3"), self.remove)(Bucket=existing.inputs["bucket"])
+
+
+def _versioning(inputs: Properties) -> dict[str, Any]:
+    return {"VersioningConfiguration": inputs["versioningConfiguration"]}
+
+
+def _encryption(inputs: Properties) -> dict[str, Any]:
+    rules = []
+    for rule in inputs["rules"]:
+        default = rule.get("applyServerSideEncryptionByDefault") or {}
+        api: dict[str, Any] = {"SSEAlgorithm": default.get("sseAlgorithm", "AES256")}
+        if default.get("kmsMasterKeyId"):
+            api["KMSMasterKeyID"] = default["kmsMasterKeyId"]
+        rules.append(
+            {
+                "ApplyServerSideEncryptionByDefault": api,
+                "BucketKeyEnabled": bool(rule.get("bucketKeyEnabled")),
+            }
+        )
+    return {"ServerSideEncryptionConfiguration": {"Rules": rules}}
+
+
+def _public_access(inputs: Properties) -> dict[str, Any]:
+    return {"PublicAccessBlockConfiguration": inputs}
+
+
+def _policy(inputs: Properties) -> dict[str, Any]:
+    policy = inputs["policy"]
+    return {"Policy": policy if isinstance(policy, str) else json.dumps(policy)}
+
+
+@adapts("s3/bucketVersioning:BucketVersioning", "s3/bucketVersioningV2:BucketVersioningV2")
+class BucketVersioning(_Setting):
+    put = "put_bucket_versioning"
+    body = staticmethod(_versioning)
+
+
+@adapts(
+    "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+    "s3/bucketServerSideEncryptionConfigurationV2:BucketServerSideEncryptionConfigurationV2",
+)
+class BucketEncryption(_Setting):
+    put = "put_bucket_encryption"
+    remove = "delete_bucket_encryption"
+    body = staticmethod(_encryption)
+
+
+@adapts("s3/bucketPublicAccessBlock:BucketPublicAccessBlock")
+class BucketPublicAccessBlock(_Setting):
+    put = "put_public_access_block"
+    remove = "delete_public_access_block"
+    body = staticmethod(_public_access)
+
+
+@adapts("s3/bucketPolicy:BucketPolicy")
+class BucketPolicy(_Setting):
+    put = "put_bucket_policy"
+    remove = "delete_bucket_policy"
+    body = staticmethod(_policy)

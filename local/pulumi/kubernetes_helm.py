@@ -1,0 +1,230 @@
+"""Helm releases for the provider: real helm on the twin's API server, charts from local folders.
+
+A chart that the program names by its registry (oci://…/<chart>) is taken from the module of the
+program it deploys: the twin runs the binary of that module, and no registry is asked.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from core.errors import StillwaterError
+from local.place import PLACE_VARIABLE
+from local.pulumi.kubernetes_login import Login
+from local.pulumi.values import Properties
+from local.tools import chart_path, tool_path
+
+RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
+CHARTS_VARIABLE = "STILLWATER_CHARTS"
+# A chart whose pods do not become ready has failed; real clusters are given 5 minutes for pulling
+# images, which the twin never does.
+WAIT_SECONDS = 120
+COMMAND_MARGIN_SECONDS = 60
+_FLAGS = {
+    "atomic": "--atomic",
+    "cleanupOnFail": "--cleanup-on-fail",
+    "createNamespace": "--create-namespace",
+    "disableOpenapiValidation": "--disable-openapi-validation",
+    "disableWebhooks": "--no-hooks",
+    "forceUpdate": "--force",
+    "resetValues": "--reset-values",
+    "reuseValues": "--reuse-values",
+    "skipCrds": "--skip-crds",
+    "waitForJobs": "--wait-for-jobs",
+}
+
+
+def chart_folder(chart: str) -> Path:
+    """Return the folder of a chart, given as a folder or by the registry it comes from."""
+    if "://" not in chart and Path(chart).is_dir():
+        return Path(chart)
+    name = chart.rstrip("/").rpartition("/")[2]
+    folder = os.environ.get(CHARTS_VARIABLE)
+    if folder is not None and (Path(folder) / name / "Chart.yaml").exists():
+        return Path(folder) / name
+    try:
+        return chart_path(name)
+    except (KeyError, StillwaterError) as error:
+        raise StillwaterError(
+            f"The twin has no chart {name} for {chart}; its charts come with the modules of "
+            f"local/tools, or from the folder that {CHARTS_VARIABLE} names."
+        ) from error
+
+
+def helm_binary() -> Path:
+    """Return the helm that this twin was given, else the one that was built for twins."""
+    place = os.environ.get(PLACE_VARIABLE)
+    if place is not None and (given := Path(place) / "bin" / "helm").exists():
+        return given
+    return tool_path("helm")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Which release is meant."""
+
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, inputs: Properties) -> Release:
+        return cls(inputs.get("namespace") or "default", inputs["name"])
+
+    @property
+    def id(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Releases:
+    """The Helm releases of one cluster."""
+
+    def __init__(self, login: Login) -> None:
+        self._login = login
+
+    def install(self, inputs: Properties) -> Properties:
+        """Install or upgrade a release, wait for its pods unless told not to; return its status."""
+        release = Release.of(inputs)
+        seconds = int(inputs.get("timeout") or WAIT_SECONDS)
+        flags = [flag for name, flag in _FLAGS.items() if inputs.get(name)]
+        if not inputs.get("skipAwait"):
+            flags.append("--wait")
+        with self._home(inputs) as home:
+            answer = self._helm(
+                home,
+                [
+                    *("upgrade", "--install", release.name, str(chart_folder(inputs["chart"]))),
+                    *("--namespace", release.namespace, "--values", str(home / "values.yaml")),
+                    *("--timeout", f"{seconds}s", "--history-max", "5", "--output", "json"),
+                    *flags,
+                ],
+                limit_seconds=seconds + COMMAND_MARGIN_SECONDS,
+            )
+        return _status(json.loads(answer))
+
+    def render(self, inputs: Properties) -> None:
+        """Render a release without installing it, so that wrong values are found in a preview."""
+        release = Release.of(inputs)
+        with self._home(inputs) as home:
+            self._helm(
+                home,
+                [
+                    *("template", release.name, str(chart_folder(inputs["chart"]))),
+                    *("--namespace", release.namespace, "--values", str(home / "values.yaml")),
+                    # Without it a helm built from source takes the cluster for 1.20 and renders
+                    # kinds that are long gone.
+                    *("--kube-version", str(self._login.api.get("/version")["gitVersion"])),
+                ],
+            )
+
+    def status(self, release: Release) -> Properties | None:
+        """Return a release's status, or None when there is no such release."""
+        with self._home({}) as home:
+            try:
+                answer = self._helm(
+                    home,
+                    ["status", release.name, "--namespace", release.namespace, "--output", "json"],
+                )
+            except StillwaterError as error:
+                if "not found" in str(error):
+                    return None
+                raise
+        return _status(json.loads(answer))
+
+    def uninstall(self, release: Release) -> None:
+        """Remove a release and wait until its objects are gone."""
+        with self._home({}) as home:
+            self._helm(
+                home,
+                [
+                    *("uninstall", release.name, "--namespace", release.namespace),
+                    *("--wait", "--ignore-not-found", "--timeout", f"{WAIT_SECONDS}s"),
+                ],
+                limit_seconds=WAIT_SECONDS + COMMAND_MARGIN_SECONDS,
+            )
+
+    @contextmanager
+    def _home(self, inputs: Properties) -> Iterator[Path]:
+        """Give helm a home of its own: the user's plugins and repositories are none of ours."""
+        self._login.api  # noqa: B018 - a refused login is explained here, and not by helm
+        home = Path(tempfile.mkdtemp(prefix="stillwater-helm-"))
+        try:
+            kubeconfig = home / "kubeconfig"
+            kubeconfig.touch(mode=0o600)
+            kubeconfig.write_text(yaml.safe_dump(self._kubeconfig()))
+            # The engine passes its own null for what the program left out.
+            (home / "values.yaml").write_text(yaml.safe_dump(inputs.get("values") or {}))
+            yield home
+        finally:
+            shutil.rmtree(home, ignore_errors=True)
+
+    def _kubeconfig(self) -> dict[str, Any]:
+        cluster = self._login.cluster
+        authority = base64.b64encode(cluster.ca_pem.encode()).decode()
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {
+                    "name": "twin",
+                    "cluster": {
+                        "server": cluster.server,
+                        "certificate-authority-data": authority,
+                    },
+                }
+            ],
+            "users": [{"name": "twin", "user": {"token": self._login.token()}}],
+            "contexts": [{"name": "twin", "context": {"cluster": "twin", "user": "twin"}}],
+            "current-context": "twin",
+        }
+
+    def _helm(
+        self, home: Path, arguments: Sequence[str], *, limit_seconds: float = COMMAND_MARGIN_SECONDS
+    ) -> str:
+        environment = {
+            **{k: v for k, v in os.environ.items() if "proxy" not in k.lower()},
+            **{f"HELM_{what}_HOME": str(home / what) for what in ("CACHE", "CONFIG", "DATA")},
+            "KUBECONFIG": str(home / "kubeconfig"),
+        }
+        try:
+            done = subprocess.run(
+                [str(helm_binary()), *arguments],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=limit_seconds,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise StillwaterError(
+                f"helm {arguments[0]} did not end within {limit_seconds:.0f} s."
+            ) from error
+        if done.returncode != 0:
+            reason = " ".join(done.stderr.split()).removeprefix("Error: ")
+            raise StillwaterError(f"helm {arguments[0]} failed: {reason or done.returncode}")
+        return done.stdout
+
+
+def _status(answer: Mapping[str, Any]) -> Properties:
+    """Return the status as pulumi-kubernetes shows it, from helm's own description of a release."""
+    chart = (answer.get("chart") or {}).get("metadata") or {}
+    return {
+        "name": answer["name"],
+        "namespace": answer["namespace"],
+        "revision": answer["version"],
+        "status": answer["info"]["status"],
+        "chart": chart.get("name", ""),
+        "version": chart.get("version", ""),
+        "appVersion": chart.get("appVersion", ""),
+    }

@@ -1,0 +1,170 @@
+"""Logs in to a cluster the way its kubeconfig says, with the AWS identity of the environment.
+
+An EKS kubeconfig asks `aws eks get-token` for a token. The twin needs no AWS command line: the
+same token is made here. There is no other way in: an identity that the cluster's access entries
+do not know is refused, as it is on EKS.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import botocore.session
+import yaml
+from botocore.credentials import ReadOnlyCredentials
+
+from core.errors import InvalidInput, StillwaterError
+from local.kubernetes.client import Api, ApiError
+from local.kubernetes.eks_token import RENEW_AFTER_SECONDS, token
+
+# On EKS a cluster is ACTIVE only when its authenticator runs; the twin's starts a moment later.
+PATIENCE_SECONDS = 20.0
+RETRY_SECONDS = 0.3
+DEFAULT_REGION = "us-east-1"
+WHO_AM_I = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What a kubeconfig's current context says."""
+
+    server: str
+    ca_pem: str
+    static_token: str | None = None
+    eks_name: str = ""
+    region: str = DEFAULT_REGION
+
+
+def _entry(config: Mapping[str, Any], kind: str, name: str | None) -> Mapping[str, Any]:
+    entries = [entry for entry in config.get(f"{kind}s") or [] if entry.get("name") == name]
+    if not entries:
+        raise InvalidInput([f"The kubeconfig has no {kind} named {name!r}."])
+    found: Mapping[str, Any] = entries[0][kind]
+    return found
+
+
+def _option(arguments: Sequence[str], name: str) -> str | None:
+    """Return the value of `--name value` or `--name=value`."""
+    for index, argument in enumerate(arguments):
+        if argument == name and index + 1 < len(arguments):
+            return arguments[index + 1]
+        if argument.startswith(f"{name}="):
+            return argument.partition("=")[2]
+    return None
+
+
+def read_kubeconfig(text: str | Mapping[str, Any]) -> Cluster:
+    """Read the current context of a kubeconfig, given as text or already decoded."""
+    config = yaml.safe_load(text) if isinstance(text, str) else text
+    if not isinstance(config, Mapping):
+        raise InvalidInput(["The kubeconfig given to the Kubernetes provider is no mapping."])
+    context = _entry(config, "context", config.get("current-context"))
+    cluster = _entry(config, "cluster", context.get("cluster"))
+    user = _entry(config, "user", context.get("user"))
+    server = cluster.get("server")
+    try:
+        ca_pem = base64.b64decode(cluster["certificate-authority-data"], validate=True).decode()
+    except (KeyError, TypeError, ValueError, binascii.Error):
+        ca_pem = ""
+    if not server or "BEGIN CERTIFICATE" not in ca_pem:
+        problem = (
+            f"The kubeconfig's cluster {context.get('cluster')!r} lacks a server or a "
+            f"certificate-authority-data in base64 PEM."
+        )
+        raise InvalidInput([problem])
+    if "token" in user:
+        return Cluster(server, ca_pem, static_token=user["token"])
+    command = user.get("exec") or {}
+    arguments = [str(argument) for argument in command.get("args") or []]
+    name = _option(arguments, "--cluster-name") or _option(arguments, "-i")
+    if name is None:
+        problem = (
+            f"The kubeconfig's user {context.get('user')!r} has neither a token nor a command "
+            f"`aws eks get-token --cluster-name NAME`; the twin's provider knows no other."
+        )
+        raise InvalidInput([problem])
+    return Cluster(
+        server, ca_pem, eks_name=name, region=_option(arguments, "--region") or DEFAULT_REGION
+    )
+
+
+def ambient_credentials() -> ReadOnlyCredentials:
+    """Return the AWS identity of the environment."""
+    found = botocore.session.get_session().get_credentials()
+    if found is None:
+        raise StillwaterError(
+            "There are no AWS credentials in the environment to log in to the cluster with; "
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile."
+        )
+    frozen: ReadOnlyCredentials = found.get_frozen_credentials()
+    return frozen
+
+
+class Login:
+    """One identity at one cluster, with a token that is renewed in time."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        credentials: Callable[[], ReadOnlyCredentials] = ambient_credentials,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        self.cluster = cluster
+        self._credentials = credentials
+        self._patience_seconds = patience_seconds
+        self._lock = threading.Lock()
+        self._welcome = False
+        self._token, self._token_made_at = "", 0.0
+        self._api = Api(cluster.server, self.token, ca_pem=cluster.ca_pem, connections=32)
+
+    def token(self) -> str:
+        """Return a token that is good for some minutes more."""
+        if self.cluster.static_token is not None:
+            return self.cluster.static_token
+        now = time.monotonic()
+        if not self._token or now - self._token_made_at > RENEW_AFTER_SECONDS:
+            self._token = token(self.cluster.eks_name, self._credentials(), self.cluster.region)
+            self._token_made_at = now
+        return self._token
+
+    @property
+    def api(self) -> Api:
+        """The cluster's API, once it has been seen to know us."""
+        with self._lock:
+            if not self._welcome:
+                self._knock()
+                self._welcome = True
+        return self._api
+
+    def _knock(self) -> None:
+        """Ask the cluster who we are until it knows."""
+        deadline = time.monotonic() + self._patience_seconds
+        while True:
+            try:
+                self._api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", WHO_AM_I)
+            except ApiError as error:
+                if error.status not in (0, 401) or time.monotonic() > deadline:
+                    raise self._refused(error) from error
+                time.sleep(RETRY_SECONDS)
+            else:
+                return
+
+    def _refused(self, error: ApiError) -> StillwaterError:
+        if error.status != 401:
+            return error
+        if self.cluster.static_token is not None:
+            return StillwaterError(
+                f"The API server {self.cluster.server} does not know the kubeconfig's token (401)."
+            )
+        return StillwaterError(
+            f"The cluster {self.cluster.eks_name} does not accept the AWS access key "
+            f"{self._credentials().access_key} (401): it is neither the cluster's creator nor in "
+            f"one of its access entries, or its secret is wrong. Run as the identity that created "
+            f"the cluster, or add an access entry for this one."
+        )

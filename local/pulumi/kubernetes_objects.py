@@ -1,0 +1,273 @@
+"""Applies, reads and deletes Kubernetes objects on behalf of the provider."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from core.errors import InvalidInput, StillwaterError
+from local.kubernetes.client import Api, ApiError, Object
+from local.pulumi.values import Properties
+
+FIELD_MANAGER = "pulumi"
+POLL_SECONDS = 0.25
+# A new CustomResourceDefinition takes a moment to be served.
+KIND_SECONDS = 15.0
+ESTABLISHED_SECONDS = 30.0
+# Stopping a Kafka cluster takes each pod's grace; a namespace waits for everything in it.
+DELETE_SECONDS = 180.0
+WAIT_SECONDS = 300.0
+WAIT_FOR = "pulumi.com/waitFor"
+SKIP_AWAIT = "pulumi.com/skipAwait"
+TIMEOUT_SECONDS = "pulumi.com/timeoutSeconds"
+PROPAGATION = "pulumi.com/deletionPropagationPolicy"
+_AUTHORED_METADATA = ("name", "namespace", "labels", "annotations")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which object is meant."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str | None = None
+
+    def __str__(self) -> str:
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.kind} {self.name}{where}"
+
+
+def identifier(item: Mapping[str, Any]) -> str:
+    """Return the engine's id of an object: namespace/name, or name."""
+    metadata = item["metadata"]
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+
+
+def target(item: Mapping[str, Any], object_id: str | None = None) -> Target:
+    """Return which object a description means; an id, where given, wins over its metadata."""
+    metadata = item.get("metadata") or {}
+    name, namespace = metadata.get("name", ""), metadata.get("namespace")
+    if object_id:
+        namespace, _, name = object_id.rpartition("/")
+    return Target(item["apiVersion"], item["kind"], name, namespace or None)
+
+
+def body(inputs: Properties) -> Object:
+    """Return what is sent to the API server: without nulls and the engine's own fields."""
+    cleaned: Object = {
+        key: _without_nulls(value)
+        for key, value in inputs.items()
+        if value is not None and not key.startswith("__")
+    }
+    return cleaned
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def importable(live: Object) -> Properties:
+    """Return what a program would have written for an object that is already there."""
+    metadata = {k: v for k, v in live["metadata"].items() if k in _AUTHORED_METADATA}
+    return {**{k: v for k, v in live.items() if k != "status"}, "metadata": metadata}
+
+
+def annotation(item: Mapping[str, Any], name: str) -> str | None:
+    return ((item.get("metadata") or {}).get("annotations") or {}).get(name)
+
+
+def wanted_condition(item: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the (type, status) that the object's waitFor annotation asks for."""
+    asked = annotation(item, WAIT_FOR)
+    if asked is None or annotation(item, SKIP_AWAIT) == "true":
+        return None
+    form, _, rest = asked.partition("=")
+    condition, _, status = rest.partition("=")
+    if form != "condition" or not condition:
+        problem = (
+            f"The annotation {WAIT_FOR} is {asked!r}; the twin's provider waits for conditions "
+            f"only, such as condition=Ready."
+        )
+        raise InvalidInput([problem])
+    return condition, status or "True"
+
+
+def has_condition(item: Mapping[str, Any], condition: str, status: str) -> bool:
+    conditions = (item.get("status") or {}).get("conditions") or []
+    return any(c.get("type") == condition and c.get("status") == status for c in conditions)
+
+
+def _explained(item: Mapping[str, Any]) -> str:
+    conditions = (item.get("status") or {}).get("conditions") or []
+    told = [
+        f"{c.get('type')} is {c.get('status')} ({c.get('message') or c.get('reason') or 'no word'})"
+        for c in conditions
+    ]
+    return "; ".join(told) or "it reports no conditions"
+
+
+class Objects:
+    """Objects of one cluster; `connect` gives its API, or says why it may not be used."""
+
+    def __init__(self, connect: Callable[[], Api], default_namespace: str = "default") -> None:
+        self._connect = connect
+        self._default_namespace = default_namespace
+        self._kinds: dict[tuple[str, str], tuple[str, bool]] = {}
+
+    @property
+    def _api(self) -> Api:
+        return self._connect()
+
+    def apply(self, inputs: Properties) -> Object:
+        """Create or change an object and wait for what its kind or annotations ask for."""
+        wanted = self._wanted(inputs)
+        which = target(inputs)
+        path = self._path(which, KIND_SECONDS)
+        applied = self._api.apply(path, body(inputs), field_manager=FIELD_MANAGER)
+        if wanted is not None:
+            condition, status, limit_seconds = wanted
+            applied = self._wait(path, which, condition, status, limit_seconds)
+        return _presented(applied)
+
+    def dry_run(self, inputs: Properties) -> None:
+        """Let the API server judge an object without keeping it.
+
+        What it cannot judge yet, since the kind or the namespace comes later, passes.
+        """
+        which = target(inputs)
+        try:
+            path = self._path(which, 0.0)
+            self._api.apply(path, body(inputs), field_manager=FIELD_MANAGER, dry_run=True)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def read(self, which: Target) -> Object | None:
+        """Return the object as it is now, or None when it is gone."""
+        found = self._find(which)
+        return None if found is None else _presented(found[1])
+
+    def delete(self, which: Target, item: Mapping[str, Any]) -> None:
+        """Delete an object and wait until it is gone; one that is gone already is no error."""
+        found = self._find(which)
+        if found is None:
+            return
+        path, live = found
+        uid = live["metadata"]["uid"]
+        options = {
+            "propagationPolicy": annotation(item, PROPAGATION) or "Background",
+            "preconditions": {"uid": uid},
+        }
+        try:
+            self._api.delete(path, options)
+        except ApiError as error:
+            # 409: another object of the same name has taken its place.
+            if error.status not in (404, 409):
+                raise
+        limit_seconds = _limit_seconds(item, DELETE_SECONDS)
+        deadline = time.monotonic() + limit_seconds
+        while (left := self._find(which)) is not None and left[1]["metadata"]["uid"] == uid:
+            if time.monotonic() > deadline:
+                raise StillwaterError(_undeleted(which, left[1], limit_seconds))
+            time.sleep(POLL_SECONDS)
+
+    def _wanted(self, inputs: Properties) -> tuple[str, str, float] | None:
+        if inputs.get("kind") == "CustomResourceDefinition":
+            return "Established", "True", ESTABLISHED_SECONDS
+        asked = wanted_condition(inputs)
+        return None if asked is None else (*asked, _limit_seconds(inputs, WAIT_SECONDS))
+
+    def _wait(
+        self, path: str, which: Target, condition: str, status: str, limit_seconds: float
+    ) -> Object:
+        def satisfied() -> Object | None:
+            live = self._api.get(path)
+            return live if _current(live) and has_condition(live, condition, status) else None
+
+        found = _poll(satisfied, limit_seconds)
+        if found is None:
+            raise StillwaterError(
+                f"{which} did not reach {condition}={status} within {limit_seconds:.0f} s: "
+                f"{_explained(self._api.get(path))}. The annotation {TIMEOUT_SECONDS} raises the "
+                f"limit."
+            )
+        return found
+
+    def _find(self, which: Target) -> tuple[str, Object] | None:
+        try:
+            path = self._path(which, 0.0)
+            return path, self._api.get(path)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return None
+
+    def _path(self, which: Target, patience_seconds: float) -> str:
+        """Return an object's path, waiting for its kind to be served if need be."""
+        root = f"/apis/{which.api_version}" if "/" in which.api_version else "/api/v1"
+        resource = _poll(lambda: self._resource(root, which.kind), patience_seconds)
+        if resource is None:
+            raise ApiError(
+                404,
+                "NotFound",
+                f"The cluster serves no {which.kind} of {which.api_version}; install its "
+                f"CustomResourceDefinition first.",
+            )
+        plural, namespaced = resource
+        namespace = which.namespace or self._default_namespace
+        where = f"/namespaces/{namespace}" if namespaced else ""
+        return f"{root}{where}/{plural}/{which.name}"
+
+    def _resource(self, root: str, kind: str) -> tuple[str, bool] | None:
+        if (root, kind) not in self._kinds:
+            try:
+                served = self._api.get(root)["resources"]
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+                return None
+            for resource in served:
+                if "/" not in resource["name"]:
+                    plural_and_scope = (resource["name"], bool(resource["namespaced"]))
+                    self._kinds[root, resource["kind"]] = plural_and_scope
+        return self._kinds.get((root, kind))
+
+
+def _poll(look: Callable[[], T | None], limit_seconds: float) -> T | None:
+    deadline = time.monotonic() + limit_seconds
+    while (found := look()) is None and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    return found
+
+
+def _limit_seconds(item: Mapping[str, Any], default: float) -> float:
+    asked = annotation(item, TIMEOUT_SECONDS)
+    return float(asked) if asked else default
+
+
+def _current(item: Mapping[str, Any]) -> bool:
+    """Say whether a status speaks of the latest generation, where it says which it speaks of."""
+    observed = (item.get("status") or {}).get("observedGeneration")
+    return observed is None or observed >= item["metadata"].get("generation", 0)
+
+
+def _presented(live: Object) -> Object:
+    metadata = {k: v for k, v in live["metadata"].items() if k != "managedFields"}
+    return {**live, "metadata": metadata}
+
+
+def _undeleted(which: Target, live: Mapping[str, Any], limit_seconds: float) -> str:
+    finalizers = ", ".join(live["metadata"].get("finalizers") or []) or "none"
+    return (
+        f"{which} is still there {limit_seconds:.0f} s after it was deleted; its finalizers: "
+        f"{finalizers}; its state: {_explained(live)}."
+    )

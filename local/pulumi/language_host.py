@@ -1,0 +1,138 @@
+"""`pulumi-language-python` for an engine built from its Go module, which comes without one.
+
+The real language host is not published as a module of its own. This one answers what `pulumi up`
+asks and runs the program in a child process with this interpreter, so that plain `pulumi up`
+works in the twin as it does with the user's own installation. Where the real host stands beside
+the user's CLI, that one is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import empty_pb2
+from pulumi._version import version
+from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
+
+from local.pulumi.serving import serve
+
+# The program has told the engine what is wrong; the engine need not add anything.
+BAIL = 32
+STOP_SECONDS = 2.0
+PROGRAM = Path(__file__).with_name("program.py")
+
+
+class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):  # type: ignore[misc] # untyped
+    """Runs Python programs for the engine."""
+
+    def __init__(self, engine_address: str) -> None:
+        self.engine_address = engine_address
+        self._programs: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+
+    def Handshake(self, request: Any, _context: Any) -> Any:  # noqa: N802 - the protocol's names
+        self.engine_address = request.engine_address or self.engine_address
+        return language_pb2.LanguageHandshakeResponse()
+
+    def GetPluginInfo(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        return plugin_pb2.PluginInfo(version=str(version))
+
+    def GetRequiredPlugins(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        return language_pb2.GetRequiredPluginsResponse()
+
+    def GetRequiredPackages(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        # Resources name their provider's version themselves when the program registers them.
+        return language_pb2.GetRequiredPackagesResponse()
+
+    def RuntimeOptionsPrompts(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        return language_pb2.RuntimeOptionsResponse()
+
+    def About(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        return language_pb2.AboutResponse(
+            executable=sys.executable, version=platform.python_version()
+        )
+
+    def GetProgramDependencies(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        return language_pb2.GetProgramDependenciesResponse()
+
+    def InstallDependencies(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        # The twin's interpreter has them; there is nothing to stream back.
+        return iter(())
+
+    def Cancel(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        self.stop()
+        return empty_pb2.Empty()
+
+    def Run(self, request: Any, _context: Any) -> Any:  # noqa: N802
+        info = request.info
+        description = {
+            "monitor": request.monitor_address,
+            "engine": self.engine_address,
+            "project": request.project,
+            "stack": request.stack,
+            "organization": request.organization or "organization",
+            "parallel": request.parallel,
+            "dry_run": request.dryRun,
+            "root_directory": info.root_directory,
+            "program": str(Path(info.program_directory or request.pwd, info.entry_point or ".")),
+            "arguments": list(request.args),
+            "config": dict(request.config),
+            "secret_keys": list(request.configSecretKeys),
+        }
+        code = self._run(json.dumps(description), request.pwd)
+        if code == 0:
+            return language_pb2.RunResponse()
+        if code == BAIL:
+            return language_pb2.RunResponse(bail=True)
+        return language_pb2.RunResponse(error=f"The program ended with exit code {code}.")
+
+    def _run(self, description: str, directory: str) -> int:
+        """Run the program; its output goes where the engine reads this plugin's output."""
+        program = subprocess.Popen(
+            [sys.executable, "-u", str(PROGRAM)],
+            cwd=directory,
+            stdin=subprocess.PIPE,
+            text=True,
+        )
+        with self._lock:
+            self._programs.add(program)
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                program.communicate(description)
+            return program.wait()
+        finally:
+            with self._lock:
+                self._programs.discard(program)
+
+    def stop(self) -> None:
+        """End the programs that still run."""
+        with self._lock:
+            programs = list(self._programs)
+        for program in programs:
+            program.terminate()
+        for program in programs:
+            try:
+                program.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                program.kill()
+
+
+def main() -> None:
+    """Serve as the engine's language host; the engine passes its address as an argument."""
+    addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    host = LanguageHost(addresses[0] if addresses else "")
+    serve(
+        lambda server: language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server),
+        host.stop,
+    )
+
+
+if __name__ == "__main__":
+    main()

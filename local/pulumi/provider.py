@@ -1,0 +1,301 @@
+"""The shared shape of a resource provider: plain Python in, the engine's protocol out.
+
+A provider subclasses ResourceProvider and deals in dictionaries. The servicer is the raw one of
+the engine's protocol, on threads: resources are created in parallel although AWS clients block,
+and a failure reaches the user as one sentence, where pulumi.provider.experimental adds a traceback.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+
+from core.errors import StillwaterError
+from local.pulumi.changes import Change, Kind, changes
+from local.pulumi.serving import serve
+from local.pulumi.values import Properties, from_struct, to_struct, without_assets
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Which resource of the program is meant."""
+
+    urn: str
+
+    @property
+    def type(self) -> str:
+        """The type's token alone: a child's URN carries the types of its parents too."""
+        return self.urn.split("::")[2].rsplit("$", 1)[-1]
+
+    @property
+    def name(self) -> str:
+        return self.urn.split("::", 3)[3]
+
+    def token(self, length: int = 8) -> str:
+        """Return hexadecimal characters that differ between resources, the same every time."""
+        return hashlib.sha256(self.urn.encode()).hexdigest()[:length]
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """A resource that the engine has in its state."""
+
+    resource: Resource
+    id: str
+    inputs: Properties
+    outputs: Properties
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A resource as the provider left it: what the engine writes into its state."""
+
+    id: str
+    outputs: Properties
+    inputs: Properties | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What an update would change."""
+
+    changes: tuple[Change, ...] = ()
+    delete_before_replace: bool = False
+    stable: tuple[str, ...] = field(default=())
+
+
+class CheckFailed(StillwaterError):
+    """An input that the provider refuses before anything is changed."""
+
+    def __init__(self, prop: str, reason: str) -> None:
+        self.prop = prop
+        super().__init__(reason)
+
+
+class ResourceProvider:
+    """What a provider overrides; the defaults suit a resource whose inputs are its outputs."""
+
+    package = ""
+    version = ""
+
+    def configure(self, settings: Properties) -> None:
+        """Take the provider's own arguments; called once, before anything but checks."""
+
+    def check(
+        self,
+        resource: Resource,  # noqa: ARG002 - for those who override
+        old_inputs: Properties,  # noqa: ARG002
+        new_inputs: Properties,
+    ) -> Properties:
+        """Return the inputs with defaults filled in; raise CheckFailed for one that is wrong."""
+        return new_inputs
+
+    def replacing(self, resource_type: str) -> Collection[str]:  # noqa: ARG002
+        """Return the properties of a type whose change makes a new resource."""
+        return ()
+
+    def diff(self, existing: Existing, new_inputs: Properties) -> Difference:
+        """Compare the inputs of the last update with the new ones."""
+        found = changes(
+            existing.inputs, new_inputs, replacing=self.replacing(existing.resource.type)
+        )
+        return Difference(found)
+
+    def create(self, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        raise StillwaterError(f"Provider {self.package} cannot create {resource.type}.")
+
+    def preview_create(self, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        """Return what a create would give; properties left out are shown as not known yet."""
+        return State("", inputs)
+
+    def read(self, existing: Existing) -> State | None:
+        """Return the resource as it is now, or None when it is gone."""
+        return State(existing.id, existing.outputs, existing.inputs)
+
+    def update(self, existing: Existing, new_inputs: Properties) -> Properties:
+        """Change the resource and return its outputs."""
+        return {**existing.outputs, **new_inputs}
+
+    def preview_update(self, existing: Existing, new_inputs: Properties) -> Properties:
+        return {**existing.outputs, **new_inputs}
+
+    def delete(self, existing: Existing) -> None:
+        """Delete the resource; one that is gone already is no error."""
+
+    def invoke(self, token: str, arguments: Properties) -> Properties:  # noqa: ARG002
+        raise StillwaterError(f"Provider {self.package} of the twin has no function {token}.")
+
+
+def one_sentence(error: BaseException) -> str:
+    """Return a failure as the user should read it."""
+    text = " ".join(str(error).split())
+    if isinstance(error, StillwaterError):
+        return str(error)
+    response = getattr(error, "response", None)
+    if isinstance(response, dict) and "Error" in response:
+        details = response["Error"]
+        operation = getattr(error, "operation_name", "the call")
+        message = " ".join(str(details.get("Message") or "no reason given").split())
+        return f"AWS refused {operation} ({details.get('Code')}): {message[:500]}"
+    return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
+
+
+def _answers(method: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+    @wraps(method)
+    def call(self: Any, request: Any, context: Any) -> Any:
+        try:
+            return method(self, request, context)
+        except Exception as error:  # noqa: BLE001 - the boundary to the engine
+            # With UNKNOWN or INTERNAL the engine would take the resource's state for unknown.
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, one_sentence(error))
+
+    return call
+
+
+_KINDS = {
+    (Kind.ADD, False): provider_pb2.PropertyDiff.ADD,
+    (Kind.ADD, True): provider_pb2.PropertyDiff.ADD_REPLACE,
+    (Kind.DELETE, False): provider_pb2.PropertyDiff.DELETE,
+    (Kind.DELETE, True): provider_pb2.PropertyDiff.DELETE_REPLACE,
+    (Kind.UPDATE, False): provider_pb2.PropertyDiff.UPDATE,
+    (Kind.UPDATE, True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
+}
+
+
+def _unique(items: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(items))
+
+
+def _settings(request: Any) -> Properties:
+    """Return the provider's arguments; the engine sends structured ones as JSON in a string."""
+    settings: Properties = {}
+    for key, value in from_struct(request.args).items():
+        settings[key] = value
+        if isinstance(value, str) and value[:1] in "{[":
+            try:
+                settings[key] = json.loads(value)
+            except ValueError:
+                settings[key] = value
+    return settings
+
+
+def _existing(request: Any, outputs: Any, inputs: Any) -> Existing:
+    return Existing(Resource(request.urn), request.id, from_struct(inputs), from_struct(outputs))
+
+
+class Servicer(provider_pb2_grpc.ResourceProviderServicer):  # type: ignore[misc] # untyped
+    """Translates between the engine's messages and a ResourceProvider."""
+
+    def __init__(self, provider: ResourceProvider) -> None:
+        self.provider = provider
+
+    def GetPluginInfo(self, _request: Any, _context: Any) -> Any:  # noqa: N802 - the protocol's names
+        return plugin_pb2.PluginInfo(version=self.provider.version)
+
+    def GetSchema(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        schema = {"name": self.provider.package, "version": self.provider.version}
+        return provider_pb2.GetSchemaResponse(schema=json.dumps(schema))
+
+    def Cancel(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        return empty_pb2.Empty()
+
+    def CheckConfig(self, request: Any, _context: Any) -> Any:  # noqa: N802
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def DiffConfig(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        # The twin's providers keep no state of their own: new settings never replace resources.
+        return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+
+    @_answers
+    def Configure(self, request: Any, _context: Any) -> Any:  # noqa: N802
+        self.provider.configure(_settings(request))
+        return provider_pb2.ConfigureResponse(
+            acceptSecrets=False, supportsPreview=True, acceptResources=False, acceptOutputs=False
+        )
+
+    @_answers
+    def Check(self, request: Any, _context: Any) -> Any:  # noqa: N802
+        old, new = from_struct(request.olds), from_struct(request.news)
+        try:
+            inputs = self.provider.check(Resource(request.urn), old, new)
+        except CheckFailed as failure:
+            failures = [provider_pb2.CheckFailure(property=failure.prop, reason=str(failure))]
+            return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
+        return provider_pb2.CheckResponse(inputs=to_struct(inputs))
+
+    @_answers
+    def Diff(self, request: Any, _context: Any) -> Any:  # noqa: N802
+        existing = _existing(request, request.olds, request.old_inputs)
+        difference = self.provider.diff(existing, from_struct(request.news))
+        found = difference.changes
+        some, none = provider_pb2.DiffResponse.DIFF_SOME, provider_pb2.DiffResponse.DIFF_NONE
+        return provider_pb2.DiffResponse(
+            changes=some if found else none,
+            diffs=_unique(change.top for change in found),
+            replaces=_unique(change.top for change in found if change.replaces),
+            stables=difference.stable,
+            deleteBeforeReplace=difference.delete_before_replace,
+            hasDetailedDiff=True,
+            detailedDiff={
+                change.path: provider_pb2.PropertyDiff(
+                    kind=_KINDS[change.kind, change.replaces], inputDiff=True
+                )
+                for change in found
+            },
+        )
+
+    @_answers
+    def Create(self, request: Any, _context: Any) -> Any:  # noqa: N802
+        make = self.provider.preview_create if request.preview else self.provider.create
+        state = make(Resource(request.urn), from_struct(request.properties))
+        return provider_pb2.CreateResponse(
+            id=state.id, properties=to_struct(without_assets(state.outputs))
+        )
+
+    @_answers
+    def Read(self, request: Any, _context: Any) -> Any:  # noqa: N802
+        state = self.provider.read(_existing(request, request.properties, request.inputs))
+        if state is None:
+            return provider_pb2.ReadResponse()
+        return provider_pb2.ReadResponse(
+            id=state.id,
+            properties=to_struct(without_assets(state.outputs)),
+            inputs=to_struct(state.inputs if state.inputs is not None else state.outputs),
+        )
+
+    @_answers
+    def Update(self, request: Any, _context: Any) -> Any:  # noqa: N802
+        existing = _existing(request, request.olds, request.old_inputs)
+        change = self.provider.preview_update if request.preview else self.provider.update
+        outputs = change(existing, from_struct(request.news))
+        return provider_pb2.UpdateResponse(properties=to_struct(without_assets(outputs)))
+
+    @_answers
+    def Delete(self, request: Any, _context: Any) -> Any:  # noqa: N802
+        self.provider.delete(_existing(request, request.properties, request.old_inputs))
+        return empty_pb2.Empty()
+
+    @_answers
+    def Invoke(self, request: Any, _context: Any) -> Any:  # noqa: N802
+        answer = self.provider.invoke(request.tok, from_struct(request.args))
+        return provider_pb2.InvokeResponse(**{"return": to_struct(answer)})
+
+
+def main(provider: ResourceProvider) -> None:
+    """Serve a provider to the engine that started this process."""
+    # The engine passes its own address; nothing here calls back.
+    del sys.argv[1:]
+    serve(
+        lambda server: provider_pb2_grpc.add_ResourceProviderServicer_to_server(
+            Servicer(provider), server
+        )
+    )

@@ -1,0 +1,140 @@
+"""What a cost report says, as plain values: no Spark, no HTML, every sum exact.
+
+The job fills it from the cost table; the page and the terminal show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+from spark.transforms.attribute import Attribution
+from spark.transforms.classify import Component
+
+# AWS corrects a month for up to two weeks after it closed (Data Exports, "Export refreshing").
+SETTLING_DAYS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of the cost table."""
+
+    billing_period: str | None
+    component: Component
+    attribution: Attribution
+    cluster: str | None
+    owner: str
+    node_id: int | None
+    zone: str | None
+    charges: int
+    billed: Decimal
+    amortised: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that could not be read; its dollars, where they could, are in the total."""
+
+    reason: str
+    line: str
+    billed: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one component, or one owner, cost."""
+
+    name: str
+    charges: int
+    billed: Decimal
+    amortised: Decimal
+    by_attribution: dict[Attribution, Decimal]
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """One bill, split."""
+
+    label: str
+    currency: str
+    today: date
+    simulated: bool
+    lines: Sequence[Line]
+    rows: int
+    bad_rows: int
+    rows_without_cost: int
+    bad: Sequence[BadRow]
+
+    @property
+    def billed(self) -> Decimal:
+        return _sum(line.billed for line in self.lines)
+
+    @property
+    def amortised(self) -> Decimal:
+        return _sum(line.amortised for line in self.lines)
+
+    @property
+    def periods(self) -> list[str]:
+        return sorted({line.billing_period for line in self.lines if line.billing_period})
+
+    @property
+    def provisional(self) -> bool:
+        """Whether AWS may still correct a month of this bill."""
+        return any(self.today < settled_on(period) for period in self.periods)
+
+    def components(self) -> list[Share]:
+        """Return the components in the report's order, those that bought something only."""
+        shares = {share.name: share for share in self._shares(lambda line: line.component.value)}
+        return [shares[component.value] for component in Component if component.value in shares]
+
+    def owners(self) -> list[Share]:
+        """Return who the money is for, the largest first."""
+        shares = self._shares(_owner)
+        return sorted(shares, key=lambda share: (-share.billed, share.name))
+
+    def attributed(self, attribution: Attribution) -> Decimal:
+        return _sum(line.billed for line in self.lines if line.attribution is attribution)
+
+    def _shares(self, key: Callable[[Line], str]) -> list[Share]:
+        groups: dict[str, list[Line]] = {}
+        for line in self.lines:
+            groups.setdefault(key(line), []).append(line)
+        return [
+            Share(
+                name=name,
+                charges=sum(line.charges for line in lines),
+                billed=_sum(line.billed for line in lines),
+                amortised=_sum(line.amortised for line in lines),
+                by_attribution={
+                    a: _sum(line.billed for line in lines if line.attribution is a)
+                    for a in Attribution
+                },
+                detail=_detail(lines),
+            )
+            for name, lines in groups.items()
+        ]
+
+
+def settled_on(billing_period: str) -> date:
+    """Return the day from which a month's bill is final: 2026-11 -> 2026-12-15."""
+    year, month = (int(part) for part in billing_period.split("-"))
+    return date(year + month // 12, month % 12 + 1, 1) + timedelta(days=SETTLING_DAYS)
+
+
+def _owner(line: Line) -> str:
+    return line.owner if line.cluster is None else f"{line.cluster} / {line.owner}"
+
+
+def _detail(lines: Sequence[Line]) -> str:
+    """Return the Kafka node ids and zones that a share's charges name."""
+    nodes = sorted({line.node_id for line in lines if line.node_id is not None})
+    zones = sorted({line.zone for line in lines if line.zone})
+    ids = f"node {', '.join(map(str, nodes))}" if nodes else ""
+    return " in ".join(part for part in (ids, ", ".join(zones)) if part)
+
+
+def _sum(amounts: Iterable[Decimal]) -> Decimal:
+    return sum(amounts, Decimal(0))

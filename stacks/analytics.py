@@ -1,0 +1,18 @@
+"""Layer 5: where bills are kept and reports are computed."""
+
+from __future__ import annotations
+
+import pulumi
+
+from infra.analytics import Analytics, AnalyticsArgs
+from stacks.layer import Layer
+
+
+def build(layer: Layer) -> None:
+    analytics = Analytics(
+        "analytics",
+        AnalyticsArgs(prefix=layer.spec.prefix, account_id=layer.account.account_id),
+        opts=layer.on_aws,
+    )
+    pulumi.export("billing_bucket", analytics.bucket)
+    pulumi.export("emr_application_id", analytics.application_id)

@@ -1,0 +1,43 @@
+"""Layer 1: the network, the EKS cluster, the nodes for everything that is not Kafka."""
+
+from __future__ import annotations
+
+import pulumi
+
+from infra.cluster import Cluster, ClusterArgs
+from infra.network import Network, NetworkArgs
+from stacks.layer import Layer
+
+
+def build(layer: Layer) -> None:
+    spec = layer.spec
+    network = Network(
+        "network",
+        NetworkArgs(
+            prefix=spec.prefix,
+            vpc_cidr=spec.network.vpc_cidr,
+            availability_zones=spec.availability_zones,
+            eks_cluster=spec.prefix,
+            tags=layer.tags,
+        ),
+        opts=layer.on_aws,
+    )
+    cluster = Cluster(
+        "cluster",
+        ClusterArgs(
+            name=spec.prefix,
+            version=spec.kubernetes.version,
+            vpc_cidr=spec.network.vpc_cidr,
+            private_subnet_ids=network.private_subnet_ids,
+            system_instance_type=spec.kubernetes.system_instance_type,
+            system_nodes_per_zone=spec.kubernetes.system_nodes_per_zone,
+            tags=layer.tags,
+        ),
+        opts=layer.on_aws,
+    )
+    pulumi.export("vpc_id", network.vpc_id)
+    pulumi.export("private_subnet_ids", dict(network.private_subnet_ids))
+    pulumi.export("eks_cluster_name", cluster.name)
+    pulumi.export("eks_endpoint", cluster.endpoint)
+    pulumi.export("eks_ca", cluster.ca)
+    pulumi.export("cluster_security_group_id", cluster.security_group_id)

@@ -1,0 +1,78 @@
+"""Layer 4: the ledger and the functions that act on what AWS announces."""
+
+from __future__ import annotations
+
+import pulumi
+
+from core import naming
+from core.cluster import ClusterSpec
+from infra import packaging
+from infra.access import HandlerAccess, HandlerAccessArgs
+from infra.function import Placement
+from infra.functions import Functions, FunctionsArgs
+from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
+from infra.ledger import Ledger, LedgerArgs
+from stacks.layer import FOUNDATION, KAFKA, PLATFORM, Layer
+
+
+def build(layer: Layer) -> None:
+    spec = layer.spec
+    foundation, platform = layer.earlier(FOUNDATION), layer.earlier(PLATFORM)
+    ledger = Ledger("ledger", LedgerArgs(prefix=spec.prefix), opts=layer.on_aws)
+    network = HandlerNetwork(
+        "handlers-network",
+        HandlerNetworkArgs(
+            prefix=spec.prefix,
+            vpc_id=foundation.text("vpc_id"),
+            vpc_cidr=spec.network.vpc_cidr,
+            cluster_security_group_id=foundation.text("cluster_security_group_id"),
+            advertised_ports=_advertised_ports(spec),
+            listener_port=spec.kafka.listener.port,
+        ),
+        opts=layer.on_aws,
+    )
+    handlers = Functions(
+        "handlers",
+        FunctionsArgs(
+            spec=spec,
+            account=layer.account,
+            package=packaging.build(),
+            ledger=ledger,
+            events_queue_arn=platform.text("events_queue_arn"),
+            nth_queue_arn=platform.text("nth_queue_arn"),
+            nth_queue_url=platform.text("nth_queue_url"),
+            eks_endpoint=foundation.text("eks_endpoint"),
+            eks_ca=foundation.text("eks_ca"),
+            bootstrap=layer.earlier(KAFKA).text("bootstrap"),
+            placement=Placement(
+                subnet_ids=list(layer.private_subnet_ids().values()),
+                security_group_id=network.security_group_id,
+            ),
+        ),
+        opts=layer.on_aws,
+    )
+    HandlerAccess(
+        "handlers-access",
+        HandlerAccessArgs(
+            eks_cluster=spec.prefix,
+            namespace=spec.kubernetes.namespace,
+            role_arns={"tick": handlers.functions["tick"].role_arn},
+        ),
+        opts=layer.on_both,
+    )
+    pulumi.export("ledger_table", ledger.table_name)
+    pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
+    pulumi.export("functions", {key: each.name for key, each in handlers.functions.items()})
+
+
+def _advertised_ports(spec: ClusterSpec) -> tuple[int, int]:
+    """Return the first and last port a broker may ever be advertised at."""
+    ids = [
+        node_id
+        for pool in spec.pools
+        if pool.role.is_broker
+        for index in range(len(spec.availability_zones))
+        for node_id in naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index)
+    ]
+    first = spec.kafka.listener.first_advertised_port
+    return naming.advertised_port(first, min(ids)), naming.advertised_port(first, max(ids))

@@ -1,0 +1,118 @@
+"""Functions run from their zips as on Lambda: state, limits, errors, roles, queues."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pytest
+
+from local.processes import start_time_ticks
+
+pytestmark = pytest.mark.integration
+
+
+def test_a_function_runs_from_its_zip_and_keeps_its_state(cloud: Any) -> None:
+    function = cloud.function(
+        "import os\n"
+        "count = 0\n"
+        "def handler(event, context):\n"
+        "    global count\n"
+        "    count += 1\n"
+        "    return {'count': count, 'file': __file__, 'setting': os.environ['SETTING'],\n"
+        "            'left': context.get_remaining_time_in_millis() > 0}\n",
+        variables={"SETTING": "yes"},
+    )
+    first, _ = cloud.invoke(function)
+    second, error = cloud.invoke(function)
+    assert (first["count"], second["count"], error) == (1, 2, None)
+    assert first["file"].startswith(str(cloud.place.path("lambda", function)))
+    assert (first["setting"], first["left"]) == ("yes", True)
+
+
+def test_a_function_sees_nothing_of_the_repository(cloud: Any) -> None:
+    function = cloud.function(
+        "import importlib.util\n"
+        "def handler(event, context):\n"
+        "    return [n for n in ('core', 'infra', 'local', 'spark', 'boto3')\n"
+        "            if importlib.util.find_spec(n)]\n"
+    )
+    assert cloud.invoke(function) == (["boto3"], None)
+
+
+def test_a_function_acts_as_its_own_role(cloud: Any) -> None:
+    function = cloud.function(
+        "import boto3\n"
+        "def handler(event, context):\n"
+        "    return boto3.client('sts').get_caller_identity()['Arn']\n",
+        timeout=20,
+    )
+    arn, _ = cloud.invoke(function)
+    assert arn == f"arn:aws:sts::123456789012:assumed-role/{function}-role/{function}"
+
+
+def test_a_function_past_its_timeout_is_killed_and_starts_afresh(cloud: Any) -> None:
+    function = cloud.function(
+        "import time\n"
+        "seen = []\n"
+        "def handler(event, context):\n"
+        "    seen.append(1)\n"
+        "    time.sleep(event.get('sleep', 0))\n"
+        "    return len(seen)\n",
+        timeout=1,
+    )
+    assert cloud.invoke(function) == (1, None)
+    started = time.monotonic()
+    answer, error = cloud.invoke(function, {"sleep": 30})
+    assert time.monotonic() - started < 5
+    assert (answer["errorType"], error) == ("Sandbox.Timedout", "Unhandled")
+    assert cloud.invoke(function) == (1, None)
+
+
+def test_a_function_that_cannot_be_imported_says_so_at_once(cloud: Any) -> None:
+    function = cloud.function("import nothing_of_that_name\n", timeout=60)
+    started = time.monotonic()
+    answer, error = cloud.invoke(function)
+    assert time.monotonic() - started < 10
+    assert (answer["errorType"], error) == ("Runtime.ImportModuleError", "Unhandled")
+
+
+def test_an_exception_and_an_exit_are_errors_of_the_invocation(cloud: Any) -> None:
+    function = cloud.function(
+        "import os\n"
+        "def handler(event, context):\n"
+        "    if event.get('exit'): os._exit(3)\n"
+        "    if event.get('fail'): raise ValueError('bad')\n"
+        "    return 'fine'\n"
+    )
+    answer, error = cloud.invoke(function, {"fail": True})
+    assert (answer["errorType"], answer["errorMessage"], error) == (
+        "ValueError",
+        "bad",
+        "Unhandled",
+    )
+    answer, error = cloud.invoke(function, {"exit": True})
+    assert (answer["errorType"], error) == ("Runtime.ExitError", "Unhandled")
+    assert cloud.invoke(function) == ("fine", None)
+
+
+def test_a_new_configuration_starts_new_environments(cloud: Any) -> None:
+    function = cloud.function(
+        "import os\ndef handler(event, context):\n    return os.environ['V']\n",
+        variables={"V": "1"},
+    )
+    assert cloud.invoke(function)[0] == "1"
+    cloud.client("lambda").update_function_configuration(
+        FunctionName=function, Environment={"Variables": {"V": "2"}}
+    )
+    assert cloud.invoke(function)[0] == "2"
+
+
+def test_a_deleted_functions_children_end(cloud: Any) -> None:
+    function = cloud.function("import os\ndef handler(event, context):\n    return os.getpid()\n")
+    pid, _ = cloud.invoke(function)
+    assert start_time_ticks(pid) is not None
+    assert os.getpgid(pid) == pid
+    cloud.client("lambda").delete_function(FunctionName=function)
+    cloud.eventually(lambda: start_time_ticks(pid) is None)

@@ -1,0 +1,129 @@
+"""EKS tokens, judged by the real aws-iam-authenticator with the twin's STS and accounts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.credentials import ReadOnlyCredentials
+
+from local.kubernetes.client import ApiError
+
+if TYPE_CHECKING:
+    from conftest import Plane
+
+pytestmark = pytest.mark.integration
+AWS_AUTH = "/api/v1/namespaces/kube-system/configmaps/aws-auth"
+TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
+
+
+@pytest.fixture
+def role(plane: Plane) -> Iterator[tuple[str, ReadOnlyCredentials]]:
+    """A role of its own for each test, and a session of it."""
+    name = f"function-{time.monotonic_ns()}"
+    arn = plane.aws("iam").create_role(RoleName=name, AssumeRolePolicyDocument=TRUST)["Role"]["Arn"]
+    assumed = plane.aws("sts").assume_role(RoleArn=arn, RoleSessionName="tick")["Credentials"]
+    yield (
+        arn,
+        ReadOnlyCredentials(
+            assumed["AccessKeyId"], assumed["SecretAccessKey"], assumed["SessionToken"]
+        ),
+    )
+    plane.aws("iam").delete_role(RoleName=name)
+
+
+@pytest.fixture
+def access_entries(plane: Plane) -> Iterator[Any]:
+    """Writes role mappings as the twin's access entries do, and takes them back."""
+
+    def write(*mappings: dict[str, Any]) -> None:
+        plane.api.apply(
+            AWS_AUTH,
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "aws-auth"},
+                "data": {"mapRoles": json.dumps(mappings)},
+            },
+            field_manager="test",
+        )
+
+    yield write
+    plane.api.delete(AWS_AUTH)
+
+
+def _eventually(plane: Plane, credentials: ReadOnlyCredentials, groups: set[str]) -> set[str]:
+    """Ask until the user is in the groups; the mapping is watched, so it takes a moment."""
+    deadline = time.monotonic() + 10
+    while True:
+        user = plane.user(credentials)
+        found = set() if isinstance(user, int) else set(user["groups"])
+        if groups <= found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.1)
+
+
+def test_the_creator_of_the_cluster_is_its_administrator(plane: Plane) -> None:
+    user = plane.user(plane.admin)
+    assert isinstance(user, dict)
+    assert (user["username"], "system:masters" in user["groups"]) == ("kubernetes-admin", True)
+
+
+def test_a_role_without_an_access_entry_is_refused(plane: Plane, role: Any) -> None:
+    assert plane.user(role[1]) == 401
+
+
+def test_a_role_with_an_access_entry_is_in_its_groups_and_has_their_rights_only(
+    plane: Plane, role: Any, access_entries: Any
+) -> None:
+    arn, credentials = role
+    access_entries({"rolearn": arn, "username": "tick", "groups": ["stillwater:handlers"]})
+    found = _eventually(plane, credentials, {"stillwater:handlers"})
+    assert found == {"stillwater:handlers", "system:authenticated"}
+    with pytest.raises(ApiError) as refusal:
+        plane.api_as(credentials).get("/api/v1/nodes")
+    assert refusal.value.status == 403
+    assert 'User "tick" cannot list resource "nodes"' in str(refusal.value)
+
+
+def test_a_token_for_another_cluster_is_refused(plane: Plane) -> None:
+    assert plane.user(plane.admin, cluster="another") == 401
+
+
+def test_a_token_signed_with_a_wrong_secret_is_refused(plane: Plane) -> None:
+    assert plane.user(plane.admin._replace(secret_key="guessed")) == 401
+
+
+def test_a_token_of_an_unknown_access_key_is_refused(plane: Plane) -> None:
+    assert plane.user(plane.admin._replace(access_key="AKIAUNKNOWN")) == 401
+
+
+def test_a_session_without_its_session_token_is_refused(
+    plane: Plane, role: Any, access_entries: Any
+) -> None:
+    arn, credentials = role
+    access_entries({"rolearn": arn, "username": "tick", "groups": ["stillwater:handlers"]})
+    assert _eventually(plane, credentials, {"stillwater:handlers"})
+    assert plane.user(credentials._replace(token="")) == 401
+
+
+def test_the_authenticator_may_read_one_config_map_and_nothing_else(plane: Plane) -> None:
+    rules = plane.api.post(
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": "stillwater-authenticator",
+                "resourceAttributes": {
+                    "namespace": "kube-system",
+                    "resource": "secrets",
+                    "verb": "list",
+                },
+            },
+        },
+    )
+    assert rules["status"]["allowed"] is False

@@ -1,0 +1,152 @@
+"""core.cluster: one description, one sentence per thing wrong with it."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.cluster import ClusterSpec, Role, json_schema, parse
+from core.errors import InvalidInput
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "reference" / "cluster-spec.schema.json"
+GOOD: dict[str, Any] = {
+    "name": "coban",
+    "environment": "dev",
+    "region": "us-east-1",
+    "availability_zones": ["us-east-1a", "us-east-1b", "us-east-1c"],
+    "pools": [
+        {
+            "name": "controller",
+            "role": "controller",
+            "instance_type": "m7i.large",
+            "first_node_id": 0,
+            "node_ids_per_zone": 1,
+        },
+        {"name": "broker", "role": "broker", "instance_type": "r7i.xlarge", "first_node_id": 10},
+    ],
+}
+
+
+def changed(path: str, value: object) -> dict[str, Any]:
+    """Return the good spec with one value replaced: `pools.1.name`."""
+    spec = copy.deepcopy(GOOD)
+    *parents, last = path.split(".")
+    here: Any = spec
+    for part in parents:
+        here = here[int(part)] if isinstance(here, list) else here.setdefault(part, {})
+    here[int(last) if isinstance(here, list) else last] = value
+    return spec
+
+
+def problems(raw: object) -> tuple[str, ...]:
+    with pytest.raises(InvalidInput) as caught:
+        parse(raw)
+    return caught.value.problems
+
+
+def test_a_good_spec_is_accepted_and_names_its_resources() -> None:
+    spec = parse(GOOD)
+    assert spec.prefix == "dev-coban"
+    assert [pool.role for pool in spec.pools] == [Role.CONTROLLER, Role.BROKER]
+
+
+def test_a_spec_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        parse(GOOD).name = "other"  # type: ignore[misc]  # the point of the test
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        pytest.param("nmae", "x", ("nmae", "not permitted"), id="misspelt-key"),
+        pytest.param("name", "Coban", ("name is 'Coban'",), id="name-in-capitals"),
+        pytest.param("region", "useast1", ("region is 'useast1'",), id="no-region"),
+        pytest.param(
+            "availability_zones",
+            ["us-east-1a", "eu-west-1a"],
+            ("eu-west-1a", "not in region us-east-1"),
+            id="zone-of-another-region",
+        ),
+        pytest.param(
+            "availability_zones", ["us-east-1a"] * 2, ("names a zone twice",), id="zone-twice"
+        ),
+        pytest.param("availability_zones", [], ("availability_zones",), id="no-zone"),
+        pytest.param("pools.1.role", "zookeeper", ("pools.1.role is 'zookeeper'",), id="role"),
+        pytest.param("pools.1.role", "controller", ("no pool has brokers",), id="no-brokers"),
+        pytest.param("pools.0.role", "broker", ("no pool has controllers",), id="no-controllers"),
+        pytest.param("pools.1.name", "controller", ("same name",), id="pool-name-twice"),
+        pytest.param(
+            "pools.1.first_node_id", 2, ("controller (0-2)", "broker (2-31)", "overlap"), id="ids"
+        ),
+        pytest.param(
+            "pools.1.nodes_per_zone", 11, ("11 nodes per zone", "10 node ids"), id="too-few-ids"
+        ),
+        pytest.param("network.vpc_cidr", "8.8.0.0/16", ("8.8.0.0/16", "private"), id="public-vpc"),
+        pytest.param("network.vpc_cidr", "10.0.0.1/16", ("host bits set",), id="host-bits"),
+        pytest.param("network.vpc_cidr", "nonsense", ("nonsense",), id="no-cidr"),
+        pytest.param(
+            "pools.1.volumes",
+            [{}, {"size_gib": 10, "iops": 6000}],
+            ("6000", "5000"),
+            id="iops-per-gib",
+        ),
+        pytest.param(
+            "pools.1.volumes",
+            [{}, {"throughput_mib_per_s": 1000}],
+            ("1000", "750", "raise iops"),
+            id="throughput-per-iops",
+        ),
+        pytest.param(
+            "kafka.default_replication_factor", 4, ("4", "3 brokers"), id="replication-factor"
+        ),
+        pytest.param(
+            "kafka.min_insync_replicas",
+            4,
+            ("min_insync_replicas 4", "default_replication_factor 3"),
+            id="min-isr",
+        ),
+        pytest.param("kafka.listener.name", "my-nlb", ("my-nlb",), id="dash-in-a-listener"),
+        pytest.param("timings.tick_interval_seconds", "soon", ("'soon'",), id="no-number"),
+        pytest.param("drain_route", "maybe", ("drain_route is 'maybe'",), id="drain-route"),
+    ],
+)
+def test_a_bad_spec_is_one_sentence(path: str, value: object, words: tuple[str, ...]) -> None:
+    (sentence,) = problems(changed(path, value))
+    for word in words:
+        assert word in sentence
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize("raw", [None, "text", 7, [], {}], ids=repr)
+def test_what_is_no_spec_at_all_is_refused_in_sentences(raw: object) -> None:
+    assert all(sentence.endswith(".") for sentence in problems(raw))
+
+
+def test_every_problem_is_listed_at_once() -> None:
+    bad = changed("timings.tick_interval_seconds", 0) | {"region": "x", "surplus": 1}
+    assert len(problems(bad)) == 3
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda c: (
+            st.lists(c) | st.dictionaries(st.sampled_from(sorted(ClusterSpec.model_fields)), c)
+        ),
+    )
+)
+def test_parse_raises_only_invalid_input(raw: object) -> None:
+    try:
+        parse(raw)
+    except InvalidInput as error:
+        assert error.problems  # noqa: PT017  # whether it raises depends on what was drawn
+
+
+def test_the_checked_in_schema_is_the_current_one() -> None:
+    assert SCHEMA.read_text() == json_schema()

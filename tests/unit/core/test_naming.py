@@ -1,0 +1,94 @@
+"""core.naming repeats Strimzi's and AWS's names exactly."""
+
+from __future__ import annotations
+
+import pytest
+
+from core import naming
+
+
+def test_one_broker_has_one_set_of_names() -> None:
+    pool = naming.kafka_node_pool("broker", "us-east-1a")
+    pod = naming.pod("coban", pool, 10)
+    assert (pool, pod) == ("broker-a", "coban-broker-a-10")
+    assert naming.claim("coban", pool, 10, 0) == "data-0-coban-broker-a-10"
+    assert naming.headless_service("coban") == "coban-kafka-brokers"
+    assert naming.bootstrap_service("coban") == "coban-kafka-bootstrap"
+    assert (
+        naming.pod_host("coban", "kafka", pod)
+        == "coban-broker-a-10.coban-kafka-brokers.kafka.svc.cluster.local"
+    )
+
+
+@pytest.mark.parametrize(
+    ("listener", "port", "bootstrap", "broker"),
+    [
+        pytest.param("nlb", 9094, "c-kafka-nlb-bootstrap", "c-broker-a-nlb-10", id="named"),
+        # ListenersUtils: the one pair that keeps the names from before listeners had names.
+        pytest.param(
+            "external", 9094, "c-kafka-external-bootstrap", "c-broker-a-10", id="external-9094"
+        ),
+        pytest.param(
+            "external",
+            9095,
+            "c-kafka-external-bootstrap",
+            "c-broker-a-external-10",
+            id="external-elsewhere",
+        ),
+    ],
+)
+def test_listener_services_are_named_as_strimzi_names_them(
+    listener: str, port: int, bootstrap: str, broker: str
+) -> None:
+    assert naming.listener_bootstrap_service("c", listener, port) == bootstrap
+    assert naming.listener_broker_service("c", "broker-a", 10, listener, port) == broker
+    assert naming.listener_port_name(listener) == f"tcp-{listener}"
+
+
+@pytest.mark.parametrize(
+    ("pod", "node_id"),
+    [
+        pytest.param("coban-broker-a-10", 10, id="broker"),
+        pytest.param("c-0", 0, id="zero"),
+        pytest.param("coban-entity-operator", None, id="no-number"),
+        pytest.param("coban-broker-a-", None, id="empty"),
+        pytest.param("coban-broker-a-1²", None, id="a-digit-that-is-no-number"),
+        pytest.param("", None, id="nothing"),
+    ],
+)
+def test_a_pod_name_tells_its_node_id(pod: str, node_id: int | None) -> None:
+    assert naming.node_id_of_pod(pod) == node_id
+
+
+def test_node_ids_of_zones_do_not_touch() -> None:
+    zones = [naming.node_ids(10, 10, index) for index in range(3)]
+    assert zones == [range(10, 20), range(20, 30), range(30, 40)]
+    assert [naming.next_node_ids_annotation(ids) for ids in zones] == [
+        "[10-19]",
+        "[20-29]",
+        "[30-39]",
+    ]
+    assert naming.next_node_ids_annotation(range(5, 6)) == "[5]"
+
+
+def test_a_long_target_group_name_is_cut_and_stays_distinct() -> None:
+    assert naming.target_group("prod-coban", "broker-10") == "prod-coban-broker-10"
+    first = naming.target_group("production-payments-kafka", "broker-10")
+    second = naming.target_group("production-payments-kafka", "broker-11")
+    assert len(first) <= 32
+    assert len(second) <= 32
+    assert first != second
+
+
+def test_gates_carry_the_binding_they_wait_for() -> None:
+    assert (
+        naming.readiness_gate(naming.target_group_binding("coban", 10))
+        == "target-health.elbv2.k8s.aws/coban-broker-10"
+    )
+    assert naming.target_group_binding("coban", None) == "coban-bootstrap"
+    assert naming.advertised_port(10000, 30) == 10030
+
+
+def test_names_of_a_group_and_its_tag_hold_the_prefix() -> None:
+    assert naming.auto_scaling_group("dev-coban", "broker", "us-east-1c") == "dev-coban-broker-c"
+    assert naming.managed_tag("dev-coban") == "aws-node-termination-handler/dev-coban"

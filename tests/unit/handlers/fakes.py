@@ -1,0 +1,216 @@
+"""A small cluster in memory: the handlers' Cloud, Nodes, KafkaCluster and Queue, moved by hand.
+
+Three zones with one broker node each, ids 10, 20, 30; a test says what AWS, Kubernetes and Kafka do
+between two ticks.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+
+from core.errors import StillwaterError
+from core.naming import managed_tag
+from core.observations import GroupView, HookResult, InstanceView, NodeView, PodView
+from core.rotation import ClusterView, PartitionView, VoterView
+
+PREFIX = "local-orders"
+TAG = managed_tag(PREFIX)
+ZONES = {10: "us-east-1a", 20: "us-east-1b", 30: "us-east-1c"}
+OLD = "i-0a"
+NEW = "i-0d"
+
+
+def group_of(zone: str) -> str:
+    return f"{PREFIX}-broker-{zone[-1]}"
+
+
+def node_named(instance_id: str) -> str:
+    return f"ip-{instance_id}.ec2.internal"
+
+
+def healthy_kafka(*, out: int | None = None) -> ClusterView:
+    """Return three brokers and three controllers; `out` is fenced and in no ISR."""
+    alive = tuple(b for b in ZONES if b != out)
+    return ClusterView(
+        brokers=frozenset(ZONES),
+        fenced=frozenset() if out is None else frozenset({out}),
+        voters=tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
+        quorum_leader=1,
+        partitions=tuple(PartitionView("t", p, alive[0], (10, 20, 30), alive, 2) for p in range(3)),
+    )
+
+
+class FakeQueue:
+    """Messages in the order they were sent, each with its delay."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, float]] = []
+
+    def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
+        self.sent.append((body, delay_seconds))
+
+
+@dataclass
+class FakeCluster:
+    """AWS, Kubernetes and Kafka of one cluster."""
+
+    instances: dict[str, InstanceView] = field(default_factory=dict)
+    groups: dict[str, GroupView] = field(default_factory=dict)
+    node_views: dict[str, NodeView] = field(default_factory=dict)
+    pods: dict[int, PodView] = field(default_factory=dict)
+    attached: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    kafka: ClusterView | None = field(default_factory=healthy_kafka)
+    kubernetes_answers: bool = True
+    beats: list[tuple[str, str, str | None]] = field(default_factory=list)
+    completed: list[tuple[str, str, str]] = field(default_factory=list)
+    waiting_hooks: set[tuple[str, str]] = field(default_factory=set)
+    desired_calls: list[tuple[str, int]] = field(default_factory=list)
+
+    # What the handlers ask.
+    def instance(self, instance_id: str) -> InstanceView | None:
+        return self.instances.get(instance_id)
+
+    def group(self, name: str) -> GroupView | None:
+        return self.groups.get(name)
+
+    def groups_tagged(self, tag_key: str) -> tuple[GroupView, ...]:
+        return tuple(self.groups.values()) if tag_key == TAG else ()
+
+    def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
+        self.beats.append((instance_id, hook, token))
+        return (instance_id, hook) in self.waiting_hooks
+
+    def complete_hook(
+        self, group: str, hook: str, instance_id: str, token: str | None, result: HookResult
+    ) -> bool:
+        if (instance_id, hook) not in self.waiting_hooks:
+            return False
+        self.waiting_hooks.remove((instance_id, hook))
+        self.completed.append((instance_id, hook, result.value))
+        return True
+
+    def set_desired(self, group: str, desired: int) -> None:
+        self.desired_calls.append((group, desired))
+        self.groups[group] = replace(self.groups[group], desired=desired)
+
+    def nodes(self) -> tuple[NodeView, ...]:
+        if not self.kubernetes_answers:
+            raise StillwaterError("The Kubernetes API did not answer.")
+        return tuple(self.node_views.values())
+
+    def kafka_pods(self) -> tuple[PodView, ...]:
+        return tuple(self.pods.values())
+
+    def attachments(self) -> dict[str, tuple[str, ...]]:
+        return self.attached
+
+    def read(self) -> ClusterView:
+        if self.kafka is None:
+            raise StillwaterError("No Kafka broker could be asked: refused.")
+        return self.kafka
+
+    # What happens to the cluster.
+    def add_instance(self, instance_id: str, zone: str, lifecycle: str = "InService") -> None:
+        name = group_of(zone)
+        self.instances[instance_id] = InstanceView(
+            instance_id=instance_id,
+            state="running",
+            zone=zone,
+            private_dns_name=node_named(instance_id),
+            group=name,
+            tags={TAG: ""},
+        )
+        group = self.groups.get(name) or GroupView(name=name, desired=1, maximum=2, instances={})
+        self.groups[name] = replace(group, instances={**group.instances, instance_id: lifecycle})
+
+    def add_node(self, instance_id: str, *, ready: bool = True, csi_ready: bool = True) -> None:
+        instance = self.instances[instance_id]
+        self.node_views[instance_id] = NodeView(
+            name=instance.private_dns_name,
+            instance_id=instance_id,
+            zone=instance.zone,
+            pool="broker",
+            ready=ready,
+            schedulable=True,
+            csi_ready=csi_ready,
+        )
+
+    def place_pod(self, node_id: int, instance_id: str | None, *, ready: bool = True) -> None:
+        node = None if instance_id is None else self.node_views[instance_id].name
+        self.pods[node_id] = PodView(
+            name=f"orders-broker-{ZONES[node_id][-1]}-{node_id}",
+            node_id=node_id,
+            role="broker",
+            node_name=node,
+            ready=ready,
+        )
+        if node is not None:
+            self.attached = {n: v for n, v in self.attached.items() if v != (f"pvc-{node_id}",)}
+            self.attached[node] = (f"pvc-{node_id}",)
+
+    def set_lifecycle(self, instance_id: str, state: str) -> None:
+        group = self.groups[group_of(self.instances[instance_id].zone)]
+        changed = {**group.instances, instance_id: state}
+        self.groups[group.name] = replace(group, instances=changed)
+
+    def set_state(self, instance_id: str, state: str) -> None:
+        self.instances[instance_id] = replace(self.instances[instance_id], state=state)
+
+    def terminate(self, instance_id: str) -> None:
+        """The group begins to terminate an instance: it stands in both hooks."""
+        self.set_lifecycle(instance_id, "Terminating:Wait")
+        self.waiting_hooks |= {(instance_id, "drain"), (instance_id, "gate")}
+
+
+def three_brokers() -> FakeCluster:
+    cluster = FakeCluster()
+    for node_id, instance_id in zip(ZONES, (OLD, "i-0b", "i-0c"), strict=True):
+        cluster.add_instance(instance_id, ZONES[node_id])
+        cluster.add_node(instance_id)
+        cluster.place_pod(node_id, instance_id)
+    return cluster
+
+
+def hook_event(
+    hook: str, *, instance_id: str = OLD, zone: str = "us-east-1a", token: str | None = None
+) -> str:
+    """Return the EventBridge event of one lifecycle hook, as AWS sends it."""
+    return json.dumps(
+        {
+            "version": "0",
+            "id": f"event-{instance_id}-{hook}",
+            "detail-type": "EC2 Instance-terminate Lifecycle Action",
+            "source": "aws.autoscaling",
+            "account": "123456789012",
+            "time": "2026-11-20T10:00:00Z",
+            "region": "us-east-1",
+            "resources": [],
+            "detail": {
+                "LifecycleActionToken": token or f"token-{hook}",
+                "AutoScalingGroupName": group_of(zone),
+                "LifecycleHookName": hook,
+                "EC2InstanceId": instance_id,
+                "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
+                "Origin": "AutoScalingGroup",
+                "Destination": "EC2",
+            },
+        }
+    )
+
+
+def ec2_event(detail_type: str, instance_id: str, **detail: str) -> str:
+    """Return an EC2 event about one instance."""
+    return json.dumps(
+        {
+            "version": "0",
+            "id": f"event-{detail_type}-{instance_id}",
+            "detail-type": detail_type,
+            "source": "aws.ec2",
+            "account": "123456789012",
+            "time": "2026-11-20T10:00:00Z",
+            "region": "us-east-1",
+            "resources": [],
+            "detail": {"instance-id": instance_id, **detail},
+        }
+    )

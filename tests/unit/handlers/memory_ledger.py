@@ -1,0 +1,53 @@
+"""The ledger's in-memory twin: the same promises, kept under the same test suite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.errors import Conflict
+from core.incident_record import Incident, from_json, to_json
+from core.rotation import Lease, LeaseDecision, grant
+
+
+class MemoryLedger:
+    def __init__(self) -> None:
+        self._incidents: dict[str, tuple[int, str]] = {}
+        self._lease: Lease | None = None
+        self.events: dict[str, tuple[str, str]] = {}
+        self.ignored: dict[tuple[str, str], float] = {}
+
+    def get(self, id_: str) -> Incident | None:
+        stored = self._incidents.get(id_)
+        return None if stored is None else replace(from_json(stored[1]), version=stored[0])
+
+    def put(self, incident: Incident) -> Incident:
+        held = self._incidents.get(incident.id, (0, ""))[0]
+        if held != incident.version:
+            raise Conflict(f"Incident {incident.id} was changed by another invocation.")
+        self._incidents[incident.id] = (held + 1, to_json(incident))
+        written = self.get(incident.id)
+        assert written is not None
+        return written
+
+    def open_incidents(self) -> tuple[Incident, ...]:
+        found = (self.get(id_) for id_ in self._incidents)
+        return tuple(i for i in found if i is not None and i.open)
+
+    def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
+        self.events.setdefault(dedupe_key, (body, outcome))
+
+    def record_ignored(self, body: str, reason: str, now: float) -> None:
+        self.ignored.setdefault((body, reason), now)
+
+    def lease(self) -> Lease | None:
+        return self._lease
+
+    def take_lease(self, holder: str, now: float, ttl_seconds: float) -> LeaseDecision:
+        decision = grant(self._lease, holder, now, ttl_seconds)
+        if decision.granted:
+            self._lease = decision.lease
+        return decision
+
+    def drop_lease(self, holder: str) -> None:
+        if self._lease is not None and self._lease.holder == holder:
+            self._lease = Lease(holder, 0.0)

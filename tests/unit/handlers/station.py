@@ -1,0 +1,67 @@
+"""The three functions wired to fakes, with a clock and queues that a test turns by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from core.incidents import Incident
+from core.observations import Policy
+from handlers.act import Effects
+from handlers.interruption import Desk
+from handlers.observe import Sources
+from handlers.sweep import Broom
+from handlers.tick import Loop
+from tests.unit.handlers.fakes import TAG, FakeCluster, FakeQueue, three_brokers
+from tests.unit.handlers.memory_ledger import MemoryLedger
+
+# 2026-11-20T10:00:00Z, when the fakes' events say they happened.
+START = 1_795_168_800.0
+POLICY = Policy(tick_interval_seconds=5, post_condition_hold_seconds=10)
+
+
+@dataclass
+class Station:
+    policy: Policy = POLICY
+    cluster: FakeCluster = field(default_factory=three_brokers)
+    ledger: MemoryLedger = field(default_factory=MemoryLedger)
+    ticks: FakeQueue = field(default_factory=FakeQueue)
+    termination_handler: FakeQueue = field(default_factory=FakeQueue)
+    now: float = START
+
+    def __post_init__(self) -> None:
+        self.desk = Desk(self.ledger, self.cluster, self.ticks, TAG)
+        self.broom = Broom(self.ledger, self.cluster, self.ticks, TAG, late_seconds=45)
+        self.loop = Loop(
+            sources=Sources(self.cluster, self.cluster, self.cluster, self.ledger),
+            effects=Effects(self.cluster, self.ledger, self.termination_handler, 900),
+            ticks=self.ticks,
+            policy=self.policy,
+            late_seconds=45,
+        )
+
+    def announce(self, body: str) -> None:
+        self.desk.take(body, self.now)
+
+    def tick(self) -> None:
+        """Deliver the tick that was sent last, once its delay is over."""
+        body, delay = self.ticks.sent[-1]
+        self.now += delay + 0.1
+        self.loop.turn(body, self.now)
+
+    def tick_until_quiet(self, most: int = 20) -> None:
+        """Deliver ticks as long as they come without a wait."""
+        for _ in range(most):
+            self.tick()
+            if self.ticks.sent[-1][1] > 0 or not self.ledger.open_incidents():
+                return
+        raise AssertionError("the loop does not come to rest")
+
+    def incident(self, id_: str = "i-0a") -> Incident:
+        found = self.ledger.get(id_)
+        assert found is not None
+        return found
+
+    @property
+    def forwarded(self) -> list[dict[str, object]]:
+        return [json.loads(body) for body, _ in self.termination_handler.sent]

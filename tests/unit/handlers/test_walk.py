@@ -1,0 +1,277 @@
+"""One event walks through every room: announced -> replaced -> drained -> back -> released."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.incidents import State
+from core.observations import Policy
+from tests.unit.handlers.fakes import (
+    NEW,
+    OLD,
+    ec2_event,
+    group_of,
+    healthy_kafka,
+    hook_event,
+    node_named,
+)
+from tests.unit.handlers.station import POLICY, START, Station
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def announced(station: Station) -> Station:
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    station.announce(hook_event("gate"))
+    station.tick_until_quiet()
+    return station
+
+
+def replaced(station: Station) -> Station:
+    announced(station)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.tick_until_quiet()
+    return station
+
+
+def drained(station: Station) -> Station:
+    """The termination handler evicts the pod and completes its hook; the pod starts again."""
+    replaced(station)
+    station.cluster.waiting_hooks.discard((OLD, "drain"))
+    station.cluster.kafka = healthy_kafka(out=10)
+    station.cluster.place_pod(10, NEW, ready=False)
+    station.tick_until_quiet()
+    return station
+
+
+def test_a_terminated_broker_walks_to_released(station: Station) -> None:
+    drained(station)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.kafka = healthy_kafka()
+    while station.incident().open:
+        station.tick()
+    incident = station.incident()
+    assert [t.state for t in incident.transitions] == [
+        State.OPENED,
+        State.REPLACING,
+        State.HOLDING,
+        State.DRAINING,
+        State.GATING,
+        State.RELEASED,
+    ]
+    assert station.cluster.completed == [(OLD, "gate", "CONTINUE")]
+    assert len(station.forwarded) == 1
+    assert incident.replacement == node_named(NEW)
+    assert incident.replacement_ready_at is not None
+    assert incident.forwarded_at is not None
+    assert incident.replacement_ready_at <= incident.forwarded_at
+    assert incident.broker_back_at is not None
+    assert station.now - incident.broker_back_at >= POLICY.post_condition_hold_seconds
+    lease = station.ledger.lease()
+    assert lease is not None
+    assert lease.expires_at < station.now
+
+
+def test_what_is_forwarded_is_the_drain_hooks_own_event(station: Station) -> None:
+    replaced(station)
+    assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
+
+
+def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) -> None:
+    announced(station)
+    station.cluster.add_instance(NEW, "us-east-1a", "Pending")
+    station.cluster.add_node(NEW, ready=False)
+    for _ in range(5):
+        station.tick()
+    assert station.incident().state is State.REPLACING
+    assert "is not Ready yet" in station.incident().reason
+    station.cluster.add_node(NEW, ready=True, csi_ready=False)
+    station.tick()
+    assert "EBS driver" in station.incident().reason
+    assert station.forwarded == []
+
+
+def test_a_replacement_in_another_zone_does_not_count(station: Station) -> None:
+    announced(station)
+    station.cluster.add_instance(NEW, "us-east-1b")
+    station.cluster.add_node(NEW)
+    station.tick()
+    assert station.incident().state is State.REPLACING
+
+
+def test_a_second_incident_waits_for_the_first_to_release(station: Station) -> None:
+    replaced(station)
+    station.cluster.terminate("i-0b")
+    station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
+    station.cluster.add_instance("i-0e", "us-east-1b")
+    station.cluster.add_node("i-0e")
+    for _ in range(4):
+        station.tick()
+    second = station.incident("i-0b")
+    assert second.state is State.HOLDING
+    assert second.reason == "Incident i-0a takes a Kafka node out first."
+    assert len(station.forwarded) == 1
+
+
+def test_a_broker_waits_while_another_partition_copy_lags(station: Station) -> None:
+    lagging = healthy_kafka(out=30)
+    station.cluster.kafka = replace(lagging, fenced=frozenset())
+    replaced(station)
+    assert station.incident().state is State.HOLDING
+    assert "partition t-0" in station.incident().reason
+    assert station.ledger.lease() is None
+    station.cluster.kafka = healthy_kafka()
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+
+
+def test_the_gate_stays_shut_until_volumes_are_free_and_the_broker_holds(station: Station) -> None:
+    drained(station)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.attached[node_named(OLD)] = ("pvc-10",)
+    station.tick()
+    assert "pvc-10 is still attached" in station.incident().reason
+    del station.cluster.attached[node_named(OLD)]
+    station.tick()
+    assert "still fenced" in station.incident().reason
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert "must stay" in station.incident().reason
+    station.cluster.kafka = healthy_kafka(out=10)  # strimzi#11736: fenced again after a moment
+    station.tick()
+    assert station.incident().broker_back_at is None
+    assert station.cluster.completed == []
+
+
+def test_a_broker_that_never_returns_keeps_the_old_instance(station: Station) -> None:
+    drained(station)
+    station.now += POLICY.post_condition_wait_seconds
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    assert "not_back" in station.incident().pages
+    assert station.cluster.completed == [(OLD, "gate", "ABANDON")]
+
+
+def test_both_hooks_are_kept_waiting_from_half_their_timeout_on(station: Station) -> None:
+    announced(station)
+    assert station.cluster.beats == []
+    station.now = START + POLICY.heartbeat_timeout_seconds / 2
+    station.tick()
+    assert station.cluster.beats == [(OLD, "drain", "token-drain"), (OLD, "gate", "token-gate")]
+    station.tick()
+    assert len(station.cluster.beats) == 2
+
+
+def test_hooks_are_kept_waiting_while_kubernetes_is_silent(station: Station) -> None:
+    announced(station)
+    station.cluster.kubernetes_answers = False
+    station.now = START + POLICY.heartbeat_timeout_seconds / 2
+    station.tick()
+    assert len(station.cluster.beats) == 2
+    assert station.incident().state is State.REPLACING
+    assert "did not answer" in station.incident().reason
+
+
+def test_holding_for_too_long_pages_and_retains(station: Station) -> None:
+    announced(station)
+    station.now = START + POLICY.hold_limit_seconds + 1
+    station.tick()
+    incident = station.incident()
+    assert incident.state is State.RETAINED
+    assert incident.pages == ("hold_limit",)
+    assert station.cluster.completed == [(OLD, "drain", "ABANDON"), (OLD, "gate", "ABANDON")]
+    assert station.forwarded == []
+
+
+def test_an_instance_without_kafka_goes_straight_through(station: Station) -> None:
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.terminate(NEW)
+    station.announce(hook_event("drain", instance_id=NEW))
+    station.tick_until_quiet()
+    assert len(station.forwarded) == 1
+    assert station.incident(NEW).state is State.GATING
+    assert station.cluster.completed == [(NEW, "gate", "CONTINUE")]
+    station.cluster.set_lifecycle(NEW, "Terminating:Proceed")
+    station.tick()
+    assert station.incident(NEW).state is State.RELEASED
+
+
+def test_a_spot_warning_is_forwarded_at_once(station: Station) -> None:
+    warning = ec2_event(
+        "EC2 Spot Instance Interruption Warning", OLD, **{"instance-action": "terminate"}
+    )
+    station.announce(warning)
+    station.tick()
+    assert station.termination_handler.sent == [(warning, 0.0)]
+    assert station.incident().state is State.DRAINING
+
+
+def test_a_spot_warning_overtakes_a_termination_that_waits(station: Station) -> None:
+    announced(station)
+    station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    station.tick()
+    # The drain hook's own event goes out, so that the handler completes that hook.
+    assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
+
+
+def test_a_stop_that_nothing_announced_is_lost_once_ec2_confirms(station: Station) -> None:
+    station.cluster.set_state(OLD, "stopping")
+    station.announce(ec2_event("EC2 Instance State-change Notification", OLD, state="stopping"))
+    station.tick()
+    assert station.incident().state is State.OPENED
+    station.cluster.set_state(OLD, "stopped")
+    station.tick()
+    assert station.incident().state is State.LOST
+    assert station.incident().pages == ("lost",)
+
+
+def test_a_scale_in_restores_the_desired_capacity_once(station: Station) -> None:
+    name = group_of("us-east-1a")
+    station.cluster.groups[name] = replace(station.cluster.groups[name], desired=0)
+    announced(station)
+    assert station.cluster.desired_calls == [(name, 1)]
+    station.tick()
+    station.tick()
+    assert station.cluster.desired_calls == [(name, 1)]
+    assert station.incident().pages == ("scale_in",)
+    assert station.forwarded == []
+
+
+def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
+    station = Station(policy=replace(POLICY, scale_in="release"))
+    name = group_of("us-east-1a")
+    station.cluster.groups[name] = replace(station.cluster.groups[name], desired=0)
+    announced(station)
+    assert station.incident().state is State.DRAINING
+    station.cluster.place_pod(10, None, ready=False)
+    station.cluster.attached.pop(node_named(OLD))
+    station.tick_until_quiet()
+    assert station.incident().state is State.RELEASED
+
+
+def test_the_direct_route_forwards_nothing_and_follows() -> None:
+    station = Station(policy=Policy(drain_route="direct", post_condition_hold_seconds=0))
+    announced(station)
+    assert station.incident().state is State.DRAINING
+    assert station.forwarded == []
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.place_pod(10, NEW)
+    station.tick_until_quiet()
+    assert station.incident().state is State.RELEASED
+
+
+def test_a_termination_the_group_does_not_know_is_cancelled(station: Station) -> None:
+    station.announce(hook_event("drain"))
+    station.tick_until_quiet()
+    station.now += 61
+    station.tick()
+    assert station.incident().state is State.CANCELLED

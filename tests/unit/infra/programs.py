@@ -1,0 +1,71 @@
+"""A small cluster and the programs of its layers, run one after the other as a user would."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from core.cluster import ClusterSpec, parse
+from stacks.layer import LAYERS
+from stacks.program import main
+from tests.unit.infra.recording import Recorded, run_program
+
+ZONES = ["us-east-1a", "us-east-1b", "us-east-1c"]
+CONTROLLER = {
+    "name": "controller",
+    "role": "controller",
+    "instance_type": "m7g.large",
+    "first_node_id": 0,
+    "node_ids_per_zone": 1,
+}
+BROKER = {
+    "name": "broker",
+    "role": "broker",
+    "instance_type": "r7g.xlarge",
+    "first_node_id": 10,
+    "volumes": [{"size_gib": 100, "iops": 4000, "throughput_mib_per_s": 250}, {"size_gib": 50}],
+}
+
+
+def description(**changed: Any) -> dict[str, Any]:
+    """Return a ClusterSpec as a user writes it; keywords replace top-level settings."""
+    return {
+        "name": "orders",
+        "environment": "test",
+        "region": "us-east-1",
+        "availability_zones": ZONES,
+        "pools": [CONTROLLER, BROKER],
+        **changed,
+    }
+
+
+def spec(**changed: Any) -> ClusterSpec:
+    return parse(description(**changed))
+
+
+def run_layer(
+    layer: str,
+    raw: Mapping[str, Any],
+    references: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    preview: bool = False,
+) -> Recorded:
+    """Run one layer as the engine does, from its stack's name and configuration alone."""
+    return run_program(
+        main,
+        stack_name=f"{raw['environment']}-{layer}",
+        config={"cluster": json.dumps(raw)},
+        references=references,
+        preview=preview,
+    )
+
+
+def run_layers(raw: Mapping[str, Any] | None = None) -> dict[str, Recorded]:
+    """Run all layers in order, each reading what the earlier ones exported."""
+    raw = raw or description()
+    done: dict[str, Recorded] = {}
+    for layer in LAYERS:
+        references = {f"{raw['environment']}-{name}": run.outputs for name, run in done.items()}
+        done[layer] = run_layer(layer, raw, references)
+    return done

@@ -1,0 +1,202 @@
+"""Run the program against mocks and keep every registration as a plain record.
+
+The one place that knows Pulumi's mock monitor. Each run has its own context and event loop, so that
+nothing of one reaches the next; tests assert on dictionaries and never touch an Output.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+from pulumi.runtime import mocks, rpc, settings, stack, sync_await
+
+ACCOUNT = "123456789012"
+REGION = "us-east-1"
+ENDPOINT = "https://eks.example"
+CA = "LS0tLS1CRUdJTg=="
+STACK_TYPE = "pulumi:pulumi:Stack"
+SECRET = "4dabf18193072939515e22adb298388d"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One registration: what the engine would have been asked for."""
+
+    type: str
+    name: str
+    inputs: dict[str, Any]
+    parent: str
+    provider: str
+    depends_on: frozenset[str]
+    ignore_changes: tuple[str, ...]
+    protect: bool
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The policy document of an IAM, queue or bucket policy."""
+        return dict(json.loads(self.inputs["policy"]))
+
+    @property
+    def policy_statements(self) -> list[dict[str, Any]]:
+        return list(self.policy["Statement"])
+
+
+@dataclass
+class Recorded:
+    """Everything one program registered, and what it exported."""
+
+    resources: list[Resource] = field(default_factory=list)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    invokes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def of(self, type_: str) -> list[Resource]:
+        """Return the resources of a type such as `sqs/queue:Queue` or `storage.k8s.io/v1:...`."""
+        return [r for r in self.resources if r.type.split(":", 1)[1] == type_]
+
+    def one(self, type_: str, name: str | None = None) -> Resource:
+        found = [r for r in self.of(type_) if name is None or r.name == name]
+        assert len(found) == 1, f"{len(found)} of {type_} {name}: {[r.name for r in found]}"
+        return found[0]
+
+    @property
+    def custom(self) -> dict[tuple[str, str], Resource]:
+        return {(r.type, r.name): r for r in self.resources}
+
+
+def run_program(
+    program: Callable[[], None],
+    *,
+    stack_name: str = "test-foundation",
+    config: Mapping[str, str] | None = None,
+    references: Mapping[str, Mapping[str, Any]] | None = None,
+    preview: bool = False,
+) -> Recorded:
+    """Run a program to its end and return what it registered; its exceptions pass through.
+
+    `references` are the outputs of other stacks, by stack name. With `preview`, what only AWS knows
+    stays unknown, as on a first preview.
+    """
+    recorded = Recorded()
+
+    def run() -> None:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            monitor = _Monitor(_Mocks(recorded, references or {}, preview=preview), recorded)
+            mocks.set_mocks(
+                monitor.mocks,
+                project="stillwater",
+                stack=stack_name,
+                preview=preview,
+                monitor=monitor,
+                organization="organization",
+            )
+            pulumi.runtime.set_all_config({f"stillwater:{k}": v for k, v in (config or {}).items()})
+            # set_mocks leaves a finished root behind; the program gets one that takes exports.
+            settings.set_root_resource(None)  # type: ignore[arg-type]
+            sync_await._sync_await(stack.run_in_stack(program))
+        finally:
+            loop.close()
+            asyncio.set_event_loop(None)
+
+    contextvars.Context().run(run)
+    return recorded
+
+
+def plain(value: Any) -> Any:
+    """Return a wire value without secret markers, and whole numbers as integers."""
+    if isinstance(value, dict):
+        if SECRET in value and "value" in value:
+            return plain(value["value"])
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+class _Monitor(mocks.MockMonitor):
+    def __init__(self, mocked: mocks.Mocks, recorded: Recorded) -> None:
+        super().__init__(mocked)
+        self._recorded = recorded
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - gRPC's name
+        if request.type != STACK_TYPE:
+            self._recorded.resources.append(_resource(request))
+        return super().RegisterResource(request)
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - gRPC's name
+        # A component's outputs may hold references that cannot be read here; exports never do.
+        if request.urn.split("::")[2] == STACK_TYPE:
+            decoded = rpc.deserialize_properties(request.outputs, keep_unknowns=True)
+            self._recorded.outputs.update(plain(decoded))
+        return super().RegisterResourceOutputs(request)
+
+
+def _resource(request: Any) -> Resource:
+    return Resource(
+        type=request.type,
+        name=request.name,
+        inputs=plain(rpc.deserialize_properties(request.object, keep_unknowns=True)),
+        parent=request.parent.rpartition("::")[2],
+        provider=request.provider.rpartition("::")[0].rpartition("::")[2],
+        depends_on=frozenset(urn.rpartition("::")[2] for urn in request.dependencies),
+        ignore_changes=tuple(request.ignoreChanges),
+        protect=bool(request.protect),
+    )
+
+
+class _Mocks(mocks.Mocks):
+    def __init__(
+        self, recorded: Recorded, references: Mapping[str, Mapping[str, Any]], *, preview: bool
+    ) -> None:
+        self._recorded, self._references, self._preview = recorded, references, preview
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        if args.typ == "pulumi:pulumi:StackReference":
+            name = str(args.inputs["name"]).rpartition("/")[2]
+            return name, {"name": args.inputs["name"], "outputs": self._references.get(name, {})}
+        if not args.custom:
+            return "", dict(args.inputs)
+        if self._preview:
+            return "", dict(args.inputs)
+        return f"{args.name}-id", {**args.inputs, **_computed(args)}
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        self._recorded.invokes.append((args.token, dict(args.args)))
+        answers: dict[str, dict[str, Any]] = {
+            "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT},
+            "aws:index/getPartition:getPartition": {"partition": "aws"},
+            "aws:ssm/getParameter:getParameter": {"value": "ami-0123456789abcdef0"},
+        }
+        return {**args.args, **answers[args.token]}, []
+
+
+def _computed(args: mocks.MockResourceArgs) -> dict[str, Any]:
+    """Return what AWS would add to a resource, as far as the program reads it."""
+    own_name = args.inputs.get("name") or args.inputs.get("bucket") or args.name
+    service = args.typ.split(":")[1].split("/")[0]
+    arn = f"arn:aws:{service}:{REGION}:{ACCOUNT}:{own_name}"
+    special: dict[str, dict[str, Any]] = {
+        "aws:sqs/queue:Queue": {"url": f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{own_name}"},
+        "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 1},
+        "aws:kms/key:Key": {"keyId": f"{own_name}-key"},
+        "aws:eks/cluster:Cluster": {
+            "endpoint": ENDPOINT,
+            "certificateAuthority": {"data": CA},
+            "vpcConfig": {
+                **args.inputs.get("vpcConfig", {}),
+                "clusterSecurityGroupId": "sg-cluster",
+            },
+        },
+    }
+    if args.typ.startswith("kubernetes:"):
+        return {}
+    return {"name": own_name, "arn": arn, **special.get(args.typ, {})}

@@ -1,0 +1,51 @@
+"""infra.network: every zone stands alone, and adding one moves no other."""
+
+from __future__ import annotations
+
+import ipaddress
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import InvalidInput
+from infra.network import zone_blocks
+from tests.unit.infra.programs import ZONES
+from tests.unit.infra.recording import Recorded
+
+
+@given(prefix=st.integers(16, 20), number=st.integers(0, 255))
+def test_subnets_lie_in_the_vpc_and_never_overlap(prefix: int, number: int) -> None:
+    vpc = ipaddress.IPv4Network(f"10.{number}.0.0/{prefix}")
+    blocks = [zone_blocks(str(vpc), f"us-east-1{letter}") for letter in "abcdefgh"]
+    subnets = [ipaddress.IPv4Network(b) for z in blocks for b in (z.private, z.public)]
+    assert all(subnet.subnet_of(vpc) for subnet in subnets)
+    assert not any(a.overlaps(b) for a, b in combinations(subnets, 2))
+
+
+def test_a_small_vpc_still_has_subnets_aws_accepts() -> None:
+    assert ipaddress.IPv4Network(zone_blocks("10.0.0.0/20", "us-east-1a").public).prefixlen <= 28
+
+
+def test_a_zone_letter_beyond_the_last_eighth_is_refused_in_a_sentence() -> None:
+    with pytest.raises(InvalidInput, match="us-east-1z has no addresses.*zones a to h"):
+        zone_blocks("10.0.0.0/16", "us-east-1z")
+
+
+def test_each_zone_goes_out_through_its_own_gateway(layers: dict[str, Recorded]) -> None:
+    foundation = layers["foundation"]
+    for zone in ZONES:
+        route = foundation.one("ec2/route:Route", f"network-{zone}-private-default")
+        assert route.inputs["natGatewayId"] == f"network-{zone}-nat-id"
+        gateway = foundation.one("ec2/natGateway:NatGateway", f"network-{zone}-nat")
+        assert gateway.inputs["subnetId"] == f"network-{zone}-public-id"
+
+
+def test_private_subnets_are_in_their_zone_and_never_give_public_addresses(
+    layers: dict[str, Recorded],
+) -> None:
+    for zone in ZONES:
+        subnet = layers["foundation"].one("ec2/subnet:Subnet", f"network-{zone}-private")
+        assert subnet.inputs["availabilityZone"] == zone
+        assert not subnet.inputs.get("mapPublicIpOnLaunch", False)

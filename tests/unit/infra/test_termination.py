@@ -1,0 +1,160 @@
+"""infra.termination and infra.nth: what is heard, where it goes, who drains."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.infra.programs import description, run_layer, spec
+from tests.unit.infra.recording import Recorded
+
+RULE, TARGET = "cloudwatch/eventRule:EventRule", "cloudwatch/eventTarget:EventTarget"
+QUEUE, QUEUE_POLICY = "sqs/queue:Queue", "sqs/queuePolicy:QueuePolicy"
+FOUNDATION = {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E="}
+
+
+@pytest.fixture
+def held(layers: dict[str, Recorded]) -> Recorded:
+    return layers["platform"]
+
+
+@pytest.fixture(scope="module")
+def direct() -> Recorded:
+    raw = description(drain_route="direct")
+    return run_layer("platform", raw, {"test-foundation": FOUNDATION})
+
+
+def patterns(recorded: Recorded) -> dict[str, dict[str, Any]]:
+    return {
+        rule.inputs["name"].removeprefix("test-orders-"): json.loads(rule.inputs["eventPattern"])
+        for rule in recorded.of(RULE)
+    }
+
+
+def targets(recorded: Recorded) -> dict[str, str]:
+    return {
+        target.inputs["rule"].removeprefix("test-orders-"): target.inputs["targetId"]
+        for target in recorded.of(TARGET)
+    }
+
+
+def release_values(recorded: Recorded) -> dict[str, Any]:
+    return dict(recorded.one("helm.sh/v3:Release").inputs["values"])
+
+
+def nth_actions(recorded: Recorded) -> set[str]:
+    statements = recorded.one("iam/rolePolicy:RolePolicy").policy["Statement"]
+    return {action for statement in statements for action in statement["Action"]}
+
+
+def test_auto_scaling_events_are_taken_by_hook_and_others_whole(held: Recorded) -> None:
+    for pattern in patterns(held).values():
+        detail = pattern.get("detail", {})
+        if pattern["source"] == ["aws.autoscaling"]:
+            assert detail == {"LifecycleHookName": ["drain", "gate"]}
+        else:
+            assert "LifecycleHookName" not in detail
+            assert "AutoScalingGroupName" not in detail
+
+
+def test_every_kind_of_announcement_has_its_rule(held: Recorded) -> None:
+    assert {kind for p in patterns(held).values() for kind in p["detail-type"]} == {
+        "EC2 Instance-terminate Lifecycle Action",
+        "EC2 Instance-launch Lifecycle Action",
+        "EC2 Spot Instance Interruption Warning",
+        "EC2 Capacity Reservation Instance Interruption Warning",
+        "EC2 Instance Rebalance Recommendation",
+        "EC2 Instance State-change Notification",
+        "AWS Health Event",
+    }
+
+
+def test_on_the_held_route_no_rule_reaches_the_termination_handler(held: Recorded) -> None:
+    assert set(targets(held).values()) == {"events"}
+    senders = [s["Sid"] for s in held.one(QUEUE_POLICY, "termination-nth-policy").policy_statements]
+    assert senders == ["OnlyOverTls"]
+
+
+def test_on_the_direct_route_it_hears_aws_but_never_of_the_gate(direct: Recorded) -> None:
+    fed = {rule for rule, queue in targets(direct).items() if queue == "nth"}
+    assert fed == {"nth-terminate", "nth-spot", "nth-state-change", "nth-health"}
+    assert patterns(direct)["nth-terminate"]["detail"] == {"LifecycleHookName": ["drain"]}
+
+
+def test_only_our_own_rules_may_send(held: Recorded) -> None:
+    statements = held.one(QUEUE_POLICY, "termination-events-policy").policy_statements
+    allow = next(s for s in statements if s["Effect"] == "Allow")
+    assert allow["Principal"] == {"Service": "events.amazonaws.com"}
+    sources = allow["Condition"]["ArnEquals"]["aws:SourceArn"]
+    assert len(sources) == len(held.of(RULE))
+
+
+def test_a_target_waits_for_the_policy_without_which_events_are_lost(held: Recorded) -> None:
+    for target in held.of(TARGET):
+        assert "termination-events-policy" in target.depends_on
+
+
+@pytest.mark.parametrize("role", ["events", "nth"])
+def test_what_cannot_be_handled_is_kept(held: Recorded, role: str) -> None:
+    queue = held.one(QUEUE, f"termination-{role}-queue").inputs
+    redrive = json.loads(queue["redrivePolicy"])
+    assert redrive["deadLetterTargetArn"].endswith(f":test-orders-{role}-dlq")
+    dead = held.one(QUEUE, f"termination-{role}-dead-letters").inputs
+    assert dead["messageRetentionSeconds"] >= queue["messageRetentionSeconds"]
+    assert queue["sqsManagedSseEnabled"]
+    assert dead["sqsManagedSseEnabled"]
+
+
+def test_a_message_outlives_the_drain_it_asked_for(held: Recorded) -> None:
+    queue = held.one(QUEUE, "termination-nth-queue").inputs
+    receives = json.loads(queue["redrivePolicy"])["maxReceiveCount"]
+    timings = spec().timings
+    assert receives * queue["visibilityTimeoutSeconds"] > timings.nth_drain_timeout_seconds
+    assert queue["messageRetentionSeconds"] > timings.nth_drain_timeout_seconds
+
+
+def test_the_termination_handler_reads_its_own_queue_and_drains_our_nodes_only(
+    held: Recorded,
+) -> None:
+    values = release_values(held)
+    assert values["enableSqsTerminationDraining"]
+    assert values["queueURL"].endswith("/test-orders-nth")
+    assert values["checkTagBeforeDraining"]
+    assert values["managedTag"] == "aws-node-termination-handler/test-orders"
+
+
+def test_its_webhook_body_is_json(held: Recorded) -> None:
+    assert release_values(held)["webhookTemplate"] == "{{ toJson . }}"
+
+
+def test_its_drain_outlasts_the_pods_grace_and_its_own_exit_outlasts_the_drain(
+    held: Recorded,
+) -> None:
+    values = release_values(held)
+    assert values["podTerminationGracePeriod"] == -1
+    assert values["nodeTerminationGracePeriod"] > spec().timings.pod_grace_seconds
+    assert values["terminationGracePeriodSeconds"] > values["nodeTerminationGracePeriod"]
+
+
+def test_it_never_taints_a_running_node_out_of_service(held: Recorded) -> None:
+    assert release_values(held)["enableOutOfServiceTaint"] is False
+
+
+def test_on_the_held_route_only_the_tick_keeps_hooks_alive(
+    held: Recorded, direct: Recorded
+) -> None:
+    assert "heartbeatInterval" not in release_values(held)
+    assert "autoscaling:RecordLifecycleActionHeartbeat" not in nth_actions(held)
+    assert "autoscaling:RecordLifecycleActionHeartbeat" in nth_actions(direct)
+    interval = release_values(direct)["heartbeatInterval"]
+    assert 30 <= interval < spec().timings.hook_heartbeat_timeout_seconds
+
+
+def test_it_has_credentials_before_it_starts(held: Recorded) -> None:
+    release = held.one("helm.sh/v3:Release")
+    association = held.one("eks/podIdentityAssociation:PodIdentityAssociation")
+    assert association.name in release.depends_on
+    assert release_values(held)["serviceAccount"]["name"] == association.inputs["serviceAccount"]
+    assert release.inputs["namespace"] == association.inputs["namespace"]

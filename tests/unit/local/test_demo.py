@@ -1,0 +1,55 @@
+"""The demo passes only for what it was made to show, and says which of it did not hold."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core import cluster, timing
+from local import demo, demo_cluster
+from local.place import Place
+
+GOOD: dict[str, Any] = {
+    "pulumi": {"version": "3.220.0", "created": 150, "changed_on_second_up": 0},
+    "nth": {"version": "1.25.1", "forwarded_at_s": 9.0, "drained_at_s": 14.0},
+    "replacement_ready_at_s": 6.0,
+    "lost": 0,
+    "cost": {"bill_total": "1.23", "report_total": "1.23"},
+}
+
+
+def test_a_rotation_that_held_everything_has_no_complaint() -> None:
+    assert demo.judge(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "complaint"),
+    [
+        pytest.param(
+            ("nth", "forwarded_at_s"), 5.0, "before the replacement was Ready", id="early"
+        ),
+        pytest.param(("nth", "forwarded_at_s"), None, "forwarded at None", id="never forwarded"),
+        pytest.param(("replacement_ready_at_s",), None, "Ready at None", id="no replacement"),
+        pytest.param(("lost",), 3, "3 acknowledged records cannot be read back", id="lost"),
+        pytest.param(("pulumi", "changed_on_second_up"), 2, "changed 2 resources", id="drift"),
+        pytest.param(("cost", "report_total"), "1.24", "differs from the bill's 1.23", id="money"),
+    ],
+)
+def test_what_did_not_hold_is_named(path: tuple[str, ...], value: object, complaint: str) -> None:
+    result = copy.deepcopy(GOOD)
+    inner = result
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    failures = demo.judge(result)
+    assert len(failures) == 1
+    assert complaint in failures[0]
+
+
+def test_the_demos_cluster_is_valid_and_its_timeouts_agree() -> None:
+    spec = cluster.parse(demo_cluster.spec(Place(11, Path("/nowhere"))))
+    assert [v.sentence for v in timing.check(spec)] == []
+    assert spec.network.vpc_cidr == "10.11.0.0/16"

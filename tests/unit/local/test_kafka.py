@@ -1,0 +1,103 @@
+"""local.kafka: what stands for the kafka container, and what its process makes of its config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import MissingPrerequisite, StillwaterError
+from local.kafka import container, jars, run
+from local.place import Place
+from local.tools import prerequisites
+
+TEMPLATE = (
+    "node.id=10\n"
+    "listeners=REPLICATION-9091://${POD_ADDRESS}:9091\n"
+    "log.dirs=/var/lib/kafka/data-1/kafka-log10,/var/lib/kafka/data-10/kafka-log10\n"
+)
+MOUNTS = {"/var/lib/kafka/data-1": Path("/v/one"), "/var/lib/kafka/data-10": Path("/v/ten")}
+
+
+def test_paths_and_address_become_this_machines() -> None:
+    config = run.settings(run.effective(TEMPLATE, "127.41.1.5", MOUNTS))
+    assert config["listeners"] == "REPLICATION-9091://127.41.1.5:9091"
+    assert config["log.dirs"] == "/v/one/kafka-log10,/v/ten/kafka-log10"
+
+
+def test_a_small_heap_gets_a_small_cleaner_unless_the_config_says_otherwise() -> None:
+    key = "log.cleaner.dedupe.buffer.size"
+    assert run.settings(run.effective(TEMPLATE, "a", {}))[key] == "8388608"
+    assert run.settings(run.effective(f"{TEMPLATE}{key}=1\n", "a", {}))[key] == "1"
+
+
+def test_only_new_directories_are_formatted(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    (old / "meta.properties").touch()
+    assert run.unformatted(f"log.dirs={old},{new}\n") == [new]
+
+
+def test_java_forgets_addresses_and_reads_the_twins_hosts() -> None:
+    command = run.jvm(Path("/jars"), Path("/hosts"))
+    assert "-Djdk.net.hosts.file=/hosts" in command
+    assert "-Dsun.net.inetaddr.ttl=1" in command
+    assert "-Dsun.net.inetaddr.negative.ttl=0" in command
+
+
+def command(mounts: dict[str, Path]) -> list[str]:
+    pod: dict[str, Any] = {"metadata": {"name": "c-broker-a-10", "uid": "uid-1"}}
+    place = Place(41, Path("/twin"))
+    return container.command(pod, {"name": "kafka"}, {}, mounts, "10.41.1.5", place)
+
+
+def test_the_command_knows_its_pods_address_mounts_and_configuration() -> None:
+    argv = command({f"{container.CONFIG_MOUNT}/": Path("/cm"), "/data": Path("/vol")})
+    assert argv[argv.index("--config") + 1] == "/cm"
+    assert argv[argv.index("--address") + 1] == "127.41.1.5"
+    assert [part for part in argv if part.startswith("--mount")] == ["--mount=/data=/vol"]
+
+
+def test_a_pod_without_configuration_is_one_sentence() -> None:
+    with pytest.raises(StillwaterError, match="mounts nothing at /opt/kafka/custom-config"):
+        command({})
+
+
+def test_jars_are_kept_by_version_and_pom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
+    first = jars.home()
+    assert first.parent == tmp_path / "kafka"
+    assert first.name.startswith(f"{jars.version()}-")
+    other = tmp_path / "pom.xml"
+    other.write_text(jars.POM.read_text() + "<!-- changed -->")
+    monkeypatch.setattr(jars, "POM", other)
+    assert jars.home() != first
+
+
+def test_jars_that_were_not_fetched_are_said_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
+    with pytest.raises(StillwaterError, match="run `stillwater setup`"):
+        jars.directory()
+
+
+def test_jars_that_are_there_need_no_maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+    jars.home().mkdir(parents=True)
+    seen: list[str] = []
+    assert jars.fetch(lambda progress: seen.append(progress.state)) == jars.home()
+    assert seen == ["cached"]
+
+
+def test_fetching_without_maven_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MissingPrerequisite) as caught:
+        jars.fetch()
+    assert "no `mvn` is on the PATH" in str(caught.value)
+    assert prerequisites.PREREQUISITES[2].remedy in str(caught.value)
