@@ -15,9 +15,7 @@ from rich.console import Console
 from core import cluster, timing
 from core.errors import InvalidInput, StillwaterError
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 OUTPUT = Path("out")
-TWIN_ENVIRONMENT = "local"
 
 app = typer.Typer(
     help="Keeps Kafka on EKS available while its nodes come and go.",
@@ -31,9 +29,6 @@ console = Console()
 complaints = Console(stderr=True)
 
 Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
-Spec = Annotated[
-    Path | None, typer.Option("--spec", help="The ClusterSpec to use instead of the stack's.")
-]
 
 
 @app.command()
@@ -71,27 +66,27 @@ def demo(
 
 
 @app.command()
-def up(environment: Environment, spec: Spec = None) -> None:
+def up(environment: Environment) -> None:
     """Provision every layer in order; for `local`, start the twin and keep it until Ctrl-C."""
     from cli.layers import run_layers
 
-    run_layers("up", environment, spec, console)
+    run_layers("up", environment, console)
 
 
 @app.command()
-def preview(environment: Environment, spec: Spec = None) -> None:
+def preview(environment: Environment) -> None:
     """Say what `up` would change, layer by layer, and change nothing."""
     from cli.layers import run_layers
 
-    run_layers("preview", environment, spec, console)
+    run_layers("preview", environment, console)
 
 
 @app.command()
-def destroy(environment: Environment, spec: Spec = None) -> None:
+def destroy(environment: Environment) -> None:
     """Remove every layer, last first. Retained volumes and the ledger's exports stay."""
     from cli.layers import run_layers
 
-    run_layers("destroy", environment, spec, console)
+    run_layers("destroy", environment, console)
 
 
 @app.command()

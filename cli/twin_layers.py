@@ -38,7 +38,7 @@ class TwinLayers:
 
     def __init__(self, twin: Twin, spec: Path) -> None:
         pids = twin.place.path("pids")
-        self._layers = Layers(
+        self.layers = Layers(
             demo_cluster.ENVIRONMENT,
             twin.environment(),
             twin_project(twin.place, demo_cluster.ENVIRONMENT, spec),
@@ -48,13 +48,13 @@ class TwinLayers:
 
     @property
     def engine_version(self) -> str:
-        return self._layers.engine_version
+        return self.layers.engine_version
 
     def up(self, on_progress: Callable[[str], None]) -> Provisioned:
         """Bring every layer up in order, saying after each what it did."""
         results = []
-        for layer in self._layers.layers:
-            result = self._layers.up_one(layer)
+        for layer in self.layers.layers:
+            result = self.layers.up_one(layer)
             results.append(result)
             on_progress(
                 f"{layer}: {result.created} created, {result.changed - result.created} changed, "

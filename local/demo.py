@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from core import naming
 from core.errors import StillwaterError
-from local import demo_cluster, journal, load, narration, story, timeline
+from core.incident_record import Incident, Transition
+from handlers.ledger import DynamoLedger, rounds
+from local import demo_cluster, environment, journal, load, narration, story, timeline
 from local.aws import billing
 from local.tools import build
 from local.twin import Twin
@@ -25,7 +27,6 @@ STEADY_SECONDS = 15.0
 AFTER_SECONDS = 8.0
 KAFKA_START_SECONDS = 180.0
 ROTATION_LIMIT_SECONDS = 300.0
-FINAL_STATES = frozenset({"released", "ridden_through", "cancelled", "retained", "lost"})
 
 
 class Provisioned(Protocol):
@@ -57,10 +58,12 @@ class Rotation:
 
     terminated_call_at: float
     instance_id: str
-    transitions: list[dict[str, Any]] = field(default_factory=list)
-    incident_id: str = ""
-    forwarded_at: float | None = None
+    incident: Incident | None = None
     ended_at: float = 0.0
+
+    @property
+    def transitions(self) -> tuple[Transition, ...]:
+        return self.incident.transitions if self.incident else ()
 
 
 def run(
@@ -180,16 +183,14 @@ def terminate(twin: Twin) -> Rotation:
 
 def follow(twin: Twin, table: str, rotation: Rotation, narrator: narration.Narrator) -> None:
     """Narrate what happens until the incident is over and the instance gone."""
-    ledger = LedgerReader(twin, table)
+    ledger = DynamoLedger(
+        table, demo_cluster.CLUSTER, environment.REGION, client=twin.aws("dynamodb")
+    )
     deadline = time.monotonic() + ROTATION_LIMIT_SECONDS
     told: set[tuple[str, float, str]] = set()
     while time.monotonic() < deadline:
         twin.check_alive()
-        incident = ledger.incident_of(rotation.instance_id)
-        if incident is not None:
-            rotation.incident_id = str(incident["id"])
-            rotation.transitions = list(incident["transitions"])
-            rotation.forwarded_at = incident.get("forwarded_at")
+        rotation.incident = _latest_incident(ledger, rotation.instance_id)
         records = journal.read(twin.place)
         for moment in moments(records, rotation):
             key = (moment.source, moment.at_s, moment.text)
@@ -204,15 +205,15 @@ def follow(twin: Twin, table: str, rotation: Rotation, narrator: narration.Narra
     raise StillwaterError(
         f"The rotation of {rotation.instance_id} was not over after "
         f"{ROTATION_LIMIT_SECONDS:.0f} s; its incident stands in "
-        f"{rotation.transitions[-1]['state'] if rotation.transitions else 'no state'}."
+        f"{rotation.transitions[-1].state if rotation.transitions else 'no state'}."
     )
 
 
 def _over(twin: Twin, records: Iterable[Mapping[str, Any]], rotation: Rotation) -> bool:
-    released = rotation.transitions and rotation.transitions[-1]["state"] in FINAL_STATES
+    over = rotation.incident is not None and not rotation.incident.open
     gone = story.first(records, "instance_terminated", instance=rotation.instance_id)
     return bool(
-        released
+        over
         and gone
         and story.back_in_isr_at(isr_samples(twin), BROKER_ID, rotation.terminated_call_at)
     )
@@ -234,17 +235,10 @@ def moments(records: Iterable[Mapping[str, Any]], rotation: Rotation) -> list[st
     )
 
 
-class LedgerReader:
-    """Reads the ledger as an operator would: through DynamoDB, never through the Lambdas."""
-
-    def __init__(self, twin: Twin, table: str) -> None:
-        self._client = twin.aws("dynamodb")
-        self._table = table
-
-    def incident_of(self, instance_id: str) -> dict[str, Any] | None:
-        from handlers.ledger import incident_item  # noqa: PLC0415 - until the ledger's API is final
-
-        return incident_item(self._client, self._table, instance_id)
+def _latest_incident(ledger: DynamoLedger, instance_id: str) -> Incident | None:
+    """Return the instance's incident: the demo terminates it once, so the last is the one."""
+    found = rounds(ledger, instance_id)
+    return found[-1] if found else None
 
 
 def price(twin: Twin, output: Path, started_at: float, ended_at: float) -> dict[str, str]:
@@ -296,7 +290,7 @@ def assemble(
         },
         "nth": {
             "version": build.version("node-termination-handler"),
-            "forwarded_at_s": after(rotation.forwarded_at),
+            "forwarded_at_s": after(rotation.incident.forwarded_at if rotation.incident else None),
             "drained_at_s": seen(
                 "hook_completed", hook=naming.DRAIN_HOOK, instance=rotation.instance_id
             ),
@@ -309,8 +303,8 @@ def assemble(
         "client_errors": summary["client_errors"],
         "latency_ms": {k: asdict(story.percentiles(v)) for k, v in latency.items()},
         "incident": {
-            "id": rotation.incident_id,
-            "states": [{"state": t["state"], "at_s": after(t["at"])} for t in rotation.transitions],
+            "id": rotation.incident.id if rotation.incident else None,
+            "states": [{"state": t.state, "at_s": after(t.at)} for t in rotation.transitions],
         },
         "cost": dict(cost),
     }

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.incident_record import Transition
+
 Record = Mapping[str, Any]
 
 # What each journal event means to a reader, and why it happens. Fields come from the event itself.
@@ -27,8 +29,8 @@ SENTENCES: dict[str, str] = {
     "pod_gone": "{pod} has stopped and is off {node}",
     "pod_started": "{pod} starts on {node}",
     "pod_ready": "{pod} is Ready on {node}",
-    "volume_attached": "{volume} is attached to {instance}",
-    "volume_detached": "{volume} is detached from {instance}",
+    "volume_attached": "Volume {volume_id} of {claim} is attached to {instance_id}",
+    "volume_detached": "Volume {volume_id} of {claim} is detached from {instance_id}",
 }
 
 
@@ -96,19 +98,17 @@ def journal_moments(records: Iterable[Record], since: float) -> list[Moment]:
     return moments
 
 
-def decision_moments(transitions: Iterable[Record], since: float) -> list[Moment]:
+def decision_moments(transitions: Iterable[Transition], since: float) -> list[Moment]:
     """Return the incident's transitions, each with the reason the toolkit gave."""
-    return [
-        Moment(t["at"] - since, "decision", f"{t['state']}: {t['reason']}") for t in transitions
-    ]
+    return [Moment(t.at - since, "decision", f"{t.state}: {t.reason}") for t in transitions]
 
 
-def state_spans(transitions: Sequence[Record], since: float, end: float) -> list[Span]:
+def state_spans(transitions: Sequence[Transition], since: float, end: float) -> list[Span]:
     """Return the incident's states as spans, the last one closed at `end`."""
     spans = []
     for index, step in enumerate(transitions):
-        until = transitions[index + 1]["at"] if index + 1 < len(transitions) else end
-        spans.append(Span("incident", step["at"] - since, until - since, str(step["state"])))
+        until = transitions[index + 1].at if index + 1 < len(transitions) else end
+        spans.append(Span("incident", step.at - since, until - since, str(step.state)))
     return spans
 
 
@@ -150,7 +150,7 @@ def back_in_isr_at(samples: Iterable[Record], broker_id: int, since: float) -> f
 
 
 def spans(
-    records: Sequence[Record], transitions: Sequence[Record], since: float, end: float
+    records: Sequence[Record], transitions: Sequence[Transition], since: float, end: float
 ) -> list[Span]:
     """Return the timeline's lanes: the incident, both nodes, NTH, the broker's pod, its volume."""
     lanes = state_spans(transitions, since, end)

@@ -15,6 +15,15 @@ from core.errors import StillwaterError
 from local.processes import Processes, kill_recorded, record, start_time_ticks
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+CRASHING_TWIN = """
+import sys, time
+from pathlib import Path
+from local.processes import Processes
+
+home = Path(sys.argv[1])
+print(Processes(home / "pids", home / "logs").start("sleeper", sys.argv[2:]).popen.pid, flush=True)
+time.sleep(600)
+"""
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
@@ -53,9 +62,9 @@ def test_a_killed_twin_leaves_no_process(tmp_path: Path) -> None:
         [
             sys.executable,
             "-c",
-            "import sys, time; from pathlib import Path; from local.processes import Processes\n"
-            f"p = Processes(Path({str(tmp_path / 'pids')!r}), Path({str(tmp_path / 'logs')!r}))\n"
-            f"print(p.start('sleeper', {SLEEPER!r}).popen.pid, flush=True); time.sleep(600)",
+            CRASHING_TWIN,
+            str(tmp_path),
+            *SLEEPER,
         ],
         stdout=subprocess.PIPE,
         text=True,

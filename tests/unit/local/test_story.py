@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.incident_record import State, Transition
 from local import story
 
 T0 = 1000.0
@@ -33,8 +34,8 @@ def test_moments_count_from_the_terminate_call_and_leave_out_what_was_before() -
 
 def test_states_follow_each_other_without_a_gap() -> None:
     transitions = [
-        {"state": "opened", "at": T0 + 1, "reason": ""},
-        {"state": "draining", "at": T0 + 4, "reason": ""},
+        Transition(T0 + 1, State.OPENED, "interruption", "announced"),
+        Transition(T0 + 4, State.DRAINING, "tick", "allowed"),
     ]
     spans = story.state_spans(transitions, T0, T0 + 9)
     assert [(s.label, s.start_s, s.end_s) for s in spans] == [

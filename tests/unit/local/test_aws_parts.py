@@ -1,0 +1,142 @@
+"""The pure parts of the twin's AWS: agenda, batch answers, envelopes, rates, user data of nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from local.aws import events, locks
+from local.aws.agenda import Agenda
+from local.aws.eks import node_config
+from local.aws.mappings import failed_ids
+from local.kubernetes import node_config as kubelet_node_config
+
+IDS = ("a", "b", "c")
+
+
+def test_what_is_due_runs_in_the_order_of_its_time() -> None:
+    agenda, done = Agenda(), []
+    agenda.add(2.0, lambda: done.append("second"))
+    agenda.add(1.0, lambda: done.append("first"))
+    agenda.add(9.0, lambda: done.append("later"))
+    assert agenda.run_due(2.0) == 2
+    assert done == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "partial", "kept"),
+    [
+        pytest.param(b"null", False, True, "", id="nothing said, all went well"),
+        pytest.param(b"", False, True, "", id="empty answer"),
+        pytest.param(b'{"batchItemFailures": []}', False, True, "", id="empty list"),
+        pytest.param(b'{"batchItemFailures": null}', False, True, "", id="null list"),
+        pytest.param(
+            b'{"batchItemFailures": [{"itemIdentifier": "b"}]}', False, True, "b", id="one failed"
+        ),
+        pytest.param(
+            b'{"batchItemFailures": [{"itemIdentifier": "b"}]}', False, False, "", id="not asked"
+        ),
+        pytest.param(
+            b'{"batchItemFailures": [{"itemIdentifier": "x"}]}', False, True, "abc", id="unknown id"
+        ),
+        pytest.param(
+            b'{"batchItemFailures": [{"itemIdentifier": ""}]}', False, True, "abc", id="empty id"
+        ),
+        pytest.param(b'{"batchItemFailures": [{"id": "b"}]}', False, True, "abc", id="wrong key"),
+        pytest.param(b'{"failures": []}', False, True, "abc", id="another shape"),
+        pytest.param(b'"done"', False, True, "abc", id="a string"),
+        pytest.param(b"{", False, True, "abc", id="not JSON"),
+        pytest.param(b"{}", True, True, "abc", id="the function failed"),
+        pytest.param(b"{}", True, False, "abc", id="the function failed, not asked"),
+    ],
+)
+def test_messages_stay_when_the_function_says_so_or_cannot_be_understood(
+    answer: bytes, error: bool, partial: bool, kept: str
+) -> None:
+    assert failed_ids(IDS, answer, error=error, partial=partial) == frozenset(kept)
+
+
+def event(**changes: Any) -> dict[str, Any]:
+    return {
+        "id": "1",
+        "detail-type": "Test",
+        "source": "test",
+        "account": "123456789012",
+        "time": 1795212261.5,
+        "region": "us-east-1",
+        "resources": [],
+        "detail": {"n": 1},
+        "ingestion-time": 1795212261.5,
+        **changes,
+    }
+
+
+def test_the_envelope_has_the_account_and_whole_seconds() -> None:
+    whole = events.envelope(event())
+    assert whole["account"] == "123456789012"
+    assert whole["time"] == "2026-11-20T22:04:21Z"
+    assert "ingestion-time" not in whole
+
+
+def test_a_target_gets_its_constant_input_or_a_part_or_all() -> None:
+    assert events.payload({"Input": '{"k": 1}'}, event()) == {"k": 1}
+    assert events.payload({"InputPath": "$.detail"}, event()) == {"n": 1}
+    assert events.payload({}, event())["detail"] == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    ("expression", "seconds"),
+    [
+        ("rate(1 minute)", 60),
+        ("rate(5 minutes)", 300),
+        ("rate(1 hour)", 3600),
+        ("cron(0 12 * * ? *)", None),
+    ],
+)
+def test_a_rate_is_so_many_seconds(expression: str, seconds: int | None) -> None:
+    assert events.interval_seconds(expression) == seconds
+
+
+def test_a_rule_with_a_rate_fires_after_each_interval_while_it_is_enabled() -> None:
+    backend = events.models.events_backends["999999999999"]["us-east-1"]
+    rule = backend.put_rule("sweep", scheduled_expression="rate(1 minute)")
+    arn = "arn:aws:lambda:us-east-1:999999999999:function:sweep"
+    backend.put_targets("sweep", None, [{"Id": "f", "Arn": arn}])
+    invoked: list[tuple[str, Any]] = []
+    schedules = events.Schedules(
+        events.Delivery(lambda target, content: invoked.append((target, content)))
+    )
+    try:
+        assert [schedules.fire_due(now) for now in (0.0, 59.0)] == [[], []]
+        assert schedules.fire_due(60.0) == [rule.arn]
+        assert schedules.fire_due(61.0) == []
+        backend.disable_rule("sweep", None)
+        assert schedules.fire_due(200.0) == []
+    finally:
+        backend.remove_targets("sweep", None, ["f"])
+        backend.delete_rule("sweep", None)
+    ((target, content),) = invoked
+    assert target == arn
+    assert (content["source"], content["resources"]) == ("aws.events", [rule.arn])
+
+
+def test_a_managed_nodes_user_data_is_what_the_kubelet_reads() -> None:
+    text = node_config(
+        "prod",
+        "system",
+        {"tier": "system"},
+        [{"key": "only", "value": "system", "effect": "NO_SCHEDULE"}],
+    )
+    config = kubelet_node_config.parse(text)
+    assert config.labels == {"eks.amazonaws.com/nodegroup": "system", "tier": "system"}
+    assert [taint.as_json() for taint in config.taints] == [
+        {"key": "only", "value": "system", "effect": "NoSchedule"}
+    ]
+
+
+def test_a_request_takes_the_turn_of_the_service_it_was_signed_for() -> None:
+    header = "AWS4-HMAC-SHA256 Credential=AKIA/20261120/us-east-1/{}/aws4_request, SignedHeaders=x"
+    assert locks.turn(header.format("dynamodb")) is locks.TABLES
+    assert locks.turn(header.format("ec2")) is locks.turn(header.format("autoscaling"))
+    assert locks.service_of("Basic abc") is None
