@@ -50,16 +50,23 @@ def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision |
     )
 
 
-def _hurried(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    """Stop waiting for a replacement or a turn: EC2 gave a warning, or the limit is reached."""
-    return forward_now(policy) if incident.urgent else overdue(incident, seen, policy)
+def _overtaken(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Stop waiting for a replacement or a turn when something else has made it pointless."""
+    if incident.urgent:
+        return forward_now(policy)
+    pod = seen.pod_named(incident.pod_name)
+    if pod is not None and pod.node_name not in {None, incident.node_name}:
+        # Evicted by somebody else, or by a drain whose invocation died before recording it.
+        reason = f"Pod {pod.name} has moved to {pod.node_name} already."
+        return go(State.DRAINING, reason, TakeLease())
+    return overdue(incident, seen, policy)
 
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait until another node can take the pod."""
-    hurried = _hurried(incident, seen, policy)
-    if hurried:
-        return hurried
+    overtaken = _overtaken(incident, seen, policy)
+    if overtaken:
+        return overtaken
     found = replacement_for(incident, seen)
     if found:
         reason = f"{found.name} is Ready in {incident.zone} with its EBS driver registered."
@@ -91,9 +98,9 @@ def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the turn: nobody else is out, and no partition or voter suffers."""
-    hurried = _hurried(incident, seen, policy)
-    if hurried:
-        return hurried
+    overtaken = _overtaken(incident, seen, policy)
+    if overtaken:
+        return overtaken
     mine = seen.lease_holder == incident.id
     if not mine and seen.lease_holder is not None:
         return stay(incident, policy, f"Incident {seen.lease_holder} takes a Kafka node out first.")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import calendar
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, localcontext
 from pathlib import Path
 
 from core.errors import InvalidInput
@@ -25,6 +25,8 @@ GP3_INCLUDED_MIB_PER_S = 125
 MINIMUM_BILLED_SECONDS = 60
 SECONDS_PER_HOUR = 3600
 BYTES_PER_GIB = 1024**3
+# More than Spark's widest decimal (38) summed over any bill can need; Python's own default is 28.
+EXACT_DIGITS = 77
 
 INSTANCE_HOUR = "instance_hour"
 ITEMS = (
@@ -219,6 +221,13 @@ def transferred_gib(size_bytes: int) -> Decimal:
     return Decimal(size_bytes) / BYTES_PER_GIB
 
 
+def total(amounts: Iterable[Decimal]) -> Decimal:
+    """Add amounts up exactly, however many digits that takes."""
+    with localcontext(prec=EXACT_DIGITS):
+        return sum(amounts, Decimal(0))
+
+
 def plain(amount: Decimal) -> Decimal:
     """Return an amount without trailing zeros or an exponent, so that equal amounts print alike."""
-    return Decimal(f"{amount.normalize():f}")
+    written = f"{amount:f}"
+    return Decimal(written.rstrip("0").rstrip(".") if "." in written else written)

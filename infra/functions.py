@@ -72,7 +72,7 @@ class Functions(pulumi.ComponentResource):
             "tick": self._function(
                 "tick",
                 "Observe an incident, decide, act, tick again",
-                [*self._following(), *self._acting()],
+                [*self._following("ec2:DescribeInstances"), *self._acting()],
                 args.placement,
             ),
             "sweep": self._function(
@@ -128,7 +128,7 @@ class Functions(pulumi.ComponentResource):
             _look("ec2:DescribeInstances"),
         ]
 
-    def _following(self) -> list[iam.Statement]:
+    def _following(self, *looks: str) -> list[iam.Statement]:
         return [
             _send([self.ticks_queue.arn]),
             self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
@@ -137,7 +137,7 @@ class Functions(pulumi.ComponentResource):
                 actions=["dynamodb:Query"],
                 resources=[self._args.ledger.open_index_arn],
             ),
-            _look("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"),
+            _look("autoscaling:DescribeAutoScalingGroups", *looks),
         ]
 
     def _acting(self) -> list[iam.Statement]:
@@ -147,11 +147,6 @@ class Functions(pulumi.ComponentResource):
                 sid="ForwardToTheTerminationHandler",
                 actions=["sqs:SendMessage"],
                 resources=[self._args.nth_queue_arn],
-            ),
-            iam.Statement(
-                sid="ReturnTheLease",
-                actions=["dynamodb:DeleteItem"],
-                resources=[self._args.ledger.table_arn],
             ),
             iam.Statement(
                 sid="HoldAndReleaseNodes",

@@ -70,7 +70,8 @@ def photograph(
     """Write a screenshot of a page as PNG."""
     width, height = size
     scheme = ["--blink-settings=preferredColorScheme=0"] if dark else []
-    done = _run(browser, page, f"--screenshot={target}", f"--window-size={width},{height}", *scheme)
+    shot = (f"--screenshot={target}", f"--window-size={width},{height}")
+    done = _run(browser, page, *shot, "--virtual-time-budget=2000", *scheme)
     assert target.is_file(), done.stderr[-2000:]
     return target
 

@@ -8,6 +8,7 @@ not know that broker, so every reading makes its own.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from kafka.errors import KafkaError
 from core.errors import StillwaterError
 from core.rotation import ClusterView, PartitionView, VoterView
 
+CONNECT_SECONDS = 1.0
 BOOTSTRAP_SECONDS = 2.0
 REQUEST_SECONDS = 4.0
 MIN_ISR = "min.insync.replicas"
@@ -47,6 +49,7 @@ class KafkaAdmin:
         raise StillwaterError("No Kafka broker could be asked: " + "; ".join(problems) + ".")
 
     def _read_from(self, address: str) -> ClusterView:
+        _knock(address)
         admin = KafkaAdminClient(
             bootstrap_servers=address,
             bootstrap_timeout_ms=int(BOOTSTRAP_SECONDS * 1000),
@@ -58,6 +61,12 @@ class KafkaAdmin:
             return _reading(admin)
         finally:
             admin.close()
+
+
+def _knock(address: str) -> None:
+    """Fail at once where nothing listens: the client would try for its whole bootstrap time."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
 
 
 def _reading(admin: Any) -> ClusterView:  # kafka-python carries no types

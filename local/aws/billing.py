@@ -22,6 +22,7 @@ from local.aws import cost_export
 from local.aws.cost_export import Line
 from local.environment import ACCOUNT, REGION
 from local.place import Place
+from spark.tag_keys import CLUSTER_TAG
 
 # "User initiated (2026-11-20 22:10:09 UTC)", the only place where EC2 says when.
 _STOPPED_AT = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:UTC|GMT)\)")
@@ -87,14 +88,13 @@ def write_bill(
     ended_at: float,
     bytes_between_zones: int | None = None,
     eks: Eks | None = None,
-    prices: PriceBook | None = None,
 ) -> Bill:
     """Write the export of what ran between two moments (epoch seconds) and return its total.
 
     `bytes_between_zones` are those sent across zones; each is billed going out and coming in.
     Raises InvalidInput when the price book lacks something that ran.
     """
-    book = prices or pricing.book(REGION)
+    book = pricing.book(REGION)
     window = (datetime.fromtimestamp(started_at, UTC), datetime.fromtimestamp(ended_at, UTC))
     resources = [
         *_instances(ec2, book, *window),
@@ -103,9 +103,9 @@ def write_bill(
     ]
     lines = [line for resource in resources for line in _lines(resource)]
     if bytes_between_zones:
-        lines += _transfer(bytes_between_zones, book, window[1])
+        lines += _transfer(bytes_between_zones, book, window[1], _cluster_tag(resources))
     cost_export.write(out, lines, name=f"stillwater-twin-{place.number}", at=window[1])
-    return Bill(total=pricing.plain(sum((line.cost for line in lines), Decimal(0))), path=out)
+    return Bill(total=pricing.plain(pricing.total(line.cost for line in lines)), path=out)
 
 
 def _instances(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Iterator[Resource]:
@@ -215,7 +215,9 @@ def _clusters(eks: Eks, book: PriceBook, start: datetime, end: datetime) -> Iter
             )
 
 
-def _transfer(size_bytes: int, book: PriceBook, at: datetime) -> Iterator[Line]:
+def _transfer(
+    size_bytes: int, book: PriceBook, at: datetime, tags: Mapping[str, str]
+) -> Iterator[Line]:
     """Bill bytes that crossed zones, once on the side that sent and once on the one that got them.
 
     The twin counts them for the whole cluster, so the lines name no instance.
@@ -232,8 +234,14 @@ def _transfer(size_bytes: int, book: PriceBook, at: datetime) -> Iterator[Line]:
             price=price,
             amount=pricing.transferred_gib(size_bytes),
         )
-        everyone = Resource("", "", hour, hour + _HOUR, {}, [meter])
+        everyone = Resource("", "", hour, hour + _HOUR, tags, [meter])
         yield _line(everyone, meter, hour, meter.amount)
+
+
+def _cluster_tag(resources: Iterable[Resource]) -> dict[str, str]:
+    """Return the one cluster's tag that these resources share, or none."""
+    clusters = {r.tags[CLUSTER_TAG] for r in resources if CLUSTER_TAG in r.tags}
+    return {CLUSTER_TAG: clusters.pop()} if len(clusters) == 1 else {}
 
 
 def _lines(resource: Resource) -> Iterator[Line]:

@@ -15,12 +15,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
 from spark.tag_keys import SIMULATED_TAG, export_key
 
 INVOICE = "SIMULATED"
+NOTED = "Simulated: "
 NOTE = "Written by Stillwater's local twin for resources it ran; nobody was charged."
 _TAGS = pa.map_(pa.string(), pa.string())
 _TIME = pa.timestamp("ms")
@@ -59,7 +60,7 @@ COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[Line], Any]]] = {
     "line_item_availability_zone": (pa.string(), lambda line: line.zone),
     "line_item_currency_code": (pa.string(), lambda _: "USD"),
     "line_item_legal_entity": (pa.string(), lambda _: "Amazon Web Services, Inc."),
-    "line_item_line_item_description": (pa.string(), lambda line: _description(line)),
+    "line_item_line_item_description": (pa.string(), lambda line: f"{NOTED}{_price(line)}"),
     "line_item_line_item_type": (pa.string(), lambda _: "Usage"),
     "line_item_operation": (pa.string(), lambda line: line.operation),
     "line_item_product_code": (pa.string(), lambda line: line.product),
@@ -125,8 +126,8 @@ def _exported(tags: Mapping[str, str]) -> list[tuple[str, str]]:
     return sorted({**spelled, export_key(SIMULATED_TAG): "true"}.items())
 
 
-def _description(line: Line) -> str:
-    return f"Simulated: ${line.rate:f} per {line.unit} of {line.usage_type}"
+def _price(line: Line) -> str:
+    return f"${line.rate:f} per {line.unit} of {line.usage_type}"
 
 
 def _interval(hour: datetime) -> str:

@@ -16,8 +16,8 @@ from moto.iam.models import iam_backends
 from moto.sts.models import sts_backends
 
 from local.aws.locks import IDENTITY
+from local.environment import ACCOUNT, REGION
 
-ACCOUNT = "123456789012"
 PARTITION = "aws"
 ADMIN_USER = "stillwater-twin-admin"
 ADMIN_POLICY = json.dumps(
@@ -53,7 +53,7 @@ def create_admin() -> Credentials:
     """Create the user whose key every client of the twin starts with."""
     with IDENTITY:
         iam = iam_backends[ACCOUNT][PARTITION]
-        user = iam.create_user("us-east-1", ADMIN_USER)
+        user = iam.create_user(REGION, ADMIN_USER)
         iam.put_user_policy(ADMIN_USER, "everything", ADMIN_POLICY)
         key = iam.create_access_key(ADMIN_USER)
     return Credentials(
@@ -86,7 +86,7 @@ def assume(role_arn: str, session_name: str) -> Credentials:
     with IDENTITY:
         sts = sts_backends[ACCOUNT][PARTITION]
         role = sts.assume_role(
-            region_name="us-east-1",
+            region_name=REGION,
             role_session_name=session_name[:64],
             role_arn=role_arn,
             policy="",

@@ -11,7 +11,7 @@ import copy
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from moto.ec2.exceptions import OperationNotPermitted4
@@ -41,19 +41,17 @@ class Delays:
     boot_seconds: float = 2.0
     shutdown_seconds: float = 1.0
     health_check_seconds: float = 2.0
+    launch_retry_seconds: float = 10.0
 
     @staticmethod
     def from_env() -> Delays:
-        default = Delays()
-        return Delays(
-            boot_seconds=float(os.environ.get("STILLWATER_BOOT_SECONDS", default.boot_seconds)),
-            shutdown_seconds=float(
-                os.environ.get("STILLWATER_SHUTDOWN_SECONDS", default.shutdown_seconds)
-            ),
-            health_check_seconds=float(
-                os.environ.get("STILLWATER_HEALTH_CHECK_SECONDS", default.health_check_seconds)
-            ),
-        )
+        """Read STILLWATER_BOOT_SECONDS and its siblings where they are set."""
+        given = {
+            field.name: float(value)
+            for field in fields(Delays)
+            if (value := os.environ.get(f"STILLWATER_{field.name.upper()}"))
+        }
+        return Delays(**given)
 
 
 def state_of(instance: Any) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
 
-from local.aws import identity
+from local.aws import identity, runtime_packages
 from local.aws.instances import Journal
 from local.aws.runtime import Environment, FunctionVersion, Outcome, error_payload
 from local.place import Place
@@ -74,6 +74,7 @@ class Functions:
         self._workers = ThreadPoolExecutor(8, thread_name_prefix="lambda-async")
         self._closed = False
         shutil.rmtree(place.path("lambda"), ignore_errors=True)
+        self._packages = runtime_packages.install(place.path("lambda-runtime"))
 
     def invoke(self, function: Any, payload: bytes) -> Outcome:
         """Run a function and return its answer or its error."""
@@ -153,6 +154,7 @@ class Functions:
             version,
             host=self._place.host("lambda"),
             code=self._extract(function),
+            packages=self._packages,
             variables={
                 **dict(version.variables),
                 "AWS_ENDPOINT_URL": self._place.url("moto"),

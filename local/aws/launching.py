@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from moto.ec2.exceptions import InvalidSubnetIdError
+
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
 ROOT_DEVICES = ("/dev/xvda", "/dev/sda1")
 
@@ -15,8 +17,11 @@ def place(group: Any) -> tuple[str, str]:
         return "", str(group.availability_zones[0])
     taken = [member.instance.subnet_id for member in group.instance_states]
     subnet_id = min(subnet_ids, key=taken.count)
-    subnet = group.ec2_backend.get_subnet(subnet_id)
-    return subnet_id, str(subnet.availability_zone)
+    try:
+        return subnet_id, str(group.ec2_backend.get_subnet(subnet_id).availability_zone)
+    except InvalidSubnetIdError:
+        # The launch itself fails on it, and is then announced as failed.
+        return subnet_id, str(group.availability_zones[0])
 
 
 def run(group: Any, subnet_id: str, zone: str) -> Any:

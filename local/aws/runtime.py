@@ -25,7 +25,6 @@ from local.processes import forget, record
 
 # Lambda gives an init 10 s. The twin shares two cores with a Kafka cluster that starts.
 INIT_LIMIT_SECONDS = 30.0
-CHILD = Path(__file__).with_name("lambda_child.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +73,7 @@ class Environment:
         *,
         host: str,
         code: Path,
+        packages: Path,
         variables: Mapping[str, str],
         log: Path,
         pids: Path,
@@ -88,12 +88,12 @@ class Environment:
         self._exit_code: int | None = None
         self._pids = pids
         self._server = serve(self, host)
-        self._child = self._start(code, variables, log)
+        self._child = self._start(code, packages, variables, log)
         record(pids, self._child.pid)
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _start(
-        self, code: Path, variables: Mapping[str, str], log: Path
+        self, code: Path, packages: Path, variables: Mapping[str, str], log: Path
     ) -> subprocess.Popen[bytes]:
         function = self.function
         environment = {
@@ -114,14 +114,13 @@ class Environment:
             "AWS_DEFAULT_REGION": function.region,
             "_HANDLER": function.handler,
             "LAMBDA_TASK_ROOT": str(code),
-            # The zip before everything, and never the current directory or this repository.
-            "PYTHONPATH": str(code),
-            "PYTHONSAFEPATH": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
+            # The zip before everything. -S leaves out the virtual environment with all it holds,
+            # -P the current directory.
+            "PYTHONPATH": f"{code}:{packages}",
         }
         with log.open("ab") as sink:
             return subprocess.Popen(
-                [sys.executable, "-P", str(CHILD), function.handler],
+                [sys.executable, "-S", "-P", "-m", "awslambdaric", function.handler],
                 cwd=code,
                 env=environment,
                 stdin=subprocess.DEVNULL,

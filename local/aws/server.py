@@ -35,8 +35,9 @@ from local.aws import (
 )
 from local.aws.agenda import Agenda
 from local.aws.autoscaling import Engine
-from local.aws.client import CREDENTIALS_FILE
 from local.aws.locks import COMPUTE, turn
+from local.aws.membership import Membership
+from local.environment import credentials_file
 from local.journal import journal
 from local.place import Place
 
@@ -90,7 +91,7 @@ class Ticker:
                     self._agenda.run_due(time.time())
                     self._engine.step(time.time())
             except Exception:
-                # One broken group must not stop the clock for all others.
+                # Whatever is broken, time goes on for the rest.
                 LOG.exception("a tick failed")
 
     def stop(self) -> None:
@@ -105,7 +106,7 @@ class Cloud:
         agenda = Agenda()
         delays = instances.Delays.from_env()
         machines = instances.Machines(agenda, delays, write)
-        engine = Engine(machines, delays, write)
+        engine = Engine(Membership(machines, delays, write), delays, write)
         self.functions = lambdas.Functions(place, write)
         instances.install(machines)
         scaling_api.install(engine)
@@ -140,7 +141,7 @@ def serve(place: Place) -> None:
         signal.signal(number, lambda *_: stop.set())
     place.path("logs").mkdir(parents=True, exist_ok=True)
     cloud = Cloud(place)
-    identity.write(identity.create_admin(), place.path(CREDENTIALS_FILE))
+    identity.write(identity.create_admin(), credentials_file(place))
     # Head and body of an answer are two segments; without this the second waits 40 ms.
     MotoRequestHandler.disable_nagle_algorithm = True
     server = make_server(

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import uuid
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from core.errors import StillwaterError
 from local.kubernetes.client import ApiError, Object
 from local.kubernetes.environment import MissingReference
 from local.kubernetes.images import Launch
-from local.kubernetes.node import timestamp
-from local.kubernetes.probes import ProbeSet, Target, Track, ask
+from local.kubernetes.node_object import timestamp
+from local.kubernetes.probes import Answer, ProbeSet, Target, Track, ask
 from local.place import Place
 from local.processes import forget, record
 
@@ -106,8 +106,6 @@ class Container:
         self.last_failure = ""
         self._around, self._place, self._log = around, around.place, log
         self._process: subprocess.Popen[bytes] | None = None
-        self._launch: Launch | None = None
-        self._asked: dict[Track, Future[tuple[bool, str]]] = {}
         self._waiting = ("ContainerCreating", "")
         self._ended: Ended | None = None
         self._previous: Ended | None = None
@@ -226,11 +224,12 @@ class Container:
         if self._ended is not None:
             self.restarts += 1
             self._previous = self._ended
-        self._process, self._launch, self._ended = process, launch, None
+        self._process, self._ended = process, None
         self._container_id = f"processes://{uuid.uuid4().hex}"
         self._started_at, self._started_clock = timestamp(), now
         spec = self.spec if launch.probed else {}
-        self.probes, self._asked, self._kill_at = ProbeSet(spec, started_at=now), {}, None
+        self.probes = ProbeSet(spec, started_at=now, ask=lambda track: self._ask(track, launch))
+        self._kill_at = None
         threading.Thread(target=self._await_end, args=(process,), daemon=True).start()
 
     def _await_end(self, process: subprocess.Popen[bytes]) -> None:
@@ -260,6 +259,8 @@ class Container:
             finished_at=timestamp(),
             container_id=self._container_id,
         )
+        if self._kill_at is None and code:
+            self.last_failure = f"it ended with exit code {code}"
         self._process = None
         if now - self._started_clock > BACK_OFF_RESET_SECONDS:
             self._failures = 0
@@ -277,29 +278,19 @@ class Container:
                 self._reap(now)
                 return now
             return self._kill_at
-        probes, launch = self.probes, self._launch
-        if probes is None or launch is None:
+        if self.probes is None:
             return float("inf")
-        for track, answer in list(self._asked.items()):
-            if answer.done():
-                del self._asked[track]
-                ok, message = answer.result()
-                track.record(ok=ok, now=now, message=message)
-        failure = probes.failure()
+        next_probe = self.probes.step(now)
+        failure = self.probes.failure()
         if failure is not None:
             self.last_failure = f"{failure.role} failed: {failure.message}"
             grace = self.spec[failure.role].get("terminationGracePeriodSeconds")
             self._kill_at = now + float(self._around.grace_seconds if grace is None else grace)
             self.terminate()
             return self._kill_at
-        for track in probes.asking():
-            if track.due(now) and track not in self._asked:
-                self._asked[track] = self._ask(track, launch)
-        waits = [t.next_at for t in probes.asking() if t not in self._asked]
-        # An answer that is awaited wakes us by itself.
-        return min(waits, default=float("inf"))
+        return next_probe
 
-    def _ask(self, track: Track, launch: Launch) -> Future[tuple[bool, str]]:
+    def _ask(self, track: Track, launch: Launch) -> Answer:
         target = Target(self._around.host, self.spec, launch.environment, launch.moved_ports)
         probe: dict[str, Any] = self.spec[track.role]
         future = self._around.prober.submit(ask, probe, target, track.schedule.timeout_seconds)

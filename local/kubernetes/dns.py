@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from local.kubernetes.client import Object
+from local.kubernetes.status import ENDED_PHASES
 from local.place import Place
 
 FILE_NAME = "hosts"
 CLUSTER_DOMAIN = "svc.cluster.local"
 # Changes within this time are written together.
 SETTLE_SECONDS = 0.05
-ENDED_PHASES = ("Succeeded", "Failed")
 
 
 def _forms(name: str, namespace: str) -> list[str]:

@@ -34,7 +34,7 @@ from local.kubernetes.containers import child_pids
 from local.kubernetes.control_plane import NODE_LEASE_RENEWAL_SECONDS
 from local.kubernetes.dns import HostsFile
 from local.kubernetes.node import NodeAgent
-from local.kubernetes.pods import SHUTDOWN_GRACE_SECONDS, PodWorker, Shared
+from local.kubernetes.pods import PodWorker, Shared
 from local.place import Place
 from local.processes import kill_recorded
 
@@ -47,6 +47,8 @@ CSI_DRIVER_SECONDS = 0.5
 RECONSTRUCTION_SECONDS = 5.0
 NODE_DELETE_SECONDS = 1.5
 PROBE_THREADS = 6
+# Within the five seconds a program of the twin has to end.
+SHUTDOWN_GRACE_SECONDS = 3.0
 LOG = logging.getLogger(__name__)
 
 
@@ -174,7 +176,7 @@ class Kubelet:
         machine.ended.set()
         if first or not orderly:
             for worker in self._workers_of(machine.agent):
-                worker.abandon(grace)
+                worker.abandon(grace, "its instance has ended")
 
     def _workers_of(self, agent: NodeAgent) -> list[PodWorker]:
         with self._lock:
@@ -222,10 +224,11 @@ class Kubelet:
         machine = self._machine_named(name)
         if machine is None or event == "DELETED":
             return
-        before = bool((machine.agent.observed.get("spec") or {}).get("unschedulable"))
+        seen = machine.agent.observed
+        before = bool((seen.get("spec") or {}).get("unschedulable"))
         after = bool(node["spec"].get("unschedulable"))
         machine.agent.observe(node)
-        if before != after:
+        if seen and before != after:
             fact = "node_cordoned" if after else "node_uncordoned"
             self._journal.write("kubelet", fact, node=name)
         for worker in self._workers_of(machine.agent):
@@ -284,7 +287,7 @@ class Kubelet:
         for machine in list(self._machines.values()):
             machine.ended.set()
         for worker in workers:
-            worker.abandon(SHUTDOWN_GRACE_SECONDS)
+            worker.abandon(SHUTDOWN_GRACE_SECONDS, "the kubelet ends")
         deadline = time.monotonic() + SHUTDOWN_GRACE_SECONDS + 1.0
         for worker in workers:
             worker.join(max(0.0, deadline - time.monotonic()))

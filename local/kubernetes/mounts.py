@@ -137,8 +137,10 @@ class Volumes:
         """Return a container's mounts: path in the spec -> directory here."""
         found = {}
         for mount in container.get("volumeMounts") or []:
-            directory = self.directory(mount["name"])
-            found[mount["mountPath"]] = directory / (mount.get("subPath") or "")
+            path = self.directory(mount["name"]) / (mount.get("subPath") or "")
+            if not path.exists():  # a subPath nobody wrote yet is a new directory
+                path.mkdir(parents=True)
+            found[mount["mountPath"]] = path
         return found
 
     def remove(self) -> None:

@@ -6,8 +6,6 @@ here; what runs on the machine is pods.py.
 
 from __future__ import annotations
 
-import json
-import platform
 import threading
 import time
 import uuid
@@ -15,109 +13,15 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from core.naming import EBS_CSI_DRIVER, EBS_ZONE_LABEL, ZONE_LABEL
 from local.journal import Journal
 from local.kubernetes.client import Api, ApiError, Object
-from local.kubernetes.cloud import Instance, InstanceType
+from local.kubernetes.cloud import Instance
+from local.kubernetes.node_object import csi_node_object, node_object, timestamp
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 LEASE_SECONDS = 40
 STATUS_REPORT_SECONDS = 300.0
-KUBELET_VERSION = "v1.35.4-eks-stillwater"
-# Nitro instances of the sizes the twin runs take 27 attachments, less the interfaces and the root.
-ATTACHABLE_VOLUMES = 25
-# Without this the attach-detach controller leaves the node's volumes alone, and says nothing.
-ATTACH_DETACH_ANNOTATION = "volumes.kubernetes.io/controller-managed-attach-detach"
-EVICTION_MIB = 100
-
-
-def timestamp() -> str:
-    """Return now as Kubernetes writes it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def reserved_cpu_millicores(vcpus: int) -> int:
-    """Return what EKS's AMI reserves of the processor for the system."""
-    shares = [60, 10] + [5] * 2
-    return sum(shares[:vcpus]) + round(2.5 * max(0, vcpus - 4))
-
-
-def resources(kind: InstanceType, max_pods: int) -> tuple[dict[str, str], dict[str, str]]:
-    """Return (capacity, allocatable) of an instance type, with the reservations of EKS's AMI."""
-    shared = {"pods": str(max_pods), "ephemeral-storage": "80Gi"}
-    reserved_mib = 255 + 11 * max_pods + EVICTION_MIB
-    capacity = {"cpu": str(kind.vcpus), "memory": f"{kind.memory_mib}Mi", **shared}
-    allocatable = {
-        "cpu": f"{kind.vcpus * 1000 - reserved_cpu_millicores(kind.vcpus)}m",
-        "memory": f"{kind.memory_mib - reserved_mib}Mi",
-        **shared,
-    }
-    return capacity, allocatable
-
-
-def volume_name(handle: str) -> str:
-    """Return how a node's status names an EBS volume."""
-    return f"kubernetes.io/csi/{EBS_CSI_DRIVER}^{handle}"
-
-
-def node_object(instance: Instance, *, boot_id: str) -> Object:
-    """Return the Node an instance registers itself with, not yet ready."""
-    max_pods = instance.config.max_pods or instance.type.max_pods
-    capacity, allocatable = resources(instance.type, max_pods)
-    region = instance.zone.rstrip("abcdefghijklmnopqrstuvwxyz")
-    labels = {
-        **instance.config.labels,
-        "kubernetes.io/os": "linux",
-        "kubernetes.io/arch": instance.type.architecture,
-        "kubernetes.io/hostname": instance.node_name,
-        "node.kubernetes.io/instance-type": instance.type_name,
-        "topology.kubernetes.io/region": region,
-        ZONE_LABEL: instance.zone,
-        EBS_ZONE_LABEL: instance.zone,
-    }
-    if instance.node_group:
-        labels["eks.amazonaws.com/nodegroup"] = instance.node_group
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": instance.node_name,
-            "labels": labels,
-            "annotations": {
-                ATTACH_DETACH_ANNOTATION: "true",
-                "csi.volume.kubernetes.io/nodeid": json.dumps(
-                    {EBS_CSI_DRIVER: instance.instance_id}
-                ),
-            },
-        },
-        "spec": {
-            "providerID": instance.provider_id,
-            "taints": [taint.as_json() for taint in instance.config.taints],
-        },
-        "status": {
-            "capacity": capacity,
-            "allocatable": allocatable,
-            "addresses": [
-                {"type": "InternalIP", "address": instance.private_ip},
-                {"type": "InternalDNS", "address": instance.node_name},
-                {"type": "Hostname", "address": instance.node_name},
-            ],
-            "nodeInfo": {
-                "machineID": instance.instance_id,
-                "systemUUID": instance.instance_id,
-                "bootID": boot_id,
-                "kernelVersion": platform.release(),
-                "osImage": "Stillwater twin",
-                "containerRuntimeVersion": "processes://1",
-                "kubeletVersion": KUBELET_VERSION,
-                "kubeProxyVersion": "",
-                "operatingSystem": "linux",
-                "architecture": instance.type.architecture,
-            },
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-        },
-    }
 
 
 class NodeAgent:
@@ -156,6 +60,8 @@ class NodeAgent:
                 self._api.delete(self.path)
                 node = self._api.post("/api/v1/nodes", body)
         self._uid = node["metadata"]["uid"]
+        # A kubelet that comes back finds its node as ready as it left it.
+        self.ready = not created and _is_ready(node)
         # After a restart these stay reported until the pods that use them are found again: a
         # volume dropped from the list may be detached under its reader.
         self._in_use = dict.fromkeys(node["status"].get("volumesInUse") or [])
@@ -164,6 +70,8 @@ class NodeAgent:
         return created
 
     def become_ready(self) -> None:
+        if self.ready:
+            return
         self.ready = True
         self._changed_at = timestamp()
         self.report()
@@ -178,33 +86,14 @@ class NodeAgent:
 
     def register_driver(self) -> None:
         """Announce the EBS CSI driver, as its node plug-in does once it runs."""
-        body = {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "CSINode",
-            "metadata": {
-                "name": self.name,
-                "ownerReferences": [
-                    {"apiVersion": "v1", "kind": "Node", "name": self.name, "uid": self._uid}
-                ],
-            },
-            "spec": {
-                "drivers": [
-                    {
-                        "name": EBS_CSI_DRIVER,
-                        "nodeID": self.instance.instance_id,
-                        "topologyKeys": [EBS_ZONE_LABEL, ZONE_LABEL],
-                        "allocatable": {"count": ATTACHABLE_VOLUMES},
-                    }
-                ]
-            },
-        }
+        body = csi_node_object(self.instance, self._uid)
         try:
             self._api.post(CSI_NODES, body)
         except ApiError as error:
             if error.status != 409:
                 raise
             known = self._api.get(f"{CSI_NODES}/{self.name}")
-            if known["spec"]["drivers"] != body["spec"]["drivers"]:  # type: ignore[index]  # a JSON literal
+            if known["spec"]["drivers"] != body["spec"]["drivers"]:
                 self._api.delete(f"{CSI_NODES}/{self.name}")
                 self._api.post(CSI_NODES, body)
 
@@ -223,10 +112,7 @@ class NodeAgent:
                 raise
             metadata = {"name": self.name, "namespace": "kube-node-lease"}
             self._api.post(LEASES, {"metadata": metadata, "spec": spec})
-        unknown = self.ready and any(
-            condition["type"] == "Ready" and condition["status"] != "True"
-            for condition in self._status().get("conditions") or []
-        )
+        unknown = self.ready and self.observed and not _is_ready(self.observed)
         if unknown or time.monotonic() - self._reported_at > STATUS_REPORT_SECONDS:
             self.report()
 
@@ -296,3 +182,8 @@ class NodeAgent:
             }
             for kind, status, reason in rows
         ]
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = node.get("status", {}).get("conditions") or []
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)

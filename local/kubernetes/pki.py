@@ -49,16 +49,14 @@ class Authority:
             .add_extension(_usage(signs_certificates=True), critical=True)
             .sign(key, hashes.SHA256())
         )
-        return cls(_write(directory, name, [certificate], key), certificate, key)
+        return cls(_write(directory, name, certificate, key), certificate, key)
 
-    def issue(
-        self, directory: Path, name: str, hosts: Sequence[str], *, common_name: str | None = None
-    ) -> KeyPair:
+    def issue(self, directory: Path, name: str, hosts: Sequence[str]) -> KeyPair:
         """Make a serving certificate for hosts (names or addresses); write <name>.crt and .key."""
         key = _new_key()
         identifier = x509.SubjectKeyIdentifier.from_public_key(self.key.public_key())
         certificate = (
-            _builder(_named(common_name or name), self.certificate.subject, key)
+            _builder(_named(name), self.certificate.subject, key)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -71,7 +69,7 @@ class Authority:
             )
             .sign(self.key, hashes.SHA256())
         )
-        return _write(directory, name, [certificate], key)
+        return _write(directory, name, certificate, key)
 
 
 def service_account_key(directory: Path) -> Path:
@@ -128,16 +126,11 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
 
 
 def _write(
-    directory: Path,
-    name: str,
-    chain: Sequence[x509.Certificate],
-    key: ec.EllipticCurvePrivateKey,
+    directory: Path, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
 ) -> KeyPair:
     directory.mkdir(parents=True, exist_ok=True)
     pair = KeyPair(directory / f"{name}.crt", directory / f"{name}.key")
-    pair.certificate.write_bytes(
-        b"".join(one.public_bytes(serialization.Encoding.PEM) for one in chain)
-    )
+    pair.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     _write_key(pair.key, key)
     return pair
 

@@ -12,12 +12,16 @@ import signal
 import socket
 import ssl
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from local.kubernetes.client import Object
+
+# (success, what was seen), in a while.
+Answer = Future[tuple[bool, str]]
 
 
 class Role(StrEnum):
@@ -79,9 +83,16 @@ class Track:
 
 
 class ProbeSet:
-    """The probes of one run of a container; liveness and readiness wait for startup."""
+    """The probes of one run of a container; liveness and readiness wait for startup.
 
-    def __init__(self, container: Object, *, started_at: float) -> None:
+    `ask` starts a probe somewhere else and returns its answer to come.
+    """
+
+    def __init__(
+        self, container: Object, *, started_at: float, ask: Callable[[Track], Answer]
+    ) -> None:
+        self._ask = ask
+        self._asked: dict[Track, Answer] = {}
         self.tracks = {
             role: Track(role, Schedule.of(container[role]), started_at=started_at)
             for role in Role
@@ -104,6 +115,24 @@ class ProbeSet:
         if startup is not None and not startup.passing:
             return [startup]
         return [track for role, track in self.tracks.items() if role is not Role.STARTUP]
+
+    def step(self, now: float) -> float:
+        """Take in answers, ask what is due; return when the next probe is due at the latest.
+
+        An answer that is awaited sets no time: whoever gives it calls again.
+        """
+        for track, answer in list(self._asked.items()):
+            if answer.done():
+                del self._asked[track]
+                ok, message = answer.result()
+                track.record(ok=ok, now=now, message=message)
+        for track in self.asking():
+            if track.due(now) and track not in self._asked:
+                self._asked[track] = self._ask(track)
+        return min(
+            (track.next_at for track in self.asking() if track not in self._asked),
+            default=float("inf"),
+        )
 
     def failure(self) -> Track | None:
         """Return the probe that demands a restart, or None."""
@@ -173,7 +202,8 @@ def _exec(
         process.wait()
         if process.stdout:
             process.stdout.close()
-    return process.returncode == 0, output.decode(errors="replace").strip()[-500:]
+    said = output.decode(errors="replace").strip()[-500:]
+    return process.returncode == 0, said or f"exit code {process.returncode}"
 
 
 def _http(spec: Mapping[str, Any], target: Target, timeout_seconds: float) -> tuple[bool, str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from local.kubernetes.client import Object
 
+ENDED_PHASES = ("Succeeded", "Failed")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
@@ -106,3 +108,16 @@ def pod_status(pod: Object, seen: Observation, now: str) -> Object:
         status["podIP"] = seen.pod_ip
         status["podIPs"] = [{"ip": seen.pod_ip}]
     return status
+
+
+def creating(container: Object, message: str) -> Object:
+    """Return the status of a container whose pod still waits for something."""
+    return {
+        "name": container["name"],
+        "image": container["image"],
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": {"waiting": {"reason": "ContainerCreating", "message": message}},
+        "lastState": {},
+    }

@@ -20,6 +20,12 @@ from local.pulumi.values import Properties
 
 
 def _key_schema(inputs: Properties) -> list[dict[str, str]]:
+    # An index may spell its keys as a list; a table has only the two properties.
+    if inputs.get("keySchemas"):
+        return [
+            {"AttributeName": key["attributeName"], "KeyType": key["keyType"]}
+            for key in inputs["keySchemas"]
+        ]
     keys = (("hashKey", "HASH"), ("rangeKey", "RANGE"))
     return [
         {"AttributeName": inputs[key], "KeyType": kind} for key, kind in keys if inputs.get(key)
@@ -228,6 +234,9 @@ class LogGroup(Adapter):
             aws.client("logs").delete_log_group(logGroupName=existing.id)
 
 
+MOTO_EMR_RELEASE = "emr-6.6.0"
+
+
 @adapts("emrserverless/application:Application")
 class SparkApplication(Adapter):
     name_property = "name"
@@ -236,6 +245,8 @@ class SparkApplication(Adapter):
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
         emr = aws.client("emr-serverless")
         parameters = request(emr, "CreateApplication", inputs, "initialCapacities", "tags")
+        # moto knows no label of EMR's Spark line (emr-spark-8.x); the stored value wins on read.
+        parameters["releaseLabel"] = MOTO_EMR_RELEASE
         made = emr.create_application(
             **{"clientToken": resource.token(32), **parameters}, tags=tags_of(inputs)
         )

@@ -30,7 +30,11 @@ PASSPHRASE = "stillwater-twin"  # noqa: S105
 
 
 def _script(path: Path, module: str) -> Path:
-    """Write an executable that becomes `python -m module` of this interpreter and repository."""
+    """Write an executable that becomes `python -m module` of this interpreter and repository.
+
+    The engine starts plugins in the program's directory, where a file may be named like a module
+    of the standard library; -P keeps that directory off the path.
+    """
     python, root = shlex.quote(sys.executable), shlex.quote(str(REPOSITORY))
     path.parent.mkdir(parents=True, exist_ok=True)
     others = '"${PYTHONPATH:+:$PYTHONPATH}"'

@@ -204,7 +204,8 @@ class Layers:
                 results.append(LayerResult(layer=layer, seconds=0.0, skipped=reason))
                 continue
             results.append(self._run(layer, self._preview(layer), started))
-            if self._stack(layer).info(show_secrets=False) is None:
+            deployment = self._stack(layer).export_stack().deployment or {}
+            if not deployment.get("resources"):
                 missing = layer
         return results
 

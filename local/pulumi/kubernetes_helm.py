@@ -22,6 +22,7 @@ import yaml
 
 from core.errors import StillwaterError
 from local.place import PLACE_VARIABLE
+from local.processes import forget, record
 from local.pulumi.kubernetes_login import Login
 from local.pulumi.values import Properties
 from local.tools import chart_path, tool_path
@@ -65,8 +66,8 @@ def chart_folder(chart: str) -> Path:
 
 def helm_binary() -> Path:
     """Return the helm that this twin was given, else the one that was built for twins."""
-    place = os.environ.get(PLACE_VARIABLE)
-    if place is not None and (given := Path(place) / "bin" / "helm").exists():
+    place = _place_directory()
+    if place is not None and (given := place / "bin" / "helm").exists():
         return given
     return tool_path("helm")
 
@@ -158,7 +159,7 @@ class Releases:
     def _home(self, inputs: Properties) -> Iterator[Path]:
         """Give helm a home of its own: the user's plugins and repositories are none of ours."""
         self._login.api  # noqa: B018 - a refused login is explained here, and not by helm
-        home = Path(tempfile.mkdtemp(prefix="stillwater-helm-"))
+        home = Path(tempfile.mkdtemp(prefix="helm-", dir=_place_directory()))
         try:
             kubeconfig = home / "kubeconfig"
             kubeconfig.touch(mode=0o600)
@@ -197,23 +198,52 @@ class Releases:
             **{f"HELM_{what}_HOME": str(home / what) for what in ("CACHE", "CONFIG", "DATA")},
             "KUBECONFIG": str(home / "kubeconfig"),
         }
-        try:
-            done = subprocess.run(
-                [str(helm_binary()), *arguments],
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=limit_seconds,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise StillwaterError(
-                f"helm {arguments[0]} did not end within {limit_seconds:.0f} s."
-            ) from error
-        if done.returncode != 0:
-            reason = " ".join(done.stderr.split()).removeprefix("Error: ")
-            raise StillwaterError(f"helm {arguments[0]} failed: {reason or done.returncode}")
-        return done.stdout
+        command = [str(helm_binary()), *arguments]
+        with _recorded(command, environment) as running:
+            try:
+                output, errors = running.communicate(timeout=limit_seconds)
+            except subprocess.TimeoutExpired as error:
+                raise StillwaterError(
+                    f"helm {arguments[0]} did not end within {limit_seconds:.0f} s."
+                ) from error
+        if running.returncode != 0:
+            reason = " ".join(errors.split()).removeprefix("Error: ")
+            raise StillwaterError(f"helm {arguments[0]} failed: {reason or running.returncode}")
+        return output
+
+
+@contextmanager
+def _recorded(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> Iterator[subprocess.Popen[str]]:
+    """Run a command that ends with the block, or with the twin if this process is killed first."""
+    running = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    place = _place_directory()
+    if place is not None:
+        record(place / "pids", running.pid)
+    try:
+        with running:
+            try:
+                yield running
+            finally:
+                if running.poll() is None:
+                    running.kill()
+    finally:
+        if place is not None:
+            forget(place / "pids", running.pid)
+
+
+def _place_directory() -> Path | None:
+    directory = os.environ.get(PLACE_VARIABLE)
+    return None if directory is None else Path(directory)
 
 
 def _status(answer: Mapping[str, Any]) -> Properties:

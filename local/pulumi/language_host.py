@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -27,6 +28,16 @@ from local.pulumi.serving import serve
 BAIL = 32
 STOP_SECONDS = 2.0
 PROGRAM = Path(__file__).with_name("program.py")
+
+
+def _program_environment() -> dict[str, str]:
+    """Return this process's environment without the path by which this package was found."""
+    own = str(Path(__file__).resolve().parents[2])
+    environment = dict(os.environ)
+    paths = [p for p in environment.pop("PYTHONPATH", "").split(os.pathsep) if p and p != own]
+    if paths:
+        environment["PYTHONPATH"] = os.pathsep.join(paths)
+    return environment
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):  # type: ignore[misc] # untyped
@@ -96,8 +107,9 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):  # type: ignore[m
     def _run(self, description: str, directory: str) -> int:
         """Run the program; its output goes where the engine reads this plugin's output."""
         program = subprocess.Popen(
-            [sys.executable, "-u", str(PROGRAM)],
+            [sys.executable, "-P", "-u", str(PROGRAM)],
             cwd=directory,
+            env=_program_environment(),
             stdin=subprocess.PIPE,
             text=True,
         )

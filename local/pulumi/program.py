@@ -1,7 +1,7 @@
 """Runs one Pulumi program: the child process of the language host.
 
-Run as a file, not as a module: the program's own directories must be all that its imports see
-beside the installed packages. It reads the engine's run request as JSON from its input.
+Run as a file with -P, not as a module: beside the installed packages, imports must see the
+program's own directory alone, as they do under the engine's own language host. It reads the engine's run request as JSON from its input.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ async def _finish(loop: asyncio.AbstractEventLoop) -> None:
 def run(request: dict[str, Any]) -> int:
     """Run the program against the engine and return the process's exit code."""
     program = Path(request["program"]).resolve()
-    # As `python DIRECTORY` does, and in the place of this file's own directory.
-    sys.path[0] = str(program if program.is_dir() else program.parent)
+    # As `python DIRECTORY` does.
+    sys.path.insert(0, str(program if program.is_dir() else program.parent))
     sys.argv = [str(program), *request["arguments"]]
     _configure(request)
     loop = asyncio.new_event_loop()

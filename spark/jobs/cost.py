@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 import spark.ingest.cur2
 import spark.ingest.focus
 from core.errors import InvalidInput, StillwaterError
-from core.pricing import plain
+from core.pricing import plain, total
 from spark.ingest.delivery import Delivery, readable
 from spark.report import page
 from spark.report.model import BadRow, Line, Report
@@ -175,10 +175,10 @@ def quarantine(rows: DataFrame) -> DataFrame:
 def reconcile(control: Control, lines: Sequence[Line]) -> None:
     """Refuse a table that lost or doubled a row or a fraction of a cent of the bill."""
     rows = sum(line.charges for line in lines)
-    total = sum((line.billed for line in lines), Decimal(0))
-    if rows != control.rows or total != control.total:
+    placed = total(line.billed for line in lines)
+    if rows != control.rows or placed != control.total:
         raise StillwaterError(
-            f"The cost table holds {rows} rows worth {plain(total)} where the bill holds "
+            f"The cost table holds {rows} rows worth {plain(placed)} where the bill holds "
             f"{control.rows} worth {plain(control.total)}; the report was not written. This is a "
             f"fault of the cost job: please report it with the bill's format."
         )

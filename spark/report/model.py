@@ -5,11 +5,12 @@ The job fills it from the cost table; the page and the terminal show it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
+from core.pricing import total
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
@@ -70,11 +71,11 @@ class Report:
 
     @property
     def billed(self) -> Decimal:
-        return _sum(line.billed for line in self.lines)
+        return total(line.billed for line in self.lines)
 
     @property
     def amortised(self) -> Decimal:
-        return _sum(line.amortised for line in self.lines)
+        return total(line.amortised for line in self.lines)
 
     @property
     def periods(self) -> list[str]:
@@ -96,7 +97,7 @@ class Report:
         return sorted(shares, key=lambda share: (-share.billed, share.name))
 
     def attributed(self, attribution: Attribution) -> Decimal:
-        return _sum(line.billed for line in self.lines if line.attribution is attribution)
+        return total(line.billed for line in self.lines if line.attribution is attribution)
 
     def _shares(self, key: Callable[[Line], str]) -> list[Share]:
         groups: dict[str, list[Line]] = {}
@@ -106,10 +107,10 @@ class Report:
             Share(
                 name=name,
                 charges=sum(line.charges for line in lines),
-                billed=_sum(line.billed for line in lines),
-                amortised=_sum(line.amortised for line in lines),
+                billed=total(line.billed for line in lines),
+                amortised=total(line.amortised for line in lines),
                 by_attribution={
-                    a: _sum(line.billed for line in lines if line.attribution is a)
+                    a: total(line.billed for line in lines if line.attribution is a)
                     for a in Attribution
                 },
                 detail=_detail(lines),
@@ -134,7 +135,3 @@ def _detail(lines: Sequence[Line]) -> str:
     zones = sorted({line.zone for line in lines if line.zone})
     ids = f"node {', '.join(map(str, nodes))}" if nodes else ""
     return " in ".join(part for part in (ids, ", ".join(zones)) if part)
-
-
-def _sum(amounts: Iterable[Decimal]) -> Decimal:
-    return sum(amounts, Decimal(0))

@@ -11,9 +11,9 @@ import jinja2
 from core.pricing import plain
 from spark.report import plot
 from spark.report.model import Report, Share
+from spark.tag_keys import CLUSTER_TAG, POOL_TAG
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
-from spark.tag_keys import CLUSTER_TAG, POOL_TAG
 
 OWNERS_SHOWN = 200
 
@@ -26,7 +26,7 @@ MEANINGS = {
     Component.INTER_AZ: "bytes between availability zones, billed on each side",
     Component.LOAD_BALANCER: "load balancer hours and capacity units",
     Component.CONTROL_PLANE: "EKS clusters by the hour",
-    Component.OTHER: "everything else on the bill, with taxes, credits, refunds and fees",
+    Component.OTHER: "all else on the bill: system nodes, taxes, credits, refunds and fees too",
     Component.UNREADABLE: "rows whose cost can be read but not their place",
 }
 
@@ -99,9 +99,10 @@ def _attribution(report: Report, said: Callable[[Decimal], str]) -> str:
     pools = report.attributed(Attribution.NODE_POOL)
     shared = report.attributed(Attribution.CLUSTER)
     nobody = report.attributed(Attribution.NOBODY)
+    rest = f"{said(nobody)} to nobody that a tag names" if nobody else "nothing is unattributed"
     return (
-        f"{said(pools)} belongs to Kafka's node pools, {said(shared)} to a cluster as a whole, "
-        f"and {said(nobody)} to nobody that a tag names."
+        f"{said(pools)} belongs to Kafka's node pools and {said(shared)} to a cluster as a whole; "
+        f"{rest}."
     )
 
 
@@ -141,8 +142,11 @@ def headline_places(total: Decimal) -> int:
 
 def money(amount: Decimal, places: int) -> str:
     """Return an amount for reading, rounded half to even; a real minus for what is given back."""
+    if not amount:
+        return "0"
     rounded = amount.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_EVEN)
-    return f"{rounded:,}".replace("-", "\N{MINUS SIGN}") if rounded else f"{abs(rounded):,}"
+    sign = "\N{MINUS SIGN}" if rounded < 0 else ""
+    return f"{sign}{abs(rounded):,}"
 
 
 def percent(amount: Decimal, of: Decimal) -> str:

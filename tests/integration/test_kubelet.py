@@ -85,7 +85,7 @@ class World:
     def aws(self, service: str) -> Any:
         variables = environment.with_credentials(self.place)
         return boto3.client(
-            service,
+            service,  # type: ignore[call-overload]  # chosen at run time, so no stub fits
             endpoint_url=self.place.url("moto"),
             region_name=environment.REGION,
             aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
@@ -165,7 +165,7 @@ def is_true(item: dict[str, Any], condition: str) -> bool:
     )
 
 
-def until(look: Callable[[], T], what: str, seconds: float = 30.0) -> T:
+def until(look: Callable[[], T | None], what: str, seconds: float = 30.0) -> T:
     """Return the first truthy thing seen; fail with what was awaited after so many seconds."""
     deadline = time.monotonic() + seconds
     while True:

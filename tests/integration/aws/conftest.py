@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
+import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -13,17 +15,19 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import boto3
 import pytest
 
-from local import journal
-from local.aws import client
+from local import environment, journal
 from local.place import Place, claimed
 from local.processes import Child, Processes
 
-DELAYS = {
+REPOSITORY = Path(__file__).resolve().parents[3]
+SETTINGS = {
     "STILLWATER_BOOT_SECONDS": "0.3",
     "STILLWATER_SHUTDOWN_SECONDS": "0.2",
     "STILLWATER_HEALTH_CHECK_SECONDS": "0.3",
+    "STILLWATER_LAUNCH_RETRY_SECONDS": "1",
     "STILLWATER_EKS_ENDPOINT_URL": "https://127.0.0.1:6443",
 }
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
@@ -194,6 +198,17 @@ def zipped(files: dict[str, str]) -> bytes:
     return sink.getvalue()
 
 
+def answers(place: Place) -> bool:
+    connection = http.client.HTTPConnection(place.host("moto"), place.port("moto"), timeout=2)
+    try:
+        connection.request("GET", "/moto-api/")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
 @contextmanager
 def running(directory: Path) -> Iterator[Cloud]:
     with claimed() as claim:
@@ -201,8 +216,22 @@ def running(directory: Path) -> Iterator[Cloud]:
         place.save()
         processes = Processes(place.path("pids"), place.path("logs"))
         try:
-            server = client.start(processes, place, environment=DELAYS)
-            yield Cloud(place, client.session(place), server)
+            server = processes.start(
+                "aws",
+                [sys.executable, "-m", "local.aws.server"],
+                environment={**environment.base(place), **SETTINGS},
+                directory=REPOSITORY,
+            )
+            processes.wait_until(
+                server, lambda: answers(place), within_seconds=60, what="it answers"
+            )
+            variables = environment.with_credentials(place)
+            session = boto3.Session(
+                aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
+                aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
+                region_name=environment.REGION,
+            )
+            yield Cloud(place, session, server)
         finally:
             processes.close()
 

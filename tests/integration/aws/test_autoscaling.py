@@ -150,6 +150,25 @@ def test_a_launch_hook_holds_an_instance_until_it_is_answered(cloud: Any) -> Non
     assert list(cloud.members(group).values()) == ["InService"]
 
 
+def test_a_launch_that_fails_is_announced_and_tried_again(cloud: Any) -> None:
+    listener = cloud.listen({"detail-type": ["EC2 Instance Launch Unsuccessful"]})
+    group = cloud.group(cloud.network(), size=0, MaxSize=1)
+    broken = cloud.template(SecurityGroupIds=["sg-00000000000000000"])
+    cloud.autoscaling.update_auto_scaling_group(
+        AutoScalingGroupName=group,
+        LaunchTemplate={"LaunchTemplateId": broken, "Version": "1"},
+        DesiredCapacity=1,
+    )
+    (event,) = cloud.eventually(lambda: cloud.received(listener))
+    assert event["detail"]["EC2InstanceId"] == ""
+    assert "sg-00000000000000000" in event["detail"]["StatusMessage"]
+    cloud.autoscaling.update_auto_scaling_group(
+        AutoScalingGroupName=group,
+        LaunchTemplate={"LaunchTemplateId": cloud.template(), "Version": "1"},
+    )
+    cloud.eventually(lambda: list(cloud.members(group).values()) == ["InService"])
+
+
 def test_instances_spread_over_the_subnets_and_share_no_address(cloud: Any) -> None:
     group = cloud.group(cloud.network("abc"), "gate")
     found = [

@@ -31,14 +31,14 @@ def test_a_function_runs_from_its_zip_and_keeps_its_state(cloud: Any) -> None:
     assert (first["setting"], first["left"]) == ("yes", True)
 
 
-def test_a_function_sees_nothing_of_the_repository(cloud: Any) -> None:
+def test_a_function_sees_its_zip_and_what_lambda_has_and_nothing_else(cloud: Any) -> None:
     function = cloud.function(
         "import importlib.util\n"
         "def handler(event, context):\n"
-        "    return [n for n in ('core', 'infra', 'local', 'spark', 'boto3')\n"
-        "            if importlib.util.find_spec(n)]\n"
+        "    names = ('handlers', 'core', 'local', 'pydantic', 'kafka', 'boto3')\n"
+        "    return [name for name in names if importlib.util.find_spec(name)]\n"
     )
-    assert cloud.invoke(function) == (["boto3"], None)
+    assert cloud.invoke(function) == (["handlers", "boto3"], None)
 
 
 def test_a_function_acts_as_its_own_role(cloud: Any) -> None:

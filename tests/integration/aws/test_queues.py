@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 pytestmark = pytest.mark.integration
 
 WRITERS = 24
-ROUNDS = 60
+ROUNDS = 30
 
 RECORDING = (
     "seen = {}\n"

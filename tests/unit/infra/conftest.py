@@ -1,23 +1,5 @@
-"""One run of all layers per session, its zip in a directory of the session's own."""
+"""See fixtures.py."""
 
-from __future__ import annotations
+from tests.unit.infra.fixtures import cache, layers
 
-from collections.abc import Iterator
-
-import pytest
-
-from tests.unit.infra.programs import run_layers
-from tests.unit.infra.recording import Recorded
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STILLWATER_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-@pytest.fixture(scope="session")
-def layers(cache: None) -> dict[str, Recorded]:
-    """The recorded layers of the small cluster of programs.py; read only."""
-    return run_layers()
+__all__ = ["cache", "layers"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,13 +101,26 @@ def run_program(
             pulumi.runtime.set_all_config({f"stillwater:{k}": v for k, v in (config or {}).items()})
             # set_mocks leaves a finished root behind; the program gets one that takes exports.
             settings.set_root_resource(None)  # type: ignore[arg-type]
-            sync_await._sync_await(stack.run_in_stack(program))
+            with warnings.catch_warnings():
+                # pulumi_aws announces its own deprecated classes while it is imported.
+                warnings.filterwarnings("ignore", category=DeprecationWarning, module="pulumi_aws")
+                sync_await._sync_await(stack.run_in_stack(program))
         finally:
+            # The one thing not kept per context: a failed program's tasks would fail the next one.
+            settings.SETTINGS.outputs.clear()
+            _cancel_what_is_left(loop)
             loop.close()
             asyncio.set_event_loop(None)
 
     contextvars.Context().run(run)
     return recorded
+
+
+def _cancel_what_is_left(loop: asyncio.AbstractEventLoop) -> None:
+    pending = asyncio.all_tasks(loop)
+    for task in pending:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
 
 
 def plain(value: Any) -> Any:
@@ -130,14 +144,14 @@ class _Monitor(mocks.MockMonitor):
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - gRPC's name
         if request.type != STACK_TYPE:
             self._recorded.resources.append(_resource(request))
-        return super().RegisterResource(request)
+        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - gRPC's name
         # A component's outputs may hold references that cannot be read here; exports never do.
         if request.urn.split("::")[2] == STACK_TYPE:
             decoded = rpc.deserialize_properties(request.outputs, keep_unknowns=True)
             self._recorded.outputs.update(plain(decoded))
-        return super().RegisterResourceOutputs(request)
+        return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
 
 
 def _resource(request: Any) -> Resource:

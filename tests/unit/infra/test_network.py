@@ -29,7 +29,7 @@ def test_a_small_vpc_still_has_subnets_aws_accepts() -> None:
 
 
 def test_a_zone_letter_beyond_the_last_eighth_is_refused_in_a_sentence() -> None:
-    with pytest.raises(InvalidInput, match="us-east-1z has no addresses.*zones a to h"):
+    with pytest.raises(InvalidInput, match=r"us-east-1z has no addresses.*zones a to h"):
         zone_blocks("10.0.0.0/16", "us-east-1z")
 
 

@@ -1,0 +1,196 @@
+"""Makes an EBS volume for a claim, and deletes it when its reclaim policy says so.
+
+What external-provisioner and the driver's CreateVolume and DeleteVolume do together.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+from core.naming import EBS_CSI_DRIVER, EBS_ZONE_LABEL, ZONE_LABEL
+from local.journal import Journal
+from local.kubernetes import ebs
+from local.kubernetes.client import Api, ApiError, Informer, Object, key_of
+from local.kubernetes.cloud import CLUSTER_TAG_PREFIX, instance_id_of
+from local.kubernetes.ebs import Ebs
+from local.kubernetes.lookups import find
+from local.kubernetes.tasks import RETRY_SECONDS, Tasks
+from local.place import Place
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
+VOLUMES = "/api/v1/persistentvolumes"
+PROVISIONER = "volume.kubernetes.io/storage-provisioner"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+PROVISIONER_FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer"
+# What EC2 takes to make a volume, at its quickest.
+CREATE_SECONDS = 0.5
+
+
+class Provisioner:
+    """Watches claims and volumes of the EBS driver."""
+
+    def __init__(self, place: Place, api: Api, ec2: EC2Client, journal: Journal) -> None:
+        self._place, self._api, self._ec2, self._journal = place, api, ec2, journal
+        self._ebs = Ebs(ec2)
+        self._tasks = Tasks()
+        self._informers = [
+            Informer(api, "/api/v1/persistentvolumeclaims", self._on_claim),
+            Informer(api, VOLUMES, self._on_volume),
+        ]
+
+    def wait_synced(self) -> None:
+        for informer in self._informers:
+            informer.wait_synced(30)
+
+    def _on_claim(self, event: str, claim: Object) -> None:
+        annotations = claim["metadata"].get("annotations") or {}
+        if (
+            event != "DELETED"
+            and not claim["spec"].get("volumeName")
+            and annotations.get(PROVISIONER) == EBS_CSI_DRIVER
+        ):
+            namespace, name = key_of(claim)
+            path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}"
+            self._tasks.request(f"provision {namespace}/{name}", lambda: self._provision(path))
+
+    def _on_volume(self, event: str, volume: Object) -> None:
+        spec = volume["spec"]
+        if (
+            event != "DELETED"
+            and volume["status"].get("phase") == "Released"
+            and spec.get("persistentVolumeReclaimPolicy") == "Delete"
+            and (spec.get("csi") or {}).get("driver") == EBS_CSI_DRIVER
+        ):
+            name = volume["metadata"]["name"]
+            self._tasks.request(f"delete {name}", lambda: self._delete(name))
+
+    def _provision(self, path: str) -> float | None:
+        """Make the volume of a claim once the scheduler has chosen a node for its first pod."""
+        claim = find(self._api, path)
+        if claim is None or claim["spec"].get("volumeName"):
+            return None
+        annotations = claim["metadata"].get("annotations") or {}
+        storage_class = self._api.get(f"{STORAGE_CLASSES}/{claim['spec']['storageClassName']}")
+        selected = annotations.get(SELECTED_NODE)
+        if not selected:
+            return None
+        node = find(self._api, f"/api/v1/nodes/{selected}")
+        zone = (node or {}).get("metadata", {}).get("labels", {}).get(EBS_ZONE_LABEL)
+        if not node or not zone:
+            # The node is gone or cannot tell its zone: the scheduler shall choose again.
+            self._api.merge(path, {"metadata": {"annotations": {SELECTED_NODE: None}}})
+            return None
+        name = f"pvc-{claim['metadata']['uid']}"
+        parameters = storage_class.get("parameters") or {}
+        gib = ebs.size_gib(claim["spec"]["resources"]["requests"]["storage"])
+        labels = ebs.tags(
+            parameters,
+            volume=name,
+            claim=claim["metadata"]["name"],
+            namespace=claim["metadata"]["namespace"],
+            cluster=self._cluster_of(node),
+        )
+        volume_id = self._ebs.ensure(zone, ebs.request(parameters, gib), labels)
+        time.sleep(CREATE_SECONDS)
+        self._place.path("volumes", volume_id).mkdir(parents=True, exist_ok=True)
+        try:
+            body = persistent_volume(claim, storage_class, volume_id, zone, gib)
+            self._api.post(VOLUMES, body)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        self._journal.write(
+            "csi",
+            "volume_created",
+            volume_id=volume_id,
+            claim=claim["metadata"]["name"],
+            zone=zone,
+            size_gib=gib,
+        )
+        return None
+
+    def _cluster_of(self, node: Object) -> str:
+        """Return the EKS cluster whose tag the node's instance carries."""
+        instance = instance_id_of(node["spec"].get("providerID") or "")
+        found = self._ec2.describe_tags(Filters=[{"Name": "resource-id", "Values": [instance]}])
+        keys = [t["Key"] for t in found["Tags"] if t["Key"].startswith(CLUSTER_TAG_PREFIX)]
+        return keys[0].removeprefix(CLUSTER_TAG_PREFIX) if keys else ""
+
+    def _delete(self, name: str) -> float | None:
+        """Delete a released volume whose reclaim policy says so, once nothing has it attached."""
+        volume = find(self._api, f"{VOLUMES}/{name}")
+        if volume is None or volume["status"].get("phase") != "Released":
+            return None
+        if any(
+            attachment["spec"]["source"].get("persistentVolumeName") == name
+            for attachment in self._api.get(ATTACHMENTS)["items"]
+        ):
+            return RETRY_SECONDS
+        handle = volume["spec"]["csi"]["volumeHandle"]
+        self._ebs.delete(handle)
+        shutil.rmtree(self._place.path("volumes", handle), ignore_errors=True)
+        if not volume["metadata"].get("deletionTimestamp"):
+            volume = self._api.delete(f"{VOLUMES}/{name}")
+        left = [f for f in volume["metadata"].get("finalizers") or [] if f != PROVISIONER_FINALIZER]
+        self._api.merge(f"{VOLUMES}/{name}", {"metadata": {"finalizers": left or None}})
+        self._journal.write("csi", "volume_deleted", volume_id=handle)
+        return None
+
+
+def persistent_volume(
+    claim: Object, storage_class: Object, volume_id: str, zone: str, gib: int
+) -> Object:
+    """Return the PersistentVolume of a claim, bound to it and to its zone."""
+    metadata, spec = claim["metadata"], claim["spec"]
+    body: Object = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {
+            "name": f"pvc-{metadata['uid']}",
+            "annotations": {PROVISIONED_BY: EBS_CSI_DRIVER},
+            "finalizers": [PROVISIONER_FINALIZER],
+        },
+        "spec": {
+            "accessModes": spec["accessModes"],
+            "capacity": {"storage": f"{gib}Gi"},
+            "volumeMode": "Filesystem",
+            "storageClassName": spec["storageClassName"],
+            "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
+            "claimRef": {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "namespace": metadata["namespace"],
+                "name": metadata["name"],
+                "uid": metadata["uid"],
+                "resourceVersion": metadata["resourceVersion"],
+            },
+            "csi": {
+                "driver": EBS_CSI_DRIVER,
+                "volumeHandle": volume_id,
+                "fsType": (storage_class.get("parameters") or {}).get(
+                    "csi.storage.k8s.io/fstype", "ext4"
+                ),
+            },
+            "nodeAffinity": {
+                "required": {
+                    "nodeSelectorTerms": [
+                        {
+                            "matchExpressions": [
+                                {"key": ZONE_LABEL, "operator": "In", "values": [zone]}
+                            ]
+                        }
+                    ]
+                }
+            },
+        },
+    }
+    if spec.get("volumeAttributesClassName"):
+        body["spec"]["volumeAttributesClassName"] = spec["volumeAttributesClassName"]
+    return body

@@ -1,0 +1,122 @@
+"""Small bills in both formats, written as their exporters write them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+PERIOD = "BILLING_PERIOD=2026-11"
+NAME = "export"
+SAMPLE = Path(__file__).resolve().parents[4] / "shared" / "data" / "focus-1.0-sample-1000.csv"
+
+FOCUS_ROW: Mapping[str, str] = {
+    "AvailabilityZone": "us-east-1a",
+    "BilledCost": "1.00000000000",
+    "BillingCurrency": "USD",
+    "BillingPeriodStart": "2026-11-01 00:00:00",
+    "ChargeCategory": "Usage",
+    "ChargeDescription": "$0.1071 per On Demand Linux r7g.large Instance Hour",
+    "ChargePeriodEnd": "2026-11-20 13:00:00",
+    "ChargePeriodStart": "2026-11-20 12:00:00",
+    "EffectiveCost": "0.80000000000",
+    "PricingQuantity": "1.00000000000",
+    "PricingUnit": "Hours",
+    "ProviderName": "AWS",
+    "ResourceId": "i-1",
+    "ServiceName": "Amazon Elastic Compute Cloud",
+    "SubAccountId": "123456789012",
+    "Tags": "NULL",
+}
+CUR_ROW: Mapping[str, Any] = {
+    "bill_billing_period_start_date": datetime(2026, 11, 1),  # noqa: DTZ001 - CUR writes no zone
+    "line_item_availability_zone": "us-east-1a",
+    "line_item_currency_code": "USD",
+    "line_item_line_item_description": "$0.1071 per On Demand Linux r7g.large Instance Hour",
+    "line_item_line_item_type": "Usage",
+    "line_item_operation": "RunInstances",
+    "line_item_product_code": "AmazonEC2",
+    "line_item_resource_id": "i-1",
+    "line_item_unblended_cost": 1.0,
+    "line_item_usage_account_id": "123456789012",
+    "line_item_usage_amount": 1.0,
+    "line_item_usage_end_date": datetime(2026, 11, 20, 13),  # noqa: DTZ001 - the same
+    "line_item_usage_start_date": datetime(2026, 11, 20, 12),  # noqa: DTZ001 - the same
+    "line_item_usage_type": "BoxUsage:r7g.large",
+    "pricing_unit": "Hrs",
+    "resource_tags": {},
+    "reservation_effective_cost": 0.0,
+    "reservation_reservation_a_r_n": "",
+    "reservation_unused_amortized_upfront_fee_for_billing_period": 0.0,
+    "reservation_unused_recurring_fee": 0.0,
+    "savings_plan_savings_plan_effective_cost": 0.0,
+    "savings_plan_total_commitment_to_date": 0.0,
+    "savings_plan_used_commitment": 0.0,
+}
+
+
+def focus_file(
+    path: Path, rows: Sequence[Mapping[str, str]], *, without: Sequence[str] = ()
+) -> Path:
+    """Write a FOCUS file of changes to FOCUS_ROW; an empty cell is NULL, as in the real sample."""
+    columns = [name for name in FOCUS_ROW if name not in without]
+    text = io.StringIO()
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([[{**FOCUS_ROW, **row}[name] for name in columns] for row in rows])
+    data = text.getvalue().encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def cur_export(
+    folder: Path, rows: Sequence[Mapping[str, Any]], *, without: Sequence[str] = ()
+) -> Path:
+    """Write a Parquet export of changes to CUR_ROW."""
+    return _deliver(folder, "export-00001.snappy.parquet", _table(rows, without))
+
+
+def cur_export_as_csv(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write the same export as csv with gzip, its maps as JSON."""
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(CUR_ROW)
+    for row in rows:
+        cells = {**CUR_ROW, **row}
+        cells["resource_tags"] = json.dumps(cells["resource_tags"])
+        writer.writerow("" if cell is None else cell for cell in cells.values())
+    return _deliver(folder, "export-00001.csv.gz", gzip.compress(lines.getvalue().encode()))
+
+
+def _table(rows: Sequence[Mapping[str, Any]], without: Sequence[str]) -> pa.Table:
+    kinds = {str: pa.string(), float: pa.float64(), datetime: pa.timestamp("ms")}
+    columns = {}
+    for name, default in CUR_ROW.items():
+        kind = kinds.get(type(default), pa.map_(pa.string(), pa.string()))
+        values = [{**CUR_ROW, **row}[name] for row in rows]
+        if isinstance(default, dict):
+            values = [list(value.items()) for value in values]
+        columns[name] = pa.array(values, kind)
+    return pa.table({name: column for name, column in columns.items() if name not in without})
+
+
+def _deliver(folder: Path, file: str, content: pa.Table | bytes) -> Path:
+    data = folder / "data" / PERIOD / file
+    data.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, bytes):
+        data.write_bytes(content)
+    else:
+        pq.write_table(content, data)
+    manifest = folder / "metadata" / PERIOD / f"{NAME}-Manifest.json"
+    manifest.parent.mkdir(parents=True, exist_ok=True)
+    address = f"s3://bucket/prefix/{NAME}/data/{PERIOD}/{file}"
+    manifest.write_text(json.dumps({"dataFiles": [address]}))
+    return folder

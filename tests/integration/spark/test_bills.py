@@ -1,0 +1,232 @@
+"""Bills as they arrive: every row read or quarantined with its reason, every bad file a sentence."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import spark.ingest.cur2
+import spark.ingest.focus
+from core.errors import InvalidInput
+from spark.jobs.cost import Control, control_of
+from tests.integration.spark import bills
+
+pytestmark = pytest.mark.integration
+
+
+def reasons(session: SparkSession, path: Path) -> list[str | None]:
+    return [row.reason for row in spark.ingest.focus.read(session, path).rows.collect()]
+
+
+@pytest.mark.skipif(not bills.SAMPLE.is_file(), reason="the FOCUS sample lies outside the project")
+def test_the_real_sample_loads_whole_and_adds_up(session: SparkSession) -> None:
+    with bills.SAMPLE.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    delivery = spark.ingest.focus.read(session, bills.SAMPLE)
+    found = delivery.rows.collect()
+    assert len(found) == len(rows) == 1000
+    assert not [row for row in found if row.reason is not None]
+    assert sum(r.billed_cost for r in found) == sum(Decimal(r["BilledCost"]) for r in rows)
+    assert sum(r.amortised_cost for r in found) == sum(Decimal(r["EffectiveCost"]) for r in rows)
+    assert sum(r.tags is not None for r in found) == sum(r["Tags"] != "NULL" for r in rows)
+
+
+def test_a_bad_row_keeps_its_reason_and_spoils_no_other(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = bills.focus_file(
+        tmp_path / "focus.csv",
+        [
+            {},
+            {"BilledCost": "abc"},
+            {"BilledCost": "NULL"},
+            {"EffectiveCost": "1,5"},
+            {"BillingPeriodStart": "NULL"},
+            {"ChargePeriodStart": "yesterday"},
+            {"BillingCurrency": ""},
+            {},
+        ],
+    )
+    assert reasons(session, path) == [
+        None,
+        "BilledCost 'abc' is not a number",
+        "BilledCost is empty",
+        "EffectiveCost '1,5' is not a number",
+        "BillingPeriodStart is empty",
+        "ChargePeriodStart 'yesterday' is not a time",
+        "BillingCurrency is empty",
+        None,
+    ]
+
+
+def test_a_broken_line_is_kept_whole_and_none_of_its_numbers_is_trusted(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = bills.focus_file(tmp_path / "focus.csv", [{}])
+    good = path.read_text().splitlines()[1]
+    with path.open("a") as sink:
+        sink.write(f'"us-east-1a","9.0"\n{good},"surplus"\n"never closed,1,2\n{good}\n')
+    delivery = spark.ingest.focus.read(session, path)
+    rows = delivery.rows.collect()
+    assert [row.reason is None for row in rows] == [True, False, False, False, True]
+    assert rows[1].line == '"us-east-1a","9.0"'
+    assert control_of(delivery.costs) == Control(5, 3, Decimal(2))
+
+
+def test_scientific_notation_and_quotes_and_commas_in_fields_are_read(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = bills.focus_file(
+        tmp_path / "focus.csv.gz",
+        [{"BilledCost": "8E-7", "Tags": '{"a, ""b""": "c"}', "ChargeDescription": 'x, "y"'}],
+    )
+    (row,) = spark.ingest.focus.read(session, path).rows.collect()
+    assert row.billed_cost == Decimal("8E-7")
+    assert row.description == 'x, "y"'
+
+
+def test_an_export_with_aws_columns_is_known_by_its_usage_type(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = bills.focus_file(tmp_path / "focus.csv", [{}])
+    header, line = path.read_text().splitlines()
+    path.write_text(f"\ufeff{header},x_UsageType\n{line},APS1-EBS:VolumeUsage.gp3\n", "utf-8")
+    (row,) = spark.ingest.focus.read(session, path).rows.collect()
+    assert row.usage_type == "EBS:VolumeUsage.gp3"
+
+
+def test_a_missing_focus_column_names_itself_and_the_setting_that_adds_it(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = bills.focus_file(tmp_path / "focus.csv", [{}], without=("EffectiveCost", "Tags"))
+    with pytest.raises(InvalidInput) as raised:
+        spark.ingest.focus.read(session, path)
+    first, second = raised.value.problems
+    assert "has no column EffectiveCost; list it in the export's column selection" in first
+    assert "has no column Tags" in second
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("focus.csv", b"", "is empty; its first line must name its columns"),
+        ("focus.csv", b"\xff\xfe\x00binary", "cannot be read"),
+        ("focus.csv.gz", b"not gzip at all", "cannot be read"),
+        ("focus.csv.gz", gzip.compress(b"BilledCost,Tags\n" * 99)[:25], "cannot be read"),
+        ("focus.csv", b"BilledCost,BilledCost\n1,2\n", "names column BilledCost twice"),
+        ("focus.xlsx", b"PK", "is neither .csv nor .csv.gz"),
+    ],
+)
+def test_a_file_that_is_no_focus_bill_is_one_sentence(
+    session: SparkSession, tmp_path: Path, name: str, content: bytes, sentence: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput) as raised:
+        spark.ingest.focus.read(session, path)
+    assert sentence in str(raised.value)
+    assert len(raised.value.problems) == 1
+
+
+def test_a_cur_export_reads_alike_from_parquet_and_from_csv(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    rows: list[Mapping[str, Any]] = [
+        {"line_item_unblended_cost": 0.1, "resource_tags": {"user_stillwater_pool": "broker"}},
+        {"line_item_unblended_cost": 1.25e-7, "line_item_usage_type": "APS1-EBS:VolumeUsage.gp3"},
+        {"line_item_line_item_type": "Tax", "line_item_resource_id": ""},
+    ]
+    columnar = spark.ingest.cur2.read(session, bills.cur_export(tmp_path / "parquet", rows))
+    text = spark.ingest.cur2.read(session, bills.cur_export_as_csv(tmp_path / "csv", rows))
+    found = [row.asDict() for row in columnar.rows.drop("line").collect()]
+    assert found == [row.asDict() for row in text.rows.drop("line").collect()]
+    assert [row["billed_cost"] for row in found] == [Decimal("0.1"), Decimal("1.25E-7"), 1]
+    assert [row["usage_type"] for row in found][1] == "EBS:VolumeUsage.gp3"
+
+
+def test_a_cur_row_without_a_finite_cost_or_a_period_is_quarantined(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    export = bills.cur_export(
+        tmp_path,
+        [
+            {"line_item_unblended_cost": float("nan")},
+            {"line_item_unblended_cost": None},
+            {"bill_billing_period_start_date": None},
+            {},
+        ],
+    )
+    rows = spark.ingest.cur2.read(session, export).rows.collect()
+    assert [row.reason for row in rows] == [
+        "line_item_unblended_cost 'NaN' is not a number",
+        "line_item_unblended_cost is empty",
+        "bill_billing_period_start_date is empty",
+        None,
+    ]
+    assert rows[2].billed_cost == 1
+
+
+def test_files_beside_the_manifest_are_not_read(session: SparkSession, tmp_path: Path) -> None:
+    bills.cur_export(tmp_path, [{}])
+    (file,) = tmp_path.glob("data/*/*.parquet")
+    file.with_name("export-00002.snappy.parquet").write_bytes(file.read_bytes())
+    assert control_of(spark.ingest.cur2.read(session, tmp_path).costs).rows == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "setting"),
+    [
+        ("line_item_resource_id", "set INCLUDE_RESOURCES = TRUE"),
+        ("resource_tags", "activate the tags as cost allocation tags"),
+        ("line_item_unblended_cost", "SELECT from COST_AND_USAGE_REPORT"),
+    ],
+)
+def test_a_missing_cur_column_names_itself_and_the_setting_that_adds_it(
+    session: SparkSession, tmp_path: Path, column: str, setting: str
+) -> None:
+    export = bills.cur_export(tmp_path, [{}], without=(column,))
+    with pytest.raises(InvalidInput) as raised:
+        spark.ingest.cur2.read(session, export)
+    assert f"has no column {column}" in str(raised.value)
+    assert setting in str(raised.value)
+
+
+def test_a_column_only_savings_plans_need_is_missed_only_where_there_are_any(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    lacking = ("savings_plan_savings_plan_effective_cost",)
+    plain = bills.cur_export(tmp_path / "plain", [{}], without=lacking)
+    assert spark.ingest.cur2.read(session, plain).rows.count() == 1
+    covered = {"line_item_line_item_type": "SavingsPlanCoveredUsage"}
+    export = bills.cur_export(tmp_path / "covered", [covered], without=lacking)
+    with pytest.raises(InvalidInput, match="SavingsPlanCoveredUsage lines but no column savings"):
+        spark.ingest.cur2.read(session, export)
+
+
+def test_a_damaged_parquet_file_is_one_sentence(session: SparkSession, tmp_path: Path) -> None:
+    bills.cur_export(tmp_path, [{}])
+    (file,) = tmp_path.glob("data/*/*.parquet")
+    file.write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(InvalidInput) as raised:
+        spark.ingest.cur2.read(session, tmp_path)
+    assert len(raised.value.problems) == 1
+    assert "\n" not in str(raised.value)
+
+
+def test_times_are_utc_whatever_the_machine_thinks(session: SparkSession, tmp_path: Path) -> None:
+    path = bills.focus_file(
+        tmp_path / "focus.csv",
+        [{"BillingPeriodStart": "2026-11-01T00:00:00Z"}, {"BillingPeriodStart": "2026-11-01"}],
+    )
+    rows = spark.ingest.focus.read(session, path).rows
+    assert [row.billing_period for row in rows.collect()] == ["2026-11", "2026-11"]
+    (start,) = rows.selectExpr("string(period_start) as start").distinct().collect()
+    assert start.start == f"{datetime(2026, 11, 20, 12):%F %T}"  # noqa: DTZ001 - as text

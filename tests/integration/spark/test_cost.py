@@ -1,0 +1,234 @@
+"""The cost job from bill to page: every dollar once, the bill's total to the last digit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from core.errors import InvalidInput, StillwaterError
+from local.aws import billing
+from local.place import Place
+from spark.jobs import cost
+from spark.report.model import Line
+from spark.transforms.attribute import Attribution
+from spark.transforms.classify import Component
+from tests import browser
+from tests.integration.spark import bills
+
+pytestmark = pytest.mark.integration
+TODAY = date(2026, 11, 20)
+
+
+@pytest.mark.skipif(not bills.SAMPLE.is_file(), reason="the FOCUS sample lies outside the project")
+def test_the_real_sample_is_split_by_component(session: SparkSession, tmp_path: Path) -> None:
+    result = cost.run(focus=bills.SAMPLE, out=tmp_path, today=TODAY)
+    assert result.bill_total == result.report_total == Decimal("20.52022672899")
+    assert result.amortised_total == Decimal("14.97651418586")
+    assert (result.rows, result.bad_rows) == (1000, 0)
+    rows = {share.name: share.charges for share in result.report.components()}
+    assert rows["gp3 storage"] == 34
+    assert rows["gp3 IOPS"] == 9
+    assert rows["gp3 throughput"] == 7
+    assert rows["inter-AZ transfer"] == 58
+    assert result.report.attributed(Attribution.NOBODY) == result.report.billed
+    assert not result.report.provisional
+
+
+@pytest.mark.skipif(not bills.SAMPLE.is_file(), reason="the FOCUS sample lies outside the project")
+def test_throughput_is_billed_in_gibps_though_its_description_says_mibps(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    # The sample's one volume above the baseline: 0.0008477105 GiBps-months at 48.7424.
+    result = cost.run(focus=bills.SAMPLE, out=tmp_path, today=TODAY)
+    expected = Decimal("0.0008477105") * Decimal("48.7424")
+    assert abs(result.components["gp3 throughput"] - expected) < Decimal("1e-9")
+
+
+class Ec2:
+    """One broker's node and its volume, and a node no tag names, for half an hour."""
+
+    launched = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    cluster: Mapping[str, str] = {"Key": "stillwater:cluster", "Value": "harbour"}
+
+    def describe_instances(self, **_: Any) -> dict[str, Any]:
+        broker = [self.cluster, {"Key": "stillwater:pool", "Value": "broker"}]
+        instances = [self._instance("i-broker", broker), self._instance("i-stray", [])]
+        return {"Reservations": [{"Instances": instances}]}
+
+    def _instance(self, identity: str, tags: list[Mapping[str, str]]) -> dict[str, Any]:
+        return {
+            "InstanceId": identity,
+            "InstanceType": "r7g.large",
+            "LaunchTime": self.launched,
+            "Placement": {"AvailabilityZone": "us-east-1a"},
+            "Tags": tags,
+        }
+
+    def describe_volumes(self, **_: Any) -> dict[str, Any]:
+        claim = "kubernetes.io/created-for/pvc/name"
+        volume = {
+            "VolumeId": "vol-1",
+            "VolumeType": "gp3",
+            "Size": 100,
+            "Iops": 4000,
+            "Throughput": 250,
+            "CreateTime": self.launched,
+            "AvailabilityZone": "us-east-1a",
+            "Tags": [self.cluster, {"Key": claim, "Value": "data-0-harbour-broker-a-10"}],
+        }
+        return {"Volumes": [volume]}
+
+
+def the_twins_bill(folder: Path) -> billing.Bill:
+    started = Ec2.launched.timestamp()
+    return billing.write_bill(
+        Place(79, folder),
+        ec2=Ec2(),
+        out=folder,
+        started_at=started,
+        ended_at=started + 1800,
+        bytes_between_zones=5 * 1024**3,
+    )
+
+
+def test_the_twins_bill_comes_back_to_the_last_digit_and_to_its_owners(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    bill = the_twins_bill(tmp_path / "bill")
+    result = cost.run(cur=bill.path, out=tmp_path / "out", today=TODAY)
+    assert str(result.report_total) == str(result.bill_total) == str(bill.total)
+    assert result.components["broker compute"] == Decimal("0.1071")
+    assert result.components["inter-AZ transfer"] == Decimal("0.1")
+    owners = {share.name: share for share in result.report.owners()}
+    assert owners["harbour / broker-a"].detail == "node 10 in us-east-1a"
+    assert owners["harbour / whole cluster"].billed == Decimal("0.1")
+    assert owners["unattributed"].billed == Decimal("0.05355")
+    assert result.report.simulated
+    assert result.report.provisional
+
+
+def test_the_table_on_disk_is_what_the_page_shows(session: SparkSession, tmp_path: Path) -> None:
+    bill = the_twins_bill(tmp_path / "bill")
+    for _ in range(2):  # a second run replaces the first
+        cost.run(cur=bill.path, out=tmp_path / "out", today=TODAY)
+    table = pq.read_table(tmp_path / "out" / "table").to_pylist()
+    assert sum(row["billed_cost"] for row in table) == bill.total
+    assert sum(row["charges"] for row in table) == 2 + 3 + 2
+
+
+def test_bad_rows_are_counted_shown_and_their_readable_dollars_kept(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    rows = [{}, {"BilledCost": "abc"}, {"ChargePeriodStart": "NULL", "BilledCost": "0.25"}]
+    path = bills.focus_file(tmp_path / "focus.csv", rows)
+    result = cost.run(focus=path, out=tmp_path / "out", today=TODAY)
+    assert (result.rows, result.bad_rows, result.report.rows_without_cost) == (3, 2, 1)
+    assert result.bill_total == result.report_total == Decimal("1.25")
+    assert result.components["unreadable rows"] == Decimal("0.25")
+    html = result.page.read_text()
+    assert "BilledCost &#39;abc&#39; is not a number" in html
+    assert "ChargePeriodStart is empty" in html
+    assert pq.read_table(tmp_path / "out" / "quarantine").num_rows == 2
+
+
+CELLS = st.fixed_dictionaries(
+    {
+        "BilledCost": st.decimals(min_value=-99999, max_value=99999, places=11).map(str)
+        | st.sampled_from(["NULL", "", "x", "NaN", "1e-9"]),
+        "ChargeCategory": st.sampled_from(["Usage", "Tax", "Credit", "NULL"]),
+        "ChargePeriodStart": st.sampled_from(["2026-11-20 12:00:00", "NULL"]),
+        "PricingUnit": st.sampled_from(["Hours", "GB", "GB-Months", "NULL"]),
+        "ProviderName": st.sampled_from(["AWS", "Microsoft", "NULL"]),
+        "Tags": st.sampled_from(["NULL", "{", '{"stillwater:cluster": "harbour"}', '"text"']),
+        "ChargeDescription": st.text(alphabet="a\",\\'é ", max_size=12),
+    }
+)
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=st.lists(CELLS, min_size=1, max_size=40), order=st.randoms())
+def test_any_bills_dollars_are_each_in_one_row_in_whatever_order(
+    session: SparkSession, tmp_path_factory: pytest.TempPathFactory, rows: Any, order: Any
+) -> None:
+    folder = tmp_path_factory.mktemp("bill")
+    readable = [r["BilledCost"] for r in rows if r["BilledCost"] not in ("NULL", "", "x", "NaN")]
+    expected = sum(map(Decimal, readable), Decimal(0))
+    first = cost.run(focus=bills.focus_file(folder / "1.csv", rows), out=folder, today=TODAY)
+    order.shuffle(rows)
+    again = cost.run(focus=bills.focus_file(folder / "2.csv", rows), out=folder, today=TODAY)
+    assert first.bill_total == first.report_total == expected
+    assert again.report_total == expected
+    assert sum(share.charges for share in first.report.components()) == len(rows)
+    assert first.components == again.components
+
+
+def test_a_table_that_lost_a_dollar_or_a_row_is_refused() -> None:
+    line = Line(
+        "2026-11",
+        Component.OTHER,
+        Attribution.NOBODY,
+        None,
+        "x",
+        None,
+        None,
+        2,
+        Decimal(3),
+        Decimal(3),
+    )
+    cost.reconcile(cost.Control(2, 0, Decimal("3.000")), [line])
+    for control in (cost.Control(2, 0, Decimal("3.000000000001")), cost.Control(3, 0, Decimal(3))):
+        with pytest.raises(StillwaterError, match="the report was not written"):
+            cost.reconcile(control, [line])
+
+
+def test_two_currencies_are_not_added_up(session: SparkSession, tmp_path: Path) -> None:
+    path = bills.focus_file(tmp_path / "focus.csv", [{}, {"BillingCurrency": "EUR"}])
+    with pytest.raises(InvalidInput, match="has charges in EUR and USD"):
+        cost.run(focus=path, out=tmp_path / "out", today=TODAY)
+
+
+def test_a_bill_without_rows_is_refused(session: SparkSession, tmp_path: Path) -> None:
+    path = bills.focus_file(tmp_path / "focus.csv", [])
+    with pytest.raises(InvalidInput, match="holds no rows"):
+        cost.run(focus=path, out=tmp_path / "out", today=TODAY)
+
+
+def test_exactly_one_bill_is_reported_on(tmp_path: Path) -> None:
+    for named in ({}, {"focus": tmp_path / "a.csv", "cur": tmp_path}):
+        with pytest.raises(InvalidInput, match="Name exactly one bill"):
+            cost.run(**named, out=tmp_path / "out")
+
+
+def test_a_report_that_cannot_be_written_says_why(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(InvalidInput, match="cannot be written to"):
+        cost.run(focus=tmp_path / "a.csv", out=tmp_path / "out")
+
+
+@pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
+def test_the_page_opens_quietly_and_its_table_sorts(session: SparkSession, tmp_path: Path) -> None:
+    bill = the_twins_bill(tmp_path / "bill")
+    page = cost.run(cur=bill.path, out=tmp_path / "out", today=TODAY).page
+    chromium = browser.find()
+    assert chromium is not None
+    clicked = tmp_path / "clicked.html"
+    click = '<script>document.querySelectorAll("th button")[1].click()</script></body>'
+    clicked.write_text(page.read_text().replace("</body>", click))
+    seen = browser.look(chromium, clicked)
+    assert not seen.console
+    assert 'aria-sort="descending"' in seen.dom
+    order = [
+        seen.dom.index(f"<td>{name}") for name in ("broker compute", "inter-AZ", "gp3 storage")
+    ]
+    assert order == sorted(order)
+    screenshot = browser.photograph(chromium, page, tmp_path / "page.png", size=browser.PHONE)
+    assert screenshot.stat().st_size > 10_000

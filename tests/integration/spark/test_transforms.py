@@ -1,0 +1,207 @@
+"""Transforms on frames of a few rows: what a charge bought, whose it is, what it really cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+import spark.ingest.cur2
+import spark.ingest.focus
+from core.errors import StillwaterError
+from spark.schemas import CHARGES, require_schema
+from spark.transforms.attribute import Attribution, attributed
+from spark.transforms.classify import Component, classified
+from tests.integration.spark import bills
+
+pytestmark = pytest.mark.integration
+
+EC2_HOUR: Mapping[str, Any] = {
+    "provider": "AWS",
+    "category": "Usage",
+    "service": "AmazonEC2",
+    "usage_type": "BoxUsage:r7g.large",
+    "zone": "us-east-1a",
+    "tags": {},
+}
+
+
+def charges(session: SparkSession, *rows: Mapping[str, Any]) -> Any:
+    names = CHARGES.fieldNames()
+    filled = [tuple({**EC2_HOUR, **row}.get(name) for name in names) for row in rows]
+    return session.createDataFrame(filled, CHARGES)
+
+
+def components(session: SparkSession, *rows: Mapping[str, Any]) -> list[Component]:
+    return [
+        Component(row.component) for row in charges(session, *rows).transform(classified).collect()
+    ]
+
+
+def owners(session: SparkSession, *rows: Mapping[str, Any]) -> list[Row]:
+    found: list[Row] = charges(session, *rows).transform(attributed).collect()
+    return found
+
+
+def test_taxes_credits_refunds_and_fees_buy_no_component(session: SparkSession) -> None:
+    kinds = ("Tax", "Credit", "Refund", "Fee", "RIFee", "SavingsPlanRecurringFee", "Adjustment")
+    found = components(session, *({"category": kind} for kind in kinds))
+    assert set(found) == {Component.OTHER}
+
+
+def test_a_discount_on_a_component_stays_with_it(session: SparkSession) -> None:
+    kinds = ("EdpDiscount", "SavingsPlanNegation", "SavingsPlanCoveredUsage", "DiscountedUsage")
+    found = components(session, *({"category": kind} for kind in kinds))
+    assert set(found) == {Component.BROKER_COMPUTE}
+
+
+def test_the_nodes_of_eks_groups_are_not_brokers(session: SparkSession) -> None:
+    found = components(
+        session,
+        {"tags": {"user_eks_nodegroup_name": "local-harbour-system"}},
+        {"tags": {"user_stillwater_cluster": "harbour"}},
+        {"tags": {"user_stillwater_cluster": "harbour", "user_stillwater_pool": "broker"}},
+        {"tags": None},
+    )
+    assert found == [
+        Component.OTHER,
+        Component.OTHER,
+        Component.BROKER_COMPUTE,
+        Component.BROKER_COMPUTE,
+    ]
+
+
+def test_split_cost_allocation_rows_are_a_second_view_and_add_nothing(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    # The pod's row carries its share in split columns; its own cost is zero.
+    pod = {
+        "line_item_operation": "EKSPod-EC2",
+        "line_item_usage_type": "USE1-EKS-EC2-vCPU-Hours",
+        "line_item_product_code": "AmazonEKS",
+        "line_item_unblended_cost": 0.0,
+    }
+    delivery = spark.ingest.cur2.read(session, bills.cur_export(tmp_path, [{}, pod]))
+    found = {row.component: row for row in delivery.rows.transform(classified).collect()}
+    assert found[Component.OTHER].billed_cost == found[Component.OTHER].amortised_cost == 0
+    assert found[Component.BROKER_COMPUTE].billed_cost == 1
+
+
+def test_another_providers_virtual_machine_is_other(session: SparkSession) -> None:
+    hour = {"usage_type": None, "description": "Instance Hour", "unit": "Hours"}
+    service = {"service": "Amazon Elastic Compute Cloud"}
+    found = components(
+        session,
+        {**hour, **service, "provider": "Microsoft"},
+        {**hour, **service},
+        {"provider": None},
+    )
+    assert found == [Component.OTHER, Component.BROKER_COMPUTE, Component.OTHER]
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "user_stillwater_pool",
+        "user:stillwater:pool",
+        "stillwater:pool",
+        "resourceTags/user:stillwater:pool",
+    ],
+)
+def test_a_pool_is_found_under_every_spelling_of_its_tag(
+    session: SparkSession, spelling: str
+) -> None:
+    (row,) = owners(session, {"tags": {spelling: "broker"}})
+    assert (row.owner, row.attribution) == ("broker-a", Attribution.NODE_POOL)
+
+
+def test_a_volume_belongs_to_the_node_its_claim_names(session: SparkSession) -> None:
+    claim = "user_kubernetes_io_created_for_pvc_name"
+    known, unknown, other = owners(
+        session,
+        {"tags": {claim: "data-0-harbour-broker-a-10", "user_stillwater_cluster": "harbour"}},
+        {"tags": {claim: "data-0-harbour-broker-a-10"}},
+        {"tags": {claim: "prometheus-0"}},
+    )
+    assert (known.cluster, known.owner, known.node_id) == ("harbour", "broker-a", 10)
+    assert (unknown.owner, unknown.node_id) == ("harbour-broker-a", 10)
+    assert (other.attribution, other.node_id) == (Attribution.NOBODY, None)
+
+
+def test_what_only_a_cluster_tag_names_belongs_to_the_whole_cluster(session: SparkSession) -> None:
+    shared, nobody = owners(
+        session, {"tags": {"user_stillwater_cluster": "harbour"}}, {"tags": {"user_team": "x"}}
+    )
+    assert (shared.cluster, shared.owner) == ("harbour", "whole cluster")
+    assert shared.attribution == Attribution.CLUSTER
+    assert (nobody.cluster, nobody.owner) == (None, "unattributed")
+
+
+@pytest.mark.parametrize(
+    ("line", "amortised"),
+    [
+        ({}, "1"),
+        (
+            {
+                "line_item_line_item_type": "SavingsPlanCoveredUsage",
+                "savings_plan_savings_plan_effective_cost": 0.66,
+            },
+            "0.66",
+        ),
+        (
+            {"line_item_line_item_type": "SavingsPlanNegation", "line_item_unblended_cost": -1.0},
+            "0",
+        ),
+        (
+            {
+                "line_item_line_item_type": "SavingsPlanRecurringFee",
+                "savings_plan_total_commitment_to_date": 100.0,
+                "savings_plan_used_commitment": 97.5,
+            },
+            "2.5",
+        ),
+        ({"line_item_line_item_type": "SavingsPlanUpfrontFee"}, "0"),
+        (
+            {
+                "line_item_line_item_type": "DiscountedUsage",
+                "line_item_unblended_cost": 0.0,
+                "reservation_effective_cost": 0.6,
+            },
+            "0.6",
+        ),
+        (
+            {
+                "line_item_line_item_type": "RIFee",
+                "reservation_unused_amortized_upfront_fee_for_billing_period": 1.25,
+                "reservation_unused_recurring_fee": 0.25,
+            },
+            "1.5",
+        ),
+        ({"line_item_line_item_type": "Fee", "reservation_reservation_a_r_n": "arn:ri"}, "0"),
+        ({"line_item_line_item_type": "Fee"}, "1"),
+        (
+            {"line_item_line_item_type": "Refund", "line_item_product_code": "ComputeSavingsPlans"},
+            "0",
+        ),
+        ({"line_item_line_item_type": "Tax"}, "1"),
+    ],
+)
+def test_commitments_are_spread_over_the_hours_they_cover(
+    session: SparkSession, tmp_path: Path, line: Mapping[str, Any], amortised: str
+) -> None:
+    delivery = spark.ingest.cur2.read(session, bills.cur_export(tmp_path, [line]))
+    (row,) = delivery.rows.collect()
+    assert row.amortised_cost == Decimal(amortised)
+
+
+def test_a_frame_of_another_shape_is_named_by_its_columns(session: SparkSession) -> None:
+    frame = session.createDataFrame([(1, "x")], "billed_cost int, surprise string")
+    with pytest.raises(StillwaterError) as raised:
+        require_schema(frame, CHARGES, "The frame")
+    assert "column billed_cost is IntegerType()" in str(raised.value)
+    assert "column surprise is unexpected" in str(raised.value)
+    assert "column zone is missing" in str(raised.value)

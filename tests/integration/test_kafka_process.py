@@ -1,0 +1,143 @@
+"""A real Kafka node, started as the twin's kubelet starts it: formats once, stops on SIGTERM."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from local import environment
+from local.kafka import container, jars
+from local.kubernetes import strimzi_resources
+from local.kubernetes.strimzi_model import node_ids, read
+from local.place import Place, claimed
+from local.processes import Child, Processes
+
+pytestmark = pytest.mark.integration
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NODE_ID = 7
+START_SECONDS = 60.0
+VOLUMES = [
+    {"id": 0, "type": "persistent-claim", "size": "1Gi", "kraftMetadata": "shared"},
+    {"id": 1, "type": "persistent-claim", "size": "1Gi"},
+]
+POOL: dict[str, Any] = {
+    "metadata": {"name": "both-a", "annotations": {"strimzi.io/next-node-ids": f"[{NODE_ID}]"}},
+    "spec": {
+        "replicas": 1,
+        "roles": ["controller", "broker"],
+        "storage": {"type": "jbod", "volumes": VOLUMES},
+    },
+}
+
+
+def kafka(place: Place) -> dict[str, Any]:
+    listener = {
+        "name": "nlb",
+        "port": 9094,
+        "type": "cluster-ip",
+        "configuration": {
+            "advertisedHostTemplate": place.nlb_host,
+            "advertisedPortTemplate": "10000 + {nodeId}",
+        },
+    }
+    return {
+        "metadata": {"name": "c", "namespace": "kafka", "uid": "uid-kafka"},
+        "spec": {
+            "kafka": {
+                "version": jars.version(),
+                "metadataVersion": "4.2-IV1",
+                "listeners": [listener],
+                "config": {"offsets.topic.replication.factor": 1},
+            }
+        },
+    }
+
+
+class KafkaNode:
+    """One combined node, its volumes and its configuration on this machine."""
+
+    def __init__(self, place: Place, processes: Processes) -> None:
+        self.place, self.processes = place, processes
+        self.bootstrap = f"{place.nlb_host}:{10000 + NODE_ID}"
+        cluster = read(kafka(place), [POOL], node_ids([POOL]), "AAAAAAAAAAAAAAAAAAAAAA")
+        (node,) = cluster.nodes
+        config = strimzi_resources.config_map(cluster, node, place.nlb_host)
+        self.pod = strimzi_resources.pod(cluster, node, config)
+        self.pod["metadata"]["uid"] = "uid-pod"
+        self.mounts = {container.CONFIG_MOUNT: place.path("configuration")}
+        self.mounts[container.CONFIG_MOUNT].mkdir()
+        for name, text in config["data"].items():
+            (self.mounts[container.CONFIG_MOUNT] / name).write_text(text)
+        for volume in VOLUMES:
+            directory = place.path("volumes", f"vol-{volume['id']}")
+            # What every new ext4 file system has, and what kills a broker that finds it.
+            (directory / "lost+found").mkdir(parents=True)
+            self.mounts[f"/var/lib/kafka/data-{volume['id']}"] = directory
+        pod_ip = f"10.{place.number}.1.5"
+        place.path("hosts").write_text(f"{place.socket_address(pod_ip)} {cluster.host(node)}\n")
+        self.command = container.command(
+            self.pod, self.pod["spec"]["containers"][0], {}, self.mounts, pod_ip, place
+        )
+
+    def start(self) -> Child:
+        variables = environment.base(self.place)
+        child = self.processes.start(
+            "kafka", self.command, environment=variables, directory=REPOSITORY
+        )
+        self.processes.wait_until(
+            child, self._listens, within_seconds=START_SECONDS, what="its client port is open"
+        )
+        return child
+
+    def _listens(self) -> bool:
+        try:
+            socket.create_connection((self.place.nlb_host, 10000 + NODE_ID), 1).close()
+        except OSError:
+            return False
+        return True
+
+    def log(self) -> str:
+        return self.place.path("logs", "kafka.log").read_text()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[KafkaNode]:
+    folder = jars.fetch()
+    with claimed() as claim:
+        place = Place(claim.number, tmp_path)
+        place.save()
+        place.path("kafka").mkdir()
+        place.path("kafka", "jars").symlink_to(folder)
+        processes = Processes(place.path("pids"), place.path("logs"))
+        try:
+            yield KafkaNode(place, processes)
+        finally:
+            processes.close()
+
+
+def test_a_node_formats_its_volumes_once_and_keeps_its_records(node: KafkaNode) -> None:
+    first = node.start()
+    producer = KafkaProducer(bootstrap_servers=node.bootstrap, acks="all")
+    offset = producer.send("kept", b"before the restart").get(30).offset
+    producer.close()
+
+    started = time.monotonic()
+    node.processes.stop(first, grace_seconds=30)
+    assert first.popen.returncode == 143, "SIGTERM did not reach Kafka itself"
+    assert time.monotonic() - started < 20
+
+    node.start()
+    consumer = KafkaConsumer(bootstrap_servers=node.bootstrap, consumer_timeout_ms=20_000)
+    consumer.assign([TopicPartition("kept", 0)])
+    consumer.seek(TopicPartition("kept", 0), offset)
+    assert next(consumer).value == b"before the restart"
+    consumer.close()
+    formatted = [line for line in node.log().splitlines() if line.startswith("Formatting ")]
+    assert len(formatted) == len(VOLUMES)

@@ -1,0 +1,61 @@
+"""Building the twin's tools: whatever ends the builder, no compiler stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from local.processes import start_time_ticks
+
+pytestmark = pytest.mark.integration
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BUILDER = """
+from local.tools import build
+from local.tools.catalogue import BINARIES
+build.build(BINARIES["etcd"], lambda progress: print(progress.state, flush=True))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["crash", "ctrl-c"])
+def test_a_build_that_ends_early_takes_its_compiler_with_it(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    # An empty cache of its own, but Go's: no need to wait for more than the first process.
+    builder = subprocess.Popen(
+        [sys.executable, "-c", BUILDER],
+        cwd=REPOSITORY,
+        env={**os.environ, "STILLWATER_CACHE": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert builder.stdout is not None
+    assert builder.stdout.readline() == b"building\n"
+    compiler = _recorded(tmp_path)
+    builder.send_signal(number)
+    builder.wait(15)
+    builder.stdout.close()
+    until = time.monotonic() + 10
+    while start_time_ticks(compiler) is not None:
+        assert time.monotonic() < until, "the compiler outlived its builder"
+        time.sleep(0.05)
+    assert not [path for path in (tmp_path / "tools").iterdir() if (path / "bin").is_dir()] or (
+        number is signal.SIGKILL  # what it left is cleared by the next builder
+    )
+
+
+def _recorded(cache: Path) -> int:
+    """Return the pid of the `go build` that the builder has recorded for its warden."""
+    until = time.monotonic() + 15
+    while time.monotonic() < until:
+        for path in cache.glob("tools/.*/work/pids/*"):
+            return int(path.name)
+        time.sleep(0.02)
+    raise AssertionError("no compiler was started")

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from core.errors import Conflict
+from core.incidents import Incident, State
+from handlers import interruption
+from handlers.interruption import Desk
+from tests.unit.handlers.fakes import NEW, OLD, TAG, ec2_event, hook_event
+from tests.unit.handlers.memory_ledger import MemoryLedger
+from tests.unit.handlers.station import START, Station
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def sent(station: Station) -> list[dict[str, object]]:
+    return [json.loads(body) for body, _ in station.ticks.sent]
+
+
+def test_an_announcement_opens_an_incident_and_sends_its_first_tick(station: Station) -> None:
+    station.announce(hook_event("drain"))
+    assert station.incident().state is State.OPENED
+    assert sent(station) == [{"incident_id": OLD, "version": 1}]
+    assert [outcome for _, outcome in station.ledger.events.values()] == [
+        "Incident i-0a, which is opened."
+    ]
+
+
+def test_both_hooks_share_one_incident(station: Station) -> None:
+    station.announce(hook_event("drain"))
+    station.announce(hook_event("gate"))
+    assert station.incident().hooks == {"drain": "token-drain", "gate": "token-gate"}
+    assert sent(station)[-1] == {"incident_id": OLD, "version": 2}
+
+
+def test_a_duplicate_changes_nothing_but_sends_the_tick_that_may_be_missing(
+    station: Station,
+) -> None:
+    station.announce(hook_event("drain"))
+    before = station.incident()
+    station.announce(hook_event("drain"))
+    assert station.incident() == before
+    assert sent(station) == [{"incident_id": OLD, "version": 1}] * 2
+
+
+def test_an_instance_of_another_cluster_is_ignored_with_its_body(station: Station) -> None:
+    body = ec2_event("EC2 Instance State-change Notification", "i-0foreign", state="stopping")
+    station.announce(body)
+    ((kept, reason),) = station.ledger.ignored
+    assert kept == body
+    assert reason == "EC2 does not know instance i-0foreign."
+    station.cluster.add_instance("i-0foreign", "us-east-1a")
+    foreign = Desk(station.ledger, station.cluster, station.ticks, TAG + "-2")
+    foreign.take(body, START)
+    assert f"Instance i-0foreign has no tag {TAG}-2: another's." in {
+        reason for _, reason in station.ledger.ignored
+    }
+    assert station.ticks.sent == []
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", '{"source": "aws.s3"}', "\x00"])
+def test_what_cannot_be_read_is_kept_and_never_raises(station: Station, body: str) -> None:
+    station.announce(body)
+    assert [kept for kept, _ in station.ledger.ignored] == [body]
+
+
+def test_an_echo_of_an_instance_that_is_gone_opens_nothing(station: Station) -> None:
+    station.announce(hook_event("drain"))
+    incident = station.incident()
+    station.ledger.put(_ended(incident, State.RELEASED))
+    station.announce(ec2_event("EC2 Instance State-change Notification", OLD, state="terminated"))
+    assert len(station.ticks.sent) == 1
+    assert station.ledger.get("i-0a.2") is None
+
+
+def test_a_retained_instance_that_is_terminated_again_opens_a_second_round(
+    station: Station,
+) -> None:
+    station.announce(hook_event("drain"))
+    station.ledger.put(_ended(station.incident(), State.RETAINED))
+    station.announce(hook_event("drain"))  # an echo of the first round
+    assert station.ledger.get("i-0a.2") is None
+    station.announce(hook_event("drain", token="token-of-a-fresh-cycle"))
+    second = station.incident("i-0a.2")
+    assert second.hooks == {"drain": "token-of-a-fresh-cycle"}
+    assert sent(station)[-1] == {"incident_id": "i-0a.2", "version": 1}
+
+
+def _ended(incident: Incident, state: State) -> Incident:
+    return replace(incident, state=state)
+
+
+class Dying(Exception):
+    """The function is killed here."""
+
+
+class DyingLedger(MemoryLedger):
+    """Dies before or after its n-th write."""
+
+    def __init__(self, at: int, *, after: bool) -> None:
+        super().__init__()
+        self._left = at
+        self._after = after
+
+    def put(self, incident: Incident) -> Incident:
+        return self._write(lambda: super(DyingLedger, self).put(incident))
+
+    def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
+        self._write(lambda: super(DyingLedger, self).record_event(dedupe_key, body, outcome, now))
+
+    def _write(self, write):  # type: ignore[no-untyped-def]
+        self._left -= 1
+        if self._left == 0 and not self._after:
+            raise Dying
+        done = write()
+        if self._left == 0:
+            raise Dying
+        return done
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+def test_dying_at_any_write_loses_nothing_once_delivered_again(at: int, *, after: bool) -> None:
+    station = Station(ledger=DyingLedger(at, after=after))
+    for body in (hook_event("drain"), hook_event("gate")):
+        try:
+            station.announce(body)
+        except Dying:
+            station.announce(body)
+    assert station.incident().hooks == {"drain": "token-drain", "gate": "token-gate"}
+    assert sent(station)[-1] == {"incident_id": OLD, "version": 2}
+    assert len(station.ledger.events) == 2
+
+
+class BusyLedger(MemoryLedger):
+    """Somebody else writes first, a given number of times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    def put(self, incident: Incident) -> Incident:
+        if self.times:
+            self.times -= 1
+            raise Conflict("Somebody else was first.")
+        return super().put(incident)
+
+
+def test_an_announcement_that_meets_another_tries_again() -> None:
+    station = Station(ledger=BusyLedger(4))
+    station.announce(hook_event("drain"))
+    assert station.incident().state is State.OPENED
+
+
+def test_an_announcement_that_never_gets_through_is_delivered_again() -> None:
+    station = Station(ledger=BusyLedger(5))
+    with pytest.raises(Conflict):
+        station.announce(hook_event("drain"))
+
+
+def test_a_batch_reports_only_the_messages_that_failed(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interruption, "_desk", lambda: station.desk)
+    station.cluster.add_instance(NEW, "us-east-1b")
+    good, bad = hook_event("drain"), hook_event("drain", instance_id=NEW)
+    original = station.cluster.instance
+
+    def failing(instance_id: str):  # type: ignore[no-untyped-def]
+        if instance_id == NEW:
+            raise RuntimeError("throttled")
+        return original(instance_id)
+
+    monkeypatch.setattr(station.cluster, "instance", failing)
+    records = [
+        {"messageId": f"m{n}", "body": body, "eventSource": "aws:sqs", "attributes": {}}
+        for n, body in enumerate((good, bad))
+    ]
+    answer = interruption.handler({"Records": records}, None)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+    assert station.incident().state is State.OPENED

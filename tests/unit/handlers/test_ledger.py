@@ -1,0 +1,160 @@
+"""One suite for both ledgers: the in-memory twin promises what DynamoDB keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from core.errors import Conflict
+from core.events import parse
+from core.incidents import Incident, State, open_incident
+from core.rotation import Lease
+from handlers.ledger import DynamoLedger, Ledger, rounds
+from tests.unit.handlers.fakes import hook_event
+from tests.unit.handlers.memory_ledger import MemoryLedger
+
+REGION = "us-east-1"
+TABLE = "local-orders-incidents"
+
+
+def make_table() -> None:
+    boto3.client("dynamodb", region_name=REGION).create_table(
+        TableName=TABLE,
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "open", "AttributeType": "S"},
+        ],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "open",
+                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        make_table()
+        yield
+
+
+@pytest.fixture(params=["memory", "dynamodb"])
+def ledger(request: pytest.FixtureRequest) -> Ledger:
+    if request.param == "memory":
+        return MemoryLedger()
+    request.getfixturevalue("aws")
+    return DynamoLedger(TABLE, "orders", REGION)
+
+
+def incident(instance_id: str = "i-0a", round_number: int = 1) -> Incident:
+    (found,) = parse(hook_event("drain", instance_id=instance_id))
+    return open_incident(found, 1.5, round_number=round_number)  # type: ignore[arg-type]
+
+
+def test_an_incident_reads_as_it_was_written(ledger: Ledger) -> None:
+    written = ledger.put(incident())
+    assert written.version == 1
+    assert ledger.get("i-0a") == written
+    assert replace(written, version=0) == incident()
+
+
+def test_an_unknown_incident_is_none(ledger: Ledger) -> None:
+    assert ledger.get("i-0a") is None
+
+
+def test_two_announcements_open_one_incident(ledger: Ledger) -> None:
+    ledger.put(incident())
+    with pytest.raises(Conflict, match="Incident i-0a was changed"):
+        ledger.put(incident())
+
+
+def test_a_write_over_an_older_version_is_refused(ledger: Ledger) -> None:
+    first = ledger.put(incident())
+    second = ledger.put(replace(first, ticked_at=2.0))
+    with pytest.raises(Conflict):
+        ledger.put(replace(first, ticked_at=3.0))
+    assert ledger.get("i-0a") == second
+
+
+def test_only_open_incidents_are_listed(ledger: Ledger) -> None:
+    over = ledger.put(incident())
+    still = ledger.put(incident("i-0b"))
+    ledger.put(replace(over, state=State.RELEASED))
+    assert ledger.open_incidents() == (still,)
+
+
+def test_rounds_come_in_their_order(ledger: Ledger) -> None:
+    assert rounds(ledger, "i-0a") == ()
+    both = (ledger.put(incident()), ledger.put(incident(round_number=2)))
+    assert rounds(ledger, "i-0a") == both
+    assert both[1].id == "i-0a.2"
+
+
+def test_the_lease_has_one_holder(ledger: Ledger) -> None:
+    assert ledger.lease() is None
+    assert ledger.take_lease("i-0a", 10.0, 30).granted
+    refused = ledger.take_lease("i-0b", 20.0, 30)
+    assert not refused.granted
+    assert "i-0a" in refused.reason
+    assert ledger.take_lease("i-0a", 20.0, 30).granted
+    assert ledger.lease() == Lease("i-0a", 50.0)
+    assert ledger.take_lease("i-0b", 50.0, 30).granted
+
+
+def test_only_its_holder_gives_the_lease_back(ledger: Ledger) -> None:
+    ledger.drop_lease("i-0a")
+    ledger.take_lease("i-0a", 10.0, 30)
+    ledger.drop_lease("i-0b")
+    assert not ledger.take_lease("i-0b", 11.0, 30).granted
+    ledger.drop_lease("i-0a")
+    assert ledger.take_lease("i-0b", 12.0, 30).granted
+
+
+def test_a_lease_asked_for_at_the_same_moment_is_refused(
+    aws: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = DynamoLedger(TABLE, "orders", REGION)
+    before = ledger._lease()
+    assert ledger.take_lease("i-0a", 10.0, 30).granted
+    monkeypatch.setattr(ledger, "_lease", lambda: before)
+    assert not ledger.take_lease("i-0b", 10.0, 30).granted
+
+
+def stored(key: str) -> list[dict[str, object]]:
+    items = boto3.client("dynamodb", region_name=REGION).scan(TableName=TABLE)["Items"]
+    return [dict(i) for i in items if i["pk"]["S"].startswith(key)]
+
+
+def test_an_ignored_message_is_kept_once_with_its_body(aws: None) -> None:
+    ledger = DynamoLedger(TABLE, "orders", REGION)
+    for _ in range(2):
+        ledger.record_ignored("{not json", "It is not readable JSON.", 1000.0)
+    (item,) = stored("ignored#")
+    assert item["body"] == {"S": "{not json"}
+    assert item["outcome"] == {"S": "It is not readable JSON."}
+    assert item["expires_at"] == {"N": str(1000 + 90 * 86_400)}
+
+
+def test_the_first_record_of_an_announcement_stands(aws: None) -> None:
+    ledger = DynamoLedger(TABLE, "orders", REGION)
+    ledger.record_event("key", "body", "opened", 1.0)
+    ledger.record_event("key", "body", "again", 2.0)
+    (item,) = stored("event#key")
+    assert item["outcome"] == {"S": "opened"}
+
+
+def test_an_announcement_may_name_itself_at_any_length(aws: None) -> None:
+    DynamoLedger(TABLE, "orders", REGION).record_event("k" * 4000, "body", "opened", 1.0)
+    assert len(stored("event#")) == 1

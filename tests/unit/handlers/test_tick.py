@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from core.incidents import State
+from core.observations import HookResult
+from handlers import tick
+from tests.unit.handlers.fakes import NEW, OLD, ec2_event, hook_event
+from tests.unit.handlers.station import Station
+from tests.unit.handlers.test_walk import announced, drained, replaced
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def test_a_tick_delivered_twice_is_taken_once(station: Station) -> None:
+    announced(station)
+    body, _ = station.ticks.sent[-1]
+    station.tick()
+    count, version = len(station.ticks.sent), station.incident().version
+    station.loop.turn(body, station.now)
+    assert len(station.ticks.sent) == count
+    assert station.incident().version == version
+
+
+def test_a_tick_of_an_incident_that_is_over_sends_no_other(station: Station) -> None:
+    announced(station)
+    station.ledger.put(replace(station.incident(), state=State.RELEASED))
+    count = len(station.ticks.sent)
+    station.tick()
+    assert len(station.ticks.sent) == count
+
+
+def test_a_tick_of_an_unknown_incident_ends_there(station: Station) -> None:
+    station.loop.turn(json.dumps({"incident_id": "i-0x", "version": 1}), station.now)
+    assert station.ticks.sent == []
+
+
+def test_a_stale_tick_carries_on_once_nobody_else_does(station: Station) -> None:
+    announced(station)
+    body, _ = station.ticks.sent[-1]
+    station.ledger.put(replace(station.incident(), ticked_at=station.now))  # claimed, then died
+    station.loop.turn(body, station.now + 10)
+    assert station.incident().ticked_at == station.now
+    station.loop.turn(body, station.now + 51)
+    assert station.incident().ticked_at == station.now + 51
+
+
+def test_an_action_that_fails_is_decided_again(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announced(station)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    original = station.termination_handler.send
+    failing = EndpointConnectionError(endpoint_url="http://sqs")
+
+    def refuse(body: str, *, delay_seconds: float = 0.0) -> None:
+        raise failing
+
+    monkeypatch.setattr(station.termination_handler, "send", refuse)
+    station.tick_until_quiet()
+    assert station.incident().state is State.HOLDING
+    assert station.incident().forwarded_at is None
+    monkeypatch.setattr(station.termination_handler, "send", original)
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+    assert len(station.forwarded) == 1
+
+
+def test_a_drain_is_not_forwarded_when_its_lease_is_refused_after_all(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announced(station)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    while station.ledger.lease() is None:
+        station.tick()
+    read = station.cluster.read
+
+    def stolen() -> object:
+        station.ledger.drop_lease(OLD)
+        station.ledger.take_lease("i-0other", station.now, 900)
+        return read()
+
+    lease = station.ledger.lease()
+    monkeypatch.setattr(station.cluster, "read", stolen)
+    monkeypatch.setattr(station.ledger, "lease", lambda: lease)  # read before it was stolen
+    station.tick()
+    assert station.forwarded == []
+    assert station.incident().state is State.HOLDING
+
+
+def test_a_warning_that_arrives_during_a_tick_is_looked_at_at_once(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announced(station)
+    nodes = station.cluster.nodes
+
+    def interrupted() -> object:
+        monkeypatch.setattr(station.cluster, "nodes", nodes)
+        station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+        return nodes()
+
+    monkeypatch.setattr(station.cluster, "nodes", interrupted)
+    station.tick()
+    assert station.ticks.sent[-1][1] == 0
+    assert station.incident().urgent
+    station.tick()
+    assert len(station.forwarded) == 1
+
+
+def test_an_invocation_believed_dead_does_not_undo_what_its_successor_did(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drained(station)
+    station.cluster.place_pod(10, NEW)
+    nodes = station.cluster.nodes
+
+    def overtaken() -> object:
+        current = station.incident()
+        station.ledger.put(replace(current, state=State.RETAINED))
+        return nodes()
+
+    monkeypatch.setattr(station.cluster, "nodes", overtaken)
+    count = len(station.ticks.sent)
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    assert len(station.ticks.sent) == count
+
+
+def test_a_lost_drain_announcement_is_replaced_by_one_like_it(station: Station) -> None:
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("gate"))
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.tick_until_quiet()
+    (forwarded,) = station.forwarded
+    assert forwarded["EC2InstanceId"] == OLD
+    assert forwarded["LifecycleHookName"] == "drain"
+    assert forwarded["LifecycleTransition"] == "autoscaling:EC2_INSTANCE_TERMINATING"
+
+
+class Dying(Exception):
+    """The function is killed here."""
+
+
+class Deaths:
+    """Dies at the n-th write, send or hook call, before or after it took effect."""
+
+    def __init__(self, at: int, *, after: bool) -> None:
+        self.left = at
+        self.after = after
+
+    def around(self, effect):  # type: ignore[no-untyped-def]
+        def mortal(*arguments, **named):  # type: ignore[no-untyped-def]
+            self.left -= 1
+            if self.left == 0 and not self.after:
+                raise Dying
+            done = effect(*arguments, **named)
+            if self.left == 0:
+                raise Dying
+            return done
+
+        return mortal
+
+
+def mortal_station(at: int, *, after: bool) -> Station:
+    station = Station()
+    deaths = Deaths(at, after=after)
+    for target, names in (
+        (station.ledger, ("put", "take_lease", "drop_lease")),
+        (station.ticks, ("send",)),
+        (station.termination_handler, ("send",)),
+        (station.cluster, ("heartbeat", "complete_hook")),
+    ):
+        for name in names:
+            setattr(target, name, deaths.around(getattr(target, name)))
+    return station
+
+
+def surviving(station: Station, step) -> None:  # type: ignore[no-untyped-def]
+    """Run a step; a death is followed, a minute later, by the sweep and what it sends."""
+    try:
+        step()
+    except Dying:
+        station.now += 60
+        station.broom.sweep(station.now)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", range(1, 37))
+def test_dying_at_any_effect_is_survived(at: int, *, after: bool) -> None:
+    station = mortal_station(at, after=after)
+    station.cluster.terminate(OLD)
+    for body in (hook_event("drain"), hook_event("gate")):
+        surviving(station, lambda body=body: station.announce(body))
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    for _ in range(30):
+        if station.forwarded and NEW not in {p.node_name for p in station.cluster.pods.values()}:
+            station.cluster.place_pod(10, NEW)
+            station.cluster.waiting_hooks.discard((OLD, "drain"))
+        if station.ledger.get(OLD) is not None and not station.incident().open:
+            break
+        surviving(station, station.tick)
+    assert station.incident().state is State.RELEASED
+    assert (OLD, "gate", HookResult.CONTINUE.value) in station.cluster.completed
+    lease = station.ledger.lease()
+    assert lease is None or lease.expires_at == 0.0
+    # A crash between sending and recording is the one case that may send the same event again.
+    assert len({body for body, _ in station.termination_handler.sent}) == 1
+
+
+def test_a_batch_reports_only_the_ticks_that_failed(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced(station)
+    monkeypatch.setattr(tick, "_loop", lambda: station.loop)
+    monkeypatch.setattr(tick.time, "time", lambda: station.now + 6)
+    records = [
+        {"messageId": f"m{n}", "body": body, "eventSource": "aws:sqs", "attributes": {}}
+        for n, body in enumerate((station.ticks.sent[-1][0], "not a tick"))
+    ]
+    answer = tick.handler({"Records": records}, None)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+    assert station.incident().ticked_at == station.now + 6

@@ -1,0 +1,26 @@
+"""Fixtures of the tests of infra/ and stacks/."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.unit.infra.programs import run_layers
+from tests.unit.infra.recording import Recorded
+
+__all__ = ["cache", "layers"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the functions' zip in a directory of the session's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STILLWATER_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def layers(cache: None) -> dict[str, Recorded]:
+    """The recorded layers of the small cluster of programs.py; read only."""
+    return run_layers()

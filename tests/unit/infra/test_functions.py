@@ -1,0 +1,191 @@
+"""infra.functions: each function may do exactly what handlers/__init__.py says it calls."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import handlers
+from core.errors import InvalidInput
+from handlers.settings import Settings
+from tests.unit.infra.programs import description, run_layer, spec
+from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
+
+FUNCTION, MAPPING = "lambda/function:Function", "lambda/eventSourceMapping:EventSourceMapping"
+KAFKA_RULE = "handlers-network-to-kafka"
+ROLES = ("interruption", "tick", "sweep")
+# What a Lambda function needs for itself: its log, and for one in a VPC its interfaces.
+OWN = ("logs:", "ec2:CreateNetwork", "ec2:DeleteNetwork", "ec2:Assign", "ec2:Unassign")
+OWN_LOOKS = ("ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets")
+
+
+@pytest.fixture
+def operations(layers: dict[str, Recorded]) -> Recorded:
+    return layers["operations"]
+
+
+def function(operations: Recorded, role: str) -> Resource:
+    return operations.one(FUNCTION, f"handlers-{role}-function")
+
+
+def granted(operations: Recorded, role: str) -> set[str]:
+    statements = operations.one("iam/rolePolicy:RolePolicy", f"handlers-{role}-policy").policy
+    actions = {action for s in statements["Statement"] for action in s["Action"]}
+    return {a for a in actions if not a.startswith(OWN) and a not in OWN_LOOKS}
+
+
+def documented() -> dict[str, set[str]]:
+    """Read the table of calls in the docstring of handlers."""
+    table = (handlers.__doc__ or "").partition("AWS actions")[2].partition("\n\n")[0]
+    calls: dict[str, set[str]] = {}
+    role = service = ""
+    for line in table.splitlines()[1:]:
+        # A role starts at the first column, its calls at the second, a continuation deeper.
+        first = line.split()[0]
+        if first in ROLES:
+            role = first
+            line = line.replace(role, " " * len(role), 1)  # noqa: PLW2901 - the rest of it
+        for prefix, action in re.findall(r"(?:([a-z0-9]+):)?([A-Z][A-Za-z]+)(?=[,\s])", line + " "):
+            service = prefix or service
+            calls.setdefault(role, set()).add(f"{service}:{action}")
+    return calls
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_function_may_do_what_it_calls_and_nothing_else(operations: Recorded, role: str) -> None:
+    assert granted(operations, role) == documented()[role]
+
+
+def test_only_our_own_groups_can_be_held_or_released(operations: Recorded) -> None:
+    statements = operations.one("iam/rolePolicy:RolePolicy", "handlers-tick-policy").policy
+    hold = next(s for s in statements["Statement"] if s["Sid"] == "HoldAndReleaseNodes")
+    names = {arn.rpartition("/")[2] for arn in hold["Resource"]}
+    assert names == {f"test-orders-{p}-{z}" for p in ("controller", "broker") for z in "abc"}
+    assert all(f":{ACCOUNT}:autoScalingGroup:" in arn for arn in hold["Resource"])
+
+
+def environment(operations: Recorded, role: str) -> dict[str, str]:
+    return dict(function(operations, role).inputs["environment"]["variables"])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_environment_is_what_the_handlers_read(operations: Recorded, role: str) -> None:
+    settings = Settings.from_env(environment(operations, role))
+    timings = spec().timings
+    assert settings.prefix == "test-orders"
+    assert settings.ledger_table == operations.outputs["ledger_table"]
+    assert settings.ticks_queue_url == operations.outputs["ticks_queue_url"]
+    assert settings.kafka_bootstrap[0] == "kafka.stillwater.internal:10010"
+    assert settings.policy.heartbeat_timeout_seconds == timings.hook_heartbeat_timeout_seconds
+    assert settings.session_timeout_seconds == timings.broker_session_timeout_seconds
+
+
+def test_every_variable_is_read_by_the_handlers(operations: Recorded) -> None:
+    variables = environment(operations, "tick")
+    for name in set(variables) - {"STILLWATER_REGION"}:
+        without = {key: value for key, value in variables.items() if key != name}
+        with pytest.raises(InvalidInput, match=name):
+            Settings.from_env(without)
+
+
+def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
+    raw = description(kafka={"listener": {"tls": False}})
+    outputs: dict[str, dict[str, object]] = {
+        "test-foundation": {
+            "eks_endpoint": "https://eks.example",
+            "eks_ca": "Y2E=",
+            "vpc_id": "vpc-1",
+            "cluster_security_group_id": "sg-1",
+            "private_subnet_ids": {z: f"subnet-{z}" for z in raw["availability_zones"]},
+        },
+        "test-platform": {
+            "events_queue_arn": "arn:events",
+            "nth_queue_arn": "arn:nth",
+            "nth_queue_url": "https://nth",
+        },
+        "test-kafka": {"bootstrap": "127.0.0.1:10010"},
+    }
+    recorded = run_layer("operations", raw, outputs)
+    assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
+
+
+def test_queues_wake_their_functions_and_take_back_single_messages(operations: Recorded) -> None:
+    sources = {m.inputs["functionName"]: m.inputs for m in operations.of(MAPPING)}
+    assert sources["test-orders-interruption"]["eventSourceArn"].endswith(":test-orders-events")
+    assert sources["test-orders-tick"]["eventSourceArn"].endswith(":test-orders-ticks")
+    for source in sources.values():
+        assert source["functionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+def test_a_message_stays_hidden_six_times_as_long_as_its_function_may_run(
+    layers: dict[str, Recorded],
+) -> None:
+    timeout = function(layers["operations"], "tick").inputs["timeout"]
+    for layer, name in (("operations", "handlers-ticks"), ("platform", "termination-events")):
+        queue = layers[layer].one("sqs/queue:Queue", f"{name}-queue").inputs
+        assert queue["visibilityTimeoutSeconds"] >= 6 * timeout
+
+
+def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Recorded) -> None:
+    rule = operations.one("cloudwatch/eventRule:EventRule")
+    assert rule.inputs["scheduleExpression"] == "rate(1 minute)"
+    permission = operations.one("lambda/permission:Permission").inputs
+    assert permission["principal"] == "events.amazonaws.com"
+    assert permission["sourceArn"].endswith(":test-orders-sweep")
+
+
+def test_all_functions_run_the_same_zip_by_its_hash(operations: Recorded) -> None:
+    hashes = {f.inputs["sourceCodeHash"] for f in operations.of(FUNCTION)}
+    assert len(hashes) == 1
+    names = {f.inputs["handler"] for f in operations.of(FUNCTION)}
+    assert names == {f"handlers.{role}.handler" for role in ROLES}
+
+
+def test_only_the_tick_stands_in_the_vpc_and_in_the_cluster(operations: Recorded) -> None:
+    placed = {f.name for f in operations.of(FUNCTION) if "vpcConfig" in f.inputs}
+    assert placed == {"handlers-tick-function"}
+    entry = operations.one("eks/accessEntry:AccessEntry").inputs
+    assert entry["principalArn"].endswith(":test-orders-tick")
+    assert entry["kubernetesGroups"] == ["stillwater:handlers"]
+
+
+def test_in_the_cluster_it_may_list_and_nothing_more(operations: Recorded) -> None:
+    rbac = "rbac.authorization.k8s.io/v1:"
+    everywhere = operations.one(f"{rbac}ClusterRole").inputs["rules"]
+    inside = operations.one(f"{rbac}Role").inputs["rules"]
+    assert {verb for rule in [*everywhere, *inside] for verb in rule["verbs"]} == {"list"}
+    assert {r for rule in everywhere for r in rule["resources"]} == {
+        "nodes",
+        "csinodes",
+        "volumeattachments",
+    }
+    assert [rule["resources"] for rule in inside] == [["pods"]]
+    for kind in ("ClusterRoleBinding", "RoleBinding"):
+        (subject,) = operations.one(f"{rbac}{kind}").inputs["subjects"]
+        assert (subject["kind"], subject["name"]) == ("Group", "stillwater:handlers")
+
+
+def test_the_tick_reaches_every_port_a_broker_may_get(operations: Recorded) -> None:
+    rule = operations.one("vpc/securityGroupEgressRule:SecurityGroupEgressRule", KAFKA_RULE).inputs
+    # Three zones of ten reserved ids each, from 10 on.
+    assert (rule["fromPort"], rule["toPort"]) == (10010, 10039)
+    assert rule["cidrIpv4"] == "10.40.0.0/16"
+
+
+def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:
+    groups = operations.of("cloudwatch/logGroup:LogGroup")
+    assert {g.inputs["name"] for g in groups} == {f"/aws/lambda/test-orders-{r}" for r in ROLES}
+    assert all(g.inputs["retentionInDays"] > 0 for g in groups)
+
+
+def test_the_ledger_forgets_by_itself_and_can_be_restored(operations: Recorded) -> None:
+    table = operations.one("dynamodb/table:Table").inputs
+    assert table["hashKey"] == "pk"
+    assert table["billingMode"] == "PAY_PER_REQUEST"
+    assert table["ttl"] == {"attributeName": "expires_at", "enabled": True}
+    assert table["pointInTimeRecovery"]["enabled"]
+    (index,) = table["globalSecondaryIndexes"]
+    assert index["name"] == "open"
+    assert json.dumps(index["keySchemas"]) == '[{"attributeName": "open", "keyType": "HASH"}]'

@@ -1,0 +1,140 @@
+"""infra.kafka: pools pinned to their zones, pods that keep apart, names Strimzi will derive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core import naming
+from infra.kafka import bootstrap_servers, kafka_spec, node_pool_spec
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, spec
+from tests.unit.infra.recording import Recorded
+
+STRIMZI = "kafka.strimzi.io/v1:"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.fixture
+def pools(layers: dict[str, Recorded]) -> dict[str, dict[str, Any]]:
+    """The KafkaNodePools by their name in the cluster."""
+    found = layers["kafka"].of(f"{STRIMZI}KafkaNodePool")
+    return {pool.inputs["metadata"]["name"]: pool.inputs for pool in found}
+
+
+def test_each_pool_and_zone_is_a_node_pool_with_its_own_reserved_ids(
+    pools: dict[str, dict[str, Any]],
+) -> None:
+    ids = {
+        name: pool["metadata"]["annotations"]["strimzi.io/next-node-ids"]
+        for name, pool in pools.items()
+    }
+    assert ids == {
+        "controller-a": "[0]",
+        "controller-b": "[1]",
+        "controller-c": "[2]",
+        "broker-a": "[10-19]",
+        "broker-b": "[20-29]",
+        "broker-c": "[30-39]",
+    }
+
+
+def test_pods_never_leave_the_zone_and_the_nodes_of_their_pool(
+    pools: dict[str, dict[str, Any]],
+) -> None:
+    for zone in ZONES:
+        for pool in ("broker", "controller"):
+            pod = pools[naming.kafka_node_pool(pool, zone)]["spec"]["template"]["pod"]
+            (term,) = pod["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+            allowed = {e["key"]: (e["operator"], e["values"]) for e in term["matchExpressions"]}
+            assert allowed == {
+                "topology.kubernetes.io/zone": ("In", [zone]),
+                "stillwater.dev/pool": ("In", [pool]),
+            }
+
+
+def test_no_two_kafka_pods_share_a_node(pools: dict[str, dict[str, Any]]) -> None:
+    for pool in pools.values():
+        (apart,) = pool["spec"]["template"]["pod"]["affinity"]["podAntiAffinity"][REQUIRED]
+        assert apart["topologyKey"] == "kubernetes.io/hostname"
+        assert apart["labelSelector"]["matchLabels"] == {
+            "strimzi.io/cluster": "orders",
+            "strimzi.io/name": "orders-kafka",
+        }
+
+
+def test_pods_tolerate_the_taint_their_nodes_register_with(
+    layers: dict[str, Recorded], pools: dict[str, dict[str, Any]]
+) -> None:
+    for pool in pools.values():
+        (toleration,) = pool["spec"]["template"]["pod"]["tolerations"]
+        assert toleration == {
+            "key": "dedicated",
+            "operator": "Equal",
+            "value": "kafka",
+            "effect": "NoSchedule",
+        }
+
+
+def test_every_pools_own_template_repeats_the_grace(pools: dict[str, dict[str, Any]]) -> None:
+    # A pool's pod template replaces Kafka's whole; without this a broker would get 30 s.
+    for pool in pools.values():
+        grace = pool["spec"]["template"]["pod"]["terminationGracePeriodSeconds"]
+        assert grace == spec().timings.pod_grace_seconds
+
+
+def test_volumes_are_never_deleted_with_their_claim(pools: dict[str, dict[str, Any]]) -> None:
+    volumes = pools["broker-a"]["spec"]["storage"]["volumes"]
+    assert [(v["id"], v["size"], v["volumeAttributesClass"]) for v in volumes] == [
+        (0, "100Gi", "gp3-4000-250"),
+        (1, "50Gi", "gp3-3000-125"),
+    ]
+    for volume in volumes:
+        assert volume["deleteClaim"] is False
+        assert volume["class"] == naming.STORAGE_CLASS
+    assert [v.get("kraftMetadata") for v in volumes] == ["shared", None]
+
+
+@pytest.mark.parametrize(
+    ("role", "roles"),
+    [
+        ("broker", ["broker"]),
+        ("controller", ["controller"]),
+        ("combined", ["controller", "broker"]),
+    ],
+)
+def test_a_pools_role_is_strimzis(role: str, roles: list[str]) -> None:
+    described = spec(pools=[CONTROLLER, BROKER, {**BROKER, "name": "x", "first_node_id": 90}])
+    pool = described.pools[2].model_copy(update={"role": role})
+    assert node_pool_spec(described, pool, ZONES[0])["roles"] == roles
+
+
+def test_kafka_comes_after_its_pools_and_its_nodes(layers: dict[str, Recorded]) -> None:
+    kafka = layers["kafka"].one(f"{STRIMZI}Kafka")
+    pools = {pool.name for pool in layers["kafka"].of(f"{STRIMZI}KafkaNodePool")}
+    assert pools <= kafka.depends_on
+    for pool in layers["kafka"].of(f"{STRIMZI}KafkaNodePool"):
+        assert "kafka-namespace" in pool.depends_on
+
+
+def test_clients_are_told_an_address_per_broker_that_its_certificate_covers() -> None:
+    (listener,) = kafka_spec(spec())["kafka"]["listeners"]
+    assert (listener["name"], listener["type"], listener["tls"]) == ("nlb", "cluster-ip", True)
+    configuration = listener["configuration"]
+    assert configuration["advertisedPortTemplate"] == "10000 + {nodeId}"
+    assert configuration["advertisedHostTemplate"] in configuration["bootstrap"]["alternativeNames"]
+
+
+def test_clients_start_from_one_broker_of_every_zone() -> None:
+    host = "kafka.stillwater.internal"
+    assert bootstrap_servers(spec()) == [f"{host}:{port}" for port in (10010, 10020, 10030)]
+
+
+def test_timeouts_and_durability_reach_kafka_and_the_user_has_the_last_word() -> None:
+    described = spec(kafka={"config": {"min.insync.replicas": 1, "log.retention.hours": 24}})
+    config = kafka_spec(described)["kafka"]["config"]
+    assert config["broker.session.timeout.ms"] == 9000
+    assert config["default.replication.factor"] == 3
+    assert config["transaction.state.log.min.isr"] == 2
+    assert config["min.insync.replicas"] == 1
+    assert config["log.retention.hours"] == 24

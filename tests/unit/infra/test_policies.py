@@ -1,0 +1,115 @@
+"""Every policy document of every layer: no wildcard, nothing without TLS, nothing public."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from infra.analytics import bucket_name
+from tests.unit.infra.recording import Recorded, Resource
+
+# The calls that IAM cannot narrow to a resource.
+WITHOUT_RESOURCE = {
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeLifecycleHooks",
+    "ec2:DescribeInstances",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+}
+RESOURCE_POLICIES = ("sqs/queuePolicy:QueuePolicy", "s3/bucketPolicy:BucketPolicy")
+
+
+def role_policies(layers: dict[str, Recorded]) -> Iterator[Resource]:
+    for recorded in layers.values():
+        yield from recorded.of("iam/rolePolicy:RolePolicy")
+
+
+def test_there_are_policies_to_judge(layers: dict[str, Recorded]) -> None:
+    assert len(list(role_policies(layers))) == 4
+
+
+def test_no_role_may_do_anything_by_wildcard(layers: dict[str, Recorded]) -> None:
+    for policy in role_policies(layers):
+        for statement in policy.policy_statements:
+            assert not [a for a in statement["Action"] if "*" in a], policy.name
+
+
+def test_a_wildcard_resource_stands_only_where_the_call_takes_none(
+    layers: dict[str, Recorded],
+) -> None:
+    for policy in role_policies(layers):
+        for statement in policy.policy_statements:
+            if "*" in statement["Resource"]:
+                assert set(statement["Action"]) <= WITHOUT_RESOURCE, policy.name
+
+
+def test_every_statement_names_resources_of_this_account(layers: dict[str, Recorded]) -> None:
+    for policy in role_policies(layers):
+        for statement in policy.policy_statements:
+            for resource in statement["Resource"]:
+                assert resource == "*" or ":123456789012:" in resource, policy.name
+
+
+def test_queues_and_buckets_refuse_what_comes_without_tls(layers: dict[str, Recorded]) -> None:
+    for recorded in layers.values():
+        for type_ in RESOURCE_POLICIES:
+            for policy in recorded.of(type_):
+                denied = [s for s in policy.policy_statements if s["Effect"] == "Deny"]
+                assert denied[0]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+                assert denied[0]["Principal"] == "*"
+
+
+@pytest.mark.parametrize("layer", ["foundation", "platform", "kafka", "operations"])
+def test_a_role_is_assumed_by_one_service(layers: dict[str, Recorded], layer: str) -> None:
+    for role in layers[layer].of("iam/role:Role"):
+        (statement,) = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
+        assert list(statement["Principal"]) == ["Service"]
+
+
+def test_the_bill_is_versioned_encrypted_and_private(layers: dict[str, Recorded]) -> None:
+    analytics = layers["analytics"]
+    bucket = analytics.outputs["billing_bucket"]
+    assert bucket == "test-orders-billing-123456789012"
+    versioning = analytics.one("s3/bucketVersioning:BucketVersioning").inputs
+    assert versioning["versioningConfiguration"]["status"] == "Enabled"
+    block = analytics.one("s3/bucketPublicAccessBlock:BucketPublicAccessBlock").inputs
+    assert {key: value for key, value in block.items() if key != "bucket"} == {
+        "blockPublicAcls": True,
+        "blockPublicPolicy": True,
+        "ignorePublicAcls": True,
+        "restrictPublicBuckets": True,
+    }
+    assert analytics.of(
+        "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration"
+    )
+
+
+def test_an_idle_spark_application_stops_and_a_busy_one_has_a_bound(
+    layers: dict[str, Recorded],
+) -> None:
+    application = layers["analytics"].one("emrserverless/application:Application").inputs
+    assert application["autoStopConfiguration"]["enabled"]
+    assert application["maximumCapacity"]["cpu"] == "64 vCPU"
+
+
+def test_a_bucket_name_fits_and_stays_apart_from_its_neighbours() -> None:
+    long = "a" * 30 + "-" + "b" * 31
+    names = {bucket_name(long, account) for account in ("123456789012", "210987654321")}
+    assert len(names) == 2
+    assert all(len(name) <= 63 for name in names)
+
+
+def test_the_provider_tags_what_it_creates_and_users_cannot_hide_ours(
+    layers: dict[str, Recorded],
+) -> None:
+    for recorded in layers.values():
+        provider = recorded.one("providers:aws").inputs
+        tags = json.loads(provider["defaultTags"])["tags"]
+        assert tags == {
+            "stillwater:cluster": "orders",
+            "stillwater:environment": "test",
+            "managed-by": "stillwater",
+        }
+        assert provider["region"] == "us-east-1"

@@ -1,0 +1,180 @@
+"""What a StorageClass asks of EC2, and how a PersistentVolume is bound to its zone."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from core.errors import Conflict, InvalidInput, StillwaterError
+from local.kubernetes import tasks
+from local.kubernetes.ebs import Ebs, request, size_gib, tags
+from local.kubernetes.provisioner import persistent_volume
+from local.kubernetes.tasks import Tasks
+
+CLAIM: dict[str, Any] = {
+    "metadata": {
+        "name": "data-0-demo-10",
+        "namespace": "kafka",
+        "uid": "u-1",
+        "resourceVersion": "7",
+    },
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "gp3-kafka",
+        "volumeAttributesClassName": "fast",
+    },
+}
+
+
+class Ec2:
+    """One volume, and who has it."""
+
+    def __init__(self, *attachments: tuple[str, str]) -> None:
+        self.attachments = [{"InstanceId": i, "Device": device} for i, device in attachments]
+        self.created: list[dict[str, Any]] = []
+
+    def describe_volumes(self, **query: Any) -> dict[str, Any]:
+        names = [f["Name"] for f in query.get("Filters", [])]
+        if names == ["tag:CSIVolumeName"]:
+            return {"Volumes": self.created}
+        if names == ["attachment.instance-id"]:
+            wanted = query["Filters"][0]["Values"]
+            mine = [a for a in self.attachments if a["InstanceId"] in wanted]
+            return {"Volumes": [{"Attachments": mine}]}
+        return {"Volumes": [{"VolumeId": "vol-1", "Attachments": self.attachments}]}
+
+    def create_volume(self, **asked: Any) -> dict[str, Any]:
+        self.created.append({"VolumeId": f"vol-{len(self.created)}", **asked})
+        return self.created[-1]
+
+    def attach_volume(self, *, VolumeId: str, InstanceId: str, Device: str) -> None:  # noqa: N803
+        self.attachments.append({"InstanceId": InstanceId, "Device": Device})
+
+    def detach_volume(self, *, VolumeId: str, InstanceId: str) -> None:  # noqa: N803
+        self.attachments = [a for a in self.attachments if a["InstanceId"] != InstanceId]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "gib"),
+    [("10Gi", 10), ("1Ti", 1024), ("1G", 1), ("1073741825", 2), ("512Mi", 1), ("1.5Gi", 2)],
+)
+def test_a_size_is_rounded_up_to_whole_gib(quantity: str, gib: int) -> None:
+    assert size_gib(quantity) == gib
+
+
+def test_a_size_that_is_none_is_one_sentence() -> None:
+    with pytest.raises(InvalidInput, match="'ten' is no size"):
+        size_gib("ten")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "asked"),
+    [
+        (
+            {"type": "gp3", "iops": "4000", "throughput": "500", "encrypted": "true"},
+            {"VolumeType": "gp3", "Encrypted": True, "Iops": 4000, "Throughput": 500},
+        ),
+        (
+            {},
+            {"VolumeType": "gp3", "Encrypted": False, "Iops": 3000, "Throughput": 125},
+        ),
+        (
+            {"type": "io2", "iopsPerGB": "50", "kmsKeyId": "arn:k"},
+            {"VolumeType": "io2", "Encrypted": False, "Iops": 500, "KmsKeyId": "arn:k"},
+        ),
+    ],
+    ids=["what it says", "the defaults", "IOPS by size"],
+)
+def test_parameters_become_a_request(parameters: dict[str, str], asked: dict[str, Any]) -> None:
+    assert request(parameters, 10) == {"Size": 10, **asked}
+
+
+def test_a_volume_says_for_which_claim_and_cluster_it_was_made() -> None:
+    found = tags(
+        {"tagSpecification_1": "team={{ .PVCNamespace }}/{{ .PVCName }}", "type": "gp3"},
+        volume="pvc-u-1",
+        claim="data-0-demo-10",
+        namespace="kafka",
+        cluster="demo",
+    )
+    assert found["kubernetes.io/created-for/pvc/name"] == "data-0-demo-10"
+    assert found["kubernetes.io/cluster/demo"] == "owned"
+    assert found["Name"] == "demo-dynamic-pvc-u-1"
+    assert found["ebs.csi.aws.com/cluster"] == "true"
+    assert found["team"] == "kafka/data-0-demo-10"
+
+
+def test_a_volume_is_made_once_however_often_it_is_asked_for() -> None:
+    ec2 = Ec2()
+    ebs: Any = Ebs(ec2)  # type: ignore[arg-type]  # the calls it makes
+    labels = {"CSIVolumeName": "pvc-u-1"}
+    asked = {"Size": 1, "VolumeType": "gp3"}
+    assert ebs.ensure("us-east-1a", asked, labels) == ebs.ensure("us-east-1a", asked, labels)
+    assert len(ec2.created) == 1
+
+
+def test_a_volume_another_instance_has_is_refused_until_it_is_detached() -> None:
+    ebs: Any = Ebs(Ec2(("i-old", "/dev/xvdaa")))  # type: ignore[arg-type]  # the calls it makes
+    with pytest.raises(Conflict, match="VolumeInUse: vol-1 is already attached to i-old"):
+        ebs.attach("vol-1", "i-new")
+    ebs.detach("vol-1", "i-old")
+    assert ebs.attach("vol-1", "i-new") == "/dev/xvdaa"
+
+
+def test_attaching_again_changes_nothing_and_each_volume_has_its_own_device() -> None:
+    ec2 = Ec2(("i-1", "/dev/xvdaa"))
+    ebs: Any = Ebs(ec2)  # type: ignore[arg-type]  # the calls it makes
+    assert ebs.attach("vol-1", "i-1") == "/dev/xvdaa"
+    assert len(ec2.attachments) == 1
+    assert ebs._free_device("i-1") == "/dev/xvdab"
+
+
+def test_a_volume_is_bound_to_its_claim_and_its_zone() -> None:
+    volume = persistent_volume(CLAIM, {"reclaimPolicy": "Retain"}, "vol-1", "us-east-1b", 20)
+    spec = volume["spec"]
+    (term,) = spec["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert term["matchExpressions"][0]["values"] == ["us-east-1b"]
+    assert spec["claimRef"]["uid"] == "u-1"
+    assert spec["persistentVolumeReclaimPolicy"] == "Retain"
+    assert spec["capacity"] == {"storage": "20Gi"}
+    assert spec["volumeAttributesClassName"] == "fast"
+    assert spec["csi"]["volumeHandle"] == "vol-1"
+
+
+def test_work_asked_for_while_it_runs_is_done_once_more_and_never_twice_at_once() -> None:
+    started, go_on, done = threading.Event(), threading.Event(), threading.Event()
+    runs: list[int] = []
+
+    def work() -> None:
+        runs.append(len(runs))
+        started.set()
+        assert go_on.wait(5)
+        if len(runs) == 2:
+            done.set()
+
+    queue = Tasks()
+    queue.request("key", work)
+    assert started.wait(5)
+    for _ in range(3):
+        queue.request("key", work)
+    assert len(runs) == 1
+    go_on.set()
+    assert done.wait(5)
+    queue.request("another", done.clear)
+    assert len(runs) == 2
+
+
+def test_work_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "RETRY_SECONDS", 0.0)
+    done = threading.Event()
+    tries: list[str] = []
+
+    def work() -> None:
+        tries.append("once")
+        if len(tries) < 3:
+            raise StillwaterError("EC2 is busy.")
+        done.set()
+
+    Tasks().request("key", work)
+    assert done.wait(5)
+    assert len(tries) == 3

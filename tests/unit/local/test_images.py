@@ -1,0 +1,113 @@
+"""Which program stands behind an image."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.kubernetes import images
+from local.kubernetes.images import Launch, Request, launch, repository
+from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY
+from local.place import Place
+
+NTH = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.1"
+
+
+def request(
+    tmp_path: Path, image: str, mounts: dict[str, Path] | None = None, **container: Any
+) -> Request:
+    return Request(
+        place=Place(11, tmp_path),
+        cluster="demo",
+        pod={"metadata": {"name": "p", "namespace": "kafka", "uid": "u"}, "spec": {}},
+        container={"name": "main", "image": image, **container},
+        environment={"PROBES_SERVER_PORT": "8080", "NAME": "value"},
+        mounts=mounts or {},
+        pod_ip="10.11.5.6",
+    )
+
+
+@pytest.fixture
+def nth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
+    """Return how NTH runs on a machine with name spaces and an administrator's key."""
+    (tmp_path / "aws-credentials.json").write_text(
+        json.dumps({"access_key_id": "AKIA", "secret_access_key": "s"})
+    )
+    monkeypatch.setattr(images, "pod_credentials", lambda *_: {"AWS_ACCESS_KEY_ID": "ASIA"})
+    monkeypatch.setattr("local.kubernetes.mounts.namespace_support", lambda: ("unshare", "-rm"))
+    mounts = {SERVICE_ACCOUNT_DIRECTORY: tmp_path / "sa"}
+    return launch(request(tmp_path, NTH, mounts, args=["--log-level=$(NAME)"]))
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("stillwater/process", "stillwater/process"),
+        (NTH, "public.ecr.aws/aws-ec2/aws-node-termination-handler"),
+        ("localhost:5000/strimzi/kafka:1.2.0-kafka-4.2.0", "localhost:5000/strimzi/kafka"),
+        ("quay.io/strimzi/kafka@sha256:0123", "quay.io/strimzi/kafka"),
+        ("quay.io/strimzi/kafka:v1@sha256:0123", "quay.io/strimzi/kafka"),
+    ],
+)
+def test_tag_and_digest_are_no_part_of_an_images_name(image: str, name: str) -> None:
+    assert repository(image) == name
+
+
+def test_a_process_runs_its_command_and_finds_its_mounts(tmp_path: Path) -> None:
+    found = launch(
+        request(
+            tmp_path,
+            "stillwater/process:1",
+            {"/data": tmp_path / "vol-1"},
+            command=["run", "$(NAME)"],
+            args=["$(UNKNOWN)"],
+        )
+    )
+    assert found.argv == ["run", "value", "$(UNKNOWN)"]
+    assert json.loads(found.environment["STILLWATER_MOUNTS"]) == {"/data": str(tmp_path / "vol-1")}
+    assert found.probed
+
+
+def test_nth_runs_in_its_own_mounts_with_the_twins_aws_and_its_pods_role(
+    nth: Launch, tmp_path: Path
+) -> None:
+    assert nth.argv[:2] == ["unshare", "-rm"]
+    assert nth.argv[-3:] == [
+        str(tmp_path / "sa"),
+        str(tmp_path / "bin" / "node-termination-handler"),
+        "--log-level=value",
+    ]
+    assert nth.environment["AWS_ENDPOINT"] == "http://127.11.250.2:4566"
+    assert nth.environment["AWS_ACCESS_KEY_ID"] == "ASIA"
+    assert nth.environment["AWS_EC2_METADATA_DISABLED"] == "true"
+
+
+def test_nths_probe_follows_it_to_the_port_it_was_moved_to(nth: Launch) -> None:
+    moved = nth.moved_ports[8080]
+    assert moved != 8080
+    assert nth.environment["PROBES_SERVER_PORT"] == str(moved)
+
+
+def test_nth_without_a_token_only_sleeps_and_says_why(tmp_path: Path) -> None:
+    found = launch(request(tmp_path, NTH))
+    assert found.argv == ["sleep", "infinity"]
+    assert "token" in found.note
+
+
+def test_an_unknown_image_sleeps_answers_no_probe_and_says_so(tmp_path: Path) -> None:
+    found = launch(request(tmp_path, "registry.example/kafka-exporter:v2"))
+    assert found.argv == ["sleep", "infinity"]
+    assert not found.probed
+    assert "registry.example/kafka-exporter:v2" in found.note
+
+
+def test_a_container_sees_the_twins_api_server_and_none_of_the_kubelets_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "the administrator's")
+    pod = {"metadata": {"name": "demo-0"}, "spec": {}}
+    found = images.base_environment(Place(11, tmp_path), pod)
+    assert found["KUBERNETES_SERVICE_HOST"] == "127.11.250.4"
+    assert found["HOSTNAME"] == "demo-0"
+    assert not [name for name in found if name.startswith("AWS_")]

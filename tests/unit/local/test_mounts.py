@@ -1,0 +1,138 @@
+"""A pod's volumes as directories, against an API of a few objects."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import MissingPrerequisite
+from local.kubernetes import mounts
+from local.kubernetes.client import ApiError
+from local.kubernetes.environment import MissingReference
+from local.kubernetes.mounts import Volumes
+from local.place import Place
+
+CORE = "/api/v1/namespaces/kafka"
+
+
+class FakeApi:
+    """Answers from a dictionary of paths, and counts the tokens it issues."""
+
+    def __init__(self, objects: dict[str, Any]) -> None:
+        self.objects = objects
+        self.tokens: list[dict[str, Any]] = []
+
+    def get(self, path: str) -> Any:
+        if path not in self.objects:
+            raise ApiError(404, "NotFound", f"{path} is not there")
+        return self.objects[path]
+
+    def post(self, path: str, body: Any) -> Any:
+        assert path == f"{CORE}/serviceaccounts/nth/token"
+        self.tokens.append(body["spec"])
+        return {"status": {"token": f"token-{len(self.tokens)}"}}
+
+
+def volumes(tmp_path: Path, api: FakeApi, *specs: dict[str, Any]) -> Volumes:
+    pod = {
+        "metadata": {"name": "demo-0", "namespace": "kafka", "uid": "u-1"},
+        "spec": {"serviceAccountName": "nth", "volumes": list(specs)},
+    }
+    return Volumes(api, Place(11, tmp_path), pod)  # type: ignore[arg-type]  # the two calls it makes
+
+
+def write(found: Volumes) -> None:
+    found.write(pod_ip="10.11.5.6", host_ip="10.11.0.4")
+
+
+def test_a_config_maps_entries_become_files_whole_or_as_listed(tmp_path: Path) -> None:
+    api = FakeApi({f"{CORE}/configmaps/c": {"data": {"a": "1", "b": "2"}}})
+    items = [{"key": "b", "path": "deep/b.txt"}]
+    found = volumes(
+        tmp_path,
+        api,
+        {"name": "all", "configMap": {"name": "c"}},
+        {"name": "some", "configMap": {"name": "c", "items": items}},
+    )
+    write(found)
+    assert sorted(p.name for p in found.directory("all").iterdir()) == ["a", "b"]
+    assert (found.directory("some") / "deep" / "b.txt").read_text() == "2"
+    assert not (found.directory("some") / "a").exists()
+
+
+def test_a_changed_config_map_is_seen_by_the_next_write(tmp_path: Path) -> None:
+    api = FakeApi({f"{CORE}/configmaps/c": {"data": {"a": "1"}}})
+    found = volumes(tmp_path, api, {"name": "v", "configMap": {"name": "c"}})
+    write(found)
+    api.objects[f"{CORE}/configmaps/c"]["data"]["a"] = "2"
+    write(found)
+    assert (found.directory("v") / "a").read_text() == "2"
+
+
+def test_an_absent_secret_is_named_unless_it_is_optional(tmp_path: Path) -> None:
+    api = FakeApi({})
+    with pytest.raises(MissingReference, match="secret s "):
+        write(volumes(tmp_path, api, {"name": "v", "secret": {"secretName": "s"}}))
+    write(volumes(tmp_path, api, {"name": "v", "secret": {"secretName": "s", "optional": True}}))
+
+
+def test_a_projected_token_is_bound_to_its_pod_and_kept_while_it_is_fresh(tmp_path: Path) -> None:
+    (tmp_path / "pki").mkdir()
+    (tmp_path / "pki" / "apiserver-ca.crt").write_text("CA")
+    api = FakeApi({})
+    namespace = {"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}
+    sources = [
+        {"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}},
+        {"configMap": {"name": "kube-root-ca.crt"}},
+        {"downwardAPI": {"items": [namespace]}},
+    ]
+    found = volumes(tmp_path, api, {"name": "v", "projected": {"sources": sources}})
+    write(found)
+    write(found)
+    directory = found.directory("v")
+    assert (directory / "token").read_text() == "token-1"
+    assert (directory / "ca.crt").read_text() == "CA"
+    assert (directory / "namespace").read_text() == "kafka"
+    (asked,) = api.tokens
+    assert asked["boundObjectRef"]["uid"] == "u-1"
+    assert asked["expirationSeconds"] == 3607
+
+
+def test_a_claims_directory_is_its_volumes_and_outlives_the_pod(tmp_path: Path) -> None:
+    api = FakeApi({f"{CORE}/persistentvolumeclaims/data": {"spec": {}}})
+    claim = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    found = volumes(tmp_path, api, claim, {"name": "scratch", "emptyDir": {}})
+    assert found.claims() is None
+    api.objects[f"{CORE}/persistentvolumeclaims/data"] = {"spec": {"volumeName": "pv"}}
+    api.objects["/api/v1/persistentvolumes/pv"] = {"spec": {"csi": {"volumeHandle": "vol-1"}}}
+    assert found.claims() == {"v": "vol-1"}
+    write(found)
+    container = {
+        "volumeMounts": [
+            {"name": "v", "mountPath": "/data", "subPath": "logs"},
+            {"name": "scratch", "mountPath": "/scratch"},
+        ]
+    }
+    assert found.mounts_of(container) == {
+        "/data": tmp_path / "volumes" / "vol-1" / "logs",
+        "/scratch": tmp_path / "pods" / "u-1" / "volumes" / "scratch",
+    }
+    assert (tmp_path / "volumes" / "vol-1" / "lost+found").is_dir()
+    assert (tmp_path / "volumes" / "vol-1" / "logs").is_dir()
+    found.remove()
+    assert not (tmp_path / "pods" / "u-1").exists()
+    assert (tmp_path / "volumes" / "vol-1").is_dir()
+
+
+def test_a_system_without_mount_namespaces_is_told_what_to_enable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(command: list[str], **_: Any) -> Any:
+        return subprocess.CompletedProcess(command, 1, b"", b"")
+
+    mounts.namespace_support.cache_clear()
+    monkeypatch.setattr(subprocess, "run", refused)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(MissingPrerequisite, match="user namespaces"):
+        mounts.namespace_support()

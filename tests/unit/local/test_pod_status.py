@@ -1,0 +1,98 @@
+"""A pod's status as the kubelet writes it."""
+
+from typing import Any
+
+from local.kubernetes.status import Observation, creating, pod_status
+
+NOW, BEFORE = "2026-11-20T10:00:00Z", "2026-11-20T09:00:00Z"
+GATE = "target-health.elbv2.k8s.aws/demo-broker-10"
+
+
+def pod(*gates: str, conditions: list[dict[str, Any]] | None = None, **more: Any) -> Any:
+    return {
+        "metadata": {"generation": 4},
+        "spec": {"readinessGates": [{"conditionType": gate} for gate in gates]},
+        "status": {"conditions": conditions or [], **more},
+    }
+
+
+def running(*, ready: bool) -> dict[str, Any]:
+    state = {"running": {"startedAt": BEFORE}}
+    return {"name": "kafka", "ready": ready, "state": state, "lastState": {}}
+
+
+def seen(*containers: dict[str, Any], **more: Any) -> Observation:
+    facts: dict[str, Any] = {
+        "pod_ip": "10.11.5.6",
+        "host_ip": "10.11.0.4",
+        "started_at": BEFORE,
+        "sandbox": True,
+        "initialized": True,
+        "containers": containers,
+    }
+    return Observation(**{**facts, **more})
+
+
+def condition(status: dict[str, Any], kind: str) -> dict[str, Any]:
+    return next(dict(c) for c in status["conditions"] if c["type"] == kind)
+
+
+def test_a_pod_is_ready_when_its_containers_are() -> None:
+    status = pod_status(pod(), seen(running(ready=True)), NOW)
+    assert status["phase"] == "Running"
+    assert [c["status"] for c in status["conditions"]] == ["True"] * 4
+    assert status["podIPs"] == [{"ip": "10.11.5.6"}]
+
+
+def test_a_gate_that_is_not_true_keeps_ready_containers_from_being_a_ready_pod() -> None:
+    status = pod_status(pod(GATE), seen(running(ready=True)), NOW)
+    assert condition(status, "ContainersReady")["status"] == "True"
+    ready = condition(status, "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "ReadinessGatesNotReady")
+    assert GATE in ready["message"]
+
+
+def test_a_gate_that_is_true_lets_the_pod_be_ready_and_is_left_to_its_owner() -> None:
+    known = [{"type": GATE, "status": "True"}]
+    status = pod_status(pod(GATE, conditions=known), seen(running(ready=True)), NOW)
+    assert condition(status, "Ready")["status"] == "True"
+    assert GATE not in {c["type"] for c in status["conditions"]}
+
+
+def test_a_condition_keeps_its_time_until_it_changes() -> None:
+    known = [
+        {"type": "ContainersReady", "status": "False", "lastTransitionTime": BEFORE},
+        {"type": "Initialized", "status": "True", "lastTransitionTime": BEFORE},
+    ]
+    status = pod_status(pod(conditions=known), seen(running(ready=True)), NOW)
+    assert condition(status, "Initialized")["lastTransitionTime"] == BEFORE
+    assert condition(status, "ContainersReady")["lastTransitionTime"] == NOW
+
+
+def test_an_unready_container_is_named() -> None:
+    status = pod_status(pod(), seen(running(ready=False)), NOW)
+    ready = condition(status, "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "ContainersNotReady")
+    assert "[kafka]" in ready["message"]
+
+
+def test_a_pod_that_waits_for_its_volumes_is_pending_and_has_no_address_yet() -> None:
+    waiting = creating({"name": "kafka", "image": "i"}, "its volumes are not attached yet")
+    status = pod_status(pod(), seen(waiting, sandbox=False, initialized=False), NOW)
+    assert status["phase"] == "Pending"
+    assert "podIP" not in status
+    assert condition(status, "PodReadyToStartContainers")["status"] == "False"
+
+
+def test_a_pod_that_ran_is_running_while_it_starts_again() -> None:
+    waiting = creating({"name": "kafka", "image": "i"}, "")
+    status = pod_status(pod(phase="Running"), seen(waiting, initialized=False), NOW)
+    assert status["phase"] == "Running"
+    assert condition(status, "Ready")["status"] == "False"
+
+
+def test_a_pod_that_has_ended_is_never_ready() -> None:
+    status = pod_status(pod(), seen(running(ready=True), ended="Failed"), NOW)
+    assert status["phase"] == "Failed"
+    ready = condition(status, "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "PodFailed")

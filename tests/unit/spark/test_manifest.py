@@ -1,0 +1,114 @@
+"""Which files of an export are read: those of each month's newest manifest, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInput
+from spark.ingest.manifest import pinned
+
+PERIOD = "BILLING_PERIOD=2026-11"
+
+
+def deliver(
+    folder: Path,
+    files: list[str],
+    *,
+    execution: str = "",
+    period: str = PERIOD,
+    missing: tuple[str, ...] = (),
+    **manifest: Any,
+) -> None:
+    """Deliver files as AWS does, `execution` being CREATE_NEW_REPORT's folder per refresh."""
+    data, metadata = folder / "data" / period, folder / "metadata" / period / execution
+    names = []
+    for file in files:
+        relative = Path(execution) / file
+        names.append(f"s3://bucket/prefix/export/data/{period}/{relative}")
+        if file not in missing:
+            (data / relative).parent.mkdir(parents=True, exist_ok=True)
+            (data / relative).touch()
+    metadata.mkdir(parents=True, exist_ok=True)
+    content = {"dataFiles": names, **manifest}
+    (metadata / "export-Manifest.json").write_text(json.dumps(content))
+
+
+def test_only_the_files_the_manifest_names_are_read(tmp_path: Path) -> None:
+    deliver(tmp_path, ["export-00001.snappy.parquet", "export-00002.snappy.parquet"])
+    (tmp_path / "data" / PERIOD / "export-00003.snappy.parquet").touch()
+    export = pinned(tmp_path)
+    assert [path.name for path in export.files] == [
+        "export-00001.snappy.parquet",
+        "export-00002.snappy.parquet",
+    ]
+    assert (export.name, export.periods, export.is_parquet) == ("export", ("2026-11",), True)
+
+
+def test_an_export_that_keeps_every_refresh_is_read_once(tmp_path: Path) -> None:
+    deliver(tmp_path, ["export-00001.csv.gz"], execution="2026-11-19T08:00:00.000Z-aaaa")
+    deliver(tmp_path, ["export-00001.csv.gz"], execution="2026-11-20T08:00:00.000Z-0000")
+    (file,) = pinned(tmp_path).files
+    assert file.parent.name == "2026-11-20T08:00:00.000Z-0000"
+
+
+def test_every_month_is_read(tmp_path: Path) -> None:
+    deliver(tmp_path, ["a.parquet"])
+    deliver(tmp_path, ["b.parquet"], period="BILLING_PERIOD=2026-10")
+    assert pinned(tmp_path).periods == ("2026-10", "2026-11")
+
+
+def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
+    deliver(tmp_path, ["a.parquet", "a.parquet"])
+    assert len(pinned(tmp_path).files) == 1
+
+
+def test_a_delivery_that_lacks_a_file_is_refused(tmp_path: Path) -> None:
+    deliver(tmp_path, ["a.parquet", "b.parquet"], missing=("b.parquet",))
+    with pytest.raises(InvalidInput, match=r"b\.parquet, which is not in the folder"):
+        pinned(tmp_path)
+
+
+def test_a_manifest_may_not_lead_out_of_its_export(tmp_path: Path) -> None:
+    deliver(tmp_path, ["a.parquet"], dataFiles=[f"s3://b/data/{PERIOD}/../../../../etc/passwd"])
+    with pytest.raises(InvalidInput, match="which is not below data/"):
+        pinned(tmp_path)
+
+
+def test_a_simulated_export_says_so(tmp_path: Path) -> None:
+    deliver(tmp_path, ["a.parquet"], simulated=True)
+    assert pinned(tmp_path).simulated
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", "is not JSON"),
+        ("[]", 'names no files under "dataFiles"'),
+        ('{"dataFiles": []}', 'names no files under "dataFiles"'),
+        ('{"dataFiles": [1]}', 'names no files under "dataFiles"'),
+    ],
+)
+def test_a_malformed_manifest_is_one_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+    deliver(tmp_path, ["a.parquet"])
+    (tmp_path / "metadata" / PERIOD / "export-Manifest.json").write_text(content)
+    with pytest.raises(InvalidInput) as raised:
+        pinned(tmp_path)
+    assert sentence in str(raised.value)
+    assert len(raised.value.problems) == 1
+
+
+def test_a_folder_that_is_no_export_says_what_to_name(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="has no manifest under metadata"):
+        pinned(tmp_path)
+    with pytest.raises(InvalidInput, match="is not a folder"):
+        pinned(tmp_path / "none")
+
+
+def test_two_formats_in_one_export_are_refused(tmp_path: Path) -> None:
+    deliver(tmp_path, ["a.parquet", "b.csv.gz"])
+    with pytest.raises(InvalidInput, match="mixes file formats"):
+        pinned(tmp_path)

@@ -1,0 +1,189 @@
+"""The report: exact sums, the story in sentences, and a page that trusts nothing on the bill."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark.report import page
+from spark.report.model import BadRow, Line, Report, settled_on
+from spark.transforms.attribute import Attribution
+from spark.transforms.classify import Component
+
+
+def a_line(**changes: Any) -> Line:
+    fields: dict[str, Any] = {
+        "billing_period": "2026-11",
+        "component": Component.BROKER_COMPUTE,
+        "attribution": Attribution.NODE_POOL,
+        "cluster": "harbour",
+        "owner": "broker-a",
+        "node_id": None,
+        "zone": "us-east-1a",
+        "charges": 1,
+        "billed": Decimal("10.10"),
+        "amortised": Decimal("8.08"),
+    }
+    return Line(**{**fields, **changes})
+
+
+def a_report(*lines: Line, **changes: Any) -> Report:
+    fields: dict[str, Any] = {
+        "label": "november",
+        "currency": "USD",
+        "today": date(2026, 11, 20),
+        "simulated": False,
+        "lines": lines,
+        "rows": sum(line.charges for line in lines),
+        "bad_rows": 0,
+        "rows_without_cost": 0,
+        "bad": (),
+    }
+    return Report(**{**fields, **changes})
+
+
+UNTAGGED = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}
+MONEY = st.decimals(min_value=-1000, max_value=1000, places=11)
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda component, attribution, billed: a_line(
+                component=component, attribution=attribution, billed=billed
+            ),
+            st.sampled_from(Component),
+            st.sampled_from(Attribution),
+            MONEY,
+        ),
+        min_size=1,
+    )
+)
+def test_components_owners_and_attributions_each_add_up_to_the_bill(lines: list[Line]) -> None:
+    report = a_report(*lines)
+    total = sum(line.billed for line in lines)
+    assert sum(share.billed for share in report.components()) == total
+    assert sum(share.billed for share in report.owners()) == total
+    assert sum(report.attributed(attribution) for attribution in Attribution) == total
+    for share in report.components():
+        assert sum(share.by_attribution.values()) == share.billed
+
+
+def test_components_stand_in_one_order_and_owners_by_size() -> None:
+    report = a_report(
+        a_line(component=Component.OTHER, billed=Decimal(1), owner="broker-b"),
+        a_line(component=Component.GP3_STORAGE, billed=Decimal(2), owner="broker-c"),
+        a_line(billed=Decimal(3)),
+    )
+    assert [s.name for s in report.components()] == ["broker compute", "gp3 storage", "other"]
+    assert [s.name for s in report.owners()] == [
+        "harbour / broker-a",
+        "harbour / broker-c",
+        "harbour / broker-b",
+    ]
+
+
+def test_an_owner_shows_the_kafka_node_its_volumes_name() -> None:
+    report = a_report(a_line(), a_line(component=Component.GP3_STORAGE, node_id=10))
+    (owner,) = report.owners()
+    assert owner.detail == "node 10 in us-east-1a"
+
+
+@pytest.mark.parametrize(
+    ("period", "day"), [("2026-11", date(2026, 12, 15)), ("2026-12", date(2027, 1, 15))]
+)
+def test_a_month_is_final_two_weeks_after_it_closed(period: str, day: date) -> None:
+    assert settled_on(period) == day
+    assert a_report(a_line(billing_period=period), today=date(2026, 12, 14)).provisional
+    assert not a_report(a_line(billing_period=period), today=day).provisional
+
+
+def test_the_story_says_what_it_cost_on_what_and_whose_it_is() -> None:
+    told = page.story(
+        a_report(a_line(), a_line(billed=Decimal("2.00"), component=Component.OTHER, **UNTAGGED))
+    )
+    assert told == [
+        "The bill of 2026-11 comes to 12.10 USD.",
+        "The largest part is broker compute: 10.10 USD, 83.5% of it.",
+        (
+            "10.10 USD belongs to Kafka's node pools and 0 USD to a cluster as a whole; "
+            "2.00 USD to nobody that a tag names."
+        ),
+        "All 2 rows of the bill are in the table once, and it comes to the bill's total exactly.",
+    ]
+
+
+def test_a_bill_without_our_tags_says_which_to_activate() -> None:
+    told = " ".join(page.story(a_report(a_line(**UNTAGGED))))
+    assert "activate stillwater:cluster and stillwater:pool as cost allocation tags" in told
+
+
+def test_rows_that_could_not_be_read_are_in_the_story_and_on_the_page() -> None:
+    bad = (BadRow("BilledCost 'abc' is not a number", "abc, 2026-11-01", None),)
+    report = a_report(a_line(), rows=2, bad_rows=1, rows_without_cost=1, bad=bad)
+    assert page.story(report)[-1] == (
+        "1 row could not be read; the cost of 1 is unknown and in no total."
+    )
+    html = page.render(report)
+    assert "BilledCost &#39;abc&#39; is not a number" in html
+    assert "unknown" in html
+
+
+def test_nothing_on_the_bill_can_run_in_the_page() -> None:
+    attack = "</td><script>alert(1)</script>"
+    report = a_report(
+        a_line(owner=attack, cluster=attack, zone=attack, billing_period="2026-11"),
+        label=attack,
+        bad_rows=1,
+        bad=(BadRow(attack, attack, Decimal(1)),),
+    )
+    html = page.render(report)
+    assert "<script>alert" not in html
+    assert html.count("<script>") == 1
+
+
+def test_the_page_carries_its_labels_and_needs_nothing_from_elsewhere() -> None:
+    html = page.render(a_report(a_line(), simulated=True))
+    assert "Simulated" in html
+    assert "Provisional" in html
+    assert "src=" not in html
+    assert "<link" not in html.replace('<link rel="icon" href="data:,">', "")
+    settled = page.render(a_report(a_line(), today=date(2027, 1, 1)))
+    assert "Simulated" not in settled
+    assert "Provisional" not in settled
+
+
+def test_the_plot_takes_its_colours_from_the_page() -> None:
+    html = page.render(a_report(a_line(), a_line(**UNTAGGED)))
+    assert "fill: var(--pool)" in html
+    assert "fill: var(--nobody)" in html
+    assert "#0102" not in html
+
+
+def test_the_same_report_is_the_same_page() -> None:
+    assert page.render(a_report(a_line())) == page.render(a_report(a_line()))
+
+
+@pytest.mark.parametrize(
+    ("amount", "places", "shown"),
+    [
+        ("0", 6, "0"),
+        ("1234567.891", 2, "1,234,567.89"),
+        ("-1.0235", 2, "\N{MINUS SIGN}1.02"),
+        ("-0.0001", 2, "0.00"),
+        ("0.00004", 4, "0.0000"),
+    ],
+)
+def test_money_is_shown_to_be_read(amount: str, places: int, shown: str) -> None:
+    assert page.money(Decimal(amount), places) == shown
+
+
+def test_a_table_for_the_terminal_fits_its_width() -> None:
+    table = page.as_text(a_report(a_line(billed=Decimal("123456789.12")))).split("\n\n")[1]
+    assert all(len(line) <= 78 for line in table.splitlines())
+    assert table.splitlines()[-1].split() == ["total", "1", "123,456,789.12", "8.08"]

@@ -1,0 +1,51 @@
+"""The classification rules against usage types seen on real bills, region prefixes and all."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from spark.ingest.delivery import REGION_PREFIX
+from spark.transforms.classify import RULES, Component
+
+
+def component(usage_type: str) -> Component:
+    bare = re.sub(REGION_PREFIX, "", usage_type)
+    return next((r.component for r in RULES if re.search(r.usage_type, bare)), Component.OTHER)
+
+
+@pytest.mark.parametrize("prefix", ["", "APS1-", "EU-", "USW2-"])
+@pytest.mark.parametrize(
+    ("usage_type", "expected"),
+    [
+        ("BoxUsage:r7g.large", Component.BROKER_COMPUTE),
+        ("BoxUsage", Component.BROKER_COMPUTE),
+        ("SpotUsage:m7g.large", Component.BROKER_COMPUTE),
+        ("EBS:VolumeUsage.gp3", Component.GP3_STORAGE),
+        ("EBS:VolumeUsage.gp2", Component.OTHER),
+        ("EBS:VolumeP-IOPS.gp3", Component.GP3_IOPS),
+        ("EBS:VolumeP-IOPS.io2", Component.OTHER),
+        ("EBS:VolumeP-Throughput.gp3", Component.GP3_THROUGHPUT),
+        ("EBS:SnapshotUsage", Component.OTHER),
+        ("DataTransfer-Regional-Bytes", Component.INTER_AZ),
+        ("DataTransfer-xAZ-Out-Bytes", Component.INTER_AZ),
+        ("DataTransfer-AZ-In-Bytes", Component.INTER_AZ),
+        ("VpcPeering-In-Bytes", Component.INTER_AZ),
+        ("DataTransfer-Out-Bytes", Component.OTHER),
+        ("LoadBalancerUsage", Component.LOAD_BALANCER),
+        ("LCUUsage", Component.LOAD_BALANCER),
+        ("AmazonEKS-Hours:perCluster", Component.CONTROL_PLANE),
+        ("AmazonEKS-Hours:extendedSupport", Component.CONTROL_PLANE),
+        ("EKS-EC2-vCPU-Hours", Component.OTHER),
+        ("NatGateway-Hours", Component.OTHER),
+    ],
+)
+def test_a_usage_type_is_its_component_in_any_region(
+    prefix: str, usage_type: str, expected: Component
+) -> None:
+    assert component(prefix + usage_type) is expected
+
+
+def test_bytes_between_two_regions_are_not_between_zones() -> None:
+    assert component("USE1-CAN1-AWS-Out-Bytes") is Component.OTHER

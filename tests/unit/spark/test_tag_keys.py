@@ -1,0 +1,31 @@
+"""Tag keys: one tag, as many spellings as AWS has exports."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark.tag_keys import export_key, spellings
+
+
+@pytest.mark.parametrize(
+    ("key", "spelled"),
+    [
+        ("stillwater:pool", "user_stillwater_pool"),
+        ("kubernetes.io/created-for/pvc/name", "user_kubernetes_io_created_for_pvc_name"),
+        ("Name", "user_name"),
+        ("aws:autoscaling:groupName", "aws_autoscaling_group_name"),
+        ("aws:eks:cluster-name", "aws_eks_cluster_name"),
+    ],
+)
+def test_cur_2_spells_a_key_in_lower_snake(key: str, spelled: str) -> None:
+    assert export_key(key) == spelled
+
+
+def test_a_key_is_looked_for_under_every_spelling_of_every_export() -> None:
+    assert spellings("team") == (
+        "user_team",
+        "user:team",
+        "team",
+        "resourceTags/user:team",
+        "resourceTags/team",
+    )

@@ -1,0 +1,149 @@
+"""stacks: the stack's name chooses the layer; a mistake is a sentence; growing only adds."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+
+from core.errors import InvalidInput
+from stacks.layer import LAYERS
+from stacks.program import main, split
+from stacks.spec import ROOT
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layer, run_layers
+from tests.unit.infra.recording import Recorded, run_program
+
+EXPORTS = {
+    "foundation": {"vpc_id", "eks_cluster_name", "eks_endpoint", "eks_ca"},
+    "platform": {"events_queue_url", "nth_queue_url", "nth_release"},
+    "kafka": {"auto_scaling_groups", "namespace", "bootstrap"},
+    "operations": {"ledger_table", "ticks_queue_url", "functions"},
+    "analytics": {"billing_bucket"},
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_stack_is_named_for_its_environment_and_layer(layer: str) -> None:
+    assert split(f"my-prod-{layer}") == ("my-prod", layer)
+
+
+@pytest.mark.parametrize("stack", ["prod", "kafka", "prod-kafkas", "-kafka", "prod-"])
+def test_a_stack_without_a_layer_is_told_the_layers(stack: str) -> None:
+    with pytest.raises(InvalidInput, match="foundation, platform, kafka, operations, analytics"):
+        split(stack)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_exports_what_others_read(layers: dict[str, Recorded], layer: str) -> None:
+    missing = EXPORTS[layer] - {k for k, v in layers[layer].outputs.items() if v is not None}
+    assert not missing
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_every_resource_has_a_parent_component_and_an_explicit_provider(
+    layers: dict[str, Recorded], layer: str
+) -> None:
+    for resource in layers[layer].resources:
+        package = resource.type.partition(":")[0]
+        if package in ("aws", "kubernetes"):
+            assert resource.provider == package, resource.name
+            assert not resource.parent.startswith("stillwater-"), resource.name
+
+
+def test_a_first_preview_runs_with_nothing_known() -> None:
+    recorded = run_layer("foundation", description(), preview=True)
+    assert recorded.of("eks/nodeGroup:NodeGroup")
+
+
+def test_a_layer_before_its_time_says_which_stack_comes_first() -> None:
+    with pytest.raises(pulumi.RunError, match=r"exports no .*run `pulumi up -s test-foundation`"):
+        run_layer("kafka", description())
+
+
+def test_a_zone_the_foundation_does_not_have_yet_says_so(layers: dict[str, Recorded]) -> None:
+    grown = description(availability_zones=[*ZONES, "us-east-1d"])
+    references = {"test-foundation": layers["foundation"].outputs}
+    with pytest.raises(pulumi.RunError, match="no private_subnet_ids for us-east-1d"):
+        run_layer("kafka", grown, references)
+
+
+def as_engine(raw: dict[str, Any], stack: str = "test-foundation") -> Recorded:
+    """Run the directory as the engine does."""
+
+    def program() -> None:
+        runpy.run_path(str(ROOT / "stacks"), run_name="__main__")
+
+    return run_program(program, stack_name=stack, config={"cluster": json.dumps(raw)})
+
+
+def test_a_contradictory_spec_stops_the_engine_with_every_violation_and_no_traceback() -> None:
+    raw = description(timings={"pod_grace_seconds": 100, "queue_visibility_timeout_seconds": 30})
+    with pytest.raises(pulumi.RunError) as caught:
+        as_engine(raw)
+    sentences = str(caught.value).splitlines()
+    assert len(sentences) >= 2
+    assert all(sentence.endswith(".") for sentence in sentences)
+    assert caught.value.__suppress_context__
+
+
+def test_an_unknown_layer_stops_the_engine_in_a_sentence() -> None:
+    with pytest.raises(pulumi.RunError, match="Stack 'test-storage' names no layer"):
+        as_engine(description(), stack="test-storage")
+
+
+def test_our_platform_and_kafka_modules_hide_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "stacks"), "", *sys.path])
+    monkeypatch.chdir(ROOT / "stacks")
+    as_engine(description())
+    assert sys.path[0] == str(ROOT)
+    assert ROOT / "stacks" not in [Path(entry).resolve() for entry in sys.path]
+
+
+def by_key(layers: dict[str, Recorded]) -> dict[tuple[str, str, str], dict[str, Any]]:
+    return {
+        (layer, resource.type, resource.name): resource.inputs
+        for layer, recorded in layers.items()
+        for resource in recorded.resources
+    }
+
+
+def test_adding_a_zone_adds_only_that_zones_resources(layers: dict[str, Recorded]) -> None:
+    before = by_key(layers)
+    after = by_key(run_layers(description(availability_zones=[*ZONES, "us-east-1d"])))
+    added = after.keys() - before.keys()
+    assert not before.keys() - after.keys()
+    assert all("us-east-1d" in name for _, _, name in added)
+    # What spans the zones learns of the new one; nothing else changes.
+    changed = {key for key, inputs in before.items() if after[key] != inputs}
+    assert {name for _, _, name in changed} == {
+        "cluster-control-plane",
+        "cluster-system",
+        "nth-policy",
+        "handlers-interruption-function",
+        "handlers-sweep-function",
+        "handlers-tick-function",
+        "handlers-tick-policy",
+        "handlers-network-to-kafka",
+    }
+
+
+def test_adding_a_pool_adds_only_that_pools_resources(layers: dict[str, Recorded]) -> None:
+    bulk = {**BROKER, "name": "bulk", "first_node_id": 100}
+    before = by_key(layers)
+    after = by_key(run_layers(description(pools=[CONTROLLER, BROKER, bulk])))
+    assert not before.keys() - after.keys()
+    assert all("bulk" in name for _, _, name in after.keys() - before.keys())
+    kafka = {key for key, inputs in before.items() if key[0] == "kafka" and after[key] != inputs}
+    assert kafka == set()
+
+
+def test_main_reads_the_stack_it_is_run_for(layers: dict[str, Recorded]) -> None:
+    recorded = run_program(
+        main, stack_name="test-analytics", config={"cluster": json.dumps(description())}
+    )
+    assert recorded.outputs == layers["analytics"].outputs

@@ -1,0 +1,112 @@
+"""stacks.spec: a spec is found, or the user is told in a sentence what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInput
+from stacks.spec import ROOT, load
+from tests.unit.infra.programs import description
+
+
+class Settings:
+    """A stack's configuration as pulumi.Config gives it."""
+
+    def __init__(self, **values: Any) -> None:
+        self._values: Mapping[str, Any] = values
+
+    def get(self, key: str) -> str | None:
+        value = self._values.get(key)
+        return None if value is None else str(value)
+
+    def get_object(self, key: str) -> object:
+        return self._values.get(key)
+
+
+def problems(settings: Settings, environment: str = "test", root: Path = ROOT) -> tuple[str, ...]:
+    with pytest.raises(InvalidInput) as caught:
+        load(settings, environment, root)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("name", ["cluster.yaml", "cluster.json"])
+def test_a_file_is_read_relative_to_the_repository(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(json.dumps(description()))
+    assert load(Settings(spec=name), "test", tmp_path).name == "orders"
+
+
+def test_a_file_may_lie_anywhere(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(json.dumps(description()))
+    assert load(Settings(spec=str(path)), "test").name == "orders"
+
+
+def test_a_spec_may_be_written_in_the_stacks_own_configuration() -> None:
+    assert load(Settings(cluster=description()), "test").prefix == "test-orders"
+
+
+def test_the_example_is_valid() -> None:
+    example = load(Settings(spec="stacks/config/clusters/example.yaml"), "example")
+    assert len(example.availability_zones) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (Settings(), "This stack has no ClusterSpec: set one with"),
+        (Settings(spec=""), "This stack has no ClusterSpec: set one with"),
+        (Settings(spec="a.yaml", cluster={}), "stillwater:spec and stillwater:cluster are both"),
+        (Settings(spec="missing.yaml"), "cannot be read: No such file or directory."),
+    ],
+    ids=["nothing", "empty", "both", "missing"],
+)
+def test_a_spec_that_cannot_be_found_is_one_sentence(settings: Settings, sentence: str) -> None:
+    (problem,) = problems(settings)
+    assert sentence in problem
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"name: [", "is not valid YAML"),
+        (b"- just\n- a list\n", "must be a mapping of settings to values."),
+        (b"", "must be a mapping of settings to values."),
+        (b"\xff\xfe\x00", "cannot be read: it is not UTF-8 text."),
+    ],
+    ids=["broken", "list", "empty", "binary"],
+)
+def test_a_file_that_is_no_spec_is_one_sentence(
+    tmp_path: Path, content: bytes, sentence: str
+) -> None:
+    (tmp_path / "cluster.yaml").write_bytes(content)
+    (problem,) = problems(Settings(spec="cluster.yaml"), root=tmp_path)
+    assert sentence in problem
+    assert "\n" not in problem
+
+
+def test_every_problem_of_a_spec_is_listed() -> None:
+    found = problems(Settings(cluster=description(region="nowhere", surprise=1)))
+    assert len(found) == 2
+
+
+def test_every_violated_timing_is_listed() -> None:
+    timings = {"pod_grace_seconds": 100, "queue_visibility_timeout_seconds": 30}
+    found = problems(Settings(cluster=description(timings=timings)))
+    assert any("controlled_shutdown_seconds (300 s)" in sentence for sentence in found)
+    assert any("queue_visibility_timeout_seconds (30 s)" in sentence for sentence in found)
+
+
+def test_a_stack_of_another_environment_is_refused() -> None:
+    (problem,) = problems(Settings(cluster=description()), environment="prod")
+    assert "environment is 'test' but this stack is named for 'prod'" in problem
+
+
+def test_names_too_long_for_aws_are_refused_before_aws_does() -> None:
+    raw = description(name="a" * 32, environment="b" * 32)
+    (problem,) = problems(Settings(cluster=raw), environment="b" * 32)
+    assert "65 characters long" in problem
