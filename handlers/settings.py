@@ -74,19 +74,21 @@ class _Reader:
         full = f"STILLWATER_{name}"
         value = self._environment.get(full) or (self._environment.get(or_else) if or_else else None)
         if not value:
-            alternative = f" nor {or_else}" if or_else else ""
-            verb = "Neither" if or_else else "Environment variable"
+            missing = f"Neither {full} nor {or_else} is set"
+            if or_else is None:
+                missing = f"Environment variable {full} is not set"
             self.problems.append(
-                f"{verb} {full}{alternative} is set; the operations stack renders it, so run "
-                f"`pulumi up` on that stack again."
+                f"{missing}; the operations stack renders it, so run `pulumi up` on it again."
             )
             return ""
         return value
 
     def number(self, name: str) -> float:
         value = self.text(name)
+        if not value:
+            return 0.0
         try:
-            number = float(value or 0)
+            number = float(value)
         except ValueError:
             number = -1.0
         if not 0 <= number < float("inf"):

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyspark
 from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -32,6 +33,8 @@ JVM_EXIT_SECONDS = 10
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # A cluster's Hadoop settings, if the user has any, must not send local paths to HDFS.
+    "spark.hadoop.fs.defaultFS": "file:///",
     "spark.driver.host": LOOPBACK,
     "spark.driver.bindAddress": LOOPBACK,
     "spark.driver.memory": "1g",
@@ -66,16 +69,13 @@ def _start(cores: int, scratch: Path) -> tuple[SparkContext, JavaGateway]:
             "Java 17 or newer is needed to run Spark and no java is on the PATH; install a JDK "
             "(for example: apt-get install openjdk-17-jre-headless) or set JAVA_HOME."
         )
-    # Workers would otherwise take the first python3 on the PATH, which lacks our packages.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = LOOPBACK
     conf = SparkConf().setMaster(f"local[{cores}]").setAppName("stillwater")
     conf.set("spark.local.dir", str(scratch))
     conf.set("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri())
     for key, value in SETTINGS.items():
         conf.set(key, value)
     log = scratch / "java.log"
-    with log.open("wb") as sink:
+    with log.open("wb") as sink, _environment():
         try:
             # Java's start-up warnings go to a file that is shown only when the start fails.
             gateway = launch_gateway(conf, {"stderr": sink})  # type: ignore[no-untyped-call] # pyspark
@@ -85,6 +85,27 @@ def _start(cores: int, scratch: Path) -> tuple[SparkContext, JavaGateway]:
             raise StillwaterError(f"Spark did not start: {error}\n{tail}") from error
     context.setLogLevel("ERROR")
     return context, gateway
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """Start Spark as this package's own, whatever other Spark the user's environment names."""
+    ours = {
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        # Workers would otherwise take the first python3 on the PATH, which lacks our packages.
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    before = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
 
 
 def _end(gateway: JavaGateway) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import pulumi
 import pulumi_aws as aws
@@ -45,12 +46,14 @@ class Earlier:
         return known[name]
 
     def _entry(self, mapping: object, name: str, key: str) -> str:
-        if not isinstance(mapping, Mapping) or key not in mapping:
-            raise pulumi.RunError(
-                f"Stack {self.stack} exports no {name} for {key}: run `pulumi up -s {self.stack}` "
-                f"first."
-            )
-        return str(mapping[key])
+        if isinstance(mapping, Mapping) and key in mapping:
+            return str(mapping[key])
+        problem = f"Stack {self.stack} exports no {name} for {key}"
+        if pulumi.runtime.is_dry_run():
+            # Whoever adds a zone may see what it means for every layer before changing the first.
+            pulumi.log.warn(f"{problem} yet; this preview goes on without it.")
+            return cast(str, pulumi.UNKNOWN)
+        raise pulumi.RunError(f"{problem}: run `pulumi up -s {self.stack}` first.")
 
 
 class Layer:

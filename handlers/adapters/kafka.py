@@ -8,7 +8,9 @@ not know that broker, so every reading makes its own.
 
 from __future__ import annotations
 
+import logging
 import socket
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -21,7 +23,11 @@ from core.rotation import ClusterView, PartitionView, VoterView
 
 CONNECT_SECONDS = 1.0
 BOOTSTRAP_SECONDS = 2.0
-REQUEST_SECONDS = 4.0
+REQUEST_SECONDS = 3.0
+# One address may take 14 s, so a reading that fails altogether ends within 30 s.
+READ_SECONDS = 15.0
+# A broker that is away is what a tick expects; the client would log a warning per attempt.
+logging.getLogger("kafka").setLevel(logging.ERROR)
 MIN_ISR = "min.insync.replicas"
 
 
@@ -41,11 +47,15 @@ class KafkaAdmin:
 
     def read(self) -> ClusterView:
         problems = []
+        give_up_at = time.monotonic() + READ_SECONDS
         for address in self._bootstrap:
+            if time.monotonic() > give_up_at:
+                problems.append(f"{address}: not tried, {READ_SECONDS:.0f} s are over")
+                continue
             try:
                 return self._read_from(address)
             except (KafkaError, OSError) as error:
-                problems.append(f"{address}: {error or type(error).__name__}")
+                problems.append(f"{address}: {str(error) or type(error).__name__}")
         raise StillwaterError("No Kafka broker could be asked: " + "; ".join(problems) + ".")
 
     def _read_from(self, address: str) -> ClusterView:
@@ -97,7 +107,7 @@ def _quorum(admin: Any) -> tuple[int | None, tuple[VoterView, ...]]:
     partition = described["topics"][0]["partitions"][0]
     leader_id = partition["leader_id"]
     voters = {v["replica_id"]: v["last_caught_up_timestamp"] for v in partition["current_voters"]}
-    if partition.get("error_code") or leader_id not in voters:
+    if partition.get("error") or leader_id not in voters:
         return None, ()
     return leader_id, tuple(
         VoterView(node_id, _lag_seconds(node_id, leader_id, voters)) for node_id in sorted(voters)

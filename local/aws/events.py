@@ -210,7 +210,7 @@ def install(invoke: InvokeFunction) -> Schedules:
     """Put this delivery in moto's place; return the schedules, to be run in a thread."""
     delivery = Delivery(invoke)
 
-    def send_to_targets(rule: Any, event: dict[str, Any], transform_input: bool = True) -> None:  # noqa: ARG001, FBT001, FBT002  # moto's signature
+    def send_to_targets(rule: Any, event: dict[str, Any], **_moto_options: Any) -> None:
         pattern = rule.event_pattern.dump()
         if rule.state == "ENABLED" and pattern and rule.event_pattern.matches_event(event):
             delivery.to_targets(rule, event)

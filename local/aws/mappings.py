@@ -144,7 +144,7 @@ class Poller:
         if kept:
             LOG.warning("%s left %d message(s) in %s", function.function_name, len(kept), name)
         for message in messages:
-            if True:
+            if message.id not in kept:
                 backend.delete_message(name, message.receipt_handle)
 
     def _receive(self, backend: Any, name: str) -> list[Any]:

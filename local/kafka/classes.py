@@ -8,67 +8,72 @@ or with one of another Java, the JVM starts as it always did.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
-import shutil
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 from core.errors import StillwaterError
-from local.kafka.container import CLUSTER_ID, METADATA_VERSION, SERVER_CONFIG
-from local.place import Place, claimed
+from local.kafka.container import CLUSTER_ID, METADATA_VERSION, POD_ADDRESS, SERVER_CONFIG
+from local.place import claimed
 from local.processes import Processes
-from local.tools.cache import making
 
-ARCHIVE = "kafka.jsa"
 PORT = 9092
 START_SECONDS, DUMP_SECONDS = 120.0, 120.0
+ESTIMATE_SECONDS = 15
 REPOSITORY = Path(__file__).resolve().parents[2]
+ONE_NODE = f"""\
+node.id=1
+process.roles=broker,controller
+controller.quorum.voters=1@{POD_ADDRESS}:9090
+controller.listener.names=CONTROLPLANE
+inter.broker.listener.name=REPLICATION
+listeners=CONTROLPLANE://{POD_ADDRESS}:9090,REPLICATION://{POD_ADDRESS}:{PORT}
+listener.security.protocol.map=CONTROLPLANE:PLAINTEXT,REPLICATION:PLAINTEXT
+log.dirs=/var/lib/kafka/data-0/kafka-log1
+"""
 
 
 def archive(jars: Path) -> Path:
-    """Return where the archive of these jars and this machine's Java is, or would be."""
-    java = shutil.which("java") or ""
-    identity = f"{os.path.realpath(java)} {Path(java).stat().st_mtime_ns if java else 0}"
-    digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
-    return jars.parent / f"{jars.name}-classes-{digest}" / ARCHIVE
+    """Return where the archive of a folder of jars is; an empty file says that none can be made."""
+    return jars.with_name(f"{jars.name}.jsa")
 
 
-def record(jars: Path) -> bool:
-    """Run one node for as long as it takes to start, and keep what it loaded.
-
-    Returns whether there is an archive now; a Java that cannot make one is no error.
-    """
-    home = archive(jars).parent
-    with contextlib.suppress(StillwaterError), making(home, lambda: None) as staging:
-        if staging is not None:
-            _run_once(jars, staging)
-            shutil.rmtree(staging / "work")
-    return archive(jars).exists()
+def record(jars: Path, work: Path, metadata_version: str) -> None:
+    """Run one node until it listens, and keep the classes it loaded; `work` is an empty folder."""
+    made = work / "kafka.jsa"
+    try:
+        _run_once(jars, work, made, metadata_version)
+    except StillwaterError:
+        made.touch()  # a Java that records nothing will not do better next time
+    made.replace(archive(jars))
 
 
-def _run_once(jars: Path, staging: Path) -> None:
-    with claimed() as place:
-        host = place.host("kafka-classes")
-        _write_config(host, staging / "work")
-        processes = Processes(staging / "work" / "pids", staging / "work" / "logs")
+def _run_once(jars: Path, work: Path, made: Path, metadata_version: str) -> None:
+    config = {
+        SERVER_CONFIG: ONE_NODE,
+        CLUSTER_ID: "AAAAAAAAAAAAAAAAAAAAAA",
+        METADATA_VERSION: metadata_version,
+    }
+    for name, text in config.items():
+        (work / name).write_text(text)
+    with claimed() as place:  # for addresses that no running twin uses
+        host = f"127.{place.number}.0.1"
+        processes = Processes(work / "pids", work / "logs")
         try:
             child = processes.start(
                 "kafka",
                 [
-                    *(sys.executable, "-m", "local.kafka.run"),
-                    *("--config", str(staging / "work"), "--work", str(staging / "work" / "node")),
-                    *("--address", host, "--jars", str(jars)),
-                    *("--hosts", str(staging / "work" / "hosts")),
-                    *("--record", str(staging / ARCHIVE)),
+                    *(sys.executable, "-m", "local.kafka.run", "--config", str(work)),
+                    *("--work", str(work), "--address", host, "--jars", str(jars)),
+                    *("--hosts", str(work / "hosts"), "--record", str(made)),
+                    f"--mount=/var/lib/kafka/data-0={work / 'data'}",
                 ],
                 directory=REPOSITORY,
             )
             processes.wait_until(
                 child,
-                lambda: _answers(host),
+                lambda: _listens(host),
                 within_seconds=START_SECONDS,
                 what="its port is open",
             )
@@ -77,5 +82,13 @@ def _run_once(jars: Path, staging: Path) -> None:
                 child.popen.wait(DUMP_SECONDS)
         finally:
             processes.close()
-    if not (staging / ARCHIVE).exists():
+    if not made.exists():
         raise StillwaterError("This Java records no class archive; Kafka starts without one.")
+
+
+def _listens(host: str) -> bool:
+    try:
+        socket.create_connection((host, PORT), 1).close()
+    except OSError:
+        return False
+    return True

@@ -1,14 +1,21 @@
-"""Fetches the jars Kafka runs on, with Maven, once, into the per-user cache keyed by the pom."""
+"""Fetches the jars Kafka runs on, with Maven, once, into the per-user cache.
+
+The key holds the pom and the Java that runs them, because the class archive beside the jars
+(local.kafka.classes) is good for that Java alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
+import tempfile
 import time
 from pathlib import Path
 
 from core.errors import StillwaterError
+from local.kafka import classes
 from local.place import cache_directory
 from local.processes import Processes
 from local.tools import prerequisites
@@ -18,7 +25,7 @@ from local.tools.cache import making
 POM = Path(__file__).with_name("pom.xml")
 LOGGING = Path(__file__).with_name("log4j2.xml")
 NAME = "kafka"
-ESTIMATE_SECONDS = 15
+ESTIMATE_SECONDS = 15 + classes.ESTIMATE_SECONDS
 
 
 def version() -> str:
@@ -33,8 +40,15 @@ def version() -> str:
 
 def home() -> Path:
     """Return where the jars of this pom belong, whether or not they are there yet."""
-    digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
-    return cache_directory() / NAME / f"{version()}-{digest}"
+    java = shutil.which("java")
+    built = Path(java).stat().st_mtime_ns if java else 0
+    digest = hashlib.sha256(POM.read_bytes() + f"{os.path.realpath(java or '')} {built}".encode())
+    return cache_directory() / NAME / f"{version()}-{digest.hexdigest()[:12]}"
+
+
+def ready() -> bool:
+    """Say whether `fetch` has nothing left to do."""
+    return home().is_dir() and classes.archive(home()).exists()
 
 
 def directory() -> Path:
@@ -47,22 +61,24 @@ def directory() -> Path:
 
 
 def fetch(on_progress: OnProgress = ignore_progress) -> Path:
-    """Fetch the jars unless they are there; return their folder.
+    """Fetch the jars and record their classes unless that is done; return the jars' folder.
 
     Raises MissingPrerequisite without Java or Maven, StillwaterError when Maven fails.
     """
-    if home().is_dir():
+    if ready():
         on_progress(Progress(NAME, version(), "cached"))
         return home()
     prerequisites.require("Java", "Maven")
-    with making(home(), lambda: on_progress(Progress(NAME, version(), "waiting"))) as staging:
-        if staging is None:  # the other fetch we waited for made it
-            on_progress(Progress(NAME, version(), "cached"))
-            return home()
-        on_progress(Progress(NAME, version(), "building", ESTIMATE_SECONDS))
-        started = time.monotonic()
-        _copy_dependencies(staging, staging / "work")
-        shutil.rmtree(staging / "work", ignore_errors=True)
+    on_progress(Progress(NAME, version(), "building", ESTIMATE_SECONDS))
+    started = time.monotonic()
+    waiting = Progress(NAME, version(), "waiting")
+    with making(home(), lambda: on_progress(waiting)) as staging:
+        if staging is not None:
+            _copy_dependencies(staging, staging / "work")
+            shutil.rmtree(staging / "work", ignore_errors=True)
+    if not ready():  # recorded where the jars stay: an archive knows their paths
+        with tempfile.TemporaryDirectory(dir=home().parent, prefix=".classes.") as work:
+            classes.record(home(), Path(work), ".".join(version().split(".")[:2]))
     seconds = time.monotonic() - started
     on_progress(Progress(NAME, version(), "built", ESTIMATE_SECONDS, seconds))
     return home()

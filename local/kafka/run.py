@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from local.kafka.classes import archive
 from local.kafka.container import CLUSTER_ID, METADATA_VERSION, POD_ADDRESS, SERVER_CONFIG
 
 LOGGING = Path(__file__).with_name("log4j2.xml")
@@ -52,8 +53,11 @@ def unformatted(config: str) -> list[Path]:
 
 def jvm(jars: Path, hosts: Path) -> list[str]:
     """Return the start of every command line: small, and resolving names as the cluster's DNS."""
+    recorded = archive(jars)
+    known = recorded.exists() and recorded.stat().st_size > 0
     return [
         *("java", *HEAP),
+        *([f"-XX:SharedArchiveFile={recorded}"] if known else []),
         # Names change their address when a pod moves: Java must not remember the old one.
         *(f"-Djdk.net.hosts.file={hosts}", "-Dsun.net.inetaddr.ttl=1"),
         *("-Dsun.net.inetaddr.negative.ttl=0", "-Djava.net.preferIPv4Stack=true"),
@@ -67,6 +71,7 @@ def main(arguments: Sequence[str]) -> None:
     for name in ("--config", "--work", "--jars", "--hosts"):
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument("--address", required=True)
+    parser.add_argument("--record", type=Path)
     parser.add_argument("--mount", action="append", default=[])
     given = parser.parse_args(arguments)
     mounts = {path: Path(real) for path, _, real in (m.partition("=") for m in given.mount)}
@@ -75,7 +80,8 @@ def main(arguments: Sequence[str]) -> None:
     given.hosts.touch()  # Java refuses to resolve anything without the file it is told to read
     server_config = given.work / SERVER_CONFIG
     server_config.write_text(config)
-    java = jvm(given.jars, given.hosts)
+    # The archive is bound to the jars' own paths, which a twin reaches through a link.
+    java = jvm(given.jars.resolve(), given.hosts)
     if unformatted(config):
         tool = [*java, "kafka.tools.StorageTool", "format", "--ignore-formatted"]
         cluster_id = (given.config / CLUSTER_ID).read_text().strip()
@@ -84,6 +90,8 @@ def main(arguments: Sequence[str]) -> None:
             [*tool, "-t", cluster_id, "-c", str(server_config), "--release-version", release],
             check=True,
         )
+    if given.record is not None:
+        java.append(f"-XX:ArchiveClassesAtExit={given.record}")
     sys.stdout.flush()
     os.chdir(given.work)
     os.execvp(java[0], [*java, "kafka.Kafka", str(server_config)])  # noqa: S606  # a list, no shell

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 CLUSTER_TAG_PREFIX = "kubernetes.io/cluster/"
 NODE_GROUP_TAG = "eks:nodegroup-name"
 RUNNING = "running"
-TERMINATED = "terminated"
 # A terminated instance stays listed for about an hour; every other state is asked for, so an
 # instance that is missing has ended.
 LIVING_STATES = ["pending", RUNNING, "shutting-down", "stopping", "stopped"]

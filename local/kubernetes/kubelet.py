@@ -300,6 +300,7 @@ def main() -> None:
     logging.basicConfig(
         level=logging.INFO, stream=sys.stdout, format="%(asctime)s %(levelname)s %(message)s"
     )
+    logging.getLogger("botocore").setLevel(logging.WARNING)
     place = Place.load()
     api = Api.from_kubeconfig(place.path("kubeconfig"))
     kubelet = Kubelet(place, api, Cloud(client("ec2", place)), journal(place))

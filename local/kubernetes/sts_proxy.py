@@ -96,7 +96,7 @@ class _StsHandler(BaseHTTPRequestHandler):
         request = PresignedRequest.read(self.host, self.path, dict(self.headers.items()))
         return caller_identity(request, self.access_keys, dt.datetime.now(dt.UTC))
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
+    def log_request(self, *_code_and_size: object) -> None:
         """Say nothing here: the request line holds a credential."""
 
 
@@ -123,7 +123,7 @@ class _TunnelHandler(BaseHTTPRequestHandler):
         except OSError as error:
             _log(f"a tunnel to {host} ended: {error}")
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
+    def log_request(self, *_code_and_size: object) -> None:
         """Say nothing: what matters is logged by its meaning."""
 
 

@@ -79,7 +79,7 @@ def _files(session: SparkSession, export: manifest.Export, what: str) -> DataFra
     if export.is_parquet:
         # A column that AWS added between two refreshes is null in the older file.
         merged = session.read.option("mergeSchema", "true")
-        return merged.parquet(*(str(path) for path in export.files))
+        return merged.parquet(*(lines.literal(path) for path in export.files))
     return lines.read(session, export.files, what)
 
 

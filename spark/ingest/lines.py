@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
@@ -35,6 +36,11 @@ def header(path: Path, what: str) -> list[str]:
     return names
 
 
+def literal(path: Path) -> str:
+    """Return a path as Spark must be told it: absolute, and with nothing to be taken for a glob."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path.resolve()))
+
+
 def _opened(path: Path) -> IO[str]:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
@@ -54,7 +60,7 @@ def read(session: SparkSession, paths: Sequence[Path], what: str) -> DataFrame:
     # A pruned read does not notice a line with too few or too many columns.
     reader = session.read.option("columnPruning", "false")
     return reader.csv(
-        [str(path) for path in paths],
+        [literal(path) for path in paths],
         schema=schema,
         header=True,
         quote='"',

@@ -23,6 +23,7 @@ import spark.ingest.focus
 from core.errors import InvalidInput, StillwaterError
 from core.pricing import plain, total
 from spark.ingest.delivery import Delivery, readable
+from spark.ingest.lines import literal
 from spark.report import page
 from spark.report.model import BadRow, Line, Report
 from spark.schemas import COST, INGESTED, MONEY, QUARANTINE, require_schema
@@ -102,11 +103,9 @@ def _run(session: SparkSession, delivery: Delivery, out: Path, today: date) -> C
     control = control_of(delivery.costs)
     if control.rows == 0:
         raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
-    quarantine(delivery.rows).coalesce(1).write.mode("overwrite").parquet(str(out / "quarantine"))
-    cost_table(delivery.rows).coalesce(1).write.mode("overwrite").parquet(str(out / "table"))
     # The page shows what is on disk, so the table and the page cannot differ.
-    table = session.read.schema(COST).parquet(str(out / "table"))
-    bad = session.read.schema(QUARANTINE).parquet(str(out / "quarantine"))
+    table = _written(session, cost_table(delivery.rows), out / "table")
+    bad = _written(session, quarantine(delivery.rows), out / "quarantine")
     currency, lines = _lines(table, delivery.label)
     reconcile(control, lines)
     report = Report(
@@ -182,6 +181,12 @@ def reconcile(control: Control, lines: Sequence[Line]) -> None:
             f"{control.rows} worth {plain(control.total)}; the report was not written. This is a "
             f"fault of the cost job: please report it with the bill's format."
         )
+
+
+def _written(session: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
+    """Replace a folder by one Parquet file of the frame, and read it back."""
+    frame.coalesce(1).write.mode("overwrite").parquet(str(folder.resolve()))
+    return session.read.schema(frame.schema).parquet(literal(folder))
 
 
 def _lines(table: DataFrame, label: str) -> tuple[str, list[Line]]:

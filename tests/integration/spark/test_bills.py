@@ -1,4 +1,4 @@
-"""Bills as they arrive: every row read or quarantined with its reason, every bad file a sentence."""
+"""Bills as they arrive: a row is read or keeps its reason, a bad file is a sentence."""
 
 from __future__ import annotations
 
@@ -172,6 +172,15 @@ def test_a_cur_row_without_a_finite_cost_or_a_period_is_quarantined(
         None,
     ]
     assert rows[2].billed_cost == 1
+
+
+def test_a_path_is_taken_as_it_is_written(session: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "2026-11-20T08:00:00.000Z {a,b}"
+    folder.mkdir()
+    path = bills.focus_file(folder / "focus [1]*.csv", [{}])
+    assert control_of(spark.ingest.focus.read(session, path).costs).rows == 1
+    export = bills.cur_export(folder, [{}])
+    assert control_of(spark.ingest.cur2.read(session, export).costs).rows == 1
 
 
 def test_files_beside_the_manifest_are_not_read(session: SparkSession, tmp_path: Path) -> None:

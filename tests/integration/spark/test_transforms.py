@@ -103,20 +103,17 @@ def test_another_providers_virtual_machine_is_other(session: SparkSession) -> No
     assert found == [Component.OTHER, Component.BROKER_COMPUTE, Component.OTHER]
 
 
-@pytest.mark.parametrize(
-    "spelling",
-    [
+def test_a_pool_is_found_under_every_spelling_of_its_tag(session: SparkSession) -> None:
+    spellings = (
         "user_stillwater_pool",
         "user:stillwater:pool",
         "stillwater:pool",
         "resourceTags/user:stillwater:pool",
-    ],
-)
-def test_a_pool_is_found_under_every_spelling_of_its_tag(
-    session: SparkSession, spelling: str
-) -> None:
-    (row,) = owners(session, {"tags": {spelling: "broker"}})
-    assert (row.owner, row.attribution) == ("broker-a", Attribution.NODE_POOL)
+    )
+    found = owners(session, *({"tags": {spelling: "broker"}} for spelling in spellings))
+    assert [(row.owner, row.attribution) for row in found] == [
+        ("broker-a", Attribution.NODE_POOL)
+    ] * len(spellings)
 
 
 def test_a_volume_belongs_to_the_node_its_claim_names(session: SparkSession) -> None:
@@ -141,61 +138,66 @@ def test_what_only_a_cluster_tag_names_belongs_to_the_whole_cluster(session: Spa
     assert (nobody.cluster, nobody.owner) == (None, "unattributed")
 
 
-@pytest.mark.parametrize(
-    ("line", "amortised"),
-    [
-        ({}, "1"),
-        (
-            {
-                "line_item_line_item_type": "SavingsPlanCoveredUsage",
-                "savings_plan_savings_plan_effective_cost": 0.66,
-            },
-            "0.66",
-        ),
-        (
-            {"line_item_line_item_type": "SavingsPlanNegation", "line_item_unblended_cost": -1.0},
-            "0",
-        ),
-        (
-            {
-                "line_item_line_item_type": "SavingsPlanRecurringFee",
-                "savings_plan_total_commitment_to_date": 100.0,
-                "savings_plan_used_commitment": 97.5,
-            },
-            "2.5",
-        ),
-        ({"line_item_line_item_type": "SavingsPlanUpfrontFee"}, "0"),
-        (
-            {
-                "line_item_line_item_type": "DiscountedUsage",
-                "line_item_unblended_cost": 0.0,
-                "reservation_effective_cost": 0.6,
-            },
-            "0.6",
-        ),
-        (
-            {
-                "line_item_line_item_type": "RIFee",
-                "reservation_unused_amortized_upfront_fee_for_billing_period": 1.25,
-                "reservation_unused_recurring_fee": 0.25,
-            },
-            "1.5",
-        ),
-        ({"line_item_line_item_type": "Fee", "reservation_reservation_a_r_n": "arn:ri"}, "0"),
-        ({"line_item_line_item_type": "Fee"}, "1"),
-        (
-            {"line_item_line_item_type": "Refund", "line_item_product_code": "ComputeSavingsPlans"},
-            "0",
-        ),
-        ({"line_item_line_item_type": "Tax"}, "1"),
-    ],
-)
+AMORTISED: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "on demand": ({}, "1"),
+    "covered by a savings plan": (
+        {
+            "line_item_line_item_type": "SavingsPlanCoveredUsage",
+            "savings_plan_savings_plan_effective_cost": 0.66,
+        },
+        "0.66",
+    ),
+    "its negation": (
+        {"line_item_line_item_type": "SavingsPlanNegation", "line_item_unblended_cost": -1.0},
+        "0",
+    ),
+    "what a savings plan left unused": (
+        {
+            "line_item_line_item_type": "SavingsPlanRecurringFee",
+            "savings_plan_total_commitment_to_date": 100.0,
+            "savings_plan_used_commitment": 97.5,
+        },
+        "2.5",
+    ),
+    "paid upfront": ({"line_item_line_item_type": "SavingsPlanUpfrontFee"}, "0"),
+    "covered by a reservation": (
+        {
+            "line_item_line_item_type": "DiscountedUsage",
+            "line_item_unblended_cost": 0.0,
+            "reservation_effective_cost": 0.6,
+        },
+        "0.6",
+    ),
+    "what a reservation left unused": (
+        {
+            "line_item_line_item_type": "RIFee",
+            "reservation_unused_amortized_upfront_fee_for_billing_period": 1.25,
+            "reservation_unused_recurring_fee": 0.25,
+        },
+        "1.5",
+    ),
+    "a reservation's fee": (
+        {"line_item_line_item_type": "Fee", "reservation_reservation_a_r_n": "arn:ri"},
+        "0",
+    ),
+    "any other fee": ({"line_item_line_item_type": "Fee"}, "1"),
+    "a savings plan's refund": (
+        {"line_item_line_item_type": "Refund", "line_item_product_code": "ComputeSavingsPlans"},
+        "0",
+    ),
+    "tax": ({"line_item_line_item_type": "Tax"}, "1"),
+}
+
+
 def test_commitments_are_spread_over_the_hours_they_cover(
-    session: SparkSession, tmp_path: Path, line: Mapping[str, Any], amortised: str
+    session: SparkSession, tmp_path: Path
 ) -> None:
-    delivery = spark.ingest.cur2.read(session, bills.cur_export(tmp_path, [line]))
-    (row,) = delivery.rows.collect()
-    assert row.amortised_cost == Decimal(amortised)
+    lines = [
+        {**line, "line_item_line_item_description": name} for name, (line, _) in AMORTISED.items()
+    ]
+    rows = spark.ingest.cur2.read(session, bills.cur_export(tmp_path, lines)).rows.collect()
+    found = {row.description: row.amortised_cost for row in rows}
+    assert found == {name: Decimal(amount) for name, (_, amount) in AMORTISED.items()}
 
 
 def test_a_frame_of_another_shape_is_named_by_its_columns(session: SparkSession) -> None:

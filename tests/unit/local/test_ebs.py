@@ -48,9 +48,11 @@ class Ec2:
         return self.created[-1]
 
     def attach_volume(self, *, VolumeId: str, InstanceId: str, Device: str) -> None:  # noqa: N803
+        assert VolumeId == "vol-1"
         self.attachments.append({"InstanceId": InstanceId, "Device": Device})
 
     def detach_volume(self, *, VolumeId: str, InstanceId: str) -> None:  # noqa: N803
+        assert VolumeId == "vol-1"
         self.attachments = [a for a in self.attachments if a["InstanceId"] != InstanceId]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.errors import MissingPrerequisite, StillwaterError
-from local.kafka import container, jars, run
+from local.kafka import classes, container, jars, run
 from local.place import Place
 from local.tools import prerequisites
 
@@ -44,6 +44,37 @@ def test_java_forgets_addresses_and_reads_the_twins_hosts() -> None:
     assert "-Djdk.net.hosts.file=/hosts" in command
     assert "-Dsun.net.inetaddr.ttl=1" in command
     assert "-Dsun.net.inetaddr.negative.ttl=0" in command
+
+
+@pytest.mark.parametrize(
+    ("content", "used"),
+    [
+        pytest.param(b"classes", True, id="recorded"),
+        pytest.param(b"", False, id="this-java-records-none"),
+        pytest.param(None, False, id="not-recorded-yet"),
+    ],
+)
+def test_java_maps_recorded_classes_when_there_are_any(
+    tmp_path: Path, content: bytes | None, used: bool
+) -> None:
+    folder = tmp_path / "4.2.0-key"
+    if content is not None:
+        classes.archive(folder).write_bytes(content)
+    flag = f"-XX:SharedArchiveFile={tmp_path / '4.2.0-key.jsa'}"
+    assert (flag in run.jvm(folder, Path("/hosts"))) is used
+
+
+def test_a_java_that_records_nothing_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StillwaterError("This Java records no class archive.")
+
+    monkeypatch.setattr(classes, "_run_once", refuse)
+    folder, work = tmp_path / "jars", tmp_path / "work"
+    work.mkdir()
+    classes.record(folder, work, "4.2")
+    assert classes.archive(folder).read_bytes() == b""
 
 
 def command(mounts: dict[str, Path]) -> list[str]:
@@ -87,6 +118,7 @@ def test_jars_that_are_there_need_no_maven(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", "")
     jars.home().mkdir(parents=True)
+    classes.archive(jars.home()).touch()
     seen: list[str] = []
     assert jars.fetch(lambda progress: seen.append(progress.state)) == jars.home()
     assert seen == ["cached"]

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from core.observations import GroupView, HookResult
+from handlers.adapters.aws import AwsCloud, SqsQueue, tick_message
+
+REGION = "us-east-1"
+TAG = "aws-node-termination-handler/local-orders"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def credentials() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("AWS_ENDPOINT_URL", raising=False)
+        environment.setenv("AWS_ACCESS_KEY_ID", "testing")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+        yield
+
+
+@pytest.fixture(scope="module")
+def group(credentials: None) -> Iterator[str]:
+    with mock_aws():
+        ec2 = boto3.client("ec2", region_name=REGION)
+        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+        ec2.create_launch_template(
+            LaunchTemplateName="template",
+            LaunchTemplateData={"ImageId": image, "InstanceType": "m7i.large"},
+        )
+        boto3.client("autoscaling", region_name=REGION).create_auto_scaling_group(
+            AutoScalingGroupName="g",
+            LaunchTemplate={"LaunchTemplateName": "template", "Version": "1"},
+            MinSize=1,
+            MaxSize=4,
+            DesiredCapacity=2,
+            AvailabilityZones=["us-east-1a"],
+            Tags=[{"Key": TAG, "Value": "true", "PropagateAtLaunch": True}],
+        )
+        yield "g"
+
+
+def test_a_group_and_its_instances_are_seen(group: str) -> None:
+    cloud = AwsCloud(REGION)
+    seen = cloud.group(group)
+    assert seen is not None
+    assert (seen.desired, seen.maximum) == (2, 4)
+    assert seen.staying() == set(seen.instances)
+    assert cloud.groups_tagged(TAG) == (seen,)
+    assert cloud.groups_tagged("another") == ()
+    assert cloud.group("none") is None
+    instance = cloud.instance(next(iter(seen.instances)))
+    assert instance is not None
+    assert (instance.state, instance.zone, instance.group) == ("running", "us-east-1a", "g")
+    assert TAG in instance.tags
+    assert instance.private_dns_name
+
+
+@pytest.mark.parametrize("unknown", ["i-0123456789abcdef0", "i-nonsense"])
+def test_an_unknown_instance_is_none(group: str, unknown: str) -> None:
+    assert AwsCloud(REGION).instance(unknown) is None
+
+
+def test_the_desired_capacity_is_set_to_a_number(group: str) -> None:
+    cloud = AwsCloud(REGION)
+    cloud.set_desired(group, 3)
+    cloud.set_desired(group, 3)
+    seen = cloud.group(group)
+    assert seen is not None
+    assert seen.desired == 3
+    cloud.set_desired(group, 2)
+
+
+HOOK_CALLS = [
+    pytest.param("record_lifecycle_action_heartbeat", {}, id="heartbeat"),
+    pytest.param("complete_lifecycle_action", {"LifecycleActionResult": "CONTINUE"}, id="complete"),
+]
+
+
+def call(cloud: AwsCloud, operation: str, token: str | None) -> bool:
+    if operation == "complete_lifecycle_action":
+        return cloud.complete_hook("g", "gate", "i-1", token, HookResult.CONTINUE)
+    return cloud.heartbeat("g", "gate", "i-1", token)
+
+
+@pytest.mark.parametrize(("operation", "extra"), HOOK_CALLS)
+@pytest.mark.parametrize("token", [None, "0befcbdb-6ecd-498a-9ff7-ae9b54447cd6"])
+def test_a_hook_is_named_by_its_token_where_one_is_known(
+    operation: str, extra: dict[str, str], token: str | None
+) -> None:
+    cloud = AwsCloud(REGION)
+    expected: dict[str, Any] = {
+        "AutoScalingGroupName": "g",
+        "LifecycleHookName": "gate",
+        "InstanceId": "i-1",
+        **extra,
+    }
+    if token:
+        expected["LifecycleActionToken"] = token
+    with Stubber(cloud._groups) as stub:
+        stub.add_response(operation, {}, expected)
+        assert call(cloud, operation, token) is True
+
+
+@pytest.mark.parametrize(("operation", "extra"), HOOK_CALLS)
+def test_a_hook_that_is_over_is_no_error(operation: str, extra: dict[str, str]) -> None:
+    cloud = AwsCloud(REGION)
+    with Stubber(cloud._groups) as stub:
+        stub.add_client_error(operation, "ValidationError", "No active Lifecycle Action found")
+        assert call(cloud, operation, None) is False
+        stub.add_client_error(operation, "Throttling")
+        with pytest.raises(cloud._groups.exceptions.ClientError):
+            call(cloud, operation, None)
+
+
+def test_instances_that_launch_or_serve_are_staying() -> None:
+    states = {
+        "a": "InService",
+        "b": "Pending:Wait",
+        "c": "Terminating:Wait",
+        "d": "Terminating:Retained",
+        "e": "Standby",
+    }
+    assert GroupView(name="g", desired=2, maximum=4, instances=states).staying() == {"a", "b"}
+
+
+@pytest.mark.parametrize(("asked", "sent"), [(0.0, 0), (14.6, 15), (5000.0, 900), (-1.0, 0)])
+def test_a_delay_is_what_sqs_can_keep(asked: float, sent: int) -> None:
+    with mock_aws():
+        url = boto3.client("sqs", region_name=REGION).create_queue(QueueName="q")["QueueUrl"]
+        queue = SqsQueue(url, REGION)
+        with Stubber(queue._sqs) as stub:
+            stub.add_response(
+                "send_message",
+                {"MessageId": "m"},
+                {"QueueUrl": url, "MessageBody": "x", "DelaySeconds": sent},
+            )
+            queue.send("x", delay_seconds=asked)
+
+
+def test_a_tick_names_the_version_it_is_for() -> None:
+    assert json.loads(tick_message("i-1.2", 7)) == {"incident_id": "i-1.2", "version": 7}

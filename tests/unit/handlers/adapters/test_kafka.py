@@ -1,0 +1,192 @@
+"""Readings of the admin API, in the shapes a real 4.2 cluster answered with (node 1 killed)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from kafka.errors import RequestTimedOutError
+
+from core.errors import StillwaterError
+from core.rotation import PartitionView, VoterView
+from handlers.adapters import kafka
+from handlers.adapters.kafka import KafkaAdmin
+
+BROKERS = [
+    {"broker_id": 1, "host": "127.0.0.1", "port": 9092, "rack": None, "is_fenced": True},
+    {"broker_id": 2, "host": "127.0.0.2", "port": 9092, "rack": None, "is_fenced": False},
+    {"broker_id": 3, "host": "127.0.0.3", "port": 9092, "rack": None, "is_fenced": False},
+]
+TOPICS = [
+    {
+        "error_code": 0,
+        "name": "t",
+        "is_internal": False,
+        "partitions": [
+            {
+                "error_code": 0,
+                "partition_index": 0,
+                "leader_id": 2,
+                "leader_epoch": 1,
+                "replica_nodes": [1, 2, 3],
+                "isr_nodes": [2, 3],
+                "offline_replicas": [1],
+            }
+        ],
+    }
+]
+QUORUM = {
+    "topics": [
+        {
+            "topic_name": "__cluster_metadata",
+            "partitions": [
+                {
+                    "partition_index": 0,
+                    "leader_id": 3,
+                    "leader_epoch": 4,
+                    "high_watermark": 261,
+                    "current_voters": [
+                        {"replica_id": 1, "last_caught_up_timestamp": 1795213430081},
+                        {"replica_id": 2, "last_caught_up_timestamp": 1795213465227},
+                        {"replica_id": 3, "last_caught_up_timestamp": 1795213465721},
+                    ],
+                    "observers": [],
+                    "error": None,
+                }
+            ],
+        }
+    ],
+    "nodes": [],
+}
+
+
+class FakeAdmin:
+    def __init__(self) -> None:
+        self.brokers = copy.deepcopy(BROKERS)
+        self.topics: list[dict[str, Any]] = copy.deepcopy(TOPICS)
+        self.quorum: dict[str, Any] | Exception = copy.deepcopy(QUORUM)
+        self.configs = {"topic": {"t": {"min.insync.replicas": {"value": "2"}}}}
+        self.closed = False
+
+    def describe_cluster(self) -> dict[str, Any]:
+        return {"cluster_id": "x", "controller_id": 3, "brokers": self.brokers}
+
+    def describe_topics(self) -> list[dict[str, Any]]:
+        return self.topics
+
+    def describe_metadata_quorum(self) -> dict[str, Any]:
+        if isinstance(self.quorum, Exception):
+            raise self.quorum
+        return self.quorum
+
+    def describe_configs(self, resources: list[Any], config_filter: str) -> dict[str, Any]:
+        assert config_filter == "all"
+        return self.configs
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def admin(monkeypatch: pytest.MonkeyPatch) -> FakeAdmin:
+    fake = FakeAdmin()
+    monkeypatch.setattr(kafka, "KafkaAdminClient", lambda **_: fake)
+    monkeypatch.setattr(kafka, "_knock", lambda _: None)
+    return fake
+
+
+def test_a_reading_says_who_is_out_and_who_lags(admin: FakeAdmin) -> None:
+    view = KafkaAdmin(["a:1"], "PLAINTEXT").read()
+    assert view.brokers == {1, 2, 3}
+    assert view.fenced == {1}
+    assert view.quorum_leader == 3
+    assert view.voters == (VoterView(1, 35.64), VoterView(2, 0.494), VoterView(3, 0.0))
+    assert view.partitions == (PartitionView("t", 0, 2, (1, 2, 3), (2, 3), 2),)
+    assert not view.stale
+    assert admin.closed
+
+
+def test_a_partition_without_a_leader_has_none(admin: FakeAdmin) -> None:
+    admin.topics[0]["partitions"][0]["leader_id"] = -1
+    assert KafkaAdmin(["a:1"], "PLAINTEXT").read().partitions[0].leader is None
+
+
+def test_a_voter_that_never_fetched_has_no_lag(admin: FakeAdmin) -> None:
+    assert isinstance(admin.quorum, dict)
+    voters = admin.quorum["topics"][0]["partitions"][0]["current_voters"]
+    voters[0]["last_caught_up_timestamp"] = -1
+    assert KafkaAdmin(["a:1"], "PLAINTEXT").read().voters[0] == VoterView(1, None)
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_brokers_that_answer_without_a_quorum_are_not_believed(
+    admin: FakeAdmin, silent: bool
+) -> None:
+    if silent:
+        admin.quorum = RequestTimedOutError("no quorum")
+    else:
+        assert isinstance(admin.quorum, dict)
+        admin.quorum["topics"][0]["partitions"][0]["leader_id"] = -1
+    view = KafkaAdmin(["a:1"], "PLAINTEXT").read()
+    assert view.stale
+    assert view.quorum_leader is None
+
+
+def test_a_topic_that_hides_its_minimum_is_refused(admin: FakeAdmin) -> None:
+    admin.configs = {"topic": {"t": {}}}
+    with pytest.raises(StillwaterError, match=r"did not say min\.insync\.replicas of topic t"):
+        KafkaAdmin(["a:1"], "PLAINTEXT").read()
+
+
+def test_addresses_are_tried_one_by_one(admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def knock(address: str) -> None:
+        tried.append(address)
+        if address != "c:1":
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr(kafka, "_knock", knock)
+    assert KafkaAdmin(["a:1", "b:1", "c:1", "d:1"], "PLAINTEXT").read().brokers
+    assert tried == ["a:1", "b:1", "c:1"]
+
+
+def test_silence_names_every_address(admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+    def knock(address: str) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(kafka, "_knock", knock)
+    with pytest.raises(StillwaterError) as raised:
+        KafkaAdmin(["a:1", "b:1"], "PLAINTEXT").read()
+    assert str(raised.value) == (
+        "No Kafka broker could be asked: a:1: TimeoutError; b:1: TimeoutError."
+    )
+
+
+def test_a_reading_gives_up_in_time_for_the_function(
+    admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter((0.0, 1.0, 99.0, 99.0))
+    monkeypatch.setattr(kafka.time, "monotonic", lambda: next(clock))
+
+    def knock(address: str) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(kafka, "_knock", knock)
+    with pytest.raises(StillwaterError, match="b:1: not tried, 15 s are over"):
+        KafkaAdmin(["a:1", "b:1"], "PLAINTEXT").read()
+
+
+def test_tls_settings_reach_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def client(**options: Any) -> FakeAdmin:
+        given.update(options)
+        return FakeAdmin()
+
+    monkeypatch.setattr(kafka, "KafkaAdminClient", client)
+    monkeypatch.setattr(kafka, "_knock", lambda _: None)
+    KafkaAdmin(["a:1"], "SSL", ssl_cafile="/ca.pem").read()
+    assert given["security_protocol"] == "SSL"
+    assert given["ssl_cafile"] == "/ca.pem"
