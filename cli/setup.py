@@ -27,7 +27,7 @@ def prepare_tools(console: Console) -> None:
     if missing:
         raise MissingPrerequisite("\n".join(missing))
     absent = [tool for tool in TOOLS if not tool.home.is_dir()]
-    if not absent and jars.home().is_dir():
+    if not absent and jars.ready():
         return
     seconds = sum(binary.estimate_seconds for tool in absent for binary in tool.binaries)
     console.print(

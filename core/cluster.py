@@ -275,6 +275,17 @@ def _sentence(error: dict[str, Any]) -> str:
     return f"{where} is {shown!r}: {message}."
 
 
+def _told(error: ValidationError) -> list[dict[str, Any]]:
+    """Return the errors a reader needs: a list is not also too short for its one bad item."""
+    errors = [dict(e) for e in error.errors()]
+    return [
+        e
+        for e in errors
+        if e["type"] != "too_short"
+        or not any(o["loc"][: len(e["loc"])] == e["loc"] and o is not e for o in errors)
+    ]
+
+
 def parse(raw: object) -> ClusterSpec:
     """Validate a ClusterSpec as read from JSON, YAML or stack config.
 
@@ -283,7 +294,7 @@ def parse(raw: object) -> ClusterSpec:
     try:
         return ClusterSpec.model_validate(raw)
     except ValidationError as error:
-        raise InvalidInput(_sentence(dict(e)) for e in error.errors()) from None
+        raise InvalidInput(_sentence(e) for e in _told(error)) from None
 
 
 def json_schema() -> str:

@@ -13,6 +13,8 @@ ACCOUNT = "123456789012"
 CREDENTIALS_FILE = "aws-credentials.json"
 # Left out of every child: the user's identity, and proxies, since every address is this machine's.
 _HIDDEN_PREFIXES = ("AWS_", "PULUMI_", "STILLWATER_", "KUBE")
+# Where the user keeps built tools, and real CRDs to use in place of the twin's.
+_KEPT = ("STILLWATER_CACHE", "STILLWATER_CRDS")
 
 
 def base(place: Place) -> dict[str, str]:
@@ -22,10 +24,9 @@ def base(place: Place) -> dict[str, str]:
         for key, value in os.environ.items()
         if not key.startswith(_HIDDEN_PREFIXES) and "proxy" not in key.lower()
     }
-    cache = os.environ.get("STILLWATER_CACHE")
     return {
         **kept,
-        **({"STILLWATER_CACHE": cache} if cache else {}),
+        **{name: os.environ[name] for name in _KEPT if name in os.environ},
         PLACE_VARIABLE: str(place.directory),
         "AWS_ENDPOINT_URL": place.url("moto"),
         "AWS_REGION": REGION,

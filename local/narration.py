@@ -7,15 +7,14 @@ import time
 from rich.console import Console
 from rich.text import Text
 
-from local.story import Moment
+from local.story import DECISIONS, Moment
 
 SOURCE_STYLES = {
-    "decision": "bold cyan",
-    "moto": "yellow",
+    DECISIONS: "bold cyan",
+    "aws": "yellow",
     "kubelet": "green",
     "strimzi": "magenta",
 }
-SOURCE_NAMES = {"moto": "aws", "decision": "stillwater"}
 
 
 class Narrator:
@@ -35,8 +34,7 @@ class Narrator:
 
     def moment(self, moment: Moment) -> None:
         """Tell one event of the rotation; its time counts from the terminate call."""
-        name = SOURCE_NAMES.get(moment.source, moment.source)
-        self._line(moment.at_s, name, moment.text, SOURCE_STYLES.get(moment.source, ""))
+        self._line(moment.at_s, moment.source, moment.text, SOURCE_STYLES.get(moment.source, ""))
 
     def _line(self, seconds: float, source: str, text: str, style: str) -> None:
         line = Text(f"{seconds:7.1f} s  ", style="dim")

@@ -20,6 +20,8 @@ SENTENCES: dict[str, str] = {
     "instance_launched": "{group} launches {instance} in {zone}: replacement first",
     "instance_running": "{instance} runs",
     "hook_completed": "Hook `{hook}` is completed with {result}",
+    "hook_timed_out": "Hook `{hook}` of {instance} ran out of time: {result}",
+    "launch_failed": "{group} cannot launch: {reason}",
     "instance_terminated": "{instance} is terminated; its group let go of it",
     "instance_retained": "{instance} is retained: the hook was abandoned",
     "node_ready": "Node {node} is Ready",
@@ -32,6 +34,10 @@ SENTENCES: dict[str, str] = {
     "volume_attached": "Volume {volume_id} of {claim} is attached to {instance_id}",
     "volume_detached": "Volume {volume_id} of {claim} is detached from {instance_id}",
 }
+
+DECISIONS = "stillwater"
+# What a reader calls the part that wrote a record.
+SOURCES = {"moto": "aws"}
 
 
 @dataclass(frozen=True)
@@ -94,13 +100,14 @@ def journal_moments(records: Iterable[Record], since: float) -> list[Moment]:
     for record in records:
         text = sentence(record)
         if text is not None and record["at"] >= since:
-            moments.append(Moment(record["at"] - since, str(record["source"]), text))
+            source = str(record["source"])
+            moments.append(Moment(record["at"] - since, SOURCES.get(source, source), text))
     return moments
 
 
 def decision_moments(transitions: Iterable[Transition], since: float) -> list[Moment]:
     """Return the incident's transitions, each with the reason the toolkit gave."""
-    return [Moment(t.at - since, "decision", f"{t.state}: {t.reason}") for t in transitions]
+    return [Moment(t.at - since, DECISIONS, f"{t.state}: {t.reason}") for t in transitions]
 
 
 def state_spans(transitions: Sequence[Transition], since: float, end: float) -> list[Span]:

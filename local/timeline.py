@@ -67,7 +67,8 @@ def _draw_lanes(axes: Any, story: Story, ink: str) -> None:
         colour = STATE_COLOURS.get(span.label, OTHER_COLOUR)
         width = max(span.end_s - span.start_s, 0.15)
         axes.barh(row, width, left=span.start_s, height=0.62, color=colour)
-        if width > 2.5:
+        # A label needs its own width; the axis is about 60 s wide and a letter about half a second.
+        if width > 0.55 * len(span.label):
             axes.text(
                 span.start_s + width / 2,
                 row,
