@@ -278,11 +278,15 @@ def _sentence(error: dict[str, Any]) -> str:
 def _told(error: ValidationError) -> list[dict[str, Any]]:
     """Return the errors a reader needs: a list is not also too short for its one bad item."""
     errors = [dict(e) for e in error.errors()]
+    places: list[tuple[object, ...]] = [e["loc"] for e in error.errors()]
+
+    def has_deeper(place: tuple[object, ...]) -> bool:
+        return any(len(p) > len(place) and p[: len(place)] == place for p in places)
+
     return [
         e
-        for e in errors
-        if e["type"] != "too_short"
-        or not any(o["loc"][: len(e["loc"])] == e["loc"] and o is not e for o in errors)
+        for e, place in zip(errors, places, strict=True)
+        if e["type"] != "too_short" or not has_deeper(place)
     ]
 
 

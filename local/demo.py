@@ -1,25 +1,20 @@
-"""The demo: provision, produce, terminate a broker's node, follow it back, count, price, draw.
-
-Every figure is read from what the real parts wrote down: the ledger's transitions, the journal of
-nodes, pods and hooks, and the clients' own samples. Nothing is asserted that was not seen.
-"""
+"""The demo: provision, produce, terminate a broker's node, follow it back, count, price, draw."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from core import naming
 from core.errors import StillwaterError
-from core.incident_record import Incident, Transition
+from core.incident_record import Incident
 from handlers.ledger import DynamoLedger, rounds
-from local import demo_cluster, environment, journal, load, narration, story, timeline
+from local import demo_cluster, environment, journal, load, narration, result, story, timeline
 from local.aws import billing
-from local.tools import build
+from local.result import Provisioned, Rotation
 from local.twin import Twin
 
 BROKER_ID = 10
@@ -27,17 +22,6 @@ STEADY_SECONDS = 15.0
 AFTER_SECONDS = 8.0
 KAFKA_START_SECONDS = 180.0
 ROTATION_LIMIT_SECONDS = 300.0
-
-
-class Provisioned(Protocol):
-    """What one `up` of all layers did."""
-
-    @property
-    def created(self) -> int: ...
-    @property
-    def changed(self) -> int: ...
-    @property
-    def outputs(self) -> Mapping[str, Mapping[str, Any]]: ...
 
 
 class Provisioner(Protocol):
@@ -50,20 +34,6 @@ class Provisioner(Protocol):
 
 # Makes a provisioner for a running twin and the cluster described in a file.
 Provision = Callable[[Twin, Path], Provisioner]
-
-
-@dataclass
-class Rotation:
-    """What was seen while the node died; times are epoch seconds."""
-
-    terminated_call_at: float
-    instance_id: str
-    incident: Incident | None = None
-    ended_at: float = 0.0
-
-    @property
-    def transitions(self) -> tuple[Transition, ...]:
-        return self.incident.transitions if self.incident else ()
 
 
 def run(
@@ -92,16 +62,18 @@ def run(
     _pause(twin, AFTER_SECONDS)
     ended_at = time.time()
     client.popen.terminate()
-    summary = _summary(twin)
+    summary = result.summary(twin)
     narrator.say(f"{summary['acked']} records acknowledged, {summary['lost']} of them lost")
 
     narrator.chapter("What it cost, as Spark reads the bill")
-    cost = price(twin, output, producing_at, ended_at)
-    result = assemble(twin, rotation, summary, first, second, provisioner.engine_version, cost)
-    result["wall_s"] = round(time.time() - started, 1)
-    failures = judge(result)
-    (output / "result.json").write_text(json.dumps(result, indent=2) + "\n")
-    timeline.write_page(output / "index.html", tell(twin, rotation), result, failures)
+    cost = price(twin, output, (producing_at, ended_at), summary["bytes_between_zones"])
+    figures = result.assemble(
+        twin, rotation, summary, first, second, provisioner.engine_version, cost
+    )
+    figures["wall_s"] = round(time.time() - started, 1)
+    failures = result.judge(figures)
+    (output / "result.json").write_text(json.dumps(figures, indent=2) + "\n")
+    timeline.write_page(output / "index.html", result.tell(twin, rotation), figures, failures)
     return failures
 
 
@@ -121,19 +93,11 @@ def wait_for_brokers(twin: Twin, bootstrap: str, narrator: narration.Narrator) -
     )
 
 
-def _samples(twin: Twin) -> list[dict[str, Any]]:
-    path = twin.place.path("samples.jsonl")
-    if not path.exists():
-        return []
-    complete = path.read_text().rpartition("\n")[0]
-    return [json.loads(line) for line in complete.splitlines()]
-
-
 def _wait_for_acks(twin: Twin, narrator: narration.Narrator) -> None:
     deadline = time.monotonic() + KAFKA_START_SECONDS
     while time.monotonic() < deadline:
         twin.check_alive()
-        if any(s["kind"] == "ack" for s in _samples(twin)):
+        if any(s["kind"] == "ack" for s in result.samples(twin)):
             narrator.say(f"{load.RECORDS_PER_SECOND} records a second are being acknowledged")
             return
         time.sleep(0.3)
@@ -147,17 +111,6 @@ def _pause(twin: Twin, seconds: float) -> None:
     while time.monotonic() < until:
         twin.check_alive()
         time.sleep(0.5)
-
-
-def _summary(twin: Twin) -> dict[str, Any]:
-    deadline = time.monotonic() + 120
-    path = twin.place.path("summary.json")
-    while not path.exists():
-        if time.monotonic() > deadline:
-            raise StillwaterError("The producer did not finish reading back within 120 s.")
-        time.sleep(0.2)
-    summary: dict[str, Any] = json.loads(path.read_text())
-    return summary
 
 
 def broker_pod(twin: Twin) -> dict[str, Any]:
@@ -178,7 +131,7 @@ def terminate(twin: Twin) -> Rotation:
     twin.aws("autoscaling").terminate_instance_in_auto_scaling_group(
         InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
     )
-    return Rotation(called_at, instance_id)
+    return Rotation(called_at, instance_id, BROKER_ID)
 
 
 def follow(twin: Twin, table: str, rotation: Rotation, narrator: narration.Narrator) -> None:
@@ -192,7 +145,7 @@ def follow(twin: Twin, table: str, rotation: Rotation, narrator: narration.Narra
         twin.check_alive()
         rotation.incident = _latest_incident(ledger, rotation.instance_id)
         records = journal.read(twin.place)
-        for moment in moments(records, rotation):
+        for moment in result.moments(records, rotation):
             key = (moment.source, moment.at_s, moment.text)
             if key not in told:
                 told.add(key)
@@ -215,23 +168,9 @@ def _over(twin: Twin, records: Iterable[Mapping[str, Any]], rotation: Rotation) 
     return bool(
         over
         and gone
-        and story.back_in_isr_at(isr_samples(twin), BROKER_ID, rotation.terminated_call_at)
-    )
-
-
-def isr_samples(twin: Twin) -> list[dict[str, Any]]:
-    return [s for s in _samples(twin) if s["kind"] == "isr"]
-
-
-def moments(records: Iterable[Mapping[str, Any]], rotation: Rotation) -> list[story.Moment]:
-    """Return the journal and the decisions as one sequence in time."""
-    since = rotation.terminated_call_at
-    return sorted(
-        [
-            *story.journal_moments(records, since),
-            *story.decision_moments(rotation.transitions, since),
-        ],
-        key=lambda m: m.at_s,
+        and story.back_in_isr_at(
+            result.isr_samples(twin), rotation.broker_id, rotation.terminated_call_at
+        )
     )
 
 
@@ -241,107 +180,20 @@ def _latest_incident(ledger: DynamoLedger, instance_id: str) -> Incident | None:
     return found[-1] if found else None
 
 
-def price(twin: Twin, output: Path, started_at: float, ended_at: float) -> dict[str, str]:
+def price(
+    twin: Twin, output: Path, window: tuple[float, float], bytes_between_zones: int
+) -> dict[str, str]:
     """Write the simulated bill of what really ran and let the cost job read it."""
     from spark.jobs import cost  # noqa: PLC0415 - Spark's JVM starts only when it is needed
 
     bill = billing.write_bill(
         twin.place,
         ec2=twin.aws("ec2"),
+        eks=twin.aws("eks"),
         out=output / "bill",
-        started_at=started_at,
-        ended_at=ended_at,
-        bytes_between_zones=None,
+        started_at=window[0],
+        ended_at=window[1],
+        bytes_between_zones=bytes_between_zones,
     )
     report = cost.run(cur=bill.path, out=output / "cost")
     return {"bill_total": str(bill.total), "report_total": str(report.report_total)}
-
-
-def assemble(
-    twin: Twin,
-    rotation: Rotation,
-    summary: Mapping[str, Any],
-    first: Provisioned,
-    second: Provisioned,
-    engine_version: str,
-    cost: Mapping[str, str],
-) -> dict[str, Any]:
-    """Put the result together; every time counts from the terminate call."""
-    since = rotation.terminated_call_at
-    records = [r for r in journal.read(twin.place) if r["at"] >= since]
-    acks = [s for s in _samples(twin) if s["kind"] == "ack"]
-    latency = {
-        "steady": [s["ms"] for s in acks if s["at"] < since],
-        "rotation": [s["ms"] for s in acks if since <= s["at"] <= rotation.ended_at],
-    }
-
-    def after(at: float | None) -> float | None:
-        return None if at is None else round(at - since, 2)
-
-    def seen(event: str, **fields: Any) -> float | None:
-        record = story.first(records, event, **fields)
-        return after(record["at"] if record else None)
-
-    return {
-        "pulumi": {
-            "version": engine_version,
-            "created": first.created,
-            "changed_on_second_up": second.changed,
-        },
-        "nth": {
-            "version": build.version("node-termination-handler"),
-            "forwarded_at_s": after(rotation.incident.forwarded_at if rotation.incident else None),
-            "drained_at_s": seen(
-                "hook_completed", hook=naming.DRAIN_HOOK, instance=rotation.instance_id
-            ),
-        },
-        "replacement_ready_at_s": seen("node_ready"),
-        "broker_back_in_isr_at_s": after(story.back_in_isr_at(isr_samples(twin), BROKER_ID, since)),
-        "instance_terminated_at_s": seen("instance_terminated", instance=rotation.instance_id),
-        "acked": summary["acked"],
-        "lost": summary["lost"],
-        "client_errors": summary["client_errors"],
-        "latency_ms": {k: asdict(story.percentiles(v)) for k, v in latency.items()},
-        "incident": {
-            "id": rotation.incident.id if rotation.incident else None,
-            "states": [{"state": t.state, "at_s": after(t.at)} for t in rotation.transitions],
-        },
-        "cost": dict(cost),
-    }
-
-
-def judge(result: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for everything that makes the demo fail."""
-    forwarded = result["nth"]["forwarded_at_s"]
-    ready = result["replacement_ready_at_s"]
-    cost = result["cost"]
-    changed = result["pulumi"]["changed_on_second_up"]
-    failures = []
-    if forwarded is None or ready is None or forwarded < ready:
-        failures.append(
-            f"The drain was forwarded at {forwarded} s, before the replacement was Ready "
-            f"at {ready} s."
-        )
-    if result["lost"]:
-        failures.append(f"{result['lost']} acknowledged records cannot be read back.")
-    if changed:
-        failures.append(f"The second pulumi up changed {changed} resources instead of none.")
-    if cost["bill_total"] != cost["report_total"]:
-        failures.append(
-            f"The report's total {cost['report_total']} differs from the bill's "
-            f"{cost['bill_total']}."
-        )
-    return failures
-
-
-def tell(twin: Twin, rotation: Rotation) -> story.Story:
-    """Build the timeline's story from everything that was written down."""
-    since, end = rotation.terminated_call_at, rotation.ended_at
-    records = journal.read(twin.place)
-    samples = _samples(twin)
-    return story.Story(
-        moments=tuple(moments(records, rotation)),
-        spans=tuple(story.spans(records, rotation.transitions, since, end)),
-        latency=tuple((s["at"] - since, s["ms"]) for s in samples if s["kind"] == "ack"),
-        isr=tuple((s["at"] - since, s["smallest"]) for s in samples if s["kind"] == "isr"),
-    )

@@ -52,6 +52,7 @@ class Summary:
     client_errors: int
     first_errors: list[str]
     consumed_live: int
+    bytes_between_zones: int
 
 
 class Samples:
@@ -207,6 +208,26 @@ def read_back(bootstrap: list[str]) -> set[int]:
     return found
 
 
+def bytes_between_zones(bootstrap: list[str]) -> int:
+    """Return the bytes that followers hold: each was sent to another zone once.
+
+    Every replica of a partition is in a zone of its own, and internal topics are replicated too.
+    Clients' own traffic is not in it.
+    """
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        sizes: dict[tuple[str, int], list[int]] = {}
+        for broker in admin.describe_log_dirs():
+            for directory in broker["log_dirs"]:
+                for topic in directory["topics"]:
+                    for partition in topic["partitions"]:
+                        key = (topic["name"], partition["partition_index"])
+                        sizes.setdefault(key, []).append(partition["partition_size"])
+    finally:
+        admin.close()
+    return sum(sum(replicas) - max(replicas) for replicas in sizes.values())
+
+
 def run(bootstrap: list[str], directory: Path) -> Summary:
     """Produce, consume and watch until SIGTERM; then read back and write summary.json."""
     stop = threading.Event()
@@ -234,6 +255,7 @@ def run(bootstrap: list[str], directory: Path) -> Summary:
         client_errors=len(tally.errors),
         first_errors=tally.errors[:3],
         consumed_live=len(seen),
+        bytes_between_zones=bytes_between_zones(bootstrap),
     )
     partial = directory / "summary.json.partial"
     partial.write_text(json.dumps(asdict(summary)))

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from core import cluster, timing
-from local import demo, demo_cluster
+from local import demo_cluster
 from local.place import Place
+from local.result import judge
 
 GOOD: dict[str, Any] = {
     "pulumi": {"version": "3.220.0", "created": 150, "changed_on_second_up": 0},
@@ -22,7 +23,7 @@ GOOD: dict[str, Any] = {
 
 
 def test_a_rotation_that_held_everything_has_no_complaint() -> None:
-    assert demo.judge(GOOD) == []
+    assert judge(GOOD) == []
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_what_did_not_hold_is_named(path: tuple[str, ...], value: object, compla
     for key in path[:-1]:
         inner = inner[key]
     inner[path[-1]] = value
-    failures = demo.judge(result)
+    failures = judge(result)
     assert len(failures) == 1
     assert complaint in failures[0]
 
