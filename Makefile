@@ -50,7 +50,7 @@ format: $(STAMP) ## Format the code
 
 .PHONY: docs
 docs: $(STAMP) ## Regenerate docs/reference/ from the code
-	@$(BIN)/stillwater schema > docs/reference/cluster-spec.schema.json
+	@$(BIN)/stillwater reference
 
 .PHONY: lock
 lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addresses

@@ -100,9 +100,14 @@ def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON schema of a ClusterSpec."""
-    sys.stdout.write(cluster.json_schema())
+def reference(
+    directory: Annotated[Path, typer.Argument(help="Where the pages go.")] = Path("docs/reference"),
+) -> None:
+    """Write the reference pages: the ClusterSpec's JSON schema, every timeout and rule."""
+    from cli import reference as rendered
+
+    rendered.write(directory)
+    console.print(f"Wrote {', '.join(rendered.pages())} to {directory}.")
 
 
 @report.command("cost")

@@ -33,7 +33,6 @@ class Settings:
     kafka_bootstrap: tuple[str, ...]
     kafka_security: str
     policy: Policy
-    session_timeout_seconds: float
 
     @property
     def managed_tag(self) -> str:
@@ -133,7 +132,6 @@ def _read(cls: type[Settings], reader: _Reader) -> Settings:
             address.strip() for address in reader.text("KAFKA_BOOTSTRAP").split(",")
         ),
         kafka_security=reader.choice("KAFKA_SECURITY", "PLAINTEXT", "SSL"),
-        session_timeout_seconds=reader.number("SESSION_TIMEOUT_S"),
         policy=Policy(
             drain_route=reader.choice("DRAIN_ROUTE", "held", "direct"),
             scale_in=reader.choice("SCALE_IN", "restore", "release"),
@@ -141,7 +139,10 @@ def _read(cls: type[Settings], reader: _Reader) -> Settings:
             tick_interval_seconds=reader.number("TICK_INTERVAL_S"),
             hold_limit_seconds=reader.number("HOLD_LIMIT_S"),
             heartbeat_timeout_seconds=reader.number("HEARTBEAT_TIMEOUT_S"),
-            post_condition_hold_seconds=reader.number("POST_CONDITION_HOLD_S"),
+            # A shorter hold could not tell a broker that froze: it is fenced only by then.
+            post_condition_hold_seconds=max(
+                reader.number("POST_CONDITION_HOLD_S"), reader.number("SESSION_TIMEOUT_S")
+            ),
             post_condition_wait_seconds=reader.number("POST_CONDITION_WAIT_S"),
         ),
     )

@@ -63,7 +63,7 @@ class Cluster(pulumi.ComponentResource):
         nodes = self._system_nodes(cluster, before)
         self._volume_driver_role()
         for addon in ADDONS_AFTER_NODES:
-            self._addon(cluster, addon, [nodes])
+            self._addon(cluster, addon, list(nodes.values()))
         self.name = cluster.name
         self.arn = cluster.arn
         self.endpoint = cluster.endpoint
@@ -167,29 +167,47 @@ class Cluster(pulumi.ComponentResource):
 
     def _system_nodes(
         self, cluster: aws.eks.Cluster, addons: list[aws.eks.Addon]
-    ) -> aws.eks.NodeGroup:
-        args = self._args
+    ) -> dict[str, aws.eks.NodeGroup]:
+        """Create a managed node group per zone: one over all would be replaced with every zone."""
+        system = f"{self._args.name}-system"
         role, attachments = iam.service_role(
             f"{self._name}-system-role",
-            role_name=f"{args.name}-system",
+            role_name=system,
             service="ec2.amazonaws.com",
             managed_policies=NODE_POLICIES,
             parent=self,
         )
         template = launch_template(
             f"{self._name}-system-template",
-            Launch(
-                template_name=f"{args.name}-system", tags=args.tags.named(f"{args.name}-system")
-            ),
+            Launch(template_name=system, tags=self._args.tags.named(system)),
             self,
         )
-        wanted = args.system_nodes_per_zone * len(args.private_subnet_ids)
+        opts = pulumi.ResourceOptions(
+            parent=self,
+            depends_on=[*attachments, *addons],
+            # Cluster Autoscaler owns it once it runs.
+            ignore_changes=["scalingConfig.desiredSize"],
+        )
+        return {
+            zone: self._node_group(zone, subnet_id, (cluster, role, template), opts)
+            for zone, subnet_id in self._args.private_subnet_ids.items()
+        }
+
+    def _node_group(
+        self,
+        zone: str,
+        subnet_id: pulumi.Input[str],
+        made_of: tuple[aws.eks.Cluster, aws.iam.Role, aws.ec2.LaunchTemplate],
+        opts: pulumi.ResourceOptions,
+    ) -> aws.eks.NodeGroup:
+        args, (cluster, role, template) = self._args, made_of
+        wanted = args.system_nodes_per_zone
         return aws.eks.NodeGroup(
-            f"{self._name}-system",
+            f"{self._name}-{zone}-system",
             cluster_name=cluster.name,
-            node_group_name=f"{args.name}-system",
+            node_group_name=f"{args.name}-system-{naming.zone_suffix(zone)}",
             node_role_arn=role.arn,
-            subnet_ids=list(args.private_subnet_ids.values()),
+            subnet_ids=[subnet_id],
             ami_type=bootstrap.managed_ami_type(args.system_instance_type),
             instance_types=[args.system_instance_type],
             labels={naming.NODE_POOL_LABEL: SYSTEM_POOL},
@@ -200,10 +218,5 @@ class Cluster(pulumi.ComponentResource):
             launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                depends_on=[*attachments, *addons],
-                # Cluster Autoscaler owns it once it runs.
-                ignore_changes=["scalingConfig.desiredSize"],
-            ),
+            opts=opts,
         )

@@ -8,6 +8,7 @@ compressors differ between machines, and a hash that changes redeploys every fun
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import importlib.metadata
 import io
@@ -36,6 +37,7 @@ COMPILED = frozenset({".so", ".pyd", ".dylib"})
 # The earliest time a zip can say.
 TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 UNIX = 3
+KEPT_SECONDS = 7 * 24 * 3600
 READABLE = 0o100644 << 16
 
 
@@ -68,7 +70,16 @@ def build(directory: Path | None = None) -> Package:
         with os.fdopen(handle, "wb") as part:
             part.write(content)
         Path(name).replace(target)
+        _forget_others(target)
     return Package(target, base64.b64encode(digest.digest()).decode())
+
+
+def _forget_others(newest: Path) -> None:
+    """Remove zips nobody can still be deploying: every change of a source makes another."""
+    for zipped in newest.parent.glob("*.zip"):
+        with contextlib.suppress(FileNotFoundError):
+            if newest.stat().st_mtime - zipped.stat().st_mtime > KEPT_SECONDS:
+                zipped.unlink()
 
 
 def contents() -> dict[str, bytes]:

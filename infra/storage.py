@@ -19,6 +19,9 @@ from core.cluster import NodePool, Storage
 
 TYPE = "stillwater:infra:Storage"
 RETAIN = "Retain"
+# Kubernetes keeps a class until its last volume has left it, and ours outlive the cluster's claims:
+# whoever waited for the deletion would wait for ever.
+SKIP_AWAIT = "pulumi.com/skipAwait"
 
 
 def attributes_class(volume: Storage) -> str:
@@ -63,7 +66,7 @@ class KafkaStorage(pulumi.ComponentResource):
         for class_name, volume in sorted(_performances(args.pools).items()):
             k8s.storage.v1.VolumeAttributesClass(
                 f"{name}-{class_name}",
-                metadata={"name": class_name},
+                metadata={"name": class_name, "annotations": {SKIP_AWAIT: "true"}},
                 driver_name=naming.EBS_CSI_DRIVER,
                 parameters={
                     "type": "gp3",

@@ -18,6 +18,8 @@ from local.result import Provisioned, Rotation
 from local.twin import Twin
 
 BROKER_ID = 10
+# The first seconds measure how the brokers' JVMs warm up, and are left out of the steady figures.
+WARM_UP_SECONDS = 10.0
 STEADY_SECONDS = 15.0
 AFTER_SECONDS = 8.0
 KAFKA_START_SECONDS = 180.0
@@ -54,10 +56,13 @@ def run(
     producing_at = time.time()
     client = twin.start_program("load", "local.load", bootstrap, str(twin.place.directory))
     _wait_for_acks(twin, narrator)
+    _pause(twin, WARM_UP_SECONDS)
+    steady_at = time.time()
     _pause(twin, STEADY_SECONDS)
 
     narrator.chapter("A broker's node is terminated through its Auto Scaling group")
     rotation = terminate(twin)
+    rotation.steady_at = steady_at
     follow(twin, str(outputs["ledger_table"]), rotation, narrator)
     _pause(twin, AFTER_SECONDS)
     ended_at = time.time()

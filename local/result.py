@@ -41,6 +41,7 @@ class Rotation:
     instance_id: str
     broker_id: int
     incident: Incident | None = None
+    steady_at: float = 0.0  # from here to the call, the clients saw an undisturbed cluster
     ended_at: float = 0.0
 
     @property
@@ -104,7 +105,7 @@ def assemble(
     records = [r for r in journal.read(twin.place) if r["at"] >= since]
     acks = [s for s in samples(twin) if s["kind"] == "ack"]
     latency = {
-        "steady": [s["ms"] for s in acks if s["at"] < since],
+        "steady": [s["ms"] for s in acks if rotation.steady_at <= s["at"] < since],
         "rotation": [s["ms"] for s in acks if since <= s["at"] <= rotation.ended_at],
     }
 

@@ -1,17 +1,20 @@
 """Starts a small local Spark session: quiet, on loopback, in UTC, and gone when its work is done.
 
-Jobs and transforms never import this module: they are handed a session, so that the same wheel
-runs under spark-submit on a cluster.
+Jobs and transforms never import this module's settings: a cluster brings its own, so that the same
+wheel runs under spark-submit.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,51 +56,80 @@ def local_session(cores: int = LOCAL_CORES) -> Iterator[SparkSession]:
     if active is not None:
         yield active
         return
-    with tempfile.TemporaryDirectory(prefix="stillwater-spark-") as scratch:
-        context, gateway = _start(cores, Path(scratch))
-        session = SparkSession(context)
-        try:
-            yield session
-        finally:
-            session.stop()
-            _end(gateway)
-
-
-def _start(cores: int, scratch: Path) -> tuple[SparkContext, JavaGateway]:
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise MissingPrerequisite(
             "Java 17 or newer is needed to run Spark and no java is on the PATH; install a JDK "
             "(for example: apt-get install openjdk-17-jre-headless) or set JAVA_HOME."
         )
+    prefix = "stillwater-spark-"
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as scratch,
+        _without_py4js_tracebacks(),
+        _context(cores, Path(scratch)) as context,
+    ):
+        yield SparkSession(context)
+
+
+@contextmanager
+def _context(cores: int, scratch: Path) -> Iterator[SparkContext]:
     conf = SparkConf().setMaster(f"local[{cores}]").setAppName("stillwater")
     conf.set("spark.local.dir", str(scratch))
     conf.set("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri())
     for key, value in SETTINGS.items():
         conf.set(key, value)
-    log = scratch / "java.log"
-    with log.open("wb") as sink, _environment():
-        try:
-            # Java's start-up warnings go to a file that is shown only when the start fails.
-            gateway = launch_gateway(conf, {"stderr": sink})  # type: ignore[no-untyped-call] # pyspark
-            context = SparkContext(conf=conf, gateway=gateway)
-        except Exception as error:
-            tail = "\n".join(log.read_text(errors="replace").splitlines()[-10:])
-            raise StillwaterError(f"Spark did not start: {error}\n{tail}") from error
-    context.setLogLevel("ERROR")
-    return context, gateway
+    gateway = None
+    try:
+        gateway, context = _start(conf, scratch / "java.log")
+        yield context
+        context.stop()
+        gateway.shutdown()
+    finally:
+        # After Ctrl-C in the middle of a call nothing polite gets through to the JVM any more.
+        if gateway is not None:
+            _end(gateway)
 
 
-@contextmanager
-def _environment() -> Iterator[None]:
-    """Start Spark as this package's own, whatever other Spark the user's environment names."""
-    ours = {
+def _start(conf: SparkConf, log: Path) -> tuple[JavaGateway, SparkContext]:
+    environment = {
+        # Whatever other Spark the user's environment names, this package's own is meant.
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "SPARK_LOCAL_IP": LOOPBACK,
         # Workers would otherwise take the first python3 on the PATH, which lacks our packages.
         "PYSPARK_PYTHON": sys.executable,
     }
-    before = {name: os.environ.get(name) for name in ours}
-    os.environ.update(ours)
+    gateway = None
+    with log.open("wb") as sink, _set(environment), _own_interrupt_handler():
+        try:
+            # Java's start-up warnings go to a file that is shown only when the start fails.
+            gateway = launch_gateway(conf, {"stderr": sink})  # type: ignore[no-untyped-call] # pyspark
+            context = SparkContext(conf=conf, gateway=gateway)
+        except BaseException as error:
+            if gateway is not None:
+                _end(gateway)
+            if not isinstance(error, Exception):
+                raise
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-10:])
+            raise StillwaterError(f"Spark did not start: {error}\n{tail}") from error
+    context.setLogLevel("ERROR")
+    return gateway, context
+
+
+def _end(gateway: JavaGateway) -> None:
+    """End the JVM, which pyspark would keep, with its memory, until Python itself ends."""
+    gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(JVM_EXIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    # pyspark remembers the gateway of its first context and offers no way to forget it.
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+
+
+@contextmanager
+def _set(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
@@ -108,14 +140,30 @@ def _environment() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _end(gateway: JavaGateway) -> None:
-    """End the JVM, which pyspark would keep, with its memory, until Python itself ends."""
-    gateway.shutdown()
-    gateway.proc.stdin.close()
+@contextmanager
+def _own_interrupt_handler() -> Iterator[None]:
+    """Keep Ctrl-C what it was: pyspark's handler calls the JVM in the middle of another call."""
+    handler = signal.getsignal(signal.SIGINT)
     try:
-        gateway.proc.wait(JVM_EXIT_SECONDS)
-    except subprocess.TimeoutExpired:
-        gateway.proc.kill()
-        gateway.proc.wait()
-    # pyspark remembers the gateway of its first context and offers no way to forget it.
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+
+
+@contextmanager
+def _without_py4js_tracebacks() -> Iterator[None]:
+    """Drop the tracebacks that py4j logs of a Ctrl-C; what it cannot do, it also raises."""
+
+    def is_wanted(record: logging.LogRecord) -> bool:
+        return "while sending command" not in record.getMessage()
+
+    root, py4j = logging.getLogger(), logging.getLogger("py4j")
+    level = py4j.level
+    root.addFilter(is_wanted)
+    py4j.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        py4j.setLevel(level)
+        root.removeFilter(is_wanted)

@@ -52,7 +52,7 @@ class Earlier:
         if pulumi.runtime.is_dry_run():
             # Whoever adds a zone may see what it means for every layer before changing the first.
             pulumi.log.warn(f"{problem} yet; this preview goes on without it.")
-            return cast(str, pulumi.UNKNOWN)
+            return cast("str", pulumi.UNKNOWN)
         raise pulumi.RunError(f"{problem}: run `pulumi up -s {self.stack}` first.")
 
 

@@ -105,7 +105,8 @@ def empty_and_delete(aws: Aws, name: str) -> None:
         AutoScalingGroupName=name, MinSize=0, MaxSize=0, DesiredCapacity=0
     )
     _wait(aws, name, lambda group: not group["Instances"], EMPTYING_SECONDS, "become empty")
-    autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)
+    # Without force: AWS refuses force on a group whose policy retains abandoned instances.
+    autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name)
 
 
 @adapts("autoscaling/group:Group")

@@ -18,6 +18,8 @@ from local.pulumi.aws_adapter import (
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
 
+MOTO_EMR_RELEASE = "emr-6.6.0"
+
 
 def _key_schema(inputs: Properties) -> list[dict[str, str]]:
     # An index may spell its keys as a list; a table has only the two properties.
@@ -234,9 +236,6 @@ class LogGroup(Adapter):
             aws.client("logs").delete_log_group(logGroupName=existing.id)
 
 
-MOTO_EMR_RELEASE = "emr-6.6.0"
-
-
 @adapts("emrserverless/application:Application")
 class SparkApplication(Adapter):
     name_property = "name"
@@ -257,4 +256,7 @@ class SparkApplication(Adapter):
         return {}
 
     def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("emr-serverless").delete_application(applicationId=existing.id)
+        emr = aws.client("emr-serverless")
+        # Only a stopped application may go; stopping one that is stopped is no error.
+        emr.stop_application(applicationId=existing.id)
+        emr.delete_application(applicationId=existing.id)

@@ -1,7 +1,8 @@
 """Runs one Pulumi program: the child process of the language host.
 
 Run as a file with -P, not as a module: beside the installed packages, imports must see the
-program's own directory alone, as they do under the engine's own language host. It reads the engine's run request as JSON from its input.
+program's own directory alone, as they do under the engine's own language host. The engine's run
+request comes as JSON on standard input.
 """
 
 from __future__ import annotations

@@ -48,6 +48,11 @@ def test_a_tick_is_never_late_before_the_longest_tick_is_over() -> None:
     assert quick.late_seconds == 45
 
 
+def test_a_broker_is_watched_for_at_least_its_session_timeout() -> None:
+    short = Settings.from_env({**ENVIRONMENT, "STILLWATER_POST_CONDITION_HOLD_S": "1"})
+    assert short.policy.post_condition_hold_seconds == 9
+
+
 def test_the_region_falls_back_to_the_functions_own() -> None:
     environment = {k: v for k, v in ENVIRONMENT.items() if k != "STILLWATER_REGION"}
     assert Settings.from_env({**environment, "AWS_REGION": "eu-west-1"}).region == "eu-west-1"

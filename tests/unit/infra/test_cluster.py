@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.infra.programs import ZONES
 from tests.unit.infra.recording import Recorded, Resource
 
+NODE_GROUP = "eks/nodeGroup:NodeGroup"
 ATTACHMENT = "iam/rolePolicyAttachment:RolePolicyAttachment"
 
 
@@ -37,11 +39,14 @@ def test_nodes_reach_the_control_plane_without_leaving_the_vpc(control_plane: Re
     assert control_plane.inputs["vpcConfig"]["endpointPrivateAccess"]
 
 
-def test_system_nodes_stand_in_every_zone(foundation: Recorded) -> None:
-    group = foundation.one("eks/nodeGroup:NodeGroup")
-    assert len(group.inputs["subnetIds"]) == 3
-    assert group.inputs["scalingConfig"] == {"desiredSize": 3, "minSize": 3, "maxSize": 6}
-    assert group.ignore_changes == ("scalingConfig.desiredSize",)
+def test_system_nodes_stand_in_every_zone_in_a_group_of_its_own(foundation: Recorded) -> None:
+    groups = foundation.of(NODE_GROUP)
+    assert {g.inputs["nodeGroupName"]: g.inputs["subnetIds"] for g in groups} == {
+        f"test-orders-system-{zone[-1]}": [f"network-{zone}-private-id"] for zone in ZONES
+    }
+    for group in groups:
+        assert group.inputs["scalingConfig"] == {"desiredSize": 1, "minSize": 1, "maxSize": 2}
+        assert group.ignore_changes == ("scalingConfig.desiredSize",)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +63,9 @@ def test_an_addon_stands_on_the_side_of_the_nodes_it_must(
     foundation: Recorded, addon: str, before: bool
 ) -> None:
     resource = foundation.one("eks/addon:Addon", f"cluster-addon-{addon}")
-    nodes = foundation.one("eks/nodeGroup:NodeGroup")
-    assert (resource.name in nodes.depends_on) is before
-    assert (nodes.name in resource.depends_on) is not before
+    for nodes in foundation.of(NODE_GROUP):
+        assert (resource.name in nodes.depends_on) is before
+        assert (nodes.name in resource.depends_on) is not before
 
 
 def test_the_volume_driver_has_a_role_of_its_own(foundation: Recorded) -> None:

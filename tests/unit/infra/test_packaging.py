@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import io
+import os
 import subprocess
 import sys
 import zipfile
@@ -74,6 +75,16 @@ def test_it_is_not_written_twice(package: packaging.Package) -> None:
     packaging.build(package.path.parent)
     assert package.path.stat().st_mtime_ns == before
     assert [p.name for p in package.path.parent.iterdir()] == [package.path.name]
+
+
+def test_zips_of_long_ago_are_forgotten_and_recent_ones_kept(tmp_path: Path) -> None:
+    for name, age_days in (("old", 8), ("recent", 6)):
+        path = tmp_path / f"{name}.zip"
+        path.touch()
+        then = path.stat().st_mtime - age_days * 24 * 3600
+        os.utime(path, (then, then))
+    built = packaging.build(tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {"recent.zip", built.path.name}
 
 
 def test_it_holds_what_the_functions_import_and_no_more(package: packaging.Package) -> None:

@@ -39,3 +39,8 @@ def test_every_performance_asked_for_has_a_class(platform: Recorded) -> None:
         "gp3-3000-125": {"type": "gp3", "iops": "3000", "throughput": "125"},
         "gp3-4000-250": {"type": "gp3", "iops": "4000", "throughput": "250"},
     }
+
+
+def test_nobody_waits_for_a_class_that_volumes_still_use(platform: Recorded) -> None:
+    for each in platform.of(f"{STORAGE}VolumeAttributesClass"):
+        assert each.inputs["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}

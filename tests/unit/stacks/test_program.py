@@ -131,7 +131,6 @@ def test_adding_a_zone_adds_only_that_zones_resources(layers: dict[str, Recorded
     changed = {key for key, inputs in before.items() if after[key] != inputs}
     assert {name for _, _, name in changed} == {
         "cluster-control-plane",
-        "cluster-system",
         "nth-policy",
         "handlers-interruption-function",
         "handlers-sweep-function",
