@@ -100,6 +100,11 @@ def _draw_latency(axes: Any, story: Story) -> None:
     axes.set_ylabel("produce latency, ms")
 
 
+def _legend(story: Story) -> dict[str, str]:
+    """Return the colour of every label on the lanes, for spans too short to carry theirs."""
+    return {span.label: STATE_COLOURS.get(span.label, OTHER_COLOUR) for span in story.spans}
+
+
 def write_page(path: Path, story: Story, result: dict[str, Any], verdicts: list[str]) -> None:
     """Write the timeline page; `verdicts` holds a sentence for everything that failed."""
     environment = jinja2.Environment(
@@ -111,6 +116,7 @@ def write_page(path: Path, story: Story, result: dict[str, Any], verdicts: list[
         verdicts=verdicts,
         light=figure_svg(story, dark=False),
         dark=figure_svg(story, dark=True),
+        legend=_legend(story),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page)
