@@ -1,4 +1,4 @@
-"""Where one twin lives: its directory, its loopback addresses, and the lock that keeps two apart.
+"""Where one twin lives: its directory, its loopback addresses, and the claim that keeps two apart.
 
 Every address in 127.0.0.0/8 is this machine on Linux, so a twin takes a number N and owns
 127.N.0.0/16. Its VPC is 10.N.0.0/16, and a pod that reports 10.N.x.y listens on 127.N.x.y.
@@ -7,18 +7,23 @@ Two twins therefore share no address, and every service keeps the port its docum
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.errors import Conflict
+from core.errors import Conflict, StillwaterError
 
 PLACE_VARIABLE = "STILLWATER_TWIN"
 FIRST_NUMBER, LAST_NUMBER = 11, 90
+# A name in the kernel's abstract socket namespace, which reaches as far as the loopback addresses
+# do: every user of this machine, but not the inside of a container.
+CLAIM = "stillwater-twin-"
 
 # Host part of each service's address below 127.N.250.0, and its port.
 SERVICES = {
@@ -38,8 +43,25 @@ def cache_directory() -> Path:
     """Return the per-user cache: built tools, jars and the homes of running twins."""
     named = os.environ.get("STILLWATER_CACHE")
     if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stillwater"
+        return Path(named).resolve()
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home.resolve() / "stillwater"
+
+
+def make_cache() -> Path:
+    """Make the per-user cache; raise StillwaterError where nothing can be written to it."""
+    try:
+        cache = cache_directory()
+        cache.mkdir(parents=True, exist_ok=True)
+        # Not os.access: it knows nothing of a read-only file system, nor of a full one.
+        (cache / ".writable").write_text("yes")
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise StillwaterError(
+            f"The cache of built tools cannot be written ({reason}): set STILLWATER_CACHE to a "
+            f"directory of yours with 10 GB to spare."
+        ) from None
+    return cache
 
 
 @dataclass(frozen=True)
@@ -48,6 +70,8 @@ class Place:
 
     number: int
     directory: Path
+    # What keeps the number taken for as long as anybody holds it: open files of the claimer.
+    held: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def vpc_cidr(self) -> str:
@@ -95,26 +119,78 @@ class Place:
 
 @contextmanager
 def claimed(cache: Path | None = None) -> Iterator[Place]:
-    """Claim a free number for as long as this process lives.
+    """Claim a free number for as long as this process lives, or one that it hands `held` to.
 
-    The lock is the kernel's, so a crashed twin frees its number by dying. What it left in its
+    Both locks are the kernel's, so a crashed twin frees its number by dying. What it left in its
     directory is cleared on the next claim.
     """
     homes = (cache or cache_directory()) / "twins"
     homes.mkdir(parents=True, exist_ok=True)
     for number in range(FIRST_NUMBER, LAST_NUMBER + 1):
-        handle = os.open(homes / f"{number}.lock", os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            continue
-        try:
-            yield Place(number, homes / str(number))
-        finally:
-            os.close(handle)
-        return
+        with ExitStack() as held:
+            try:
+                locks = (_hold_addresses(held, number), _hold_directory(held, homes, number))
+            except OSError as error:
+                if error.errno not in (errno.EADDRINUSE, errno.EWOULDBLOCK):
+                    raise
+                continue
+            yield Place(number, homes / str(number), locks)
+            return
     raise Conflict(
         f"All {LAST_NUMBER - FIRST_NUMBER + 1} twin numbers are taken on this machine; "
         f"stop one of the running demos (their homes are in {homes}) and try again."
     )
+
+
+def _hold_addresses(held: ExitStack, number: int) -> int:
+    """Keep the number's addresses from other users and other caches."""
+    name = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+    name.bind(f"\0{CLAIM}{number}")
+    return name.fileno()
+
+
+def _hold_directory(held: ExitStack, homes: Path, number: int) -> int:
+    """Keep the number's directory from a container that shares the cache but not the addresses."""
+    handle = os.open(homes / f"{number}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    held.callback(os.close, handle)
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return handle
+
+
+def check_addresses(place: Place) -> None:
+    """Raise Conflict when a program that is no twin listens where this one's services go.
+
+    A listener on every address of the machine (0.0.0.0:6443) also has this twin's.
+    """
+    for service in SERVICES:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((place.host(service), place.port(service)))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                raise Conflict(
+                    f"The twin's {service} needs {place.host(service)}:{place.port(service)} and "
+                    f"another program listens there, perhaps on every address of this machine; "
+                    f"find it with `ss -ltnp 'sport = :{place.port(service)}'`, stop it, and try "
+                    f"again."
+                ) from None
+
+
+@contextmanager
+def sole_writer(output: Path) -> Iterator[None]:
+    """Keep a second run from writing its page and figures into the same directory."""
+    output.mkdir(parents=True, exist_ok=True)
+    handle = os.open(output, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Conflict(
+                f"Another run writes to {output} at this moment; name a directory of its own for "
+                f"this one, for example `--output {output}-2`, or wait for the other to end."
+            ) from None
+        yield
+    finally:
+        os.close(handle)

@@ -1,14 +1,17 @@
 """Starts the twin's processes and makes sure that none outlives it.
 
-Each child leads its own session and is recorded as a file named after its pid. A warden, started
-first, holds the read end of a pipe whose write end only the twin holds: when the twin ends, however
-it ends, the pipe closes and the warden kills whatever is still recorded.
+Each child leads its own session, is recorded as a file named after its pid, and carries the twin's
+directory in its environment, from where its own children inherit it. A warden, started first, holds
+the read end of a pipe whose write end only the twin holds: when the twin ends, however it ends, the
+pipe closes and the warden kills whatever is still recorded or carries the mark. The mark finds what
+no record can: a child whose parent was killed between starting and recording it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import StillwaterError
+from local.place import PLACE_VARIABLE
 
 POLL_SECONDS = 0.05
+CLOSE_SECONDS = 2.0
+# How long to look for what is left; only a process stuck in the kernel takes that long to die.
+CLEAR_SECONDS = 10.0
+LOOK_SECONDS = 0.1
 
 
 def start_time_ticks(pid: int) -> str | None:
@@ -58,6 +66,30 @@ def kill_recorded(directory: Path) -> list[int]:
     return killed
 
 
+def kill_marked(directory: Path) -> list[int]:
+    """Kill every process that carries a twin's directory in its environment; return their pids."""
+    mark = f"{PLACE_VARIABLE}={directory}".encode()
+    killed = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        pid = int(entry.name)
+        # Gone by now, or another user's: neither is ours to kill.
+        with contextlib.suppress(OSError):
+            if pid != os.getpid() and mark in (entry / "environ").read_bytes().split(b"\0"):
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+    return killed
+
+
+def kill_left(pids: Path) -> None:
+    """Kill what a twin left until two looks in a row find nothing more."""
+    until = time.monotonic() + CLEAR_SECONDS
+    quiet_looks = 0
+    while quiet_looks < 2 and time.monotonic() < until:
+        found = kill_recorded(pids) + kill_marked(pids.parent)
+        quiet_looks = 0 if found else quiet_looks + 1
+        time.sleep(LOOK_SECONDS)
+
+
 @dataclass
 class Child:
     """One started process and where it writes."""
@@ -77,31 +109,44 @@ class Child:
 
 
 class Processes:
-    """The children of one twin, stopped in the reverse order of their start."""
+    """The children of one twin; none of them outlives it.
 
-    def __init__(self, pids: Path, logs: Path) -> None:
-        self.pids = pids
-        self.logs = logs
+    They are recorded in `pids`, a folder of the twin's directory. The warden keeps the files `held`
+    open until it is done, and removes the directory `cleared` last.
+    """
+
+    def __init__(
+        self, pids: Path, logs: Path, *, held: Sequence[int] = (), cleared: Path | None = None
+    ) -> None:
+        self.pids = pids.absolute()
+        self.logs = logs.absolute()
         self._children: list[Child] = []
         self.pids.mkdir(parents=True, exist_ok=True)
         self.logs.mkdir(parents=True, exist_ok=True)
         kill_recorded(self.pids)
-        self._warden, self._lifeline = self._start_warden()
+        self._warden, self._lifeline = self._start_warden(held, cleared)
 
     @property
     def children(self) -> tuple[Child, ...]:
         return tuple(self._children)
 
-    def _start_warden(self) -> tuple[subprocess.Popen[bytes], int]:
+    def _start_warden(
+        self, held: Sequence[int], cleared: Path | None
+    ) -> tuple[subprocess.Popen[bytes], int]:
         read_end, write_end = os.pipe()
         warden = subprocess.Popen(
-            [sys.executable, "-m", "local.processes", str(self.pids), str(read_end)],
-            pass_fds=[read_end],
+            [
+                *(sys.executable, "-m", "local.processes", str(read_end), str(self.pids)),
+                *([str(cleared.absolute())] if cleared else []),
+            ],
+            pass_fds=[read_end, *held],
             start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=Path(__file__).resolve().parents[1],
+            # Without the mark: a warden must not kill itself.
+            env={name: value for name, value in os.environ.items() if name != PLACE_VARIABLE},
         )
         os.close(read_end)
         return warden, write_end
@@ -114,12 +159,16 @@ class Processes:
         environment: Mapping[str, str] | None = None,
         directory: Path | None = None,
     ) -> Child:
-        """Start a child in its own session, its output in logs/<name>.log."""
+        """Start a child in its own session, marked, its output in logs/<name>.log."""
+        marked = {
+            **(os.environ if environment is None else environment),
+            PLACE_VARIABLE: str(self.pids.parent),
+        }
         log = self.logs / f"{name}.log"
         with log.open("ab") as sink:
             popen = subprocess.Popen(
                 list(command),
-                env=None if environment is None else dict(environment),
+                env=marked,
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
@@ -163,27 +212,40 @@ class Processes:
         if child in self._children:
             self._children.remove(child)
 
+    def stop_all(self) -> None:
+        """Stop every child at once, and kill what is left of them."""
+        for child in reversed(self._children):
+            with contextlib.suppress(ProcessLookupError):
+                child.popen.terminate()
+        until = time.monotonic() + CLOSE_SECONDS
+        for child in reversed(self._children):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.popen.wait(max(0.0, until - time.monotonic()))
+        kill_left(self.pids)
+        for child in self._children:
+            child.popen.wait(CLEAR_SECONDS)
+        self._children.clear()
+
     def close(self) -> None:
-        """Stop every child, last started first, then let the warden end."""
-        for child in reversed(list(self._children)):
-            self.stop(child, grace_seconds=5.0)
-        kill_recorded(self.pids)
-        with contextlib.suppress(OSError):
+        """Stop every child, then let the warden end; it finds nothing more to kill."""
+        self.stop_all()
+        if self._lifeline >= 0:
             os.close(self._lifeline)
+            self._lifeline = -1
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._warden.wait(5)
+            self._warden.wait(CLEAR_SECONDS)
 
 
-def _watch(pids: Path, lifeline: int) -> None:
-    """Block until the twin is gone, then kill what it left; twice, for what was being started."""
+def _watch(lifeline: int, pids: Path, cleared: Path | None) -> None:
+    """Block until the twin is gone, then kill what it left and remove its directory."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     while os.read(lifeline, 1):
         pass
-    for _ in range(2):
-        kill_recorded(pids)
-        time.sleep(0.5)
+    kill_left(pids)
+    if cleared is not None:
+        shutil.rmtree(cleared, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    _watch(Path(sys.argv[1]), int(sys.argv[2]))
+    _watch(int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]) if sys.argv[3:] else None)

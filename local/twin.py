@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import boto3
@@ -25,9 +22,10 @@ from local import environment
 from local.kafka import jars
 from local.kubernetes import authenticator, control_plane
 from local.kubernetes.client import Api
-from local.place import Place, claimed
-from local.processes import Child, Processes, kill_recorded
+from local.place import Place, check_addresses, claimed
+from local.processes import Child, Processes, kill_left
 from local.pulumi import bin as engine_bin
+from local.stopping import Stopping
 from local.tools import build
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -97,13 +95,19 @@ def _start_aws(processes: Processes, place: Place) -> Child:
     )
 
 
-def prepare(place: Place) -> None:
-    """Clear what a crashed twin of the same number left, and write the place."""
-    kill_recorded(place.path("pids"))
+@contextlib.contextmanager
+def prepared(place: Place) -> Iterator[None]:
+    """Keep the place's directory for the block; clear what a crashed twin left there before."""
+    kill_left(place.path("pids"))
     shutil.rmtree(place.directory, ignore_errors=True)
-    for part in ("bin", "logs", "pids", "pki", "volumes", "pods"):
-        place.path(part).mkdir(parents=True)
-    place.save()
+    check_addresses(place)
+    try:
+        for part in ("bin", "logs", "pids", "pki", "volumes", "pods"):
+            place.path(part).mkdir(parents=True)
+        place.save()
+        yield
+    finally:
+        shutil.rmtree(place.directory, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -112,21 +116,23 @@ def running(progress: Progress, *, keep_logs: Path | None = None) -> Iterator[Tw
 
     `keep_logs` receives the logs and the journal when the twin ends.
     """
-    with claimed() as place, _terminated_as_interrupt():
-        prepare(place)
-        tools = {name: build.tool_path(name) for name in build.BINARIES}
-        place.path("kafka").mkdir()
-        place.path("kafka", "jars").symlink_to(jars.directory())
-        for name, path in tools.items():
-            place.path("bin", name).symlink_to(path)
-        processes = Processes(place.path("pids"), place.path("logs"))
+    with Stopping() as stopping, claimed() as place, prepared(place):
+        processes = Processes(
+            place.path("pids"), place.path("logs"), held=place.held, cleared=place.directory
+        )
         try:
+            tools = {name: build.tool_path(name) for name in build.BINARIES}
+            place.path("kafka").mkdir()
+            place.path("kafka", "jars").symlink_to(jars.directory())
+            for name, path in tools.items():
+                place.path("bin", name).symlink_to(path)
             yield _start(processes, place, tools, progress)
         finally:
-            processes.close()
+            stopping.hold()
+            processes.stop_all()
             if keep_logs is not None:
                 _keep(place, keep_logs)
-            shutil.rmtree(place.directory, ignore_errors=True)
+            processes.close()
 
 
 def _start(
@@ -155,25 +161,8 @@ def _start(
 
 
 def _keep(place: Place, where: Path) -> None:
+    """Copy the logs and the journal; what cannot be copied must not hide how the run ended."""
     shutil.rmtree(where, ignore_errors=True)
-    shutil.copytree(place.path("logs"), where)
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
+        shutil.copytree(place.path("logs"), where)
         shutil.copy(place.path("events.jsonl"), where)
-
-
-@contextlib.contextmanager
-def _terminated_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block as Ctrl-C does, so that it can clean up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt(signal.Signals(number).name)
-
-    previous = {n: signal.signal(n, interrupt) for n in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

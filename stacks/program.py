@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 import pulumi
 
 from core.errors import InvalidInput
-from stacks import analytics, foundation, kafka, operations, platform, spec
+from stacks import spec
 from stacks.layer import ANALYTICS, FOUNDATION, KAFKA, LAYERS, OPERATIONS, PLATFORM, Layer
+from stacks.layers import analytics, foundation, kafka, operations, platform
 
 BUILDERS: Mapping[str, Callable[[Layer], None]] = {
     FOUNDATION: foundation.build,

@@ -68,18 +68,22 @@ def named(
 
 def text(name: str) -> Column:
     """Return a column as trimmed text, the literals that exports write for "nothing" as null."""
-    trimmed = F.trim(F.col(name).cast("string"))
+    trimmed = F.trim(_trusted(name).cast("string"))
     return F.when(~trimmed.isin("", "NULL", "null"), trimmed)
 
 
 def money(name: str) -> Column:
     """Return a cost as money, or null where it is no finite number."""
-    # The columns of a broken line may have shifted: none of its numbers is to be trusted.
-    return F.when(F.col(CORRUPT).isNull(), F.col(name).try_cast(MONEY))
+    return _trusted(name).try_cast(MONEY)
 
 
 def moment(name: str) -> Column:
-    return F.col(name).try_cast("timestamp")
+    return _trusted(name).try_cast("timestamp")
+
+
+def _trusted(name: str) -> Column:
+    # The columns of a broken line may have shifted: nothing in them is what it is called.
+    return F.when(F.col(CORRUPT).isNull(), F.col(name))
 
 
 def tags(frame: DataFrame, name: str) -> Column:
@@ -108,7 +112,7 @@ def reason(*, numbers: Iterable[str], moments: Iterable[str], filled: Iterable[s
     broken = F.when(F.col(CORRUPT).isNotNull(), F.lit(BROKEN_LINE))
     return F.coalesce(
         broken,
-        *(_unreadable(name, F.col(name).try_cast(MONEY), "a number") for name in numbers),
+        *(_unreadable(name, money(name), "a number") for name in numbers),
         *(_unreadable(name, moment(name), "a time") for name in moments),
         *(F.when(text(name).isNull(), F.lit(f"{name} is empty")) for name in filled),
     )

@@ -77,13 +77,14 @@ def story(report: Report) -> list[str]:
     if known:
         largest = max(known, key=lambda share: share.billed)
         sentences.append(
-            f"The largest part is {largest.name}: {said(largest.billed)}, "
+            f"The largest of Kafka's parts is {largest.name}: {said(largest.billed)}, "
             f"{percent(largest.billed, report.billed)} of it."
         )
     sentences.append(_attribution(report, said))
+    whose = "the total of what can be read" if report.rows_without_cost else "the bill's total"
     sentences.append(
-        f"All {report.rows:,} rows of the bill are in the table once, and it comes to the bill's "
-        f"total exactly."
+        f"All {report.rows:,} rows of the bill are in the table once, and it comes to {whose} "
+        f"exactly."
     )
     if report.bad_rows:
         sentences.append(_bad_rows(report))

@@ -78,6 +78,7 @@ def test_a_broken_line_is_kept_whole_and_none_of_its_numbers_is_trusted(
     rows = delivery.rows.collect()
     assert [row.reason is None for row in rows] == [True, False, False, False, True]
     assert rows[1].line == '"us-east-1a","9.0"'
+    assert (rows[1].zone, rows[2].billing_period, rows[3].zone) == (None, None, None)
     assert control_of(delivery.costs) == Control(5, 3, Decimal(2))
 
 

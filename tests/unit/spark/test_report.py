@@ -109,7 +109,7 @@ def test_the_story_says_what_it_cost_on_what_and_whose_it_is() -> None:
     )
     assert told == [
         "The bill of 2026-11 comes to 12.10 USD.",
-        "The largest part is broker compute: 10.10 USD, 83.5% of it.",
+        "The largest of Kafka's parts is broker compute: 10.10 USD, 83.5% of it.",
         (
             "10.10 USD belongs to Kafka's node pools and 0 USD to a cluster as a whole; "
             "2.00 USD to nobody that a tag names."

@@ -1,0 +1,78 @@
+"""The command's entry: how it ends is settled before anything heavy is imported.
+
+Importing the command line takes a second on a slow machine, and a Ctrl-C in that second is one like
+any other: a sentence and exit code 130. A user's mistake is a sentence and exit code 1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_asked: list[int] = []
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command and exit."""
+    for number in SIGNALS:
+        # Ignored by whoever started us, as nohup does, a signal stays ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _on_signal)
+    try:
+        _run(arguments)
+    except BaseException:
+        if _asked:
+            # Whatever surfaces after a signal is that signal: libraries turn a KeyboardInterrupt
+            # into errors of their own.
+            _stop(_asked[0])
+        raise
+
+
+def _run(arguments: Sequence[str] | None) -> None:
+    from cli.main import app  # noqa: PLC0415 - after the handlers are in place
+    from core.errors import StillwaterError  # noqa: PLC0415
+
+    try:
+        app(args=arguments)
+    except StillwaterError as error:
+        if not _asked:
+            sys.exit(_in_red(str(error)))
+        raise
+
+
+def _in_red(sentence: str) -> int:
+    from rich.console import Console  # noqa: PLC0415
+
+    Console(stderr=True).print(sentence, style="red", markup=False, highlight=False)
+    return 1
+
+
+def _on_signal(number: int, _frame: FrameType | None) -> None:
+    _asked.append(number)
+    # Threads and finalizers that fall over now have nothing to tell the user.
+    threading.excepthook = lambda _: None
+    sys.unraisablehook = lambda _: None
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def _stop(number: int) -> NoReturn:
+    for other in SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
+    # The terminal may be gone: that is what SIGHUP says.
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.write("Stopped; nothing was left running on this machine.\n")
+        sys.stderr.flush()
+    # Every block has cleaned up. What remains is threads that wait for somebody who is gone.
+    os._exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

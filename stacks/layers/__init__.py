@@ -1,0 +1,5 @@
+"""What each layer builds, one file per layer.
+
+A folder of their own: the engine puts stacks/ on the import path, where a platform.py or a kafka.py
+would hide the modules of those names.
+"""
