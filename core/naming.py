@@ -21,6 +21,10 @@ POOL_LABEL = "strimzi.io/pool-name"
 POD_NAME_LABEL = "strimzi.io/pod-name"
 STORAGE_CLASS = "gp3-kafka"
 NODE_POOL_LABEL = "stillwater.dev/pool"
+# Tags of ours, on everything of a cluster and on the instances of a pool; bills are split by them.
+CLUSTER_TAG = "stillwater:cluster"
+ENVIRONMENT_TAG = "stillwater:environment"
+POOL_TAG = "stillwater:pool"
 EBS_CSI_DRIVER = "ebs.csi.aws.com"
 # AWS limits a target group's name to 32 characters.
 TARGET_GROUP_NAME_LIMIT = 32

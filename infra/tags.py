@@ -14,9 +14,6 @@ import pulumi_aws as aws
 from core import naming
 from core.cluster import ClusterSpec
 
-CLUSTER_TAG = "stillwater:cluster"
-ENVIRONMENT_TAG = "stillwater:environment"
-POOL_TAG = "stillwater:pool"
 MANAGED_BY_TAG = "managed-by"
 NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 
@@ -37,8 +34,8 @@ class Tags:
     def everywhere(self) -> dict[str, str]:
         return {
             **self.extra,
-            CLUSTER_TAG: self.cluster,
-            ENVIRONMENT_TAG: self.environment,
+            naming.CLUSTER_TAG: self.cluster,
+            naming.ENVIRONMENT_TAG: self.environment,
             MANAGED_BY_TAG: "stillwater",
         }
 
@@ -54,7 +51,7 @@ class Tags:
         """
         return {
             **self.named(name),
-            POOL_TAG: pool,
+            naming.POOL_TAG: pool,
             f"kubernetes.io/cluster/{eks_cluster}": "owned",
             naming.managed_tag(prefix): "true",
         }

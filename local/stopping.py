@@ -1,4 +1,4 @@
-"""Ends a block on Ctrl-C, SIGTERM or SIGHUP in a way that leaves time to clean up, but not for ever.
+"""Ends a block on Ctrl-C, SIGTERM or SIGHUP, with time to clean up, but not for ever.
 
 The first signal becomes a KeyboardInterrupt. Those after it are ignored, as is any once the
 clean-up has begun; if the block has not ended some seconds later, because something swallowed the

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import re
 
-# Ours, on everything of a cluster and on the instances of a Kafka pool (infra/tags).
-CLUSTER_TAG = "stillwater:cluster"
-POOL_TAG = "stillwater:pool"
 # The EBS CSI driver's, on the volume it makes for a claim.
 CLAIM_TAG = "kubernetes.io/created-for/pvc/name"
 # EKS's, on the nodes of its own groups, which carry system pods and never a broker.

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core import pricing
+from core.naming import CLUSTER_TAG
 from core.pricing import Price, PriceBook
 from local.aws import cost_export
 from local.aws.cost_export import Line
 from local.environment import ACCOUNT, REGION
 from local.place import Place
-from spark.tag_keys import CLUSTER_TAG
 
 # "User initiated (2026-11-20 22:10:09 UTC)", the only place where EC2 says when.
 _STOPPED_AT = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:UTC|GMT)\)")

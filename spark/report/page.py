@@ -8,10 +8,10 @@ from pathlib import Path
 
 import jinja2
 
+from core.naming import CLUSTER_TAG, POOL_TAG
 from core.pricing import plain
 from spark.report import plot
 from spark.report.model import Report, Share
-from spark.tag_keys import CLUSTER_TAG, POOL_TAG
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 

@@ -13,7 +13,8 @@ from enum import StrEnum
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.tag_keys import CLAIM_TAG, CLUSTER_TAG, POOL_TAG
+from core.naming import CLUSTER_TAG, POOL_TAG
+from spark.tag_keys import CLAIM_TAG
 from spark.transforms.tags import tagged
 
 

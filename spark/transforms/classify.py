@@ -13,7 +13,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.tag_keys import CLUSTER_TAG, NODE_GROUP_TAG, POOL_TAG
+from core.naming import CLUSTER_TAG, POOL_TAG
+from spark.tag_keys import NODE_GROUP_TAG
 from spark.transforms.tags import tagged
 
 

@@ -1,0 +1,183 @@
+"""The shared Kafka cluster as tests use it: read it, wait until it is whole, put it under load."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from kafka.admin import KafkaAdminClient
+from rich.console import Console
+
+from cli.twin_layers import Provisioned, TwinLayers
+from core import naming
+from core.errors import StillwaterError
+from core.incident_record import Incident
+from core.rotation import ClusterView
+from handlers.adapters.kafka import KafkaAdmin
+from handlers.ledger import DynamoLedger, rounds
+from local import demo, demo_cluster, environment, journal, load, narration, result
+from local.twin import Twin
+
+T = TypeVar("T")
+BROKERS = frozenset({10, 20, 30})
+CONTROLLERS = frozenset({0, 1, 2})
+WHOLE_SECONDS = 120.0
+
+
+def until(
+    look: Callable[[], T | None],
+    what: str,
+    seconds: float = 30.0,
+    alive: Callable[[], None] = lambda: None,
+) -> T:
+    """Return the first truthy thing seen; fail with what was awaited after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while True:
+        seen = look()
+        if seen:
+            return seen
+        alive()
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}; saw {seen!r}"
+        time.sleep(0.05)
+
+
+@dataclass
+class Load:
+    """The demo's producer, consumer and ISR watcher; `finish` returns what they count."""
+
+    cluster: Cluster
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+    def finish(self) -> Mapping[str, Any]:
+        """Stop producing, read everything back and return the verdict."""
+        (client,) = [c for c in self.cluster.twin.processes.children if c.name == "load"]
+        client.popen.terminate()
+        self.summary = result.summary(self.cluster.twin)
+        self.cluster.twin.processes.stop(client, grace_seconds=20)
+        return self.summary
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One provisioned cluster on the session's twin."""
+
+    twin: Twin
+    layers: TwinLayers
+    provisioned: Provisioned
+
+    @property
+    def outputs(self) -> Mapping[str, Any]:
+        """Return the stack outputs of all layers."""
+        return {k: v for layer in self.provisioned.outputs.values() for k, v in layer.items()}
+
+    @property
+    def bootstrap(self) -> str:
+        return str(self.outputs["bootstrap"])
+
+    @property
+    def ledger(self) -> DynamoLedger:
+        return DynamoLedger(
+            str(self.outputs["ledger_table"]),
+            demo_cluster.CLUSTER,
+            environment.REGION,
+            client=self.twin.aws("dynamodb"),
+        )
+
+    def kafka(self) -> ClusterView | None:
+        """Return one reading of Kafka, or None while nobody answers."""
+        try:
+            return KafkaAdmin(self.bootstrap.split(","), "PLAINTEXT").read()
+        except StillwaterError:
+            return None
+
+    def incident(self, instance_id: str) -> Incident | None:
+        found = rounds(self.ledger, instance_id)
+        return found[-1] if found else None
+
+    def released(self, instance_id: str, seconds: float = demo.ROTATION_LIMIT_SECONDS) -> Incident:
+        """Wait until an instance's incident is over and the instance has gone; return the first."""
+        incident = self.until(
+            lambda: (i := self.incident(instance_id)) and not i.open and i,
+            f"the incident of {instance_id} is over",
+            seconds,
+        )
+        self.until(
+            lambda: self.facts("instance_terminated", instance=instance_id),
+            f"{instance_id} is terminated",
+        )
+        return incident
+
+    def facts(self, event: str, **fields: Any) -> list[dict[str, Any]]:
+        """Return the journal's entries of one kind."""
+        return [
+            fact
+            for fact in journal.read(self.twin.place)
+            if fact["event"] == event and fields.items() <= fact.items()
+        ]
+
+    def until(self, look: Callable[[], T | None | bool], what: str, seconds: float = 30.0) -> T:
+        return until(look, what, seconds, self.twin.check_alive)  # type: ignore[return-value]
+
+    def pods(self) -> dict[int, dict[str, Any]]:
+        """Return Kafka's pods by node id."""
+        listed = self.twin.api.get("/api/v1/pods", labelSelector=naming.CLUSTER_LABEL)["items"]
+        found = {naming.node_id_of_pod(p["metadata"]["name"]): p for p in listed}
+        return {id_: pod for id_, pod in found.items() if id_ is not None}
+
+    def settle(self) -> ClusterView:
+        """Wait until everybody is up and in sync and nothing is being rotated."""
+        return self.until(self._whole, "the cluster is whole", WHOLE_SECONDS)
+
+    def _whole(self) -> ClusterView | None:
+        view = self.kafka()
+        if view is None or self.ledger.open_incidents() or not _in_sync(view):
+            return None
+        groups = self.twin.aws("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+        states = [
+            [instance["LifecycleState"] for instance in group["Instances"]]
+            for group in groups
+            if group["AutoScalingGroupName"] in self.outputs["auto_scaling_groups"].values()
+        ]
+        return view if states == [["InService"]] * len(BROKERS | CONTROLLERS) else None
+
+    @contextlib.contextmanager
+    def under_load(self) -> Iterator[Load]:
+        """Produce and consume for the block, as the demo does, on a topic of its own life."""
+        directory = self.twin.place.directory
+        self._forget_load()
+        client = self.twin.start_program("load", "local.load", self.bootstrap, str(directory))
+        try:
+            demo._wait_for_acks(self.twin, quiet())
+            yield Load(self)
+        finally:
+            self.twin.processes.stop(client, grace_seconds=5)
+            self._forget_load()
+
+    def _forget_load(self) -> None:
+        for name in ("samples.jsonl", "summary.json"):
+            self.twin.place.path(name).unlink(missing_ok=True)
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap.split(","))
+        try:
+            if load.TOPIC in admin.list_topics():
+                admin.delete_topics([load.TOPIC])
+        finally:
+            admin.close()
+
+
+def _in_sync(view: ClusterView) -> bool:
+    return (
+        view.brokers == BROKERS
+        and not view.fenced
+        and {voter.node_id for voter in view.voters} == CONTROLLERS
+        and all(voter.caught_up for voter in view.voters)
+        and all(set(p.isr) == set(p.replicas) for p in view.partitions)
+    )
+
+
+def quiet() -> narration.Narrator:
+    """Return a narrator nobody hears."""
+    return narration.Narrator(Console(file=io.StringIO()), time.time())

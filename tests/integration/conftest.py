@@ -1,0 +1,86 @@
+"""One twin for the whole session, and on it, for those who ask, one provisioned cluster.
+
+`twin` is what `make demo` starts: AWS, control plane, kubelet, volumes, operator. `foundation` adds
+the VPC and the EKS cluster; `cluster` adds everything else, with Kafka's nodes up and in sync.
+Tests leave nothing behind that another could stumble over, and take whatever order they come in.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli.setup import prepare_tools
+from cli.twin_layers import TwinLayers
+from local import demo_cluster
+from local import twin as twins
+from local.twin import Twin
+from tests.integration.cluster import Cluster
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LOGS = REPOSITORY / "out" / "integration"
+# Machines boot in half a second: how long they take is not what is tested.
+QUICK = {
+    "STILLWATER_BOOT_SECONDS": "0.5",
+    "STILLWATER_SHUTDOWN_SECONDS": "0.3",
+    "STILLWATER_HEALTH_CHECK_SECONDS": "0.3",
+    "STILLWATER_LAUNCH_RETRY_SECONDS": "1",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what needs Kafka last: six JVMs slow down whatever runs beside them."""
+    items.sort(key=lambda item: "cluster" in getattr(item, "fixturenames", ()))
+
+
+def _say(sentence: str) -> None:
+    # Shown with a test that fails.
+    sys.stdout.write(f"{sentence}\n")
+
+
+@pytest.fixture(scope="session")
+def tools() -> None:
+    """The twin's tools, built or fetched where the cache lacks them."""
+    prepare_tools(Console())
+
+
+@pytest.fixture(scope="session")
+def twin(tools: None) -> Iterator[Twin]:
+    """The running twin all tests share; its logs stay in out/integration."""
+    with pytest.MonkeyPatch.context() as settings:
+        for name, value in QUICK.items():
+            settings.setenv(name, value)
+        with twins.running(_say, keep_logs=LOGS) as running:
+            yield running
+
+
+@pytest.fixture(scope="session")
+def layers(twin: Twin) -> TwinLayers:
+    """The demo's stacks on the shared twin, none of them up yet."""
+    return TwinLayers(twin, demo_cluster.write(twin.place))
+
+
+@pytest.fixture(scope="session")
+def foundation(layers: TwinLayers) -> Mapping[str, Any]:
+    """The outputs of the first layer: the VPC, the EKS cluster, nodes without Kafka."""
+    return layers.layers.up_one("foundation").outputs
+
+
+@pytest.fixture(scope="session")
+def provisioned(twin: Twin, layers: TwinLayers, foundation: Mapping[str, Any]) -> Cluster:
+    """The demo's cluster, every layer up and every broker and controller in sync."""
+    shared = Cluster(twin, layers, layers.up(_say))
+    shared.settle()
+    return shared
+
+
+@pytest.fixture
+def cluster(provisioned: Cluster) -> Cluster:
+    """The shared cluster, whole: what the test before did to it is over."""
+    provisioned.settle()
+    return provisioned
