@@ -9,6 +9,8 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import json
+import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
@@ -133,6 +135,61 @@ class Listener(_Frozen):
     bootstrap_port: Annotated[int, Field(ge=1024, le=65535)] = 9094
 
 
+class InternalListener(_Frozen):
+    """The Kafka listener for clients inside the cluster: Connect's workers, and every user."""
+
+    port: Annotated[int, Field(ge=9092, le=65535)] = 9093
+    tls: bool = True
+    authentication: Literal["none", "tls", "scram-sha-512"] = "none"
+
+    @model_validator(mode="after")
+    def _certificates_need_tls(self) -> Self:
+        if self.authentication == "tls" and not self.tls:
+            raise ValueError(
+                "authentication tls shows a client's certificate, which only a listener with tls "
+                "asks for; set tls to true or authentication to scram-sha-512"
+            )
+        return self
+
+
+class Probe(_Frozen):
+    """When the kubelet asks, and how often it takes no for an answer."""
+
+    initial_delay_seconds: Annotated[int, Field(ge=0)] = 15
+    period_seconds: Seconds = 10
+    timeout_seconds: Seconds = 5
+    failure_threshold: Annotated[int, Field(ge=1)] = 3
+
+
+class Probes(_Frozen):
+    """Kafka's probes. Strimzi has one set for brokers and controllers: no pool has its own."""
+
+    readiness: Probe = Probe()
+    # The shipped liveness script only looks for a Java process, which a broker is from its first
+    # second on; a long log recovery cannot fail it.
+    liveness: Probe = Probe()
+
+
+class Metrics(_Frozen):
+    """What Kafka and Connect expose to Prometheus; nothing is exposed that no list names."""
+
+    enabled: bool = True
+    # Regular expressions over metric names, added to the list this project reads itself.
+    allow: tuple[str, ...] = ()
+    # PodMonitor is a kind of the Prometheus operator: its definitions must be there.
+    pod_monitors: bool = False
+
+    @field_validator("allow")
+    @classmethod
+    def _are_expressions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for expression in value:
+            try:
+                re.compile(expression)
+            except re.error as error:
+                raise ValueError(f"{expression!r} is no regular expression: {error}") from None
+        return value
+
+
 class Kafka(_Frozen):
     """Kafka's own settings."""
 
@@ -141,8 +198,81 @@ class Kafka(_Frozen):
     default_replication_factor: Annotated[int, Field(ge=1)] = 3
     min_insync_replicas: Annotated[int, Field(ge=1)] = 2
     listener: Listener = Listener()
+    internal_listener: InternalListener = InternalListener()
+    probes: Probes = Probes()
     # Merged over the defaults; keys that Strimzi owns are refused by Strimzi itself.
     config: dict[str, str | int | bool] = Field(default_factory=dict)
+
+
+class Strimzi(_Frozen):
+    """Who runs the cluster operator: this project, from its chart, or somebody before it."""
+
+    operator: Literal["chart", "external"] = "chart"
+    namespace: DnsLabel = "strimzi"
+    replicas: Annotated[int, Field(ge=1, le=5)] = 2
+
+
+class Connect(_Frozen):
+    """A Kafka Connect cluster beside Kafka, on the system nodes."""
+
+    replicas: Annotated[int, Field(ge=1, le=50)] = 3
+    heap_mib: Annotated[int, Field(ge=128)] = 1024
+    memory_request_mib: Annotated[int, Field(ge=256)] = 2048
+    cpu_request_millis: Annotated[int, Field(ge=50)] = 500
+    grace_seconds: Seconds = 60
+    # Until then a worker that starts, or rebalances for long, is not restarted for it.
+    startup_seconds: Annotated[int, Field(ge=30, le=3600)] = 120
+    # An image with connectors in it; none: Strimzi's own.
+    image: str | None = None
+    # Merged over the defaults; keys that Strimzi owns are refused by Strimzi itself.
+    config: dict[str, str | int | bool] = Field(default_factory=dict)
+
+
+class Topic(_Frozen):
+    """A topic; it outlives its entry here, because deleting it loses data."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+    partitions: Annotated[int, Field(ge=1, le=10_000)] = 12
+    # None: Kafka's default_replication_factor.
+    replication_factor: Annotated[int | None, Field(ge=1, le=32)] = None
+    config: dict[str, str | int | bool] = Field(default_factory=dict)
+
+
+class Acl(_Frozen):
+    """What a user may do with a topic, a consumer group, or the cluster."""
+
+    resource: Literal["topic", "group", "cluster", "transactionalId"]
+    # "*" is every resource of its kind; the cluster has no name.
+    name: str = "*"
+    prefix: bool = False
+    operations: Annotated[
+        tuple[
+            Literal[
+                "All",
+                "Alter",
+                "AlterConfigs",
+                "ClusterAction",
+                "Create",
+                "Delete",
+                "Describe",
+                "DescribeConfigs",
+                "IdempotentWrite",
+                "Read",
+                "Write",
+            ],
+            ...,
+        ],
+        Field(min_length=1),
+    ]
+
+
+class User(_Frozen):
+    """A client with a name: how it authenticates is the internal listener's choice."""
+
+    name: DnsLabel
+    acls: tuple[Acl, ...] = ()
+    producer_bytes_per_s: Annotated[int | None, Field(ge=1)] = None
+    consumer_bytes_per_s: Annotated[int | None, Field(ge=1)] = None
 
 
 class Timings(_Frozen):
@@ -196,6 +326,11 @@ class ClusterSpec(_Frozen):
     network: Network = Network()
     kubernetes: Kubernetes = Kubernetes()
     kafka: Kafka = Kafka()
+    strimzi: Strimzi = Strimzi()
+    metrics: Metrics = Metrics()
+    connect: Connect | None = None
+    topics: tuple[Topic, ...] = ()
+    users: tuple[User, ...] = ()
     timings: Timings = Timings()
     node_provisioner: Literal["asg", "karpenter"] = "asg"
     drain_route: Literal["held", "direct"] = "held"
@@ -209,9 +344,21 @@ class ClusterSpec(_Frozen):
         """Prefix of every AWS resource's name: unique per environment and cluster."""
         return f"{self.environment}-{self.name}"
 
+    @property
+    def _brokers(self) -> int:
+        return len(self.availability_zones) * sum(
+            pool.nodes_per_zone for pool in self.pools if pool.role.is_broker
+        )
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        problems = [*self._zone_problems(), *self._pool_problems(), *self._replication_problems()]
+        problems = [
+            *self._zone_problems(),
+            *self._pool_problems(),
+            *self._replication_problems(),
+            *self._topic_problems(),
+            *self._user_problems(),
+        ]
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -248,9 +395,7 @@ class ClusterSpec(_Frozen):
         return problems
 
     def _replication_problems(self) -> list[str]:
-        brokers = len(self.availability_zones) * sum(
-            p.nodes_per_zone for p in self.pools if p.role.is_broker
-        )
+        brokers = self._brokers
         factor, minimum = self.kafka.default_replication_factor, self.kafka.min_insync_replicas
         problems = []
         if factor > brokers:
@@ -264,6 +409,38 @@ class ClusterSpec(_Frozen):
                 f"lower it"
             )
         return problems
+
+    def _topic_problems(self) -> list[str]:
+        problems = [f"topics names {name} twice; name each once" for name in _twice(self.topics)]
+        for topic in self.topics:
+            factor = topic.replication_factor or self.kafka.default_replication_factor
+            minimum = int(topic.config.get("min.insync.replicas", self.kafka.min_insync_replicas))
+            if factor > self._brokers:
+                problems.append(
+                    f"topic {topic.name} wants {factor} replicas but the cluster has "
+                    f"{self._brokers} brokers; lower its replication_factor"
+                )
+            if minimum >= factor > 1:
+                problems.append(
+                    f"topic {topic.name} needs {minimum} of {factor} replicas in sync to be "
+                    f"written, so that no broker may ever stop; raise its replication_factor or "
+                    f"lower min.insync.replicas"
+                )
+        return problems
+
+    def _user_problems(self) -> list[str]:
+        problems = [f"users names {name} twice; name each once" for name in _twice(self.users)]
+        if self.users and self.kafka.internal_listener.authentication == "none":
+            problems.append(
+                f"user {self.users[0].name} has no way to say who it is; set "
+                f"kafka.internal_listener.authentication to tls or scram-sha-512"
+            )
+        return problems
+
+
+def _twice(named: Iterable[Topic] | Iterable[User]) -> list[str]:
+    names = [each.name for each in named]
+    return sorted({name for name in names if names.count(name) > 1})
 
 
 def _sentence(error: dict[str, Any]) -> str:
