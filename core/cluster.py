@@ -31,6 +31,14 @@ DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z]([a-z0-9-]{0,30}[a-z
 ListenerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,11}$")]
 ZoneName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
 Seconds = Annotated[int, Field(ge=1)]
+VpcId = Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
+SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
+RouteTableId = Annotated[str, StringConstraints(pattern=r"^rtb-[0-9a-f]{8,17}$")]
+ControlPlaneLog = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
+# What CloudWatch accepts; any other number is refused only while the cluster is being made.
+LogRetentionDays = Literal[
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922
+]
 
 
 class _Frozen(BaseModel):
@@ -53,10 +61,28 @@ class Role(StrEnum):
         return self is not Role.BROKER
 
 
+class ExistingNetwork(_Frozen):
+    """A VPC that somebody else owns: it is used and never changed.
+
+    Its private subnets must have a way out (NAT) or every endpoint a node needs.
+    """
+
+    vpc_id: VpcId
+    # Availability zone -> the private subnet whose nodes, volumes and targets live there.
+    private_subnet_ids: dict[ZoneName, SubnetId]
+    # Where the gateway endpoints of S3 and DynamoDB are entered; empty: none are made.
+    private_route_table_ids: tuple[RouteTableId, ...] = ()
+
+
 class Network(_Frozen):
     """The VPC: one private subnet per availability zone."""
 
+    # Of an existing VPC: the block it has.
     vpc_cidr: str = "10.40.0.0/16"
+    existing: ExistingNetwork | None = None
+    # PrivateLink endpoints for every AWS API a node or function calls: none of it leaves through
+    # NAT. AWS bills each per hour and zone, so small clusters do without.
+    interface_endpoints: bool = False
 
     @field_validator("vpc_cidr")
     @classmethod
@@ -76,6 +102,28 @@ class Kubernetes(_Frozen):
     namespace: DnsLabel = "kafka"
     system_instance_type: str = "m7i.large"
     system_nodes_per_zone: Annotated[int, Field(ge=1, le=10)] = 1
+    # Who may reach the API server from outside the VPC; empty: nobody, its address is private.
+    public_access_cidrs: tuple[str, ...] = ()
+    control_plane_logs: tuple[ControlPlaneLog, ...] = (
+        "api",
+        "audit",
+        "authenticator",
+        "controllerManager",
+        "scheduler",
+    )
+    control_plane_log_retention_days: LogRetentionDays = 90
+    # EKS add-on -> version, in place of the version this release was made with.
+    addon_versions: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("public_access_cidrs")
+    @classmethod
+    def _names_somebody(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for block in value:
+            if ipaddress.ip_network(block).prefixlen == 0:
+                raise ValueError(
+                    f"{block} opens the API server to everybody; name the networks you call from"
+                )
+        return value
 
 
 class Storage(_Frozen):
@@ -98,6 +146,16 @@ class Storage(_Frozen):
                 f"({self.iops / 4:.0f} for {self.iops} IOPS); raise iops or lower it"
             )
         return self
+
+
+class Snapshots(_Frozen):
+    """Scheduled snapshots of every Kafka volume."""
+
+    # What Data Lifecycle Manager offers.
+    every_hours: Literal[1, 2, 3, 4, 6, 8, 12, 24] = 24
+    start_at_utc: Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")] = "03:00"
+    # Of each volume; older ones are deleted.
+    kept: Annotated[int, Field(ge=1, le=1000)] = 7
 
 
 class NodePool(_Frozen):
@@ -287,6 +345,8 @@ class Timings(_Frozen):
     post_condition_wait_seconds: Seconds = 1800
     broker_connections_max_idle_seconds: Seconds = 240
     client_connections_max_idle_seconds: Seconds = 240
+    # How long a node that shuts down waits for its pods; kubelet's shutdownGracePeriod.
+    node_shutdown_seconds: Seconds = 420
     # Node termination handler.
     nth_drain_timeout_seconds: Seconds = 420
     nth_visibility_timeout_seconds: Annotated[int, Field(ge=1, le=119)] = 110
@@ -333,6 +393,12 @@ class ClusterSpec(_Frozen):
     users: tuple[User, ...] = ()
     timings: Timings = Timings()
     node_provisioner: Literal["asg", "karpenter"] = "asg"
+    # With asg: adds nodes for pods that fit nowhere. It never takes one of Kafka's away.
+    cluster_autoscaler: bool = True
+    # None: no snapshots are taken.
+    snapshots: Snapshots | None = Snapshots()
+    # An environment that may be destroyed: nothing in it is protected from deletion.
+    ephemeral: bool = False
     drain_route: Literal["held", "direct"] = "held"
     # A scale-in that no replacement follows: page and wait, or let the node go.
     scale_in: Literal["restore", "release"] = "restore"
@@ -371,6 +437,17 @@ class ClusterSpec(_Frozen):
         ]
         if len(set(self.availability_zones)) != len(self.availability_zones):
             problems.append("availability_zones names a zone twice; name each once")
+        existing = self.network.existing
+        given = set(existing.private_subnet_ids) if existing else set(self.availability_zones)
+        problems += [
+            f"network.existing names no private subnet for availability zone {zone}; add one"
+            for zone in self.availability_zones
+            if zone not in given
+        ]
+        problems += [
+            f"network.existing names a subnet in {zone}, which is not in availability_zones"
+            for zone in sorted(given - set(self.availability_zones))
+        ]
         return problems
 
     def _pool_problems(self) -> list[str]:

@@ -17,6 +17,9 @@ FACTS = {
     "aws_hook_limit_seconds": 172_800,
     # KIP-1017: Connect's GET /health answers 500 and 503 only after this wait.
     "connect_health_wait_seconds": 10,
+    # What the kubelet keeps back of its shutdown for the pods that nodes cannot do without (network
+    # plugin, volume driver): ours, as infra/bootstrap.py renders it.
+    "critical_pods_shutdown_seconds": 30,
 }
 
 
@@ -85,6 +88,14 @@ _STOPPING = (
         "nth_drain_timeout_seconds",
         "NTH calls the drain failed while the broker is still stopping in good order",
         "raise nth_drain_timeout_seconds or lower pod_grace_seconds",
+    ),
+    Rule(
+        "grace-fits-node-shutdown",
+        "pod_grace_seconds + critical_pods_shutdown_seconds",
+        "<",
+        "node_shutdown_seconds",
+        "a node that shuts down kills its broker before the broker has stopped in good order",
+        "raise node_shutdown_seconds",
     ),
     Rule(
         "drain-fits-hook",

@@ -17,12 +17,12 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from core.timing import FACTS
+
 # Graviton families carry a g behind their generation: m7g, c7gn, im4gn, t4g; a1 came before them.
 _ARM = re.compile(r"^([a-z]+\d+g[a-z]*|a1)\.")
 # What the kubelet keeps for node-critical pods (CSI, CNI) after the others are gone.
-CRITICAL_PODS_GRACE_SECONDS = 30
-# The kubelet must outlast the pods' own grace, or it cuts a broker's controlled shutdown short.
-SHUTDOWN_MARGIN_SECONDS = 60
+CRITICAL_PODS_GRACE_SECONDS = FACTS["critical_pods_shutdown_seconds"]
 _BOUNDARY = "//"
 
 
@@ -79,58 +79,56 @@ def user_data(
     *,
     labels: Mapping[str, str],
     taints: Sequence[str],
-    pod_grace_seconds: int,
+    node_shutdown_seconds: int,
 ) -> pulumi.Output[str]:
     """Return base64 user data with one nodeadm NodeConfig, as AL2023 nodes expect it."""
+    kubelet = {
+        "config": kubelet_config(node_shutdown_seconds),
+        "flags": _flags(labels, taints),
+    }
     return pulumi.Output.all(endpoint=cluster.endpoint, ca=cluster.ca).apply(
-        lambda known: _multipart(
-            _node_config(
+        lambda known: base64.b64encode(
+            multipart(
                 {
-                    "name": cluster.name,
-                    "apiServerEndpoint": known["endpoint"],
-                    "certificateAuthority": known["ca"],
-                    "cidr": cluster.service_cidr,
-                },
-                labels,
-                taints,
-                pod_grace_seconds,
-            )
-        )
+                    "cluster": {
+                        "name": cluster.name,
+                        "apiServerEndpoint": known["endpoint"],
+                        "certificateAuthority": known["ca"],
+                        "cidr": cluster.service_cidr,
+                    },
+                    "kubelet": kubelet,
+                }
+            ).encode()
+        ).decode()
     )
 
 
-def _node_config(
-    cluster: Mapping[str, str],
-    labels: Mapping[str, str],
-    taints: Sequence[str],
-    pod_grace_seconds: int,
-) -> dict[str, Any]:
-    pods = pod_grace_seconds + SHUTDOWN_MARGIN_SECONDS
-    flags = ["--node-labels=" + ",".join(f"{k}={v}" for k, v in sorted(labels.items()))]
-    if taints:
-        flags.append("--register-with-taints=" + ",".join(taints))
+def kubelet_config(node_shutdown_seconds: int) -> dict[str, str]:
+    """Return how long the kubelet holds a shutdown back.
+
+    core.timing sees to it that a broker's own grace fits in; without this, systemd stops the node
+    under its pods.
+    """
     return {
-        "apiVersion": "node.eks.aws/v1alpha1",
-        "kind": "NodeConfig",
-        "spec": {
-            "cluster": dict(cluster),
-            "kubelet": {
-                "config": {
-                    "shutdownGracePeriod": f"{pods + CRITICAL_PODS_GRACE_SECONDS}s",
-                    "shutdownGracePeriodCriticalPods": f"{CRITICAL_PODS_GRACE_SECONDS}s",
-                },
-                "flags": flags,
-            },
-        },
+        "shutdownGracePeriod": f"{node_shutdown_seconds}s",
+        "shutdownGracePeriodCriticalPods": f"{CRITICAL_PODS_GRACE_SECONDS}s",
     }
 
 
-def _multipart(node_config: Mapping[str, Any]) -> str:
+def _flags(labels: Mapping[str, str], taints: Sequence[str]) -> list[str]:
+    flags = ["--node-labels=" + ",".join(f"{k}={v}" for k, v in sorted(labels.items()))]
+    if taints:
+        flags.append("--register-with-taints=" + ",".join(taints))
+    return flags
+
+
+def multipart(spec: Mapping[str, Any]) -> str:
+    """Return MIME user data with one nodeadm NodeConfig."""
+    node_config = {"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": dict(spec)}
     # JSON is YAML, and unlike a YAML library's output it never changes between versions: a changed
     # byte here is a new launch template version.
-    text = (
+    return (
         f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="{_BOUNDARY}"\n\n'
         f"--{_BOUNDARY}\nContent-Type: application/node.eks.aws\n\n"
         f"{json.dumps(node_config, indent=2)}\n\n--{_BOUNDARY}--\n"
     )
-    return base64.b64encode(text.encode()).decode()

@@ -42,7 +42,7 @@ class BrokerNodesArgs:
     cluster_security_group_id: pulumi.Input[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
     pools: Sequence[NodePool]
-    pod_grace_seconds: int
+    node_shutdown_seconds: int
     hook_heartbeat_timeout_seconds: int
     tags: Tags
 
@@ -111,7 +111,7 @@ class BrokerNodes(pulumi.ComponentResource):
                     args.cluster,
                     labels=_labels(pool),
                     taints=[TAINT],
-                    pod_grace_seconds=args.pod_grace_seconds,
+                    node_shutdown_seconds=args.node_shutdown_seconds,
                 ),
             ),
             self,

@@ -26,7 +26,7 @@ def build(layer: Layer) -> None:
             cluster_security_group_id=foundation.text("cluster_security_group_id"),
             private_subnet_ids=layer.private_subnet_ids(),
             pools=spec.pools,
-            pod_grace_seconds=spec.timings.pod_grace_seconds,
+            node_shutdown_seconds=spec.timings.node_shutdown_seconds,
             hook_heartbeat_timeout_seconds=spec.timings.hook_heartbeat_timeout_seconds,
             tags=layer.tags,
         ),

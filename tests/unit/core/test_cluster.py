@@ -150,3 +150,34 @@ def test_parse_raises_only_invalid_input(raw: object) -> None:
 
 def test_the_checked_in_schema_is_the_current_one() -> None:
     assert SCHEMA.read_text() == json_schema()
+
+
+EXISTING = {
+    "vpc_id": "vpc-0123456789abcdef0",
+    "private_subnet_ids": {
+        "us-east-1a": "subnet-0123456789abcdef0",
+        "us-east-1b": "subnet-0123456789abcdef1",
+        "us-east-1c": "subnet-0123456789abcdef2",
+    },
+}
+
+
+def test_an_existing_network_has_a_subnet_for_every_zone_and_no_other() -> None:
+    assert parse(changed("network.existing", EXISTING)).network.existing is not None
+    moved = {"us-east-1a": "subnet-0123456789abcdef0", "us-east-1f": "subnet-0123456789abcdef1"}
+    (found,) = problems(changed("network.existing", {**EXISTING, "private_subnet_ids": moved}))
+    assert "no private subnet for availability zone us-east-1b" in found
+    assert "no private subnet for availability zone us-east-1c" in found
+    assert "names a subnet in us-east-1f" in found
+
+
+def test_the_api_server_is_private_unless_somebody_is_named() -> None:
+    assert parse(GOOD).kubernetes.public_access_cidrs == ()
+    (found,) = problems(changed("kubernetes.public_access_cidrs", ["0.0.0.0/0"]))
+    assert "opens the API server to everybody" in found
+
+
+def test_a_snapshot_schedule_is_one_that_aws_offers() -> None:
+    assert parse(changed("snapshots", None)).snapshots is None
+    assert problems(changed("snapshots", {"every_hours": 5}))
+    assert problems(changed("snapshots", {"start_at_utc": "24:00"}))

@@ -39,6 +39,7 @@ def test_every_rule_reads_settings_that_exist() -> None:
 BREAKING: list[tuple[str, dict[str, int], tuple[str, ...]]] = [
     ("controlled-shutdown-fits-grace", {"pod_grace_seconds": 180}, ("300 s", "180 s", "by 120 s")),
     ("grace-fits-drain", {"nth_drain_timeout_seconds": 120}, ("330 s", "120 s", "by 210 s")),
+    ("grace-fits-node-shutdown", {"node_shutdown_seconds": 330}, ("360 s", "330 s", "by 30 s")),
     ("drain-fits-hook", {"hook_heartbeats": 2}, ("hook_heartbeats", "1800 s")),
     ("hook-total-within-aws", {"hook_heartbeat_timeout_seconds": 7200}, ("172800 s", "48 h")),
     ("hook-beats-within-aws", {"hook_heartbeats": 101}, ("100 x hook_heartbeat", "by 900 s")),
