@@ -1,45 +1,43 @@
 """The EKS cluster, its add-ons, and the nodes for everything that is not Kafka.
 
-Secrets are encrypted with a key of their own. Access is by access entries only: whoever runs
-`pulumi up` is an administrator, nodes and functions get entries of their own, and there is no
-aws-auth ConfigMap to break.
+The API server answers inside the VPC; from outside only whom the spec names. Secrets are encrypted
+with a key of their own. Access is by access entries only: whoever runs `pulumi up` is an
+administrator, nodes and functions get entries of their own, and there is no aws-auth ConfigMap to
+break.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from infra import bootstrap, iam
+from core.cluster import Kubernetes
+from infra import addons, bootstrap, iam
 from infra.launch import Launch, launch_template
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:Cluster"
 SYSTEM_POOL = "system"
-LOG_RETENTION_DAYS = 30
 KEY_DELETION_WINDOW_DAYS = 30
+# What a node itself may do. Addresses and volumes are for the pods that manage them.
 NODE_POLICIES = {
     "worker": "AmazonEKSWorkerNodePolicy",
     "registry": "AmazonEC2ContainerRegistryPullOnly",
-    "cni": "AmazonEKS_CNI_Policy",
 }
-# Nodes join only once the network plugin is there; the others need a node to run on.
-ADDONS_BEFORE_NODES = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
-ADDONS_AFTER_NODES = ("coredns", "aws-ebs-csi-driver")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterArgs:
     name: str
-    version: str
+    kubernetes: Kubernetes
     vpc_cidr: str
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
-    system_instance_type: str
-    system_nodes_per_zone: int
+    # AWS itself then refuses to delete the cluster.
+    deletion_protection: bool
     tags: Tags
 
 
@@ -59,11 +57,9 @@ class Cluster(pulumi.ComponentResource):
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         cluster = self._control_plane(self._secrets_key())
-        before = [self._addon(cluster, addon, []) for addon in ADDONS_BEFORE_NODES]
+        before = self._addons(cluster, addons.BEFORE_NODES, [])
         nodes = self._system_nodes(cluster, before)
-        self._volume_driver_role()
-        for addon in ADDONS_AFTER_NODES:
-            self._addon(cluster, addon, list(nodes.values()))
+        self._addons(cluster, addons.AFTER_NODES, list(nodes.values()))
         self.name = cluster.name
         self.arn = cluster.arn
         self.endpoint = cluster.endpoint
@@ -108,13 +104,14 @@ class Cluster(pulumi.ComponentResource):
         logs = aws.cloudwatch.LogGroup(
             f"{self._name}-logs",
             name=f"/aws/eks/{self._args.name}/cluster",
-            retention_in_days=LOG_RETENTION_DAYS,
+            retention_in_days=self._args.kubernetes.control_plane_log_retention_days,
             opts=self._child,
         )
+        callers = list(self._args.kubernetes.public_access_cidrs)
         return aws.eks.Cluster(
             f"{self._name}-control-plane",
             name=self._args.name,
-            version=self._args.version,
+            version=self._args.kubernetes.version,
             role_arn=role.arn,
             access_config=aws.eks.ClusterAccessConfigArgs(
                 authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True
@@ -122,7 +119,8 @@ class Cluster(pulumi.ComponentResource):
             vpc_config=aws.eks.ClusterVpcConfigArgs(
                 subnet_ids=list(self._args.private_subnet_ids.values()),
                 endpoint_private_access=True,
-                endpoint_public_access=True,
+                endpoint_public_access=bool(callers),
+                public_access_cidrs=callers or None,
             ),
             kubernetes_network_config=aws.eks.ClusterKubernetesNetworkConfigArgs(
                 service_ipv4_cidr=bootstrap.service_cidr(self._args.vpc_cidr)
@@ -131,39 +129,24 @@ class Cluster(pulumi.ComponentResource):
                 provider=aws.eks.ClusterEncryptionConfigProviderArgs(key_arn=key.arn),
                 resources=["secrets"],
             ),
-            enabled_cluster_log_types=["api", "audit", "authenticator"],
+            enabled_cluster_log_types=list(self._args.kubernetes.control_plane_logs),
+            deletion_protection=self._args.deletion_protection,
             # The add-ons below are the only copies.
             bootstrap_self_managed_addons=False,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[*attachments, logs]),
         )
 
-    def _addon(
-        self, cluster: aws.eks.Cluster, addon: str, after: list[pulumi.Resource]
-    ) -> aws.eks.Addon:
-        return aws.eks.Addon(
-            f"{self._name}-addon-{addon}",
-            cluster_name=cluster.name,
-            addon_name=addon,
-            resolve_conflicts_on_create="OVERWRITE",
-            resolve_conflicts_on_update="OVERWRITE",
-            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+    def _addons(
+        self, cluster: aws.eks.Cluster, names: Sequence[str], after: Sequence[pulumi.Resource]
+    ) -> list[aws.eks.Addon]:
+        args = addons.AddonsArgs(
+            eks_cluster=cluster.name,
+            prefix=self._args.name,
+            kubernetes_version=self._args.kubernetes.version,
+            versions=self._args.kubernetes.addon_versions,
+            volume_tags=self._args.tags.everywhere,
         )
-
-    def _volume_driver_role(self) -> None:
-        role, _ = iam.pod_role(
-            f"{self._name}-ebs-csi",
-            role_name=f"{self._args.name}-ebs-csi",
-            eks_cluster=self._args.name,
-            namespace="kube-system",
-            service_account="ebs-csi-controller-sa",
-            parent=self,
-        )
-        aws.iam.RolePolicyAttachment(
-            f"{self._name}-ebs-csi-policy",
-            role=role.name,
-            policy_arn=f"{iam.MANAGED_POLICIES}/AmazonEBSCSIDriverPolicyV2",
-            opts=self._child,
-        )
+        return [addons.install(self._name, addon, args, after, self) for addon in names]
 
     def _system_nodes(
         self, cluster: aws.eks.Cluster, addons: list[aws.eks.Addon]
@@ -201,15 +184,18 @@ class Cluster(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions,
     ) -> aws.eks.NodeGroup:
         args, (cluster, role, template) = self._args, made_of
-        wanted = args.system_nodes_per_zone
+        instance_type = args.kubernetes.system_instance_type
+        wanted = args.kubernetes.system_nodes_per_zone
         return aws.eks.NodeGroup(
             f"{self._name}-{zone}-system",
             cluster_name=cluster.name,
             node_group_name=f"{args.name}-system-{naming.zone_suffix(zone)}",
             node_role_arn=role.arn,
             subnet_ids=[subnet_id],
-            ami_type=bootstrap.managed_ami_type(args.system_instance_type),
-            instance_types=[args.system_instance_type],
+            ami_type=bootstrap.managed_ami_type(instance_type),
+            instance_types=[instance_type],
+            # The node termination handler lives here: it must not be reclaimed with its nodes.
+            capacity_type="ON_DEMAND",
             labels={naming.NODE_POOL_LABEL: SYSTEM_POOL},
             scaling_config=aws.eks.NodeGroupScalingConfigArgs(
                 desired_size=wanted, min_size=wanted, max_size=2 * wanted

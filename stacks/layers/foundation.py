@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
+from infra import addons
 from infra.cluster import Cluster, ClusterArgs
 from infra.network import Network, NetworkArgs
 from stacks.layer import Layer
@@ -11,6 +12,7 @@ from stacks.layer import Layer
 
 def build(layer: Layer) -> None:
     spec = layer.spec
+    addons.check(spec.kubernetes.version, spec.kubernetes.addon_versions)
     network = Network(
         "network",
         NetworkArgs(
@@ -26,11 +28,10 @@ def build(layer: Layer) -> None:
         "cluster",
         ClusterArgs(
             name=spec.prefix,
-            version=spec.kubernetes.version,
+            kubernetes=spec.kubernetes,
             vpc_cidr=spec.network.vpc_cidr,
             private_subnet_ids=network.private_subnet_ids,
-            system_instance_type=spec.kubernetes.system_instance_type,
-            system_nodes_per_zone=spec.kubernetes.system_nodes_per_zone,
+            deletion_protection=not spec.ephemeral,
             tags=layer.tags,
         ),
         opts=layer.on_aws,

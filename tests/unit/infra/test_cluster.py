@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from tests.unit.infra.programs import ZONES
+from core.errors import InvalidInput
+from infra import addons
+from infra.versions import ADDONS
+from tests.unit.infra.programs import ZONES, description, run_layer
 from tests.unit.infra.recording import Recorded, Resource
 
+ADDON, ASSOCIATION = "eks/addon:Addon", "eks/podIdentityAssociation:PodIdentityAssociation"
+CLUSTER = "eks/cluster:Cluster"
 NODE_GROUP = "eks/nodeGroup:NodeGroup"
 ATTACHMENT = "iam/rolePolicyAttachment:RolePolicyAttachment"
 
@@ -57,6 +64,7 @@ def test_system_nodes_stand_in_every_zone_in_a_group_of_its_own(foundation: Reco
         ("eks-pod-identity-agent", True),
         ("coredns", False),
         ("aws-ebs-csi-driver", False),
+        ("snapshot-controller", False),
     ],
 )
 def test_an_addon_stands_on_the_side_of_the_nodes_it_must(
@@ -68,8 +76,86 @@ def test_an_addon_stands_on_the_side_of_the_nodes_it_must(
         assert (nodes.name in resource.depends_on) is not before
 
 
-def test_the_volume_driver_has_a_role_of_its_own(foundation: Recorded) -> None:
-    association = foundation.one("eks/podIdentityAssociation:PodIdentityAssociation")
-    assert association.inputs["serviceAccount"] == "ebs-csi-controller-sa"
-    policies = {a.inputs["policyArn"] for a in foundation.of(ATTACHMENT) if "ebs-csi" in a.name}
-    assert policies == {"arn:aws:iam::aws:policy/AmazonEBSCSIDriverPolicyV2"}
+@pytest.mark.parametrize(
+    ("addon", "service_account", "policy"),
+    [
+        ("vpc-cni", "aws-node", "AmazonEKS_CNI_Policy"),
+        ("ebs-csi", "ebs-csi-controller-sa", "AmazonEBSCSIDriverPolicyV2"),
+    ],
+)
+def test_an_addon_that_calls_aws_has_a_role_of_its_own_before_its_pods_start(
+    foundation: Recorded, addon: str, service_account: str, policy: str
+) -> None:
+    association = foundation.one(ASSOCIATION, f"cluster-{addon}-association")
+    assert association.inputs["serviceAccount"] == service_account
+    policies = {a.inputs["policyArn"] for a in foundation.of(ATTACHMENT) if addon in a.name}
+    assert policies == {f"arn:aws:iam::aws:policy/{policy}"}
+    waiting = [a for a in foundation.of(ADDON) if association.name in a.depends_on]
+    assert [a.name.endswith(("vpc-cni", "aws-ebs-csi-driver")) for a in waiting] == [True]
+
+
+def test_nodes_themselves_may_neither_take_addresses_nor_make_volumes(
+    layers: dict[str, Recorded],
+) -> None:
+    for layer, role in (("foundation", "test-orders-system"), ("kafka", "test-orders-nodes")):
+        policies = {
+            a.inputs["policyArn"].rpartition("/")[2]
+            for a in layers[layer].of(ATTACHMENT)
+            if a.inputs["role"] == role
+        }
+        assert policies == {"AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly"}
+
+
+def test_every_addon_has_a_pinned_version(foundation: Recorded) -> None:
+    pinned = {a.inputs["addonName"]: a.inputs["addonVersion"] for a in foundation.of(ADDON)}
+    assert pinned == ADDONS
+    assert set(pinned) >= {"snapshot-controller", "eks-pod-identity-agent", "coredns"}
+
+
+def test_another_kubernetes_needs_another_kube_proxy() -> None:
+    with pytest.raises(InvalidInput, match=r"kube-proxy known here is for 1\.35"):
+        addons.check("1.34", {})
+    addons.check("1.34", {"kube-proxy": "v1.34.6-eksbuild.11"})
+
+
+def test_a_version_of_an_addon_that_is_not_ours_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="kube-poxy, which is no add-on of this cluster"):
+        addons.check("1.35", {"kube-poxy": "v1"})
+
+
+def test_the_volume_driver_tags_what_it_makes_and_reports_its_limits(
+    foundation: Recorded,
+) -> None:
+    driver = foundation.one(ADDON, "cluster-addon-aws-ebs-csi-driver")
+    told = json.loads(driver.inputs["configurationValues"])
+    assert told["controller"]["extraVolumeTags"]["stillwater:cluster"] == "orders"
+    assert told["node"]["enableMetrics"] is True
+
+
+def test_nobody_reaches_the_api_server_from_outside_unless_named(control_plane: Resource) -> None:
+    vpc = control_plane.inputs["vpcConfig"]
+    assert vpc["endpointPublicAccess"] is False
+    office = description(kubernetes={"public_access_cidrs": ["203.0.113.0/24"]})
+    vpc = run_layer("foundation", office).one(CLUSTER).inputs["vpcConfig"]
+    assert vpc["endpointPublicAccess"] is True
+    assert vpc["publicAccessCidrs"] == ["203.0.113.0/24"]
+
+
+def test_the_control_plane_logs_everything_into_a_group_that_expires(
+    foundation: Recorded, control_plane: Resource
+) -> None:
+    assert set(control_plane.inputs["enabledClusterLogTypes"]) == {
+        "api",
+        "audit",
+        "authenticator",
+        "controllerManager",
+        "scheduler",
+    }
+    logs = foundation.one("cloudwatch/logGroup:LogGroup")
+    assert logs.inputs["name"] == "/aws/eks/test-orders/cluster"
+    assert logs.inputs["retentionInDays"] == 90
+    assert logs.name in control_plane.depends_on
+
+
+def test_system_nodes_are_never_spot(foundation: Recorded) -> None:
+    assert {g.inputs["capacityType"] for g in foundation.of(NODE_GROUP)} == {"ON_DEMAND"}
