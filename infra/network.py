@@ -68,6 +68,7 @@ class Network(pulumi.ComponentResource):
 
     vpc_id: pulumi.Output[str]
     private_subnet_ids: Mapping[str, pulumi.Output[str]]
+    private_route_table_ids: Mapping[str, pulumi.Output[str]]
 
     def __init__(
         self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None
@@ -78,12 +79,14 @@ class Network(pulumi.ComponentResource):
         vpc = self._vpc()
         public_routes = self._way_out(vpc)
         private: dict[str, pulumi.Output[str]] = {}
+        tables: dict[str, pulumi.Output[str]] = {}
         for zone in args.availability_zones:
             blocks = zone_blocks(args.vpc_cidr, zone)
             nat = self._public_side(zone, vpc, blocks.public, public_routes)
-            private[zone] = self._private_side(zone, vpc, blocks.private, nat)
+            private[zone], tables[zone] = self._private_side(zone, vpc, blocks.private, nat)
         self.vpc_id = vpc.id
         self.private_subnet_ids = private
+        self.private_route_table_ids = tables
         self.register_outputs({"vpc_id": self.vpc_id, "private_subnet_ids": private})
 
     def _tags(self, role: str, **more: str) -> dict[str, str]:
@@ -152,7 +155,7 @@ class Network(pulumi.ComponentResource):
 
     def _private_side(
         self, zone: str, vpc: aws.ec2.Vpc, block: str, nat: aws.ec2.NatGateway
-    ) -> pulumi.Output[str]:
+    ) -> tuple[pulumi.Output[str], pulumi.Output[str]]:
         letter = naming.zone_suffix(zone)
         subnet = aws.ec2.Subnet(
             f"{self._name}-{zone}-private",
@@ -188,4 +191,5 @@ class Network(pulumi.ComponentResource):
             opts=self._child,
         )
         # Whoever uses the subnet waits for its way out, or its first image pull fails.
-        return pulumi.Output.all(subnet.id, route.id, association.id).apply(lambda ids: str(ids[0]))
+        reachable = pulumi.Output.all(subnet.id, route.id, association.id)
+        return reachable.apply(lambda ids: str(ids[0])), table.id

@@ -49,6 +49,35 @@ def _zones(aws: Aws, _arguments: Properties) -> Properties:
     }
 
 
+def _vpc(aws: Aws, arguments: Properties) -> Properties:
+    ec2, vpc = aws.client("ec2"), arguments["id"]
+    found = ec2.describe_vpcs(VpcIds=[vpc])["Vpcs"][0]
+
+    def enabled(name: str) -> bool:
+        answer = ec2.describe_vpc_attribute(VpcId=vpc, Attribute=name)
+        return bool(answer[name[0].upper() + name[1:]]["Value"])
+
+    return {
+        "id": vpc,
+        "arn": aws.arn("ec2", f"vpc/{vpc}"),
+        "cidrBlock": found["CidrBlock"],
+        "enableDnsHostnames": enabled("enableDnsHostnames"),
+        "enableDnsSupport": enabled("enableDnsSupport"),
+    }
+
+
+def _subnet(aws: Aws, arguments: Properties) -> Properties:
+    subnet = arguments["id"]
+    found = aws.client("ec2").describe_subnets(SubnetIds=[subnet])["Subnets"][0]
+    return {
+        "id": subnet,
+        "arn": found["SubnetArn"],
+        "vpcId": found["VpcId"],
+        "availabilityZone": found["AvailabilityZone"],
+        "cidrBlock": found["CidrBlock"],
+    }
+
+
 def node_image(aws: Aws, architecture: str) -> str:
     """Return an image of moto's for a node of an architecture.
 
@@ -94,6 +123,8 @@ _FUNCTIONS: dict[str, Callable[[Aws, Properties], Properties]] = {
     "aws:index/getPartition:getPartition": _partition,
     "aws:index/getRegion:getRegion": _region,
     "aws:index/getAvailabilityZones:getAvailabilityZones": _zones,
+    "aws:ec2/getVpc:getVpc": _vpc,
+    "aws:ec2/getSubnet:getSubnet": _subnet,
     "aws:ssm/getParameter:getParameter": _parameter,
 }
 

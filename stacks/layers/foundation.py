@@ -6,20 +6,25 @@ import pulumi
 
 from infra import addons
 from infra.cluster import Cluster, ClusterArgs
-from infra.network import Network, NetworkArgs
+from infra.endpoints import Endpoints, EndpointsArgs
+from infra.site import site
 from stacks.layer import Layer
 
 
 def build(layer: Layer) -> None:
     spec = layer.spec
     addons.check(spec.kubernetes.version, spec.kubernetes.addon_versions)
-    network = Network(
-        "network",
-        NetworkArgs(
+    network = site(spec, layer.tags, layer.aws)
+    Endpoints(
+        "endpoints",
+        EndpointsArgs(
             prefix=spec.prefix,
+            region=spec.region,
+            vpc_id=network.vpc_id,
             vpc_cidr=spec.network.vpc_cidr,
-            availability_zones=spec.availability_zones,
-            eks_cluster=spec.prefix,
+            private_subnet_ids=network.private_subnet_ids,
+            route_table_ids=network.route_table_ids,
+            interfaces=spec.network.interface_endpoints,
             tags=layer.tags,
         ),
         opts=layer.on_aws,

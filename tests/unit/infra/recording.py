@@ -19,6 +19,7 @@ from pulumi.runtime import mocks, rpc, settings, stack, sync_await
 
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
+EXISTING_VPC = "vpc-0123456789abcdef0"
 ENDPOINT = "https://eks.example"
 CA = "LS0tLS1CRUdJTg=="
 STACK_TYPE = "pulumi:pulumi:Stack"
@@ -189,6 +190,16 @@ class _Mocks(mocks.Mocks):
             "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT},
             "aws:index/getPartition:getPartition": {"partition": "aws"},
             "aws:ssm/getParameter:getParameter": {"value": "ami-0123456789abcdef0"},
+            # A VPC as most are; its subnets say their zone by their last character.
+            "aws:ec2/getVpc:getVpc": {
+                "cidrBlock": "10.40.0.0/16",
+                "enableDnsHostnames": True,
+                "enableDnsSupport": True,
+            },
+            "aws:ec2/getSubnet:getSubnet": {
+                "vpcId": EXISTING_VPC,
+                "availabilityZone": f"{REGION}{str(args.args.get('id'))[-1]}",
+            },
         }
         return {**args.args, **answers[args.token]}, []
 
