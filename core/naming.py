@@ -19,6 +19,9 @@ EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
 CLUSTER_LABEL = "strimzi.io/cluster"
 POOL_LABEL = "strimzi.io/pool-name"
 POD_NAME_LABEL = "strimzi.io/pod-name"
+BROKER_ROLE_LABEL = "strimzi.io/broker-role"
+# A namespace with this label has its pods' readiness held back until the load balancer agrees.
+READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 STORAGE_CLASS = "gp3-kafka"
 NODE_POOL_LABEL = "stillwater.dev/pool"
 # Tags of ours, on everything of a cluster and on the instances of a pool; bills are split by them.
@@ -83,6 +86,19 @@ def headless_service(cluster: str) -> str:
     return f"{cluster}-kafka-brokers"
 
 
+def connect(cluster: str) -> str:
+    """Return the KafkaConnect beside a Kafka.
+
+    Not the Kafka's own name: its pods would carry the Kafka's cluster label, and end in node ids.
+    """
+    return f"{cluster}-connect"
+
+
+def connect_component(connect_name: str) -> str:
+    """Return what a KafkaConnect's headless Service, budget and pods are called by."""
+    return f"{connect_name}-connect"
+
+
 def pod_host(cluster: str, namespace: str, pod_name: str) -> str:
     """Return the stable DNS name of a Kafka pod behind the headless Service."""
     return f"{pod_name}.{headless_service(cluster)}.{namespace}.svc.cluster.local"
@@ -124,6 +140,21 @@ def target_group(prefix: str, role: str) -> str:
         return full
     digest = hashlib.sha256(full.encode()).hexdigest()[:8]
     return f"{full[: TARGET_GROUP_NAME_LIMIT - 9].rstrip('-')}-{digest}"
+
+
+def target_group_role(node_id: int | None) -> str:
+    """Return the part of a target group's name that says whose it is; None is the bootstrap's."""
+    return "bootstrap" if node_id is None else str(node_id)
+
+
+def target_group_pattern(prefix: str) -> str:
+    """Return what every target group's name of a prefix matches, shortened or not."""
+    return f"{prefix[: TARGET_GROUP_NAME_LIMIT - 9].rstrip('-')}-*"
+
+
+def load_balancer(prefix: str) -> str:
+    """Return the network load balancer's name, which AWS limits as it does a target group's."""
+    return target_group(prefix, "nlb")
 
 
 def target_group_binding(cluster: str, node_id: int | None) -> str:

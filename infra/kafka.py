@@ -1,7 +1,10 @@
-"""Kafka as Strimzi's resources: a namespace, one KafkaNodePool per pool and zone, the Kafka.
+"""Kafka as Strimzi's resources: one KafkaNodePool per pool and zone, then the Kafka.
 
 A pool is pinned to its zone from the first schedule on, because Strimzi no longer spreads brokers
 over zones and a volume never leaves the one it was made in. No two Kafka pods share a node.
+
+The namespace is made apart, because what must be there before Kafka's first pod (the operator's
+rights, the load balancer's bindings) lives in it too.
 """
 
 from __future__ import annotations
@@ -11,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pulumi
-import pulumi_kubernetes as k8s
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
-from core.cluster import ClusterSpec, NodePool, Role, Storage
+from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
+from infra.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
 from infra.storage import attributes_class
 from infra.versions import STRIMZI_API
 
@@ -25,6 +28,9 @@ STRIMZI_ROLES = {
     Role.CONTROLLER: ["controller"],
     Role.COMBINED: ["controller", "broker"],
 }
+INTERNAL_LISTENER = "internal"
+# Each broker's rack is its zone, and consumers that say theirs read from the replica in it.
+FOLLOWER_FETCHING = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 # Three controllers and three brokers on new nodes: images to pull, volumes to make.
 READY_TIMEOUT = "30m"
 
@@ -35,21 +41,14 @@ class KafkaArgs:
 
 
 class Kafka(pulumi.ComponentResource):
-    """One Kafka cluster and its namespace."""
-
-    namespace: pulumi.Output[str]
+    """One Kafka cluster; its first pods start when all of `opts.depends_on` is there."""
 
     def __init__(
         self, name: str, args: KafkaArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         spec = args.spec
-        namespace = k8s.core.v1.Namespace(
-            f"{name}-namespace",
-            metadata={"name": spec.kubernetes.namespace},
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        inside = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
+        child = pulumi.ResourceOptions(parent=self)
         pools = [
             CustomResource(
                 f"{name}-{zone}-{pool.name}",
@@ -57,7 +56,7 @@ class Kafka(pulumi.ComponentResource):
                 kind="KafkaNodePool",
                 metadata=_pool_metadata(spec, pool, index),
                 spec=node_pool_spec(spec, pool, zone),
-                opts=inside,
+                opts=child,
             )
             for pool in spec.pools
             for index, zone in enumerate(spec.availability_zones)
@@ -79,8 +78,9 @@ class Kafka(pulumi.ComponentResource):
                 custom_timeouts=pulumi.CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT),
             ),
         )
-        self.namespace = namespace.metadata.apply(lambda metadata: str(metadata.name))
-        self.register_outputs({"namespace": self.namespace})
+        if spec.metrics.pod_monitors:
+            pod_monitor(f"{name}-pod-monitor", spec, spec.name, "Kafka", child)
+        self.register_outputs({})
 
 
 def bootstrap_servers(spec: ClusterSpec) -> list[str]:
@@ -122,16 +122,51 @@ def node_pool_spec(spec: ClusterSpec, pool: NodePool, zone: str) -> dict[str, An
 
 def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
     """Return the Kafka's spec."""
+    probes = spec.kafka.probes
     return {
         "kafka": {
             "version": spec.kafka.version,
             "metadataVersion": spec.kafka.metadata_version,
             "rack": {"type": "topology-label", "topologyKey": naming.ZONE_LABEL},
-            "listeners": [_listener(spec)],
+            "listeners": [_internal_listener(spec), _listener(spec)],
             "config": {**_default_config(spec), **spec.kafka.config},
+            # One set for every role: a pool has none of its own (KafkaNodePool, 1.2.0).
+            "readinessProbe": probe(probes.readiness),
+            "livenessProbe": probe(probes.liveness),
+            **_authorization(spec),
+            **metrics_config(spec.metrics, KAFKA_ALLOW),
+            # Strimzi writes it as an integer minAvailable over controllers and brokers together,
+            # the one form that lets pods without a scalable owner be evicted at all.
             "template": {"podDisruptionBudget": {"maxUnavailable": 1}},
-        }
+        },
+        "entityOperator": {
+            "topicOperator": {},
+            "userOperator": {},
+            # With finalizers a namespace whose Kafka is gone could never be deleted.
+            "template": {
+                "topicOperatorContainer": {
+                    "env": [{"name": "STRIMZI_USE_FINALIZERS", "value": "false"}]
+                }
+            },
+        },
     }
+
+
+def probe(timing: Probe) -> dict[str, int]:
+    """Return a probe as Strimzi takes it: every figure, since one alone resets the others."""
+    return {
+        "initialDelaySeconds": timing.initial_delay_seconds,
+        "periodSeconds": timing.period_seconds,
+        "timeoutSeconds": timing.timeout_seconds,
+        "failureThreshold": timing.failure_threshold,
+    }
+
+
+def internal_bootstrap(spec: ClusterSpec) -> str:
+    """Return where clients inside the cluster start from."""
+    service = naming.bootstrap_service(spec.name)
+    namespace, port = spec.kubernetes.namespace, spec.kafka.internal_listener.port
+    return f"{service}.{namespace}.svc:{port}"
 
 
 def _pool_metadata(spec: ClusterSpec, pool: NodePool, zone_index: int) -> dict[str, Any]:
@@ -197,6 +232,25 @@ def _is_in(labels: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     return [{"key": k, "operator": "In", "values": list(v)} for k, v in labels.items()]
 
 
+def _internal_listener(spec: ClusterSpec) -> dict[str, Any]:
+    listener = spec.kafka.internal_listener
+    rendered: dict[str, Any] = {
+        "name": INTERNAL_LISTENER,
+        "port": listener.port,
+        "type": "internal",
+        "tls": listener.tls,
+    }
+    if listener.authentication != "none":
+        rendered["authentication"] = {"type": listener.authentication}
+    return rendered
+
+
+def _authorization(spec: ClusterSpec) -> dict[str, Any]:
+    if spec.kafka.internal_listener.authentication == "none":
+        return {}
+    return {"authorization": {"type": "simple"}}
+
+
 def _listener(spec: ClusterSpec) -> dict[str, Any]:
     listener = spec.kafka.listener
     return {
@@ -216,7 +270,12 @@ def _listener(spec: ClusterSpec) -> dict[str, Any]:
 def _default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
     factor, minimum = spec.kafka.default_replication_factor, spec.kafka.min_insync_replicas
     timings = spec.timings
+    authorizing = spec.kafka.internal_listener.authentication != "none"
     return {
+        # Clients of the load balancer, our own functions among them, have no name: they keep every
+        # right that no user's ACL takes for itself.
+        **({"allow.everyone.if.no.acl.found": True} if authorizing else {}),
+        "replica.selector.class": FOLLOWER_FETCHING,
         "default.replication.factor": factor,
         "min.insync.replicas": minimum,
         "offsets.topic.replication.factor": factor,

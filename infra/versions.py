@@ -5,6 +5,10 @@ from __future__ import annotations
 NTH_CHART = "oci://public.ecr.aws/aws-ec2/helm/aws-node-termination-handler"
 NTH_CHART_VERSION = "0.27.6"  # node termination handler 1.25.6
 
+LBC_REPOSITORY = "https://aws.github.io/eks-charts"
+LBC_CHART = "aws-load-balancer-controller"
+LBC_CHART_VERSION = "3.5.0"  # load balancer controller 3.5.0; readiness gates need 3.4 or newer
+
 # The functions are pure Python; boto3 comes with the runtime.
 LAMBDA_RUNTIME = "python3.13"
 LAMBDA_ARCHITECTURE = "arm64"

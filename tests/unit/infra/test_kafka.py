@@ -113,12 +113,14 @@ def test_kafka_comes_after_its_pools_and_its_nodes(layers: dict[str, Recorded]) 
     kafka = layers["kafka"].one(f"{STRIMZI}Kafka")
     pools = {pool.name for pool in layers["kafka"].of(f"{STRIMZI}KafkaNodePool")}
     assert pools <= kafka.depends_on
-    for pool in layers["kafka"].of(f"{STRIMZI}KafkaNodePool"):
-        assert "kafka-namespace" in pool.depends_on
+    # The engine keeps a component's children after everything that the component comes after.
+    component = next(r for r in layers["kafka"].resources if r.type.endswith(":infra:Kafka"))
+    groups = {group.name for group in layers["kafka"].of("autoscaling/group:Group")}
+    assert {"kafka-namespace", "strimzi-release", *groups} <= component.depends_on
 
 
 def test_clients_are_told_an_address_per_broker_that_its_certificate_covers() -> None:
-    (listener,) = kafka_spec(spec())["kafka"]["listeners"]
+    _, listener = kafka_spec(spec())["kafka"]["listeners"]
     assert (listener["name"], listener["type"], listener["tls"]) == ("nlb", "cluster-ip", True)
     configuration = listener["configuration"]
     assert configuration["advertisedPortTemplate"] == "10000 + {nodeId}"
@@ -136,5 +138,6 @@ def test_timeouts_and_durability_reach_kafka_and_the_user_has_the_last_word() ->
     assert config["broker.session.timeout.ms"] == 9000
     assert config["default.replication.factor"] == 3
     assert config["transaction.state.log.min.isr"] == 2
+    assert config["replica.selector.class"].endswith(".RackAwareReplicaSelector")
     assert config["min.insync.replicas"] == 1
     assert config["log.retention.hours"] == 24
