@@ -31,6 +31,8 @@ DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z]([a-z0-9-]{0,30}[a-z
 ListenerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,11}$")]
 ZoneName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
 Seconds = Annotated[int, Field(ge=1)]
+# AWS's quota of a network load balancer; it cannot be raised.
+LISTENERS_PER_LOAD_BALANCER = 50
 VpcId = Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
 SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
 RouteTableId = Annotated[str, StringConstraints(pattern=r"^rtb-[0-9a-f]{8,17}$")]
@@ -165,6 +167,9 @@ class NodePool(_Frozen):
     role: Role
     instance_type: str
     nodes_per_zone: Annotated[int, Field(ge=1, le=50)] = 1
+    # Brokers to come, per zone: their listeners, target groups and bindings exist already, so that
+    # whoever adds them first finds their readiness gates in place.
+    spare_nodes_per_zone: Annotated[int, Field(ge=0, le=50)] = 0
     first_node_id: Annotated[int, Field(ge=0, le=100_000)]
     node_ids_per_zone: Annotated[int, Field(ge=1, le=1000)] = 10
     volumes: Annotated[tuple[Storage, ...], Field(min_length=1, max_length=16)] = (Storage(),)
@@ -179,7 +184,49 @@ class NodePool(_Frozen):
                 f"pool {self.name} runs {self.nodes_per_zone} nodes per zone but reserves only "
                 f"{self.node_ids_per_zone} node ids per zone; raise node_ids_per_zone"
             )
+        if self.spare_nodes_per_zone and not self.role.is_broker:
+            raise ValueError(
+                f"pool {self.name} has no brokers, so nothing is prepared for its spare nodes; "
+                f"set spare_nodes_per_zone to 0"
+            )
+        if self.nodes_per_zone + self.spare_nodes_per_zone > self.node_ids_per_zone:
+            raise ValueError(
+                f"pool {self.name} runs {self.nodes_per_zone} nodes per zone and prepares "
+                f"{self.spare_nodes_per_zone} more but reserves only {self.node_ids_per_zone} "
+                f"node ids per zone; raise node_ids_per_zone"
+            )
         return self
+
+
+class LoadBalancer(_Frozen):
+    """The network load balancer in front of the brokers, inside the VPC."""
+
+    # Networks beside the VPC's own whose clients may connect: peered VPCs, an office.
+    client_cidrs: tuple[str, ...] = ()
+    # Accounts, users or roles, by ARN, that may connect through PrivateLink; empty: no endpoint
+    # service is made.
+    endpoint_principals: tuple[str, ...] = ()
+    # The private hosted zone in which listener.advertised_host gets its record; None: the name is
+    # looked after elsewhere.
+    private_zone: str | None = None
+
+    @field_validator("client_cidrs")
+    @classmethod
+    def _are_blocks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for block in value:
+            ipaddress.ip_network(block)
+        return value
+
+    @field_validator("endpoint_principals")
+    @classmethod
+    def _names_principals(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for principal in value:
+            if not principal.startswith("arn:"):
+                raise ValueError(
+                    f"{principal} is no principal; name an account's, user's or role's ARN, such "
+                    f"as arn:aws:iam::111122223333:root (a * would be everybody)"
+                )
+        return value
 
 
 class Listener(_Frozen):
@@ -362,6 +409,8 @@ class Timings(_Frozen):
     nlb_healthy_threshold: Annotated[int, Field(ge=2, le=10)] = 2
     nlb_registration_seconds: Seconds = 300
     nlb_idle_timeout_seconds: Annotated[int, Field(ge=60, le=6000)] = 350
+    # By then the broker has ended its connections itself; what is left points at a dead address.
+    nlb_deregistration_seconds: Annotated[int, Field(ge=0, le=3600)] = 30
     lbc_requeue_seconds: Seconds = 5
     lbc_max_backoff_seconds: Seconds = 30
     # Strimzi.
@@ -386,6 +435,7 @@ class ClusterSpec(_Frozen):
     network: Network = Network()
     kubernetes: Kubernetes = Kubernetes()
     kafka: Kafka = Kafka()
+    load_balancer: LoadBalancer = LoadBalancer()
     strimzi: Strimzi = Strimzi()
     metrics: Metrics = Metrics()
     connect: Connect | None = None
@@ -422,12 +472,34 @@ class ClusterSpec(_Frozen):
             *self._zone_problems(),
             *self._pool_problems(),
             *self._replication_problems(),
+            *self._load_balancer_problems(),
             *self._topic_problems(),
             *self._user_problems(),
         ]
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def _load_balancer_problems(self) -> list[str]:
+        listener, zone = self.kafka.listener, self.load_balancer.private_zone
+        problems = []
+        if zone is not None and not f".{listener.advertised_host}".endswith(f".{zone}"):
+            problems.append(
+                f"advertised_host {listener.advertised_host} is not in the private_zone {zone}; "
+                f"change one of them"
+            )
+        prepared = len(self.availability_zones) * sum(
+            pool.nodes_per_zone + pool.spare_nodes_per_zone
+            for pool in self.pools
+            if pool.role.is_broker
+        )
+        if prepared > LISTENERS_PER_LOAD_BALANCER - 1:
+            problems.append(
+                f"{prepared} brokers, spare ones included, and the bootstrap need "
+                f"{prepared + 1} listeners, and AWS allows {LISTENERS_PER_LOAD_BALANCER} on a "
+                f"load balancer for good; lower nodes_per_zone or spare_nodes_per_zone"
+            )
+        return problems
 
     def _zone_problems(self) -> list[str]:
         problems = [

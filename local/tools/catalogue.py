@@ -47,12 +47,12 @@ class Tool:
 
     @property
     def version(self) -> str:
-        """Return the pinned version, without its v: 1.35.4."""
+        """Return the pinned version, without its v: 1.35.4; of a replaced module, what is built."""
+        go_mod = (self.folder / "go.mod").read_text()
+        module = re.escape(self.module)
         pinned = re.search(
-            rf"^\s*(?:require )?{re.escape(self.module)} v(\S+)",
-            (self.folder / "go.mod").read_text(),
-            re.MULTILINE,
-        )
+            rf"^\s*(?:replace )?{module}(?: v\S+)? => \S+ v(\S+)", go_mod, re.MULTILINE
+        ) or re.search(rf"^\s*(?:require )?{module} v(\S+)", go_mod, re.MULTILINE)
         if pinned is None:
             raise StillwaterError(
                 f"{self.folder / 'go.mod'} does not require {self.module}; "
@@ -103,6 +103,18 @@ TOOLS = (
             ),
         ),
         charts=(("aws-node-termination-handler", "config/helm/aws-node-termination-handler"),),
+    ),
+    Tool(
+        "aws-load-balancer-controller",
+        "sigs.k8s.io/aws-load-balancer-controller",
+        (
+            Binary(
+                "aws-load-balancer-controller",
+                "sigs.k8s.io/aws-load-balancer-controller",
+                120,
+            ),
+        ),
+        charts=(("aws-load-balancer-controller", "helm/aws-load-balancer-controller"),),
     ),
     Tool("helm", "helm.sh/helm/v3", (Binary("helm", "helm.sh/helm/v3/cmd/helm", 60),)),
     Tool(

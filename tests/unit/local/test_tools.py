@@ -44,6 +44,11 @@ def test_a_tools_folder_pins_what_is_built_from_it(tool: Tool) -> None:
     assert (tool.folder / "go.sum").exists()
 
 
+def test_a_replaced_module_has_the_version_of_its_replacement() -> None:
+    controller = next(tool for tool in TOOLS if tool.name == "aws-load-balancer-controller")
+    assert controller.version == "0.0.0-20260423195125-93ff3b5fdaad"
+
+
 def test_kubernetes_and_pulumi_are_told_their_version() -> None:
     flags = {tool.name: tool.flags for tool in TOOLS}
     assert "gitVersion=v1.35.4 " in flags["kubernetes"]
@@ -151,6 +156,7 @@ def test_every_program_is_known_by_its_name() -> None:
         "helm",
         "pulumi",
         "aws-iam-authenticator",
+        "aws-load-balancer-controller",
     }
 
 
