@@ -54,12 +54,12 @@ KAFKA_ALLOW = (
     "jvm_(memory_used_bytes|memory_max_bytes|gc_collection_seconds.*|threads_current)",
 )
 CONNECT_ALLOW = (
-    "kafka_connect_worker_metrics_.*",
-    "kafka_connect_worker_rebalance_metrics_.*",
-    "kafka_connect_connector_(metrics|task_metrics)_(status|running_ratio|pause_ratio)",
-    "kafka_connect_task_error_metrics_.*",
+    "kafka_connect_connect_worker_metrics_.*",
+    "kafka_connect_connect_worker_rebalance_metrics_.*",
+    "kafka_connect_connect_coordinator_metrics_(assigned_.*|last_.*|failed_rebalance)",
+    "kafka_connect_connector_(task_)?metrics_status_info",
     "kafka_connect_(source|sink)_task_metrics_.*",
-    "kafka_connect_coordinator_metrics_(assigned_.*|last_rebalance_seconds_ago|rebalance_.*)",
+    "kafka_connect_task_error_metrics_.*",
     "jvm_(memory_used_bytes|memory_max_bytes|gc_collection_seconds.*|threads_current)",
 )
 

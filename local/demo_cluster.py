@@ -58,6 +58,15 @@ def spec(place: Place) -> dict[str, Any]:
                 "advertised_host": place.nlb_host,
             },
             "internal_listener": {"tls": False},
+            # A process on this machine answers sooner than a pod on EKS.
+            "probes": {
+                "readiness": {
+                    "initial_delay_seconds": 2,
+                    "period_seconds": 1,
+                    "timeout_seconds": 2,
+                },
+                "liveness": {"initial_delay_seconds": 60, "failure_threshold": 6},
+            },
         },
         # Strimzi's chart and images are in no registry the twin reaches: its stand-in runs already.
         "strimzi": {"operator": "external"},

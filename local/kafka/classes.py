@@ -31,6 +31,9 @@ inter.broker.listener.name=REPLICATION
 listeners=CONTROLPLANE://{POD_ADDRESS}:9090,REPLICATION://{POD_ADDRESS}:{PORT}
 listener.security.protocol.map=CONTROLPLANE:PLAINTEXT,REPLICATION:PLAINTEXT
 log.dirs=/var/lib/kafka/data-0/kafka-log1
+metric.reporters=io.strimzi.kafka.metrics.KafkaPrometheusMetricsReporter
+kafka.metrics.reporters=io.strimzi.kafka.metrics.YammerPrometheusMetricsReporter
+prometheus.metrics.reporter.listener=http://{POD_ADDRESS}:9404
 """
 
 

@@ -1,4 +1,4 @@
-"""How the twin runs the `kafka` container of a Strimzi pod: which command stands for its image."""
+"""How the twin runs a container of Strimzi's image: which command stands for broker and worker."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import StillwaterError
+from local.kubernetes.client import Api
 from local.place import Place
 
 # Where the operator's pods mount the ConfigMap of their own node, and what it holds.
@@ -17,6 +18,11 @@ CLUSTER_ID = "cluster.id"
 METADATA_VERSION = "metadata.version"
 # Stands in server.config for the address the pod is given only when it starts.
 POD_ADDRESS = "${POD_ADDRESS}"
+# A Connect worker mounts this one instead.
+CONNECT_CONFIG = "connect.properties"
+# Stands for the rack: what the node the pod was scheduled to carries under the label named here.
+RACK = "${STRIMZI_RACK_ID}"
+RACK_LABEL = "rack.topology.key"
 
 
 def command(
@@ -29,7 +35,7 @@ def command(
 ) -> list[str]:
     """Return the command that formats the pod's volumes if need be and becomes the JVM.
 
-    Raises StillwaterError when the pod mounts no configuration.
+    Raises StillwaterError when the pod mounts no configuration, or its node has no rack.
     """
     real = {path.rstrip("/"): directory for path, directory in mounts.items()}
     if CONFIG_MOUNT not in real:
@@ -38,12 +44,30 @@ def command(
             f"{CONFIG_MOUNT}, where its server.config belongs; only pods of the twin's Strimzi "
             f"stand-in can run Kafka here."
         )
+    config = real.pop(CONFIG_MOUNT)
     return [
         *(sys.executable, "-m", "local.kafka.run"),
-        *("--config", str(real.pop(CONFIG_MOUNT))),
+        *("--config", str(config)),
         *("--work", str(place.path("pods", pod["metadata"]["uid"], "kafka"))),
         *("--address", place.socket_address(pod_ip)),
         *("--jars", str(place.path("kafka", "jars"))),
         *("--hosts", str(place.path("hosts"))),
+        *_rack_of(pod, config, place),
         *(f"--mount={path}={directory}" for path, directory in sorted(real.items())),
     ]
+
+
+def _rack_of(pod: Mapping[str, Any], config: Path, place: Place) -> list[str]:
+    """Return the option for the pod's rack, as Strimzi's init container finds it: on its node."""
+    wanted = config / RACK_LABEL
+    if not wanted.exists():
+        return []
+    label, node = wanted.read_text().strip(), pod["spec"]["nodeName"]
+    api = Api.from_kubeconfig(place.path("kubeconfig"))
+    rack = (api.get(f"/api/v1/nodes/{node}")["metadata"].get("labels") or {}).get(label)
+    if not rack:
+        raise StillwaterError(
+            f"Node {node} carries no label {label}, so pod {pod['metadata']['name']} has no rack; "
+            f"label the node, or take the rack out of the pod's resource."
+        )
+    return ["--rack", str(rack)]

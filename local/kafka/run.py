@@ -1,4 +1,6 @@
-"""The kafka container's process: renders its config, formats new volumes, becomes the JVM.
+"""A Strimzi container's process: renders its config, formats new volumes, becomes the JVM.
+
+Which JVM follows from the configuration it is given: a Kafka node or a Connect worker.
 
 `python -m local.kafka.run` ends in exec, so the kubelet's SIGTERM reaches Kafka itself.
 """
@@ -14,7 +16,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from local.kafka.classes import archive
-from local.kafka.container import CLUSTER_ID, METADATA_VERSION, POD_ADDRESS, SERVER_CONFIG
+from local.kafka.container import (
+    CLUSTER_ID,
+    CONNECT_CONFIG,
+    METADATA_VERSION,
+    POD_ADDRESS,
+    RACK,
+    SERVER_CONFIG,
+)
 
 LOGGING = Path(__file__).with_name("log4j2.xml")
 # Measured: enough for a demo's data, about 150 MB resident. The pool's own heap is for real nodes.
@@ -23,12 +32,17 @@ HEAP = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 SMALL_HEAP_DEFAULTS = {"log.cleaner.dedupe.buffer.size": "8388608"}
 
 
-def effective(template: str, address: str, mounts: Mapping[str, Path]) -> str:
+def in_place(template: str, address: str, rack: str) -> str:
+    """Return a configuration with what is only known where the pod runs."""
+    return template.replace(POD_ADDRESS, address).replace(RACK, rack)
+
+
+def effective(template: str, address: str, mounts: Mapping[str, Path], rack: str = "") -> str:
     """Return server.config for this machine: real directories, the pod's address, a small heap.
 
     Settings of the template win over our defaults.
     """
-    text = template.replace(POD_ADDRESS, address)
+    text = in_place(template, address, rack)
     for path in sorted(mounts, key=len, reverse=True):
         # Only a whole path: /data-1 is no prefix of /data-10.
         text = re.sub(
@@ -73,15 +87,28 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--address", required=True)
     parser.add_argument("--record", type=Path)
     parser.add_argument("--mount", action="append", default=[])
+    parser.add_argument("--rack", default="")
     given = parser.parse_args(arguments)
-    mounts = {path: Path(real) for path, _, real in (m.partition("=") for m in given.mount)}
-    config = effective((given.config / SERVER_CONFIG).read_text(), given.address, mounts)
     given.work.mkdir(parents=True, exist_ok=True)
     given.hosts.touch()  # Java refuses to resolve anything without the file it is told to read
-    server_config = given.work / SERVER_CONFIG
-    server_config.write_text(config)
     # The archive is bound to the jars' own paths, which a twin reaches through a link.
     java = jvm(given.jars.resolve(), given.hosts)
+    worker = (given.config / CONNECT_CONFIG).exists()
+    program = _connect(given) if worker else _kafka(given, java)
+    if given.record is not None:
+        java.append(f"-XX:ArchiveClassesAtExit={given.record}")
+    sys.stdout.flush()
+    os.chdir(given.work)
+    os.execvp(java[0], [*java, *program])  # noqa: S606  # a list, no shell
+
+
+def _kafka(given: argparse.Namespace, java: Sequence[str]) -> list[str]:
+    """Write the node's configuration, format what is new; return the main class and arguments."""
+    mounts = {path: Path(real) for path, _, real in (m.partition("=") for m in given.mount)}
+    template = (given.config / SERVER_CONFIG).read_text()
+    config = effective(template, given.address, mounts, given.rack)
+    server_config = given.work / SERVER_CONFIG
+    server_config.write_text(config)
     if unformatted(config):
         tool = [*java, "kafka.tools.StorageTool", "format", "--ignore-formatted"]
         cluster_id = (given.config / CLUSTER_ID).read_text().strip()
@@ -90,11 +117,15 @@ def main(arguments: Sequence[str]) -> None:
             [*tool, "-t", cluster_id, "-c", str(server_config), "--release-version", release],
             check=True,
         )
-    if given.record is not None:
-        java.append(f"-XX:ArchiveClassesAtExit={given.record}")
-    sys.stdout.flush()
-    os.chdir(given.work)
-    os.execvp(java[0], [*java, "kafka.Kafka", str(server_config)])  # noqa: S606  # a list, no shell
+    return ["kafka.Kafka", str(server_config)]
+
+
+def _connect(given: argparse.Namespace) -> list[str]:
+    """Write the worker's configuration; return the main class and arguments."""
+    properties: Path = given.work / CONNECT_CONFIG
+    template = (given.config / CONNECT_CONFIG).read_text()
+    properties.write_text(in_place(template, given.address, given.rack))
+    return ["org.apache.kafka.connect.cli.ConnectDistributed", str(properties)]
 
 
 if __name__ == "__main__":

@@ -19,7 +19,13 @@ from local.kubernetes.client import Api
 
 FOLDER_VARIABLE = "STILLWATER_CRDS"
 GROUP, VERSION = "kafka.strimzi.io", "v1"
-KINDS = {"Kafka": "kafkas", "KafkaNodePool": "kafkanodepools"}
+KINDS = {
+    "Kafka": "kafkas",
+    "KafkaNodePool": "kafkanodepools",
+    "KafkaConnect": "kafkaconnects",
+    "KafkaTopic": "kafkatopics",
+    "KafkaUser": "kafkausers",
+}
 FIELD_MANAGER = "stillwater-twin"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

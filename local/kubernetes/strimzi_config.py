@@ -6,13 +6,17 @@ Listener names are Strimzi's: CONTROLPLANE-9090 among controllers, REPLICATION-9
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from local.kafka.container import POD_ADDRESS
+from local.kafka.container import POD_ADDRESS, RACK
 from local.kubernetes.strimzi_model import Cluster, Listener, Node
 
 CONTROL_PLANE, CONTROL_PLANE_PORT = "CONTROLPLANE-9090", 9090
 REPLICATION, REPLICATION_PORT = "REPLICATION-9091", 9091
+
+METRICS_PORT_NAME, METRICS_PORT = "tcp-prometheus", 9404
+REPORTER = "io.strimzi.kafka.metrics.KafkaPrometheusMetricsReporter"
+BROKER_REPORTER = "io.strimzi.kafka.metrics.YammerPrometheusMetricsReporter"
 
 
 def volume_mount(volume_id: int) -> str:
@@ -28,13 +32,14 @@ def listener_name(listener: Listener) -> str:
     return f"{listener.name.upper()}-{listener.port}"
 
 
-def server_config(cluster: Cluster, node: Node, nlb_host: str) -> str:
+def server_config(cluster: Cluster, node: Node) -> str:
     """Return the node's server.config; paths are the pod's, the address is filled in at start."""
     settings = {
         **dict(_identity(cluster, node)),
-        **dict(_listeners(cluster, node, nlb_host)),
+        **dict(_listeners(cluster, node)),
         **dict(_storage(node)),
-        **{key: _plain(value) for key, value in cluster.config.items()},
+        **reporters(cluster.metrics, brokers=True),
+        **{key: plain(value) for key, value in cluster.config.items()},
     }
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
@@ -50,11 +55,11 @@ def _identity(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
             if voter.is_controller
         ),
     )
-    if node.is_broker and node.zone is not None:
-        yield "broker.rack", node.zone
+    if node.is_broker and cluster.rack_label is not None:
+        yield "broker.rack", RACK
 
 
-def _listeners(cluster: Cluster, node: Node, nlb_host: str) -> Iterator[tuple[str, str]]:
+def _listeners(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
     bound: dict[str, str] = {}
     advertised: dict[str, str] = {}
     if node.is_controller:
@@ -67,9 +72,7 @@ def _listeners(cluster: Cluster, node: Node, nlb_host: str) -> Iterator[tuple[st
             name = listener_name(listener)
             host = listener.host_of(node.node_id) or cluster.host(node)
             advertised[name] = f"{host}:{listener.port_of(node.node_id)}"
-            # Until a load balancer forwards to it, the broker itself listens where clients dial.
-            behind = host != nlb_host
-            bound[name] = f"{POD_ADDRESS}:{listener.port}" if behind else advertised[name]
+            bound[name] = f"{POD_ADDRESS}:{listener.port}"
     names = [CONTROL_PLANE, REPLICATION, *(listener_name(x) for x in cluster.listeners)]
     yield "listeners", _named(bound)
     yield "advertised.listeners", _named(advertised)
@@ -86,10 +89,23 @@ def _storage(node: Node) -> Iterator[tuple[str, str]]:
         yield "metadata.log.dir", log_directory(node, shared[0])
 
 
+def reporters(allow: Sequence[str], *, brokers: bool) -> dict[str, str]:
+    """Return the settings of Strimzi's metrics reporter; none when nothing is allowed."""
+    if not allow:
+        return {}
+    settings = {
+        "metric.reporters": REPORTER,
+        "prometheus.metrics.reporter.listener": f"http://{POD_ADDRESS}:{METRICS_PORT}",
+        # A properties file takes a backslash for its own.
+        "prometheus.metrics.reporter.allowlist": ",".join(allow).replace("\\", "\\\\"),
+    }
+    return {**settings, "kafka.metrics.reporters": BROKER_REPORTER} if brokers else settings
+
+
 def _named(addresses: dict[str, str]) -> str:
     return ",".join(f"{name}://{address}" for name, address in addresses.items())
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
     """Return a config value as Kafka writes it: true, not True."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -48,7 +48,6 @@ class Node:
     node_id: int
     pool: str
     roles: frozenset[str]
-    zone: str | None
     volumes: tuple[Mapping[str, Any], ...]
     pool_spec: Mapping[str, Any]
 
@@ -76,6 +75,10 @@ class Cluster:
     config: Mapping[str, Any]
     max_unavailable: int
     probes: Mapping[str, Any]
+    # The label of a node that names its brokers' rack; None: brokers have none.
+    rack_label: str | None
+    # Which metrics are exposed, as regular expressions; empty: no reporter runs.
+    metrics: tuple[str, ...]
     nodes: tuple[Node, ...]
 
     def pod(self, node: Node) -> str:
@@ -114,8 +117,24 @@ def read(
         config=spec.get("config") or {},
         max_unavailable=int(budget.get("maxUnavailable", 1)),
         probes={k: spec[k] for k in ("readinessProbe", "livenessProbe") if spec.get(k)},
+        rack_label=rack_label(spec),
+        metrics=allowed_metrics(spec),
         nodes=tuple(sorted(nodes, key=lambda node: node.node_id)),
     )
+
+
+def rack_label(spec: Mapping[str, Any]) -> str | None:
+    """Return the topology key of a Kafka's or a KafkaConnect's rack."""
+    key = (spec.get("rack") or {}).get("topologyKey")
+    return None if key is None else str(key)
+
+
+def allowed_metrics(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the allow list of a Kafka or a KafkaConnect; only Strimzi's own reporter runs here."""
+    config = spec.get("metricsConfig") or {}
+    if config.get("type") != "strimziMetricsReporter":
+        return ()
+    return tuple((config.get("values") or {}).get("allowList") or [".*"])
 
 
 def evaluate(template: str, node_id: int) -> int:
@@ -171,21 +190,6 @@ def annotated_ids(annotation: str) -> list[int]:
     return ids
 
 
-def pinned_zone(pool: Object) -> str | None:
-    """Return the zone a pool's pods are required to run in."""
-    pod = ((pool["spec"].get("template") or {}).get("pod")) or {}
-    affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    zones = {
-        value
-        for term in required.get("nodeSelectorTerms") or []
-        for expression in term.get("matchExpressions") or []
-        if expression["key"] == naming.ZONE_LABEL and expression["operator"] == "In"
-        for value in expression["values"]
-    }
-    return zones.pop() if len(zones) == 1 else None
-
-
 def _nodes(pool: Object, ids: Iterable[int]) -> list[Node]:
     spec = pool["spec"]
     storage = spec["storage"]
@@ -195,7 +199,6 @@ def _nodes(pool: Object, ids: Iterable[int]) -> list[Node]:
             node_id=node_id,
             pool=pool["metadata"]["name"],
             roles=frozenset(spec["roles"]),
-            zone=pinned_zone(pool),
             volumes=tuple(volumes),
             pool_spec=spec,
         )
@@ -230,6 +233,11 @@ def _listener_problems(listeners: Iterable[Mapping[str, Any]]) -> list[str]:
             problems.append(
                 f"listener {raw['name']} has the type {raw['type']}, but the twin's operator "
                 f"knows {' and '.join(LISTENER_TYPES)} only."
+            )
+        if raw.get("authentication"):
+            problems.append(
+                f"listener {raw['name']} asks for authentication, but the twin's operator knows "
+                f"no users; leave it out."
             )
         if raw.get("tls"):
             problems.append(

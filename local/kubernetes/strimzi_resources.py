@@ -12,9 +12,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from core import naming
-from local.kafka.container import CLUSTER_ID, CONFIG_MOUNT, METADATA_VERSION, SERVER_CONFIG
+from local.kafka.container import (
+    CLUSTER_ID,
+    CONFIG_MOUNT,
+    METADATA_VERSION,
+    RACK_LABEL,
+    SERVER_CONFIG,
+)
 from local.kubernetes.strimzi_config import (
     CONTROL_PLANE_PORT,
+    METRICS_PORT,
+    METRICS_PORT_NAME,
     REPLICATION_PORT,
     server_config,
     volume_mount,
@@ -98,13 +106,15 @@ def services(cluster: Cluster) -> list[Rendered]:
     ]
 
 
-def config_map(cluster: Cluster, node: Node, nlb_host: str) -> Rendered:
+def config_map(cluster: Cluster, node: Node) -> Rendered:
     rendered = _object(cluster, "v1", "ConfigMap", cluster.pod(node))
     rendered["data"] = {
-        SERVER_CONFIG: server_config(cluster, node, nlb_host),
+        SERVER_CONFIG: server_config(cluster, node),
         CLUSTER_ID: cluster.cluster_id,
         METADATA_VERSION: cluster.metadata_version,
     }
+    if node.is_broker and cluster.rack_label is not None:
+        rendered["data"][RACK_LABEL] = cluster.rack_label
     return rendered
 
 
@@ -186,6 +196,8 @@ def _container(cluster: Cluster, node: Node) -> Rendered:
     if node.is_broker:
         ports.append(("tcp-replication", REPLICATION_PORT))
         ports += [(naming.listener_port_name(x.name), x.port) for x in cluster.listeners]
+    if cluster.metrics:
+        ports.append((METRICS_PORT_NAME, METRICS_PORT))
     return {
         "name": "kafka",
         "image": cluster.image or f"quay.io/strimzi/kafka:latest-kafka-{cluster.version}",

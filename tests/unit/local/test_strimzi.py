@@ -35,6 +35,7 @@ KAFKA: dict[str, Any] = {
                     },
                 }
             ],
+            "rack": {"type": "topology-label", "topologyKey": "topology.kubernetes.io/zone"},
             "config": {"min.insync.replicas": 2, "auto.create.topics.enable": False},
         }
     },
@@ -81,13 +82,13 @@ def cluster(kafka: Any = KAFKA, pools: list[Any] = POOLS) -> Cluster:
 def configured(node_id: int, described: Cluster | None = None) -> dict[str, str]:
     described = described or cluster()
     node = next(n for n in described.nodes if n.node_id == node_id)
-    return settings(server_config(described, node, NLB))
+    return settings(server_config(described, node))
 
 
 def rendered_pod(node_id: int, described: Cluster | None = None) -> dict[str, Any]:
     described = described or cluster()
     node = next(n for n in described.nodes if n.node_id == node_id)
-    config = strimzi_resources.config_map(described, node, NLB)
+    config = strimzi_resources.config_map(described, node)
     return strimzi_resources.pod(described, node, config)
 
 
@@ -145,7 +146,7 @@ def test_no_id_is_given_twice_and_every_pool_gets_its_number(
 # Configuration
 
 
-def test_a_broker_advertises_its_own_port_and_listens_where_clients_dial() -> None:
+def test_a_broker_advertises_the_load_balancer_and_listens_at_its_pod() -> None:
     config = configured(10)
     assert config["advertised.listeners"].split(",") == [
         "REPLICATION-9091://coban-broker-a-10.coban-kafka-brokers.kafka.svc.cluster.local:9091",
@@ -153,16 +154,15 @@ def test_a_broker_advertises_its_own_port_and_listens_where_clients_dial() -> No
     ]
     assert config["listeners"].split(",") == [
         "REPLICATION-9091://${POD_ADDRESS}:9091",
-        f"NLB-9094://{NLB}:10010",
+        "NLB-9094://${POD_ADDRESS}:9094",
     ]
 
 
-def test_a_broker_behind_another_name_listens_at_its_pod() -> None:
+def test_a_template_may_give_each_broker_a_name_of_its_own() -> None:
     kafka = copy.deepcopy(KAFKA)
     configuration = kafka["spec"]["kafka"]["listeners"][0]["configuration"]
     configuration["advertisedHostTemplate"] = "b-{nodeId}.example.internal"
     config = configured(20, cluster(kafka))
-    assert "NLB-9094://${POD_ADDRESS}:9094" in config["listeners"]
     assert "NLB-9094://b-20.example.internal:10020" in config["advertised.listeners"]
 
 
@@ -179,9 +179,38 @@ def test_every_node_names_the_same_voters() -> None:
     assert {configured(n)["controller.quorum.voters"] for n in (0, 10, 20)} == {f"0@{host}:9090"}
 
 
+def test_without_a_rack_in_its_kafka_a_broker_has_none() -> None:
+    kafka = copy.deepcopy(KAFKA)
+    del kafka["spec"]["kafka"]["rack"]
+    assert "broker.rack" not in configured(20, cluster(kafka))
+
+
+def test_only_what_the_list_allows_is_exposed_and_nothing_without_one() -> None:
+    kafka = copy.deepcopy(KAFKA)
+    kafka["spec"]["kafka"]["metricsConfig"] = {
+        "type": "strimziMetricsReporter",
+        "values": {"allowList": ["kafka_server_.*", "jvm_.*"]},
+    }
+    exposing = cluster(kafka)
+    config = configured(10, exposing)
+    assert config["prometheus.metrics.reporter.allowlist"] == "kafka_server_.*,jvm_.*"
+    assert config["prometheus.metrics.reporter.listener"] == "http://${POD_ADDRESS}:9404"
+    ports = rendered_pod(10, exposing)["spec"]["containers"][0]["ports"]
+    assert {"name": "tcp-prometheus", "containerPort": 9404, "protocol": "TCP"} in ports
+    assert "metric.reporters" not in configured(10)
+
+
+def test_a_brokers_rack_is_looked_up_by_its_nodes_label() -> None:
+    described = cluster()
+    broker, controller = described.nodes[1], described.nodes[0]
+    data = strimzi_resources.config_map(described, broker)["data"]
+    assert data["rack.topology.key"] == "topology.kubernetes.io/zone"
+    assert "rack.topology.key" not in strimzi_resources.config_map(described, controller)["data"]
+
+
 def test_a_broker_knows_its_rack_and_keeps_its_log_in_a_subfolder() -> None:
     config = configured(20)
-    assert config["broker.rack"] == "us-east-1b"
+    assert config["broker.rack"] == "${STRIMZI_RACK_ID}"
     assert config["log.dirs"] == "/var/lib/kafka/data-0/kafka-log20"
     assert config["metadata.log.dir"] == "/var/lib/kafka/data-0/kafka-log20"
 
@@ -361,7 +390,8 @@ def test_a_pod_that_is_going_is_not_ready() -> None:
 
 def test_the_twins_own_definitions_serve_strimzis_kinds() -> None:
     names = {definition["metadata"]["name"] for definition in crds.own()}
-    assert names == {"kafkas.kafka.strimzi.io", "kafkanodepools.kafka.strimzi.io"}
+    plurals = ("kafkas", "kafkanodepools", "kafkaconnects", "kafkatopics", "kafkausers")
+    assert names == {f"{plural}.kafka.strimzi.io" for plural in plurals}
 
 
 def test_real_definitions_are_read_from_a_folder(tmp_path: Any) -> None:

@@ -1,0 +1,216 @@
+"""Connect workers as the twin's operator makes them from a KafkaConnect: pure renderings.
+
+Names, labels, ports and probes are Strimzi 1.2.0's (KafkaConnectCluster): both probes ask GET
+/health, with the resource's timings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core import naming
+from core.errors import InvalidInput
+from local.kafka.container import CONFIG_MOUNT, CONNECT_CONFIG, POD_ADDRESS, RACK, RACK_LABEL
+from local.kubernetes.strimzi_config import METRICS_PORT, METRICS_PORT_NAME, plain, reporters
+from local.kubernetes.strimzi_model import allowed_metrics, rack_label
+from local.kubernetes.strimzi_resources import (
+    DEFAULT_GRACE_SECONDS,
+    KIND_LABEL,
+    REVISION,
+    TEMPLATE_FIELDS,
+    digest,
+)
+
+KIND = "KafkaConnect"
+REST_PORT_NAME, REST_PORT = "rest-api", 8083
+HEALTH = {"httpGet": {"path": "/health", "port": REST_PORT_NAME}}
+PROBE_DEFAULTS = {"initialDelaySeconds": 60, "timeoutSeconds": 5}
+JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
+REQUIRED = (
+    "replicas",
+    "bootstrapServers",
+    "groupId",
+    "configStorageTopic",
+    "offsetStorageTopic",
+    "statusStorageTopic",
+)
+
+Object = Mapping[str, Any]
+Rendered = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """One Connect cluster as its resource describes it."""
+
+    name: str
+    namespace: str
+    uid: str
+    spec: Object
+
+    @property
+    def component(self) -> str:
+        return naming.connect_component(self.name)
+
+    @property
+    def pods(self) -> list[str]:
+        return [f"{self.component}-{number}" for number in range(int(self.spec["replicas"]))]
+
+
+def read(connect: Object) -> Workers:
+    """Read a KafkaConnect; raises InvalidInput with a sentence for all that cannot run here."""
+    metadata, spec = connect["metadata"], connect["spec"]
+    problems = [f"{field} is missing." for field in REQUIRED if field not in spec]
+    problems += [
+        f"it asks for {field}, but the twin's operator issues no certificates and knows no users; "
+        f"leave it out."
+        for field in ("tls", "authentication")
+        if spec.get(field)
+    ]
+    if problems:
+        raise InvalidInput(f"KafkaConnect {metadata['name']}: {problem}" for problem in problems)
+    return Workers(metadata["name"], metadata["namespace"], metadata["uid"], spec)
+
+
+def surroundings(workers: Workers) -> list[Rendered]:
+    """Return what the pods need before them, their configuration apart."""
+    port = {
+        "name": REST_PORT_NAME,
+        "port": REST_PORT,
+        "targetPort": REST_PORT_NAME,
+        "protocol": "TCP",
+    }
+    api = _object(workers, "v1", "Service", f"{workers.component}-api")
+    api["spec"] = {"type": "ClusterIP", "selector": _selector(workers), "ports": [port]}
+    headless = _object(workers, "v1", "Service", workers.component)
+    headless["spec"] = {
+        **api["spec"],
+        "clusterIP": "None",
+        # A worker forwards to the leader by name, and must know it before it is ready.
+        "publishNotReadyAddresses": True,
+    }
+    budget = _object(workers, "policy/v1", "PodDisruptionBudget", workers.component)
+    template = (workers.spec.get("template") or {}).get("podDisruptionBudget") or {}
+    unavailable = int(template.get("maxUnavailable", 1))
+    budget["spec"] = {
+        "minAvailable": max(0, len(workers.pods) - unavailable),
+        "selector": {"matchLabels": _selector(workers)},
+    }
+    account = _object(workers, "v1", "ServiceAccount", workers.component)
+    return [account, headless, api, budget]
+
+
+def config_map(workers: Workers, pod_name: str) -> Rendered:
+    rendered = _object(workers, "v1", "ConfigMap", pod_name)
+    settings = _settings(workers, pod_name)
+    rendered["data"] = {
+        CONNECT_CONFIG: "".join(f"{key}={value}\n" for key, value in settings.items())
+    }
+    label = rack_label(workers.spec)
+    if label is not None:
+        rendered["data"][RACK_LABEL] = label
+    return rendered
+
+
+def pod(workers: Workers, pod_name: str, config: Rendered) -> Rendered:
+    """Return one worker's pod, marked with a revision of all that a restart would change."""
+    template = (workers.spec.get("template") or {}).get("pod") or {}
+    rendered = _object(workers, "v1", "Pod", pod_name)
+    rendered["metadata"]["labels"][naming.POD_NAME_LABEL] = pod_name
+    rendered["spec"] = {
+        **{field: template[field] for field in TEMPLATE_FIELDS if field in template},
+        "hostname": pod_name,
+        "subdomain": workers.component,
+        "serviceAccountName": workers.component,
+        "automountServiceAccountToken": False,
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": template.get(
+            "terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS
+        ),
+        "containers": [_container(workers)],
+        "volumes": [{"name": "connect-config", "configMap": {"name": pod_name}}],
+    }
+    revision = digest([rendered["spec"], rendered["metadata"]["labels"], config["data"]])
+    rendered["metadata"]["annotations"] = {REVISION: revision}
+    return rendered
+
+
+def _settings(workers: Workers, pod_name: str) -> dict[str, str]:
+    spec = workers.spec
+    user = {key: plain(value) for key, value in (spec.get("config") or {}).items()}
+    rack = {"consumer.client.rack": RACK} if rack_label(spec) is not None else {}
+    return {
+        "key.converter": JSON_CONVERTER,
+        "value.converter": JSON_CONVERTER,
+        # The twin's connectors are on the class path and name themselves: no jar is searched.
+        "plugin.discovery": "service_load",
+        **user,
+        "bootstrap.servers": spec["bootstrapServers"],
+        "group.id": spec["groupId"],
+        "config.storage.topic": spec["configStorageTopic"],
+        "offset.storage.topic": spec["offsetStorageTopic"],
+        "status.storage.topic": spec["statusStorageTopic"],
+        "listeners": f"http://{POD_ADDRESS}:{REST_PORT}",
+        "rest.advertised.host.name": f"{pod_name}.{workers.component}.{workers.namespace}.svc",
+        "rest.advertised.port": str(REST_PORT),
+        **rack,
+        **reporters(allowed_metrics(spec), brokers=False),
+    }
+
+
+def _container(workers: Workers) -> Rendered:
+    spec = workers.spec
+    ports = [(REST_PORT_NAME, REST_PORT)]
+    if allowed_metrics(spec):
+        ports.append((METRICS_PORT_NAME, METRICS_PORT))
+    return {
+        "name": workers.component,
+        "image": spec.get("image") or f"quay.io/strimzi/kafka:latest-kafka-{spec.get('version')}",
+        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports],
+        "resources": spec.get("resources") or {},
+        "readinessProbe": {**HEALTH, **(spec.get("readinessProbe") or PROBE_DEFAULTS)},
+        "livenessProbe": {**HEALTH, **(spec.get("livenessProbe") or PROBE_DEFAULTS)},
+        "volumeMounts": [{"name": "connect-config", "mountPath": CONFIG_MOUNT}],
+    }
+
+
+def _labels(workers: Workers) -> dict[str, str]:
+    return {
+        **_selector(workers),
+        "app.kubernetes.io/name": "kafka-connect",
+        "app.kubernetes.io/instance": workers.name,
+        "app.kubernetes.io/managed-by": "strimzi-cluster-operator",
+        "app.kubernetes.io/part-of": f"strimzi-{workers.name}",
+    }
+
+
+def _selector(workers: Workers) -> dict[str, str]:
+    return {
+        naming.CLUSTER_LABEL: workers.name,
+        KIND_LABEL: KIND,
+        "strimzi.io/name": workers.component,
+    }
+
+
+def _object(workers: Workers, api_version: str, kind: str, name: str) -> Rendered:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "namespace": workers.namespace,
+            "labels": _labels(workers),
+            "ownerReferences": [
+                {
+                    "apiVersion": "kafka.strimzi.io/v1",
+                    "kind": KIND,
+                    "name": workers.name,
+                    "uid": workers.uid,
+                    "controller": True,
+                    "blockOwnerDeletion": False,
+                }
+            ],
+        },
+    }

@@ -1,0 +1,73 @@
+"""Brings every KafkaConnect of one API server to what it says; the twin's operator calls it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from core import naming
+from core.errors import InvalidInput
+from local.kubernetes.client import Api, ApiError, Informer
+from local.kubernetes.strimzi_connect import KIND, Workers, config_map, pod, read, surroundings
+from local.kubernetes.strimzi_objects import STRIMZI, Object, Objects, resource_path
+from local.kubernetes.strimzi_resources import KIND_LABEL
+
+LOG = logging.getLogger("strimzi")
+
+
+class Connects:
+    """The Connect side of the operator."""
+
+    def __init__(self, api: Api, objects: Objects, changed: Callable[[str, Object], None]) -> None:
+        self._objects = objects
+        self._connects = Informer(api, f"{STRIMZI}/kafkaconnects", changed)
+        self._pods = Informer(api, "/api/v1/pods", changed, labelSelector=f"{KIND_LABEL}={KIND}")
+        self.informers = (self._connects, self._pods)
+
+    def reconcile_all(self) -> bool:
+        """Reconcile every KafkaConnect; return whether one failed and should be tried again."""
+        failed = False
+        for connect in list(self._connects.objects.values()):
+            if "deletionTimestamp" in connect["metadata"]:
+                continue  # its objects name it as their owner and go with it
+            try:
+                self._reconcile(connect)
+            except ApiError as error:
+                LOG.warning("KafkaConnect %s: %s", connect["metadata"]["name"], error)
+                failed = True
+        return failed
+
+    def _reconcile(self, connect: Object) -> None:
+        path = resource_path("kafkaconnects", connect)
+        try:
+            workers = read(connect)
+        except InvalidInput as error:
+            self._objects.report(
+                connect, path, ready=False, reason="InvalidResource", message=str(error)
+            )
+            return
+        waiting = self._bring(workers)
+        self._objects.report(
+            connect,
+            path,
+            ready=not waiting,
+            reason="Creating" if waiting else "",
+            message=f"Waiting for {', '.join(waiting)}." if waiting else "",
+        )
+
+    def _bring(self, workers: Workers) -> list[str]:
+        """Apply the cluster's objects; return the workers that are not ready yet."""
+        for rendered in surroundings(workers):
+            self._objects.apply(rendered)
+        wanted = {}
+        for name in workers.pods:
+            config = config_map(workers, name)
+            self._objects.apply(config)
+            wanted[name] = pod(workers, name, config)
+        live = {
+            name: pod
+            for (namespace, name), pod in self._pods.objects.items()
+            if namespace == workers.namespace
+            and pod["metadata"]["labels"].get(naming.CLUSTER_LABEL) == workers.name
+        }
+        return self._objects.bring(wanted, live)

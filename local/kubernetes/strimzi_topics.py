@@ -1,0 +1,170 @@
+"""The twin's topic operator: KafkaTopics become topics of the real cluster.
+
+As Strimzi's does without finalizers: a topic is made, grown and configured; fewer partitions or
+another number of replicas is refused in the status; a KafkaTopic deleted while its Kafka lives
+takes the topic with it. A setting that leaves the resource keeps its last value here.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic
+from kafka.errors import KafkaError, UnknownTopicOrPartitionError
+
+from core import naming
+from core.errors import StillwaterError
+from local.kubernetes.client import Api, ApiError, Informer
+from local.kubernetes.strimzi_config import REPLICATION_PORT, plain
+from local.kubernetes.strimzi_objects import STRIMZI, Object, Objects, resource_path
+
+LOG = logging.getLogger("strimzi")
+RETRY_SECONDS = 2.0
+BOOTSTRAP_MS, REQUEST_MS = 3_000, 10_000
+UNKNOWN_TOPIC = 3
+
+
+class Refused(StillwaterError):
+    """What a topic's resource asks for cannot be done to a topic that exists."""
+
+
+class TopicOperator:
+    """Brings every KafkaTopic to what it says, in a thread of its own: Kafka may be slow."""
+
+    def __init__(self, api: Api, objects: Objects) -> None:
+        self._api, self._objects = api, objects
+        self._work: queue.Queue[Object | None] = queue.Queue()
+        self._topics = Informer(api, f"{STRIMZI}/kafkatopics", self._changed)
+        self.informers = (self._topics,)
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until told to stop: on every change, and again on what did not succeed."""
+        while not stop.is_set():
+            try:
+                gone = self._work.get(timeout=RETRY_SECONDS)
+            except queue.Empty:
+                gone = None
+            try:
+                if gone is not None:
+                    self._delete(gone)
+                self._reconcile_all()
+            except (StillwaterError, KafkaError, OSError) as error:
+                LOG.warning("Topics: %s", error)
+
+    def _changed(self, event: str, topic: Object) -> None:
+        self._work.put(topic if event == "DELETED" else None)
+
+    def _reconcile_all(self) -> None:
+        waiting = [t for t in list(self._topics.objects.values()) if not _settled(t)]
+        for kafka in sorted({_kafka_of(topic) for topic in waiting}):
+            if not self._runs(kafka):
+                continue
+            with _admin(*kafka) as admin:
+                for topic in waiting:
+                    if _kafka_of(topic) == kafka:
+                        self._reconcile(admin, topic)
+
+    def _reconcile(self, admin: KafkaAdminClient, topic: Object) -> None:
+        reason, message = "", ""
+        try:
+            _bring(admin, topic)
+        except Refused as error:
+            reason, message = "NotSupported", str(error)
+        except KafkaError as error:
+            reason, message = "KafkaError", f"Kafka refused the topic: {error}."
+        path = resource_path("kafkatopics", topic)
+        self._objects.report(topic, path, ready=not reason, reason=reason, message=message)
+
+    def _delete(self, topic: Object) -> None:
+        kafka = _kafka_of(topic)
+        if not self._runs(kafka):
+            return  # the cluster goes as a whole, and its volumes keep the records
+        with _admin(*kafka) as admin:
+            try:
+                admin.delete_topics([topic_name(topic)])
+            except UnknownTopicOrPartitionError:
+                return
+
+    def _runs(self, kafka: tuple[str, str]) -> bool:
+        """Say whether a Kafka is there to stay."""
+        namespace, name = kafka
+        try:
+            found = self._api.get(f"{STRIMZI}/namespaces/{namespace}/kafkas/{name}")
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return False
+        conditions = (found.get("status") or {}).get("conditions") or []
+        ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+        return ready and "deletionTimestamp" not in found["metadata"]
+
+
+def topic_name(topic: Object) -> str:
+    return str((topic.get("spec") or {}).get("topicName") or topic["metadata"]["name"])
+
+
+def _bring(admin: KafkaAdminClient, topic: Object) -> None:
+    """Make the topic what its resource says; raises Refused for what no topic can become."""
+    name, spec = topic_name(topic), topic.get("spec") or {}
+    config = {key: plain(value) for key, value in (spec.get("config") or {}).items()}
+    partitions, replicas = int(spec.get("partitions") or -1), int(spec.get("replicas") or -1)
+    (found,) = admin.describe_topics([name])
+    if found["error_code"] == UNKNOWN_TOPIC:
+        admin.create_topics([NewTopic(name, partitions, replicas, topic_configs=config)])
+        return
+    _check(name, found["partitions"], partitions, replicas)
+    if partitions > len(found["partitions"]):
+        admin.create_partitions({name: partitions})
+    if config:
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, config)])
+
+
+def _check(name: str, found: list[dict[str, Any]], partitions: int, replicas: int) -> None:
+    now = {len(partition["replica_nodes"]) for partition in found}
+    if 0 < partitions < len(found):
+        raise Refused(
+            f"Topic {name} has {len(found)} partitions and cannot have {partitions}: Kafka never "
+            f"removes one; ask for {len(found)} or more."
+        )
+    if replicas > 0 and now != {replicas}:
+        raise Refused(
+            f"Topic {name} has {max(now)} replicas and cannot get {replicas} here: that is a "
+            f"reassignment; ask for {max(now)}, or reassign its partitions first."
+        )
+
+
+def _settled(topic: Object) -> bool:
+    """Say whether this very description was brought about, or refused, already."""
+    status = topic.get("status") or {}
+    conditions = status.get("conditions") or []
+    final = any(
+        c["type"] == "Ready" and (c["status"] == "True" or c["reason"] == "NotSupported")
+        for c in conditions
+    )
+    return final and status.get("observedGeneration") == topic["metadata"]["generation"]
+
+
+def _kafka_of(topic: Object) -> tuple[str, str]:
+    metadata = topic["metadata"]
+    return metadata["namespace"], (metadata.get("labels") or {}).get(naming.CLUSTER_LABEL, "")
+
+
+@contextmanager
+def _admin(namespace: str, cluster: str) -> Iterator[KafkaAdminClient]:
+    """Connect as Strimzi's topic operator does: to the port brokers replicate on."""
+    service = naming.bootstrap_service(cluster)
+    admin = KafkaAdminClient(
+        bootstrap_servers=f"{service}.{namespace}.svc:{REPLICATION_PORT}",
+        bootstrap_timeout_ms=BOOTSTRAP_MS,
+        request_timeout_ms=REQUEST_MS,
+        client_id="strimzi-topic-operator",
+    )
+    try:
+        yield admin
+    finally:
+        admin.close()
