@@ -30,7 +30,6 @@ INTERFACES: Mapping[str, str] = {
     "monitoring": "functions that put metrics",
     "secretsmanager": "functions that talk to Slack",
     "sqs": "functions, node termination handler, Karpenter",
-    "ssm": "Karpenter, which asks for images",
     "sts": "everything with a role",
 }
 HTTPS = 443

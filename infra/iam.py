@@ -60,6 +60,10 @@ class Account:
     def arn(self, service: str, resource: str) -> str:
         return f"arn:{self.partition}:{service}:{self.region}:{self.account_id}:{resource}"
 
+    def global_arn(self, service: str, resource: str) -> str:
+        """Return an ARN of a service without regions: IAM."""
+        return f"arn:{self.partition}:{service}::{self.account_id}:{resource}"
+
     def group_arn(self, group_name: str) -> str:
         """Return the ARN of an Auto Scaling group by name.
 

@@ -20,8 +20,8 @@ import pulumi_aws as aws
 from core import naming
 from core.cluster import ClusterSpec, NodePool
 from infra import bootstrap, iam
-from infra.cluster import NODE_POLICIES
 from infra.launch import Launch, launch_template
+from infra.node_identity import node_identity
 from infra.tags import Tags, group_tags, node_template_tags
 
 TYPE = "stillwater:infra:BrokerNodes"
@@ -59,7 +59,9 @@ class BrokerNodes(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
-        profile, ready_to_join = self._identity()
+        profile, ready_to_join = node_identity(
+            name, prefix=args.prefix, eks_cluster=args.cluster.name, parent=self
+        )
         groups = {
             naming.kafka_node_pool(pool.name, zone): self._group(pool, zone, profile, ready_to_join)
             for pool in args.pools
@@ -68,30 +70,6 @@ class BrokerNodes(pulumi.ComponentResource):
         self.group_names = {key: group.name for key, group in groups.items()}
         self.group_arns = {key: group.arn for key, group in groups.items()}
         self.register_outputs({"group_names": self.group_names})
-
-    def _identity(self) -> tuple[aws.iam.InstanceProfile, list[pulumi.Resource]]:
-        role, attachments = iam.service_role(
-            f"{self._name}-role",
-            role_name=f"{self._args.prefix}-nodes",
-            service="ec2.amazonaws.com",
-            managed_policies=NODE_POLICIES,
-            parent=self,
-        )
-        profile = aws.iam.InstanceProfile(
-            f"{self._name}-profile",
-            name=f"{self._args.prefix}-nodes",
-            role=role.name,
-            opts=self._child,
-        )
-        # EKS writes the entries of managed node groups itself, never those of our own groups.
-        entry = aws.eks.AccessEntry(
-            f"{self._name}-access",
-            cluster_name=self._args.cluster.name,
-            principal_arn=role.arn,
-            type="EC2_LINUX",
-            opts=self._child,
-        )
-        return profile, [*attachments, entry]
 
     def _template(
         self, pool: NodePool, zone: str, profile: aws.iam.InstanceProfile

@@ -28,7 +28,9 @@ class Site:
     route_table_ids: Mapping[str, pulumi.Input[str]]
 
 
-def site(spec: ClusterSpec, tags: Tags, provider: pulumi.ProviderResource) -> Site:
+def site(
+    spec: ClusterSpec, tags: Tags, provider: pulumi.ProviderResource, opts: pulumi.ResourceOptions
+) -> Site:
     """Return the spec's existing network, looked at, or build one."""
     existing = spec.network.existing
     if existing is not None:
@@ -51,7 +53,7 @@ def site(spec: ClusterSpec, tags: Tags, provider: pulumi.ProviderResource) -> Si
             eks_cluster=spec.prefix,
             tags=tags,
         ),
-        opts=pulumi.ResourceOptions(providers=[provider]),
+        opts=opts,
     )
     return Site(
         vpc_id=network.vpc_id,

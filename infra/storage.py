@@ -56,7 +56,7 @@ class KafkaStorage(pulumi.ComponentResource):
                 # The driver's own default is false.
                 "encrypted": "true",
                 "csi.storage.k8s.io/fstype": "xfs",
-                **_volume_tags(args.tags),
+                **volume_tags(args.tags),
             },
             volume_binding_mode="WaitForFirstConsumer",
             allow_volume_expansion=True,
@@ -82,8 +82,11 @@ def _performances(pools: Sequence[NodePool]) -> dict[str, Storage]:
     return {attributes_class(volume): volume for pool in pools for volume in pool.volumes}
 
 
-def _volume_tags(tags: Mapping[str, str]) -> dict[str, str]:
-    # The CSI driver knows nothing of a provider's default tags.
+def volume_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Return tags as parameters of a storage or snapshot class.
+
+    The CSI driver knows nothing of a provider's default tags.
+    """
     return {
         f"tagSpecification_{number}": f"{key}={value}"
         for number, (key, value) in enumerate(sorted(tags.items()), start=1)

@@ -15,6 +15,11 @@ from core import naming
 from core.cluster import ClusterSpec
 
 MANAGED_BY_TAG = "managed-by"
+# What the snapshot schedule finds Kafka's volumes by; root volumes do not carry it.
+SNAPSHOT_TAG = "stillwater:snapshots"
+# How long Cluster Autoscaler lets an idle node of Kafka's be: it has no word for `for ever`. The
+# idle node may be the replacement that a broker is about to move to.
+NEVER_SCALED_DOWN = "8760h"
 NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 
 
@@ -31,17 +36,25 @@ class Tags:
         return cls(cluster=spec.name, environment=spec.environment, extra=dict(spec.tags))
 
     @property
+    def identity(self) -> dict[str, str]:
+        """Tags that only the resources of this one cluster carry; permissions ask for them."""
+        return {naming.CLUSTER_TAG: self.cluster, naming.ENVIRONMENT_TAG: self.environment}
+
+    @property
     def everywhere(self) -> dict[str, str]:
         return {
             **self.extra,
-            naming.CLUSTER_TAG: self.cluster,
-            naming.ENVIRONMENT_TAG: self.environment,
+            **self.identity,
             MANAGED_BY_TAG: "stillwater",
         }
 
     def named(self, name: str) -> dict[str, str]:
         """Tags for a resource whose only name in the console is its Name tag."""
         return {**self.everywhere, "Name": name}
+
+    def of_volume(self, prefix: str) -> dict[str, str]:
+        """Tags of a volume that Kafka keeps its data on."""
+        return {**self.everywhere, SNAPSHOT_TAG: prefix}
 
     def of_node(self, name: str, pool: str, eks_cluster: str, prefix: str) -> dict[str, str]:
         """Tags an EC2 instance of a pool must carry.
@@ -63,6 +76,7 @@ def node_template_tags(eks_cluster: str, zone: str, labels: Mapping[str, str]) -
     Without the zones a group at zero is never scaled up for a pod whose volume is in that zone
     (autoscaler#3230): older volumes carry the CSI driver's own zone label, newer ones Kubernetes'.
     """
+    options = f"{NODE_TEMPLATE}/autoscaling-options"
     every_label = {naming.ZONE_LABEL: zone, naming.EBS_ZONE_LABEL: zone, **labels}
     taint = f"{naming.DEDICATED_TAINT_VALUE}:NoSchedule"
     return {
@@ -70,6 +84,8 @@ def node_template_tags(eks_cluster: str, zone: str, labels: Mapping[str, str]) -
         f"k8s.io/cluster-autoscaler/{eks_cluster}": "owned",
         **{f"{NODE_TEMPLATE}/label/{key}": value for key, value in every_label.items()},
         f"{NODE_TEMPLATE}/taint/{naming.DEDICATED_TAINT_KEY}": taint,
+        f"{options}/scaledownunneededtime": NEVER_SCALED_DOWN,
+        f"{options}/scaledownunreadytime": NEVER_SCALED_DOWN,
     }
 
 

@@ -12,7 +12,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core.cluster import ClusterSpec
-from infra import iam, kubernetes
+from infra import iam, kubernetes, protection
 from infra.tags import Tags
 
 FOUNDATION, PLATFORM, KAFKA, OPERATIONS, ANALYTICS = LAYERS = (
@@ -91,11 +91,17 @@ class Layer:
 
     @property
     def on_aws(self) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(providers=[self.aws])
+        return self._on(self.aws)
 
     @property
     def on_both(self) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(providers=[self.aws, self.kubernetes])
+        return self._on(self.aws, self.kubernetes)
+
+    def _on(self, *providers: pulumi.ProviderResource) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions.merge(
+            protection.options(ephemeral=self.spec.ephemeral),
+            pulumi.ResourceOptions(providers=list(providers)),
+        )
 
     def earlier(self, layer: str) -> Earlier:
         if layer not in self._references:

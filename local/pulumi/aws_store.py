@@ -24,7 +24,6 @@ ID_FORMATS = {
     "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": (
         "{clusterName}#{principalArn}#{policyArn}"
     ),
-    "aws:eks/addon:Addon": "{clusterName}:{addonName}",
     "aws:eks/podIdentityAssociation:PodIdentityAssociation": "a-{token}",
     "aws:sqs/redriveAllowPolicy:RedriveAllowPolicy": "{queueUrl}",
     "aws:scheduler/scheduleGroup:ScheduleGroup": "{name}",

@@ -14,7 +14,7 @@ from stacks.layer import Layer
 def build(layer: Layer) -> None:
     spec = layer.spec
     addons.check(spec.kubernetes.version, spec.kubernetes.addon_versions)
-    network = site(spec, layer.tags, layer.aws)
+    network = site(spec, layer.tags, layer.aws, layer.on_aws)
     Endpoints(
         "endpoints",
         EndpointsArgs(

@@ -9,6 +9,7 @@ import pytest
 from core.errors import InvalidInput
 from infra import addons
 from infra.versions import ADDONS
+from tests.unit.infra.charts import unknown_values
 from tests.unit.infra.programs import ZONES, description, run_layer
 from tests.unit.infra.recording import Recorded, Resource
 
@@ -159,3 +160,9 @@ def test_the_control_plane_logs_everything_into_a_group_that_expires(
 
 def test_system_nodes_are_never_spot(foundation: Recorded) -> None:
     assert {g.inputs["capacityType"] for g in foundation.of(NODE_GROUP)} == {"ON_DEMAND"}
+
+
+def test_the_volume_driver_knows_every_value_it_is_told() -> None:
+    told = addons.configuration("aws-ebs-csi-driver", {"team": "streaming"})
+    assert told is not None
+    assert unknown_values("aws-ebs-csi-driver-2.64.0", told) == []

@@ -41,7 +41,7 @@ def targets(recorded: Recorded) -> dict[str, str]:
 
 
 def release_values(recorded: Recorded) -> dict[str, Any]:
-    return dict(recorded.one("helm.sh/v3:Release").inputs["values"])
+    return dict(recorded.one("helm.sh/v3:Release", "nth-release").inputs["values"])
 
 
 def nth_actions(recorded: Recorded) -> set[str]:
@@ -153,8 +153,10 @@ def test_on_the_held_route_only_the_tick_keeps_hooks_alive(
 
 
 def test_it_has_credentials_before_it_starts(held: Recorded) -> None:
-    release = held.one("helm.sh/v3:Release")
-    association = held.one("eks/podIdentityAssociation:PodIdentityAssociation")
+    release = held.one("helm.sh/v3:Release", "nth-release")
+    association = held.one(
+        "eks/podIdentityAssociation:PodIdentityAssociation", "nth-role-association"
+    )
     assert association.name in release.depends_on
     assert release_values(held)["serviceAccount"]["name"] == association.inputs["serviceAccount"]
     assert release.inputs["namespace"] == association.inputs["namespace"]

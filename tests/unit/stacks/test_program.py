@@ -129,6 +129,7 @@ def test_adding_a_zone_adds_only_that_zones_resources(layers: dict[str, Recorded
     # What spans the zones learns of the new one; nothing else changes.
     changed = {key for key, inputs in before.items() if after[key] != inputs}
     assert {name for _, _, name in changed} == {
+        "autoscaler-policy",
         "cluster-control-plane",
         "nth-policy",
         "handlers-interruption-function",

@@ -1,0 +1,73 @@
+"""EKS add-ons in the twin: stored as said, and what the rest of the program needs of them is there.
+
+The twin's own parts stand where an add-on's pods would: its kubelet for the network plugin and DNS,
+its CSI stand-in for the volume driver. The snapshot controller's kinds are real objects of the API
+server, since the program makes some of them.
+"""
+
+from __future__ import annotations
+
+from local.kubernetes import snapshot_crds
+from local.kubernetes.client import Api, ApiError
+from local.pulumi.aws_adapter import Adapter, Aws, adapts
+from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.values import Properties
+
+SNAPSHOT_CONTROLLER = "snapshot-controller"
+FIELD_MANAGER = "eks"
+NOT_FOUND = 404
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+@adapts("eks/addon:Addon")
+class Addon(Adapter):
+    replaces = frozenset({"clusterName", "addonName"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
+        cluster, addon = inputs["clusterName"], inputs["addonName"]
+        if addon == SNAPSHOT_CONTROLLER:
+            _define_snapshots(aws)
+        path = f"addon/{cluster}/{addon}/{resource.token(36)}"
+        return State(
+            f"{cluster}:{addon}",
+            {
+                "arn": aws.arn("eks", path),
+                # EKS says which it chose where the program names none.
+                "addonVersion": inputs.get("addonVersion") or "v0.0.0-twin.1",
+            },
+        )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
+        return {"addonVersion": inputs.get("addonVersion") or existing.outputs["addonVersion"]}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        if existing.inputs["addonName"] == SNAPSHOT_CONTROLLER:
+            _forget_snapshots(aws)
+
+
+def _api(aws: Aws) -> Api | None:
+    """Return the twin's API server, or None for an account without one."""
+    place = aws.place
+    if place is None or not place.path("kubeconfig").exists():
+        return None
+    return Api.from_kubeconfig(place.path("kubeconfig"))
+
+
+def _define_snapshots(aws: Aws) -> None:
+    api = _api(aws)
+    if api is not None:
+        for definition in snapshot_crds.definitions():
+            name = definition["metadata"]["name"]
+            api.apply(f"{DEFINITIONS}/{name}", definition, field_manager=FIELD_MANAGER)
+
+
+def _forget_snapshots(aws: Aws) -> None:
+    api = _api(aws)
+    if api is None:
+        return
+    for definition in snapshot_crds.definitions():
+        try:
+            api.delete(f"{DEFINITIONS}/{definition['metadata']['name']}")
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise

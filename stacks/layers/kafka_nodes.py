@@ -1,0 +1,55 @@
+"""The nodes of Kafka in layer 3: in Auto Scaling groups, or launched by Karpenter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi
+
+from infra.bootstrap import ClusterAccess, service_cidr
+from infra.karpenter_nodes import KarpenterNodes, KarpenterNodesArgs
+from infra.nodes import BrokerNodes, BrokerNodesArgs
+from stacks.layer import FOUNDATION, Layer
+
+
+def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str]]]:
+    """Build the nodes; return them and their Auto Scaling groups, of which Karpenter has none."""
+    spec, foundation = layer.spec, layer.earlier(FOUNDATION)
+    security_group_id = foundation.text("cluster_security_group_id")
+    if spec.node_provisioner == "karpenter":
+        launched = KarpenterNodes(
+            "nodes",
+            KarpenterNodesArgs(
+                prefix=spec.prefix,
+                kubernetes_version=spec.kubernetes.version,
+                eks_cluster=spec.prefix,
+                cluster_security_group_id=security_group_id,
+                private_subnet_ids=layer.private_subnet_ids(),
+                pools=spec.pools,
+                node_shutdown_seconds=spec.timings.node_shutdown_seconds,
+                tags=layer.tags,
+            ),
+            opts=layer.on_both,
+        )
+        return launched, {}
+    grouped = BrokerNodes(
+        "nodes",
+        BrokerNodesArgs(
+            prefix=spec.prefix,
+            kubernetes_version=spec.kubernetes.version,
+            cluster=ClusterAccess(
+                name=spec.prefix,
+                endpoint=foundation.text("eks_endpoint"),
+                ca=foundation.text("eks_ca"),
+                service_cidr=service_cidr(spec.network.vpc_cidr),
+            ),
+            cluster_security_group_id=security_group_id,
+            private_subnet_ids=layer.private_subnet_ids(),
+            pools=spec.pools,
+            node_shutdown_seconds=spec.timings.node_shutdown_seconds,
+            hook_heartbeat_timeout_seconds=spec.timings.hook_heartbeat_timeout_seconds,
+            tags=layer.tags,
+        ),
+        opts=layer.on_aws,
+    )
+    return grouped, grouped.group_names

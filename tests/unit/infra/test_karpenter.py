@@ -1,0 +1,143 @@
+"""infra.karpenter: nothing voluntary takes a broker's node, and nothing starts on Spot."""
+
+from __future__ import annotations
+
+import email
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.infra.charts import unknown_values
+from tests.unit.infra.programs import ZONES, description, run_layer, spec
+from tests.unit.infra.recording import Recorded
+
+RELEASE, POOL = "helm.sh/v3:Release", "karpenter.sh/v1:NodePool"
+NODE_CLASS = "karpenter.k8s.aws/v1:EC2NodeClass"
+WITH_KARPENTER = description(node_provisioner="karpenter")
+
+
+@pytest.fixture(scope="module")
+def references(layers: dict[str, Recorded]) -> dict[str, dict[str, Any]]:
+    return {f"test-{name}": run.outputs for name, run in layers.items()}
+
+
+@pytest.fixture(scope="module")
+def platform(references: dict[str, dict[str, Any]]) -> Recorded:
+    return run_layer("platform", WITH_KARPENTER, references)
+
+
+@pytest.fixture(scope="module")
+def kafka(references: dict[str, dict[str, Any]]) -> Recorded:
+    return run_layer("kafka", WITH_KARPENTER, references)
+
+
+def pools(kafka: Recorded) -> dict[str, dict[str, Any]]:
+    return {p.inputs["metadata"]["name"]: p.inputs["spec"] for p in kafka.of(POOL)}
+
+
+def requirements(pool: dict[str, Any]) -> dict[str, list[str]]:
+    return {r["key"]: r["values"] for r in pool["template"]["spec"]["requirements"]}
+
+
+def test_every_pool_has_a_node_pool_in_every_zone_and_no_group(kafka: Recorded) -> None:
+    assert set(pools(kafka)) == {
+        f"{pool}-{zone[-1]}" for pool in ("controller", "broker") for zone in ZONES
+    }
+    for zone in ZONES:
+        broker = requirements(pools(kafka)[f"broker-{zone[-1]}"])
+        assert broker["topology.kubernetes.io/zone"] == [zone]
+        assert broker["node.kubernetes.io/instance-type"] == ["r7g.xlarge"]
+    assert not kafka.of("autoscaling/group:Group")
+    assert kafka.outputs["auto_scaling_groups"] == {}
+
+
+def test_a_node_never_expires_and_is_never_spot(kafka: Recorded) -> None:
+    for pool in pools(kafka).values():
+        assert pool["template"]["spec"]["expireAfter"] == "Never"
+        assert "terminationGracePeriod" not in pool["template"]["spec"]
+        assert requirements(pool)["karpenter.sh/capacity-type"] == ["on-demand"]
+
+
+def test_only_an_empty_node_is_ended_and_one_at_a_time(kafka: Recorded) -> None:
+    for pool in pools(kafka).values():
+        assert pool["disruption"]["consolidationPolicy"] == "WhenEmpty"
+        allowed = {
+            reason: budget["nodes"]
+            for budget in pool["disruption"]["budgets"]
+            for reason in budget["reasons"]
+        }
+        assert allowed == {"Empty": "1", "Drifted": "0", "Underutilized": "0"}
+
+
+def test_nodes_are_kafkas_alone(kafka: Recorded) -> None:
+    for name, pool in pools(kafka).items():
+        assert pool["template"]["spec"]["taints"] == [
+            {"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}
+        ]
+        labels = pool["template"]["metadata"]["labels"]
+        assert labels == {"stillwater.dev/pool": name.rpartition("-")[0]}
+
+
+def test_its_kubelet_outlasts_the_pods_grace_as_in_a_group(kafka: Recorded) -> None:
+    for each in kafka.of(NODE_CLASS):
+        message = email.message_from_string(each.inputs["spec"]["userData"])
+        (part,) = (part for part in message.walk() if not part.is_multipart())
+        config = json.loads(str(part.get_payload()))["spec"]["kubelet"]["config"]
+        shutdown = int(config["shutdownGracePeriod"].removesuffix("s"))
+        critical = int(config["shutdownGracePeriodCriticalPods"].removesuffix("s"))
+        assert shutdown - critical > spec().timings.pod_grace_seconds
+
+
+def test_its_nodes_demand_imdsv2_and_encrypt_their_root(kafka: Recorded) -> None:
+    for each in kafka.of(NODE_CLASS):
+        assert each.inputs["spec"]["metadataOptions"]["httpTokens"] == "required"
+        (root,) = each.inputs["spec"]["blockDeviceMappings"]
+        assert root["ebs"]["encrypted"] is True
+
+
+def test_its_nodes_carry_no_tag_that_karpenter_refuses_or_the_handlers_know(
+    kafka: Recorded,
+) -> None:
+    for each in kafka.of(NODE_CLASS):
+        tags = each.inputs["spec"]["tags"]
+        assert not [key for key in tags if key.startswith("kubernetes.io/cluster")]
+        assert not [key for key in tags if key.startswith("aws-node-termination-handler")]
+        assert tags["stillwater:cluster"] == "orders"
+
+
+def test_it_hears_interruptions_but_not_health_events_weeks_ahead(platform: Recorded) -> None:
+    rules = {
+        rule.name: json.loads(rule.inputs["eventPattern"])["detail-type"][0]
+        for rule in platform.of("cloudwatch/eventRule:EventRule")
+        if rule.name.startswith("karpenter")
+    }
+    assert set(rules.values()) == {
+        "EC2 Instance State-change Notification",
+        "EC2 Capacity Reservation Instance Interruption Warning",
+        "EC2 Spot Instance Interruption Warning",
+        "EC2 Instance Rebalance Recommendation",
+    }
+    values = platform.one(RELEASE, "karpenter-release").inputs["values"]
+    assert values["settings"]["interruptionQueue"] == "test-orders-karpenter"
+
+
+def test_its_chart_knows_every_value(platform: Recorded) -> None:
+    values = platform.one(RELEASE, "karpenter-release").inputs["values"]
+    assert unknown_values("karpenter-1.14.1", values) == []
+
+
+def test_its_definitions_come_from_the_chart_that_upgrades_them(platform: Recorded) -> None:
+    controller = platform.one(RELEASE, "karpenter-release")
+    assert controller.inputs["skipCrds"] is True
+    assert "karpenter-definitions" in controller.depends_on
+
+
+def test_it_ends_only_what_it_launched_for_this_cluster(platform: Recorded) -> None:
+    policy = platform.one("iam/rolePolicy:RolePolicy", "karpenter-policy")
+    (ending,) = (s for s in policy.policy_statements if "ec2:TerminateInstances" in s["Action"])
+    assert ending["Condition"]["StringEquals"] == {
+        "aws:ResourceTag/kubernetes.io/cluster/test-orders": "owned"
+    }
+    (passing,) = (s for s in policy.policy_statements if "iam:PassRole" in s["Action"])
+    assert passing["Resource"] == ["arn:aws:iam::123456789012:role/test-orders-nodes"]
