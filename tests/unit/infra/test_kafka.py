@@ -141,3 +141,29 @@ def test_timeouts_and_durability_reach_kafka_and_the_user_has_the_last_word() ->
     assert config["replica.selector.class"].endswith(".RackAwareReplicaSelector")
     assert config["min.insync.replicas"] == 1
     assert config["log.retention.hours"] == 24
+
+
+def test_probes_are_the_descriptions_and_one_set_for_every_role() -> None:
+    described = spec(kafka={"probes": {"readiness": {"timeout_seconds": 7}}})
+    kafka = kafka_spec(described)["kafka"]
+    assert kafka["readinessProbe"] == {
+        "initialDelaySeconds": 15,
+        "periodSeconds": 10,
+        "timeoutSeconds": 7,
+        "failureThreshold": 3,
+    }
+    # KafkaNodePool has no probes: strict validation would refuse them there.
+    assert not {"readinessProbe", "livenessProbe"} & set(
+        node_pool_spec(described, described.pools[1], ZONES[0])
+    )
+
+
+def test_the_budget_is_a_number_of_pods() -> None:
+    budget = kafka_spec(spec())["kafka"]["template"]["podDisruptionBudget"]
+    # A percentage lets nothing be evicted where the owner has no scale.
+    assert budget == {"maxUnavailable": 1}
+
+
+def test_clients_inside_the_cluster_have_a_listener_of_their_own() -> None:
+    internal, _ = kafka_spec(spec())["kafka"]["listeners"]
+    assert internal == {"name": "internal", "port": 9093, "type": "internal", "tls": True}
