@@ -26,7 +26,12 @@ def spec(place: Place) -> dict[str, Any]:
         "environment": ENVIRONMENT,
         "region": REGION,
         "availability_zones": list(ZONES),
-        "network": {"vpc_cidr": place.vpc_cidr},
+        # What a private cluster needs is made as well; the twin's costs nothing.
+        "network": {"vpc_cidr": place.vpc_cidr, "interface_endpoints": True},
+        # It ends with the twin.
+        "ephemeral": True,
+        # Its chart is in no registry the twin could take it from.
+        "cluster_autoscaler": False,
         "pools": [
             {
                 "name": "controller",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.protection import STATEFUL
-from tests.unit.infra.programs import BROKER, description, run_layer, run_layers
+from tests.unit.infra.programs import description, run_layer, run_layers
 from tests.unit.infra.recording import Recorded
 
 POLICY = "dlm/lifecyclePolicy:LifecyclePolicy"
@@ -80,7 +80,7 @@ def test_every_volume_of_kafka_outlives_its_claim(layers: dict[str, Recorded]) -
 def test_a_broker_has_the_volumes_of_its_spec(layers: dict[str, Recorded]) -> None:
     pool = layers["kafka"].one(NODE_POOL, "kafka-us-east-1a-broker")
     sizes = [volume["size"] for volume in pool.inputs["spec"]["storage"]["volumes"]]
-    assert sizes == [f"{volume['size_gib']}Gi" for volume in BROKER["volumes"]]
+    assert sizes == ["100Gi", "50Gi"]
 
 
 def test_what_cannot_be_made_again_is_protected_in_every_layer(
