@@ -154,8 +154,9 @@ def _start(
     authenticator.start(processes, place, tools)
     engine_bin.install(place)
     twin = Twin(place, processes, tools, plane.api)
-    for name in ("kubelet", "csi", "strimzi"):
+    for name in ("egress", "kubelet", "csi", "strimzi"):
         twin.start_program(name, f"local.kubernetes.{name}")
+    twin.start_program("nlb", "local.nlb")
     progress(f"AWS, nodes, volumes and operator ready after {time.monotonic() - started:.1f} s")
     return twin
 

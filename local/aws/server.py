@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from moto.moto_server.werkzeug_app import (
@@ -29,6 +30,7 @@ from local.aws import (
     identity,
     instances,
     lambdas,
+    loadbalancing,
     mappings,
     queues,
     scaling_api,
@@ -39,6 +41,7 @@ from local.aws.locks import COMPUTE, turn
 from local.aws.membership import Membership
 from local.environment import credentials_file
 from local.journal import journal
+from local.kubernetes.moved_ports import dial
 from local.place import Place
 
 LOG = logging.getLogger(__name__)
@@ -47,7 +50,7 @@ CREDENTIALS_PATH = "/stillwater/credentials/"
 
 
 class Application:
-    """moto's WSGI application where services that must take turns do, and the twin's own path."""
+    """moto's WSGI application where services that must take turns do, and the twin's own paths."""
 
     def __init__(self) -> None:
         self._moto = DomainDispatcherApplication(create_backend_app)
@@ -56,6 +59,8 @@ class Application:
         path = str(environ.get("PATH_INFO", ""))
         if path.startswith(CREDENTIALS_PATH):
             return _credentials(environ, path.removeprefix(CREDENTIALS_PATH), start_response)
+        if path == loadbalancing.FORWARDING_PATH:
+            return loadbalancing.answer_forwarding(start_response)
         with turn(str(environ.get("HTTP_AUTHORIZATION", ""))):
             answer: Iterable[bytes] = self._moto(environ, start_response)
             return answer
@@ -113,6 +118,7 @@ class Cloud:
         eks.install(engine)
         queues.install()
         lambdas.install(self.functions)
+        self._health_checks = loadbalancing.install(partial(dial, place), write)
         self._ticker = Ticker(agenda, engine)
         self._schedules = events.install(self.functions.invoke_later)
         self._mappings = mappings.install(self.functions)
@@ -122,6 +128,7 @@ class Cloud:
             "ticker": self._ticker.run,
             "schedules": self._schedules.run,
             "mappings": self._mappings.run,
+            "health checks": self._health_checks.run,
         }
         for name, run in runs.items():
             threading.Thread(target=run, name=name, daemon=True).start()
@@ -131,6 +138,7 @@ class Cloud:
         self._mappings.stop()
         self._schedules.stop()
         self._ticker.stop()
+        self._health_checks.stop()
         self.functions.close()
 
 

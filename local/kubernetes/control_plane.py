@@ -18,7 +18,7 @@ import urllib3
 import yaml
 
 from local import environment
-from local.kubernetes import authenticator
+from local.kubernetes import authenticator, egress
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.pki import Authority, KeyPair, service_account_key
 from local.place import Place
@@ -63,6 +63,7 @@ class _Files:
     tokens_file: Path
     kubeconfigs: Mapping[str, Path]
     webhook: Path
+    egress: Path
 
 
 def ca_file(place: Place) -> Path:
@@ -168,6 +169,7 @@ def _write_files(place: Place) -> _Files:
         tokens_file=tokens_file,
         kubeconfigs=kubeconfigs,
         webhook=authenticator.write_webhook_config(place, ca_file(place)),
+        egress=egress.write_selection(place),
     )
 
 
@@ -253,6 +255,7 @@ def _apiserver(place: Place, binary: Path, files: _Files) -> list[str]:
         "--enable-admission-plugins=NodeRestriction",
         # There is no kube-proxy: webhooks behind Services are dialled at their endpoints.
         "--enable-aggregator-routing=true",
+        f"--egress-selector-config-file={files.egress}",
         "--profiling=false",
     ]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from local.kafka import container as kafka_container
+from local.kubernetes import moved_ports
 from local.kubernetes.client import Object
 from local.kubernetes.environment import command_line
 from local.kubernetes.identity import aws_environment, pod_credentials
@@ -27,6 +28,9 @@ NEVER_ENDS = ["sleep", "infinity"]
 # Variables by which NTH is told its ports. It listens on every address of the machine, so two
 # twins, or NTH and anything else, would collide on the chart's 8080.
 NTH_PORT_VARIABLES = ("PROBES_SERVER_PORT", "PROMETHEUS_SERVER_PORT")
+# What the load balancer controller listens on, and which of its flags takes an address.
+LBC_WEBHOOK_PORT, LBC_HEALTH_PORT, LBC_METRICS_PORT = 9443, 61779, 8080
+LBC_CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - its chart's mount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,24 +117,8 @@ def _termination_handler(request: Request) -> Launch:
     """Run the real NTH with its pod's credentials in place and its ports moved out of the way."""
     account = request.mounts.get(SERVICE_ACCOUNT_DIRECTORY)
     if account is None:
-        return Launch(
-            argv=NEVER_ENDS,
-            environment=request.environment,
-            probed=False,
-            note="The pod mounts no ServiceAccount token, without which NTH cannot run.",
-        )
-    metadata, spec = request.pod["metadata"], request.pod["spec"]
-    variables = {
-        **request.environment,
-        **aws_environment(request.place),
-        "AWS_ENDPOINT": request.place.url("moto"),
-        **pod_credentials(
-            request.place,
-            request.cluster,
-            metadata["namespace"],
-            spec.get("serviceAccountName") or "default",
-        ),
-    }
+        return _without_token(request, "NTH")
+    variables = {**_aws_identity(request), "AWS_ENDPOINT": request.place.url("moto")}
     moved = {}
     for name in NTH_PORT_VARIABLES:
         if name in variables:
@@ -146,6 +134,53 @@ def _termination_handler(request: Request) -> Launch:
     )
 
 
+def _load_balancer_controller(request: Request) -> Launch:
+    """Run the real AWS Load Balancer Controller on its pod's address, but for its webhooks.
+
+    Their server listens on every address of the machine, so it is given a free port.
+    """
+    account = request.mounts.get(SERVICE_ACCOUNT_DIRECTORY)
+    if account is None:
+        return _without_token(request, "the load balancer controller")
+    _, args = command_line(request.container, request.environment)
+    host, webhooks = request.place.socket_address(request.pod_ip), _free_port()
+    moved_ports.note(request.place, request.pod_ip, {LBC_WEBHOOK_PORT: webhooks})
+    argv = [
+        str(request.place.path("bin", "aws-load-balancer-controller")),
+        *args,
+        # The last of two equal flags wins.
+        f"--webhook-bind-port={webhooks}",
+        f"--webhook-cert-dir={request.mounts[LBC_CERTIFICATES]}",
+        f"--health-probe-bind-addr={host}:{LBC_HEALTH_PORT}",
+        f"--metrics-bind-addr={host}:{LBC_METRICS_PORT}",
+    ]
+    return Launch(
+        argv=with_private_mounts(account, argv),
+        environment=_aws_identity(request),
+        moved_ports={LBC_WEBHOOK_PORT: webhooks},
+    )
+
+
+def _aws_identity(request: Request) -> dict[str, str]:
+    """Return a container's environment with the twin's AWS and its pod's role in it."""
+    metadata, spec = request.pod["metadata"], request.pod["spec"]
+    account = spec.get("serviceAccountName") or "default"
+    return {
+        **request.environment,
+        **aws_environment(request.place),
+        **pod_credentials(request.place, request.cluster, metadata["namespace"], account),
+    }
+
+
+def _without_token(request: Request, program: str) -> Launch:
+    return Launch(
+        argv=NEVER_ENDS,
+        environment=request.environment,
+        probed=False,
+        note=f"The pod mounts no ServiceAccount token, without which {program} cannot run.",
+    )
+
+
 def _free_port() -> int:
     """Return a port no address of this machine listens on now."""
     with socket.socket() as probe:
@@ -158,4 +193,5 @@ RUNNERS: Mapping[str, Callable[[Request], Launch]] = {
     PROCESS_IMAGE: _process,
     "strimzi/kafka": _kafka,
     "aws-node-termination-handler": _termination_handler,
+    "aws-load-balancer-controller": _load_balancer_controller,
 }

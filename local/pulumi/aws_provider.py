@@ -15,12 +15,14 @@ from pathlib import Path
 
 from local.place import PLACE_VARIABLE, Place
 from local.pulumi import (
+    aws_addons,
     aws_autoscaling,
     aws_compute,
     aws_data,
     aws_eks,
     aws_iam,
     aws_lambda,
+    aws_loadbalancing,
     aws_messaging,
     aws_network,
     aws_s3,
@@ -35,12 +37,14 @@ from local.pulumi.values import UNKNOWN, Properties, has_unknown
 
 # Importing these modules registers their adapters.
 ADAPTER_MODULES = (
+    aws_addons,
     aws_autoscaling,
     aws_compute,
     aws_data,
     aws_eks,
     aws_iam,
     aws_lambda,
+    aws_loadbalancing,
     aws_messaging,
     aws_network,
     aws_s3,

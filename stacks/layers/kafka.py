@@ -1,45 +1,57 @@
-"""Layer 3: the nodes of Kafka, then Kafka."""
+"""Layer 3: the nodes of Kafka, its operator, Kafka, then what needs Kafka."""
 
 from __future__ import annotations
 
 import pulumi
 
-from infra.bootstrap import ClusterAccess, service_cidr
+from infra.connect import ConnectArgs, ConnectCluster
 from infra.kafka import Kafka, KafkaArgs, bootstrap_servers
-from infra.nodes import BrokerNodes, BrokerNodesArgs
+from infra.kafka_namespace import KafkaNamespace, KafkaNamespaceArgs
+from infra.loadbalancing import GATED, LoadBalancing, LoadBalancingArgs
+from infra.operator_release import StrimziOperator, StrimziOperatorArgs
+from infra.topics import Topics, TopicsArgs
 from stacks.layer import FOUNDATION, Layer
+from stacks.layers import kafka_nodes
 
 
 def build(layer: Layer) -> None:
     spec, foundation = layer.spec, layer.earlier(FOUNDATION)
-    nodes = BrokerNodes(
-        "nodes",
-        BrokerNodesArgs(
-            prefix=spec.prefix,
-            kubernetes_version=spec.kubernetes.version,
-            cluster=ClusterAccess(
-                name=spec.prefix,
-                endpoint=foundation.text("eks_endpoint"),
-                ca=foundation.text("eks_ca"),
-                service_cidr=service_cidr(spec.network.vpc_cidr),
-            ),
+    nodes, groups = kafka_nodes.build(layer)
+    args = KafkaNamespaceArgs(namespace=spec.kubernetes.namespace, labels=GATED)
+    namespace = KafkaNamespace("kafka", args, opts=layer.on_both)
+    # Bindings that come after a broker's pod give it no readiness gate, for all its life.
+    balancing = LoadBalancing(
+        "balancing",
+        LoadBalancingArgs(
+            spec=spec,
+            vpc_id=foundation.text("vpc_id"),
             cluster_security_group_id=foundation.text("cluster_security_group_id"),
             private_subnet_ids=layer.private_subnet_ids(),
-            pools=spec.pools,
-            node_shutdown_seconds=spec.timings.node_shutdown_seconds,
-            hook_heartbeat_timeout_seconds=spec.timings.hook_heartbeat_timeout_seconds,
             tags=layer.tags,
         ),
-        opts=layer.on_aws,
+        opts=_after(layer, namespace),
     )
+    before: list[pulumi.Resource] = [nodes, namespace, balancing]
+    if spec.strimzi.operator == "chart":
+        operator = StrimziOperator(
+            "strimzi", StrimziOperatorArgs(spec=spec), opts=_after(layer, namespace)
+        )
+        before.append(operator)
     # Kafka's pods need these nodes; on the way down they must be gone before the nodes are.
-    kafka = Kafka(
-        "kafka",
-        KafkaArgs(spec=spec),
-        opts=pulumi.ResourceOptions.merge(
-            layer.on_both, pulumi.ResourceOptions(depends_on=[nodes])
-        ),
-    )
-    pulumi.export("auto_scaling_groups", dict(nodes.group_names))
-    pulumi.export("namespace", kafka.namespace)
+    kafka = Kafka("kafka", KafkaArgs(spec=spec), opts=_after(layer, *before))
+    Topics("topics", TopicsArgs(spec=spec), opts=_after(layer, kafka))
+    if spec.connect is not None:
+        ConnectCluster(
+            "connect", ConnectArgs(spec=spec, connect=spec.connect), opts=_after(layer, kafka)
+        )
+    pulumi.export("auto_scaling_groups", dict(groups))
+    pulumi.export("namespace", namespace.name)
+    pulumi.export("load_balancer", balancing.dns_name)
+    pulumi.export("target_groups", dict(balancing.target_group_arns))
     pulumi.export("bootstrap", ",".join(bootstrap_servers(spec)))
+
+
+def _after(layer: Layer, *before: pulumi.Resource) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions.merge(
+        layer.on_both, pulumi.ResourceOptions(depends_on=list(before))
+    )

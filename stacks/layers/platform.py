@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pulumi
 
+from infra.autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
+from infra.karpenter import Karpenter, KarpenterArgs
+from infra.lbc import LoadBalancerController, LoadBalancerControllerArgs
 from infra.nodes import group_arns
 from infra.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
+from infra.snapshots import Snapshots, SnapshotsArgs
 from infra.storage import KafkaStorage, StorageArgs
 from infra.termination import Termination, TerminationArgs
-from stacks.layer import Layer
+from stacks.layer import FOUNDATION, Layer
 
 
 def build(layer: Layer) -> None:
@@ -32,13 +36,57 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
-    KafkaStorage(
-        "storage",
-        StorageArgs(pools=spec.pools, tags=layer.tags.everywhere),
+    controller = LoadBalancerController(
+        "lbc",
+        LoadBalancerControllerArgs(
+            prefix=spec.prefix,
+            region=spec.region,
+            eks_cluster=spec.prefix,
+            vpc_id=layer.earlier(FOUNDATION).text("vpc_id"),
+            account=layer.account,
+            namespace=spec.kubernetes.namespace,
+            timings=spec.timings,
+            cluster_tags=layer.tags.identity,
+        ),
         opts=layer.on_both,
     )
+    KafkaStorage(
+        "storage",
+        StorageArgs(pools=spec.pools, tags=layer.tags.of_volume(spec.prefix)),
+        opts=layer.on_both,
+    )
+    Snapshots(
+        "snapshots",
+        SnapshotsArgs(
+            prefix=spec.prefix,
+            account=layer.account,
+            schedule=spec.snapshots,
+            tags=layer.tags.everywhere,
+        ),
+        opts=layer.on_both,
+    )
+    if spec.node_provisioner == "asg" and spec.cluster_autoscaler:
+        ClusterAutoscaler(
+            "autoscaler",
+            ClusterAutoscalerArgs(
+                prefix=spec.prefix,
+                region=spec.region,
+                eks_cluster=spec.prefix,
+                account=layer.account,
+                kafka_group_arns=group_arns(spec, layer.account),
+                pod_grace_seconds=spec.timings.pod_grace_seconds,
+            ),
+            opts=layer.on_both,
+        )
+    if spec.node_provisioner == "karpenter":
+        Karpenter(
+            "karpenter",
+            KarpenterArgs(prefix=spec.prefix, eks_cluster=spec.prefix, account=layer.account),
+            opts=layer.on_both,
+        )
     pulumi.export("events_queue_url", termination.events_queue.url)
     pulumi.export("events_queue_arn", termination.events_queue.arn)
     pulumi.export("nth_queue_url", termination.nth_queue.url)
     pulumi.export("nth_queue_arn", termination.nth_queue.arn)
     pulumi.export("nth_release", handler.release_name)
+    pulumi.export("lbc_release", controller.release_name)

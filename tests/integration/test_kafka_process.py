@@ -37,14 +37,18 @@ POOL: dict[str, Any] = {
 }
 
 
+def broker_host(place: Place) -> str:
+    """Return where the node listens; no load balancer stands before it here."""
+    return place.socket_address(f"10.{place.number}.1.5")
+
+
 def kafka(place: Place) -> dict[str, Any]:
     listener = {
         "name": "nlb",
         "port": 9094,
         "type": "cluster-ip",
         "configuration": {
-            "advertisedHostTemplate": place.nlb_host,
-            "advertisedPortTemplate": "10000 + {nodeId}",
+            "advertisedHostTemplate": broker_host(place),
         },
     }
     return {
@@ -65,10 +69,10 @@ class KafkaNode:
 
     def __init__(self, place: Place, processes: Processes) -> None:
         self.place, self.processes = place, processes
-        self.bootstrap = f"{place.nlb_host}:{10000 + NODE_ID}"
+        self.bootstrap = f"{broker_host(place)}:9094"
         cluster = read(kafka(place), [POOL], node_ids([POOL]), "AAAAAAAAAAAAAAAAAAAAAA")
         (node,) = cluster.nodes
-        config = strimzi_resources.config_map(cluster, node, place.nlb_host)
+        config = strimzi_resources.config_map(cluster, node)
         self.pod = strimzi_resources.pod(cluster, node, config)
         self.pod["metadata"]["uid"] = "uid-pod"
         self.mounts = {container.CONFIG_MOUNT: place.path("configuration")}
@@ -98,7 +102,7 @@ class KafkaNode:
 
     def _listens(self) -> bool:
         try:
-            socket.create_connection((self.place.nlb_host, 10000 + NODE_ID), 1).close()
+            socket.create_connection((broker_host(self.place), 9094), 1).close()
         except OSError:
             return False
         return True

@@ -38,6 +38,9 @@ WITHOUT_RESOURCE = {
     "ec2:GetInstanceTypesFromInstanceRequirements",
     "elasticloadbalancing:DescribeTargetGroups",
     "elasticloadbalancing:DescribeTargetHealth",
+    "ec2:DescribeVpcs",
+    "elasticloadbalancing:DescribeTargetGroups",
+    "elasticloadbalancing:DescribeTargetHealth",
     "iam:ListInstanceProfiles",
     "pricing:GetProducts",
 }
@@ -66,6 +69,7 @@ def test_there_are_policies_to_judge(layers: dict[str, Recorded]) -> None:
         "handlers-sweep-policy",
         "handlers-tick-policy",
         "karpenter-policy",
+        "lbc-policy",
         "nth-policy",
         "snapshots-policy",
     }

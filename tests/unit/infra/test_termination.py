@@ -12,7 +12,7 @@ from tests.unit.infra.recording import Recorded
 
 RULE, TARGET = "cloudwatch/eventRule:EventRule", "cloudwatch/eventTarget:EventTarget"
 QUEUE, QUEUE_POLICY = "sqs/queue:Queue", "sqs/queuePolicy:QueuePolicy"
-FOUNDATION = {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E="}
+FOUNDATION = {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "vpc_id": "vpc-1"}
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def release_values(recorded: Recorded) -> dict[str, Any]:
 
 
 def nth_actions(recorded: Recorded) -> set[str]:
-    statements = recorded.one("iam/rolePolicy:RolePolicy").policy["Statement"]
+    statements = recorded.one("iam/rolePolicy:RolePolicy", "nth-policy").policy["Statement"]
     return {action for statement in statements for action in statement["Action"]}
 
 

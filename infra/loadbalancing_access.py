@@ -1,0 +1,129 @@
+"""Who reaches the load balancer, and by which name: security groups, PrivateLink, private DNS."""
+
+from __future__ import annotations
+
+import pulumi
+import pulumi_aws as aws
+
+from core import naming
+from core.cluster import ClusterSpec, NodePool
+from infra.tags import Tags
+
+
+def access(
+    name: str,
+    spec: ClusterSpec,
+    vpc_id: pulumi.Input[str],
+    cluster_security_group_id: pulumi.Input[str],
+    opts: pulumi.ResourceOptions,
+) -> aws.ec2.SecurityGroup:
+    """Return the balancer's security group: clients in, brokers out, and the brokers' own door.
+
+    The brokers see the balancer's address, because an IP group over TCP keeps no client's.
+    """
+    listener = spec.kafka.listener
+    group = aws.ec2.SecurityGroup(
+        f"{name}-group",
+        name=f"{spec.prefix}-nlb",
+        description="Clients of Kafka to the network load balancer",
+        vpc_id=vpc_id,
+        opts=opts,
+    )
+    ports = {"bootstrap": (listener.bootstrap_port, listener.bootstrap_port)}
+    ports |= {pool.name: _ports(spec, pool) for pool in spec.pools if pool.role.is_broker}
+    blocks = {"vpc": spec.network.vpc_cidr}
+    blocks |= {block.replace("/", "-"): block for block in spec.load_balancer.client_cidrs}
+    for source, block in blocks.items():
+        for role, (first, last) in ports.items():
+            aws.vpc.SecurityGroupIngressRule(
+                f"{name}-{role}-from-{source}",
+                security_group_id=group.id,
+                ip_protocol="tcp",
+                from_port=first,
+                to_port=last,
+                cidr_ipv4=block,
+                opts=opts,
+            )
+    aws.vpc.SecurityGroupEgressRule(
+        f"{name}-to-brokers",
+        security_group_id=group.id,
+        referenced_security_group_id=cluster_security_group_id,
+        ip_protocol="tcp",
+        from_port=listener.port,
+        to_port=listener.port,
+        opts=opts,
+    )
+    aws.vpc.SecurityGroupIngressRule(
+        f"{name}-brokers-from-nlb",
+        security_group_id=cluster_security_group_id,
+        referenced_security_group_id=group.id,
+        ip_protocol="tcp",
+        from_port=listener.port,
+        to_port=listener.port,
+        opts=opts,
+    )
+    return group
+
+
+def _ports(spec: ClusterSpec, pool: NodePool) -> tuple[int, int]:
+    """Return the first and last port a broker of a pool may ever be advertised at."""
+    last_zone = len(spec.availability_zones) - 1
+    last_id = naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, last_zone)[-1]
+    first = spec.kafka.listener.first_advertised_port
+    return (
+        naming.advertised_port(first, pool.first_node_id),
+        naming.advertised_port(first, last_id),
+    )
+
+
+def endpoint_service(
+    name: str,
+    spec: ClusterSpec,
+    balancer: aws.lb.LoadBalancer,
+    tags: Tags,
+    opts: pulumi.ResourceOptions,
+) -> aws.ec2.VpcEndpointService:
+    """Return the PrivateLink service of the balancer, for the principals of the spec alone."""
+    return aws.ec2.VpcEndpointService(
+        f"{name}-endpoint-service",
+        network_load_balancer_arns=[balancer.arn],
+        allowed_principals=list(spec.load_balancer.endpoint_principals),
+        # Naming somebody is accepting them.
+        acceptance_required=False,
+        supported_ip_address_types=["ipv4"],
+        tags=tags.named(f"{spec.prefix}-kafka"),
+        opts=opts,
+    )
+
+
+def private_record(
+    name: str,
+    zone_name: str,
+    host: str,
+    balancer: aws.lb.LoadBalancer,
+    vpc_id: pulumi.Input[str],
+    opts: pulumi.ResourceOptions,
+) -> aws.route53.Record:
+    """Return the record by which clients in the VPC find the balancer under the brokers' name."""
+    zone = aws.route53.Zone(
+        f"{name}-zone",
+        name=zone_name,
+        comment="Kafka's name inside the VPC",
+        vpcs=[aws.route53.ZoneVpcArgs(vpc_id=vpc_id)],
+        opts=opts,
+    )
+    return aws.route53.Record(
+        f"{name}-record",
+        zone_id=zone.id,
+        name=host,
+        type="A",
+        aliases=[
+            aws.route53.RecordAliasArgs(
+                name=balancer.dns_name,
+                zone_id=balancer.zone_id,
+                # A zone without a healthy bootstrap leaves the answer.
+                evaluate_target_health=True,
+            )
+        ],
+        opts=opts,
+    )

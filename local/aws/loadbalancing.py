@@ -1,0 +1,249 @@
+"""Load balancers in the twin: target health by real TCP checks, and what the NLB's proxy forwards.
+
+moto calls every IP target healthy, knows one port per address, drains nothing, calls a group on no
+listener healthy and names a network load balancer's ARN like an application load balancer's. Here
+a target group keeps its targets by (id, port) and asks each on the group's own schedule, at the
+loopback address that stands for the pod's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from moto.elbv2 import models
+from moto.elbv2.exceptions import TargetGroupNotFoundError
+from moto.elbv2.models import FakeHealthStatus, elbv2_backends
+
+from local.aws.instances import all_backends
+from local.aws.loadbalancing_health import (
+    DESCRIPTIONS,
+    FORWARDING_PATH,
+    NOT_IN_USE,
+    NOT_REGISTERED,
+    Checks,
+    Target,
+)
+from local.aws.locks import COMPUTE
+
+__all__ = ["FORWARDING_PATH", "HealthChecks", "answer_forwarding", "install"]
+
+LOG = logging.getLogger(__name__)
+STEP_SECONDS = 0.1
+CHECK_THREADS = 8
+
+Journal = Callable[..., None]
+# Pod address and port -> where this machine listens for it, or None for an address of nobody's.
+Dial = Callable[[str, int], tuple[str, int] | None]
+
+
+def checks_of(group: Any) -> Checks:
+    """Return the settings of a target group of moto's, which keeps most of them as text."""
+    return Checks(
+        interval_seconds=float(group.health_check_interval_seconds),
+        timeout_seconds=float(group.health_check_timeout_seconds),
+        healthy_threshold=int(group.healthy_threshold_count),
+        unhealthy_threshold=int(group.unhealthy_threshold_count),
+        deregistration_seconds=float(group.attributes["deregistration_delay.timeout_seconds"]),
+    )
+
+
+def check_port(group: Any, target: Target) -> int:
+    configured = group.health_check_port
+    return target.port if configured in {None, "traffic-port"} else int(configured)
+
+
+def key_of(group: Any, target: Mapping[str, Any]) -> tuple[str, int]:
+    return str(target["Id"]), int(target.get("Port") or group.port)
+
+
+def forwards_to(backend: Any, listener: Any) -> Iterator[str]:
+    """Yield the ARNs of the target groups a listener forwards to."""
+    for action in listener.default_actions:
+        if action.type == "forward":
+            # moto's own reading of the two ways to write a forward.
+            yield from backend._get_target_group_arns_from(action.data)  # noqa: SLF001
+
+
+def in_use(backend: Any, arn: str) -> bool:
+    """Say whether a listener forwards to a target group."""
+    return any(
+        arn in forwards_to(backend, listener)
+        for balancer in list(backend.load_balancers.values())
+        for listener in list(balancer.listeners.values())
+    )
+
+
+def forwarding() -> list[dict[str, Any]]:
+    """Return every network listener with the targets behind it, for the proxy."""
+    return [
+        {
+            "load_balancer": balancer.name,
+            "port": int(listener.port),
+            "targets": [
+                {"id": t.id, "port": t.port, "state": t.state}
+                for arn in forwards_to(backend, listener)
+                if arn in backend.target_groups
+                for t in list(backend.target_groups[arn].targets.values())
+            ],
+        }
+        for backend in all_backends(elbv2_backends)
+        for balancer in list(backend.load_balancers.values())
+        if balancer.type == "network"
+        for listener in list(balancer.listeners.values())
+    ]
+
+
+def answer_forwarding(start_response: Any) -> list[bytes]:
+    """Answer GET /stillwater/load-balancers."""
+    with COMPUTE:
+        body = json.dumps(forwarding()).encode()
+    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    start_response("200 OK", headers)
+    return [body]
+
+
+class HealthChecks:
+    """Asks every target of every group that is in use, and lets drained ones go."""
+
+    def __init__(self, dial: Dial, journal: Journal) -> None:
+        self._dial, self._journal = dial, journal
+        self._stopped = threading.Event()
+        self._pool = ThreadPoolExecutor(CHECK_THREADS, thread_name_prefix="health")
+
+    def run(self) -> None:
+        while not self._stopped.wait(STEP_SECONDS):
+            try:
+                self.step(time.time())
+            except Exception:
+                # Whatever is broken, the other targets are still asked.
+                LOG.exception("a round of health checks failed")
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def step(self, now: float) -> None:
+        """Ask what is due, drop what has drained."""
+        with COMPUTE:
+            for backend in all_backends(elbv2_backends):
+                for group in list(backend.target_groups.values()):
+                    self._step_group(backend, group, now)
+
+    def _step_group(self, backend: Any, group: Any, now: float) -> None:
+        for key, target in list(group.targets.items()):
+            if target.over(now):
+                del group.targets[key]
+                self._tell("target_deregistered", group, target)
+            elif target.due(now) and in_use(backend, group.arn):
+                target.checking = True
+                self._pool.submit(self._check, group, target)
+
+    def _check(self, group: Any, target: Target) -> None:
+        ok = self._answers(target.id, check_port(group, target), checks_of(group).timeout_seconds)
+        with COMPUTE:
+            if target.record(checks_of(group), time.time(), ok=ok):
+                self._tell(f"target_{target.state}", group, target)
+
+    def _answers(self, address: str, port: int, timeout_seconds: float) -> bool:
+        where = self._dial(address, port)
+        if where is None:
+            return False
+        with contextlib.suppress(OSError), socket.create_connection(where, timeout_seconds):
+            return True
+        return False
+
+    def _tell(self, event: str, group: Any, target: Target) -> None:
+        since = round(time.time() - target.registered_at, 2)
+        self._journal(
+            "nlb", event, group=group.name, target=target.id, port=target.port, after_s=since
+        )
+
+
+def install(dial: Dial, journal: Journal) -> HealthChecks:
+    """Put these targets in the place of moto's; return the checks, for a thread to run."""
+    group_class = models.FakeTargetGroup
+
+    def register(group: Any, targets: list[dict[str, Any]]) -> None:
+        for given in targets:
+            key = key_of(group, given)
+            known = group.targets.get(key)
+            if known is None or known.draining:  # a draining one starts over
+                group.targets[key] = Target(*key, registered_at=time.time())
+                journal("nlb", "target_registered", group=group.name, target=key[0], port=key[1])
+
+    def deregister(group: Any, targets: list[dict[str, Any]]) -> None:
+        for given in targets:
+            known = group.targets.get(key_of(group, given))
+            # AWS takes a target it does not know without a word.
+            if known is not None and not known.draining:
+                known.drain(checks_of(group), time.time())
+                journal(
+                    "nlb", "target_draining", group=group.name, target=known.id, port=known.port
+                )
+
+    def health_for(group: Any, given: Mapping[str, Any], _ec2: Any) -> FakeHealthStatus:
+        target_id, port = key_of(group, given)
+        state, reason = _state(group, group.targets.get((target_id, port)))
+        configured = group.health_check_port
+        shown = str(port) if configured in {None, "traffic-port"} else str(configured)
+        return FakeHealthStatus(
+            target_id, str(port), shown, state, reason, DESCRIPTIONS.get(reason or "")
+        )
+
+    group_class.register, group_class.deregister = register, deregister
+    group_class.health_for = health_for
+    _install_described_targets()
+    _install_network_names()
+    return HealthChecks(dial, journal)
+
+
+def _state(group: Any, target: Target | None) -> tuple[str, str | None]:
+    if target is None:
+        return "unused", NOT_REGISTERED
+    backend = elbv2_backends[group.account_id][group.region_name]
+    if not target.draining and not in_use(backend, group.arn):
+        return "unused", NOT_IN_USE
+    return target.state, target.reason
+
+
+def _install_described_targets() -> None:
+    """Let DescribeTargetHealth without targets list ours, which are no dictionaries."""
+
+    def describe_target_health(backend: Any, target_group_arn: str, targets: Any) -> Any:
+        group = backend.target_groups.get(target_group_arn)
+        if group is None:
+            raise TargetGroupNotFoundError
+        every = [{"Id": t.id, "Port": t.port} for t in group.targets.values()]
+        return [group.health_for(given, None) for given in targets or every]
+
+    models.ELBv2Backend.describe_target_health = describe_target_health
+
+
+def _install_network_names() -> None:
+    """Name network load balancers as AWS does: `net/` in the ARN, `elb.<region>` in the host."""
+    moto_create = models.ELBv2Backend.create_load_balancer
+
+    def create_load_balancer(backend: Any, *args: Any, **kwargs: Any) -> Any:
+        balancer = moto_create(backend, *args, **kwargs)
+        if balancer.type == "network":
+            invented = balancer.arn
+            balancer.arn = invented.replace(":loadbalancer/app/", ":loadbalancer/net/")
+            identity = balancer.arn.rpartition("/")[2]
+            balancer.dns_name = (
+                f"{balancer.name}-{identity}.elb.{backend.region_name}.amazonaws.com"
+            )
+            backend.load_balancers[balancer.arn] = backend.load_balancers.pop(invented)
+            tags = backend.tagging_service.list_tags_for_resource(invented)["Tags"]
+            backend.tagging_service.delete_all_tags_for_resource(invented)
+            backend.tagging_service.tag_resource(balancer.arn, tags)
+        return balancer
+
+    models.ELBv2Backend.create_load_balancer = create_load_balancer

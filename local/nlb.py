@@ -1,0 +1,190 @@
+"""The twin's network load balancer: a TCP proxy that forwards to healthy targets only.
+
+It listens on the NLB's address at every listener's port, and takes the targets and what the health
+checks say of them from the twin's AWS. Like AWS it fails open: with no healthy target at all, it
+forwards to every registered one. Run it as `python -m local.nlb` with STILLWATER_TWIN set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import signal
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import urllib3
+
+from local.aws.loadbalancing_health import FORWARDING_PATH
+from local.kubernetes.moved_ports import dial
+from local.place import Place
+
+POLL_SECONDS = 0.2
+CONNECT_SECONDS = 3.0
+CHUNK_BYTES = 65536
+LOG = logging.getLogger(__name__)
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """Where one listener may forward to, and which connections it may keep."""
+
+    # New connections go here, in turn.
+    open_to: tuple[Address, ...] = ()
+    # A connection to any other target is cut: unhealthy, or deregistered and drained.
+    keeps: frozenset[Address] = frozenset()
+
+
+def backends(targets: Iterable[Mapping[str, Any]]) -> Backends:
+    """Decide where a listener forwards to, from its targets' states."""
+    by_state: dict[str, list[Address]] = {}
+    for target in targets:
+        by_state.setdefault(str(target["state"]), []).append((target["id"], int(target["port"])))
+    healthy = by_state.get("healthy", [])
+    registered = [*healthy, *by_state.get("initial", []), *by_state.get("unhealthy", [])]
+    open_to = healthy or registered
+    # Draining targets keep what they have; fail-open keeps what it opened.
+    return Backends(tuple(open_to), frozenset([*open_to, *by_state.get("draining", [])]))
+
+
+@dataclass(slots=True)
+class Listener:
+    """One listening port and the connections that came through it."""
+
+    port: int
+    server: asyncio.Server | None = None
+    backends: Backends = Backends()
+    turn: itertools.count[int] = field(default_factory=itertools.count)
+    flows: dict[asyncio.Task[None], Address] = field(default_factory=dict)
+
+    def choose(self) -> Address | None:
+        targets = self.backends.open_to
+        return targets[next(self.turn) % len(targets)] if targets else None
+
+    def update(self, fresh: Backends) -> None:
+        """Take new targets; cut connections to those that may keep none."""
+        self.backends = fresh
+        for flow, target in list(self.flows.items()):
+            if target not in fresh.keeps:
+                flow.cancel()
+
+
+class Proxy:
+    """All listeners of the twin's one NLB address."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._dial = partial(dial, place)
+        self._pool = urllib3.PoolManager(retries=False, timeout=5.0)
+        self.listeners: dict[int, Listener] = {}
+
+    async def run(self, ended: asyncio.Event) -> None:
+        """Follow AWS until told to end."""
+        while not ended.is_set():
+            try:
+                await self.apply(await asyncio.to_thread(self._forwarding))
+            except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
+                LOG.warning("the targets are not known now: %s", error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), POLL_SECONDS)
+        for port in list(self.listeners):
+            await self._close(port)
+
+    def _forwarding(self) -> list[dict[str, Any]]:
+        response = self._pool.request("GET", self._place.url("moto") + FORWARDING_PATH)
+        found: list[dict[str, Any]] = json.loads(response.data)
+        return found
+
+    async def apply(self, forwarding: Iterable[Mapping[str, Any]]) -> None:
+        """Listen where AWS has listeners, and nowhere else."""
+        wanted = {int(entry["port"]): backends(entry["targets"]) for entry in forwarding}
+        for port in self.listeners.keys() - wanted.keys():
+            await self._close(port)
+        for port, fresh in wanted.items():
+            if port not in self.listeners:
+                await self._open(port)
+            self.listeners[port].update(fresh)
+
+    async def _open(self, port: int) -> None:
+        listener = self.listeners[port] = Listener(port)
+        listener.server = await asyncio.start_server(
+            partial(self._connected, listener), self._place.nlb_host, port
+        )
+        LOG.info("listening on %s:%d", self._place.nlb_host, port)
+
+    async def _close(self, port: int) -> None:
+        listener = self.listeners.pop(port)
+        if listener.server is not None:
+            listener.server.close()
+        listener.update(Backends())
+
+    async def _connected(
+        self, listener: Listener, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        target = listener.choose()
+        where = None if target is None else self._dial(*target)
+        flow = asyncio.current_task()
+        if target is None or where is None or flow is None:
+            writer.transport.abort()
+            return
+        listener.flows[flow] = target
+        try:
+            await self._forward(where, reader, writer)
+        except (OSError, TimeoutError):
+            pass
+        except asyncio.CancelledError:
+            LOG.info("a connection to %s:%d was cut", *target)
+        finally:
+            del listener.flows[flow]
+            writer.transport.abort()
+
+    async def _forward(
+        self, where: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Carry one connection; the broker sees the NLB's address, as without client IP kept."""
+        there_reader, there_writer = await asyncio.wait_for(
+            asyncio.open_connection(*where, local_addr=(self._place.nlb_host, 0)), CONNECT_SECONDS
+        )
+        try:
+            async with asyncio.TaskGroup() as ways:
+                ways.create_task(_pour(reader, there_writer))
+                ways.create_task(_pour(there_reader, writer))
+        except* OSError:
+            pass
+        finally:
+            there_writer.transport.abort()
+
+
+async def _pour(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    while data := await source.read(CHUNK_BYTES):
+        sink.write(data)
+        await sink.drain()
+    with contextlib.suppress(OSError):
+        sink.write_eof()
+
+
+async def serve(place: Place) -> None:
+    """Run until SIGTERM or SIGINT."""
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    await Proxy(place).run(ended)
+
+
+def main() -> None:
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stdout, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    asyncio.run(serve(Place.load()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""infra.loadbalancing: one way in per broker id, in place before the broker's first pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core import naming
+from infra.kafka import bootstrap_servers
+from infra.loadbalancing import routes
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
+from tests.unit.infra.recording import Recorded
+
+BINDING = "elbv2.k8s.aws/v1beta1:TargetGroupBinding"
+GROUP, LISTENER, BALANCER = (
+    "lb/targetGroup:TargetGroup",
+    "lb/listener:Listener",
+    "lb/loadBalancer:LoadBalancer",
+)
+BOOTSTRAP = "balancing-bootstrap"
+BROKER_A = "balancing-us-east-1a-broker-10"
+
+
+@pytest.fixture
+def kafka(layers: dict[str, Recorded]) -> Recorded:
+    return layers["kafka"]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Recorded:
+    """The kafka layer of a cluster with everything about the balancer configured."""
+    return run_layers(
+        description(
+            kafka={"listener": {"advertised_host": "kafka.orders.internal"}},
+            load_balancer={
+                "client_cidrs": ["192.168.0.0/16"],
+                "endpoint_principals": ["arn:aws:iam::111122223333:root"],
+                "private_zone": "orders.internal",
+            },
+            pools=[CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}],
+        )
+    )["kafka"]
+
+
+def test_every_broker_and_the_bootstrap_has_a_listener_a_group_and_a_binding(
+    kafka: Recorded,
+) -> None:
+    keys = [
+        BOOTSTRAP,
+        *(f"balancing-{z}-broker-{i}" for z, i in zip(ZONES, (10, 20, 30), strict=True)),
+    ]
+    for type_, part in ((GROUP, "targets"), (LISTENER, "listener"), (BINDING, "binding")):
+        assert {r.name for r in kafka.of(type_)} == {f"{key}-{part}" for key in keys}
+
+
+def test_listeners_have_the_ports_that_brokers_advertise(kafka: Recorded) -> None:
+    ports = {listener.inputs["port"] for listener in kafka.of(LISTENER)}
+    assert ports == {9094, 10010, 10020, 10030}
+    assert {int(server.rpartition(":")[2]) for server in bootstrap_servers(spec())} <= ports
+
+
+def test_a_listener_forwards_to_the_group_its_binding_fills(kafka: Recorded) -> None:
+    group = kafka.one(GROUP, f"{BROKER_A}-targets").inputs["name"]
+    (action,) = kafka.one(LISTENER, f"{BROKER_A}-listener").inputs["defaultActions"]
+    binding = kafka.one(BINDING, f"{BROKER_A}-binding").inputs
+    assert action["type"] == "forward"
+    assert action["targetGroupArn"] == binding["spec"]["targetGroupARN"]
+    assert action["targetGroupArn"].endswith(group)
+    assert group == "test-orders-10"
+
+
+def test_a_binding_names_the_service_and_port_that_strimzi_makes(kafka: Recorded) -> None:
+    found = {
+        binding.inputs["metadata"]["name"]: binding.inputs["spec"]["serviceRef"]
+        for binding in kafka.of(BINDING)
+    }
+    assert found["orders-broker-20"] == {"name": "orders-broker-b-nlb-20", "port": "tcp-nlb"}
+    assert found["orders-bootstrap"] == {"name": "orders-kafka-nlb-bootstrap", "port": "tcp-nlb"}
+
+
+def test_a_binding_leaves_nothing_for_a_webhook_to_fill_in(kafka: Recorded) -> None:
+    for binding in kafka.of(BINDING):
+        given = binding.inputs["spec"]
+        assert given["targetType"] == "ip"
+        assert given["ipAddressType"] == "ipv4"
+        assert given["targetGroupProtocol"] == "TCP"
+        assert given["vpcID"]
+        # With networking rules the controller would write security groups.
+        assert "networking" not in given
+
+
+def test_a_group_is_bound_only_once_a_listener_uses_it(kafka: Recorded) -> None:
+    binding = kafka.one(BINDING, f"{BROKER_A}-binding")
+    assert f"{BROKER_A}-listener" in binding.depends_on
+
+
+def test_kafka_waits_for_the_bindings_and_the_label(kafka: Recorded) -> None:
+    (namespace,) = kafka.of("core/v1:Namespace")
+    assert namespace.inputs["metadata"]["labels"][naming.READINESS_GATE_LABEL] == "enabled"
+    # A component's children are made once all it depends on is there.
+    assert {b.name for b in kafka.of(BINDING)} <= kafka.one("infra:Kafka").depends_on
+    assert namespace.name in kafka.one("infra:LoadBalancing").depends_on
+
+
+def test_health_is_asked_as_often_as_aws_allows(kafka: Recorded) -> None:
+    for group in kafka.of(GROUP):
+        check = group.inputs["healthCheck"]
+        assert (check["protocol"], check["interval"], check["healthyThreshold"]) == ("TCP", 5, 2)
+        assert check["timeout"] <= check["interval"]
+
+
+def test_a_gone_broker_keeps_no_connection(kafka: Recorded) -> None:
+    for group in kafka.of(GROUP):
+        assert group.inputs["connectionTermination"] is True
+        assert group.inputs["deregistrationDelay"] == 30
+        assert group.inputs["preserveClientIp"] == "false"
+
+
+def test_only_the_bootstrap_may_take_a_zone_out_of_the_name(kafka: Recorded) -> None:
+    for group in kafka.of(GROUP):
+        failover = group.inputs["targetGroupHealth"]["dnsFailover"]
+        bootstrap = group.name == f"{BOOTSTRAP}-targets"
+        assert failover["minimumHealthyTargetsCount"] == ("1" if bootstrap else "off")
+        crosses = group.inputs["loadBalancingCrossZoneEnabled"]
+        assert crosses == ("false" if bootstrap else "true")
+
+
+def test_the_balancer_is_internal_and_stands_in_every_zone_of_the_brokers(
+    kafka: Recorded,
+) -> None:
+    balancer = kafka.one(BALANCER).inputs
+    assert (balancer["internal"], balancer["loadBalancerType"]) == (True, "network")
+    assert len(balancer["subnets"]) == len(ZONES)
+    assert balancer["securityGroups"] == ["balancing-group-id"]
+
+
+def rules(recorded: Recorded, group: str) -> set[tuple[int, int, str]]:
+    """Return (first port, last port, source) of a security group's ingress rules."""
+    found: set[tuple[int, int, str]] = set()
+    for rule in recorded.of("vpc/securityGroupIngressRule:SecurityGroupIngressRule"):
+        given: dict[str, Any] = rule.inputs
+        if given["securityGroupId"] == group:
+            source = given.get("cidrIpv4") or given["referencedSecurityGroupId"]
+            found.add((given["fromPort"], given["toPort"], source))
+    return found
+
+
+def test_clients_come_from_the_vpc_and_brokers_hear_the_balancer_alone(kafka: Recorded) -> None:
+    assert rules(kafka, "balancing-group-id") == {
+        (9094, 9094, "10.40.0.0/16"),
+        (10010, 10039, "10.40.0.0/16"),
+    }
+    assert rules(kafka, "sg-cluster") == {(9094, 9094, "balancing-group-id")}
+
+
+def test_nobody_is_let_in_through_privatelink_unless_named(
+    kafka: Recorded, shared: Recorded
+) -> None:
+    service = "ec2/vpcEndpointService:VpcEndpointService"
+    assert not kafka.of(service)
+    assert shared.one(service).inputs["allowedPrincipals"] == ["arn:aws:iam::111122223333:root"]
+
+
+def test_other_networks_are_let_in_when_named(shared: Recorded) -> None:
+    assert (9094, 9094, "192.168.0.0/16") in rules(shared, "balancing-group-id")
+
+
+def test_the_brokers_name_leads_to_the_balancer_in_a_private_zone(
+    kafka: Recorded, shared: Recorded
+) -> None:
+    assert not kafka.of("route53/zone:Zone")
+    zone = shared.one("route53/zone:Zone").inputs
+    assert (zone["name"], len(zone["vpcs"])) == ("orders.internal", 1)
+    record = shared.one("route53/record:Record").inputs
+    assert (record["name"], record["type"]) == ("kafka.orders.internal", "A")
+    assert record["aliases"][0]["evaluateTargetHealth"] is True
+
+
+def test_brokers_to_come_have_their_way_in_already(shared: Recorded) -> None:
+    bindings = {binding.inputs["metadata"]["name"] for binding in shared.of(BINDING)}
+    assert {"orders-broker-11", "orders-broker-21", "orders-broker-31"} <= bindings
+
+
+def test_controllers_have_none() -> None:
+    assert {route.node_id for route in routes(spec())} == {None, 10, 20, 30}

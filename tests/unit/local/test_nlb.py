@@ -1,0 +1,50 @@
+"""Where the NLB's proxy forwards to, by what the health checks say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from local.nlb import Backends, Listener, backends
+
+ONE, TWO, THREE = ("10.11.1.5", 9094), ("10.11.2.5", 9094), ("10.11.3.5", 9094)
+
+
+def targets(**states: str) -> list[dict[str, Any]]:
+    addresses = {"one": ONE, "two": TWO, "three": THREE}
+    return [
+        {"id": addresses[name][0], "port": addresses[name][1], "state": state}
+        for name, state in states.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("states", "open_to"),
+    [
+        pytest.param({"one": "healthy", "two": "healthy"}, {ONE, TWO}, id="all healthy"),
+        pytest.param({"one": "healthy", "two": "unhealthy"}, {ONE}, id="one unhealthy"),
+        pytest.param({"one": "healthy", "two": "initial"}, {ONE}, id="one new"),
+        pytest.param({"one": "unhealthy", "two": "initial"}, {ONE, TWO}, id="fails open"),
+        pytest.param({"one": "draining"}, set(), id="only a draining one"),
+        pytest.param({}, set(), id="none"),
+    ],
+)
+def test_new_connections_go_to_healthy_targets_or_to_all(
+    states: dict[str, str], open_to: set[tuple[str, int]]
+) -> None:
+    assert set(backends(targets(**states)).open_to) == open_to
+
+
+def test_a_draining_target_keeps_its_connections_and_an_unhealthy_one_does_not() -> None:
+    found = backends(targets(one="healthy", two="draining", three="unhealthy"))
+    assert found.keeps == {ONE, TWO}
+
+
+def test_targets_take_turns() -> None:
+    listener = Listener(9094, backends=Backends((ONE, TWO), frozenset({ONE, TWO})))
+    assert [listener.choose() for _ in range(4)] == [ONE, TWO, ONE, TWO]
+
+
+def test_without_a_target_nobody_is_chosen() -> None:
+    assert Listener(9094).choose() is None
