@@ -119,12 +119,12 @@ class Cluster:
             if fact["event"] == event and fields.items() <= fact.items()
         ]
 
-    def until(self, look: Callable[[], T | None | bool], what: str, seconds: float = 30.0) -> T:
+    def until(self, look: Callable[[], T | bool | None], what: str, seconds: float = 30.0) -> T:
         return until(look, what, seconds, self.twin.check_alive)  # type: ignore[return-value]
 
     def pods(self) -> dict[int, dict[str, Any]]:
         """Return Kafka's pods by node id."""
-        listed = self.twin.api.get("/api/v1/pods", labelSelector=naming.CLUSTER_LABEL)["items"]
+        listed = self.twin.api.get("/api/v1/pods", labelSelector="strimzi.io/kind=Kafka")["items"]
         found = {naming.node_id_of_pod(p["metadata"]["name"]): p for p in listed}
         return {id_: pod for id_, pod in found.items() if id_ is not None}
 

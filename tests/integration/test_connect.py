@@ -1,0 +1,188 @@
+"""Connect workers, topics, racks and metrics on the provisioned cluster: real processes, probed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka.admin import KafkaAdminClient
+
+from core import naming
+from core.cluster import Connect, Topic, parse
+from infra.connect import connect_spec
+from infra.metrics import KAFKA_ALLOW
+from infra.topics import topic_spec
+from local import demo_cluster
+from local.kubernetes.client import ApiError
+from tests.integration.cluster import BROKERS, Cluster
+from tests.unit.infra.test_metrics import NEEDED, allowed
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+STRIMZI = "/apis/kafka.strimzi.io/v1"
+START_SECONDS = 180.0
+SMALL = Connect(replicas=1, memory_request_mib=256, cpu_request_millis=50)
+
+
+def get(host: str, port: int, path: str) -> tuple[int | None, str]:
+    """Return a worker's or reporter's answer; no status where nobody listens."""
+    connection = http.client.HTTPConnection(host, port, timeout=15)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    except ConnectionError:
+        return None, ""
+    finally:
+        connection.close()
+
+
+def condition(item: dict[str, Any] | None, kind: str = "Ready") -> dict[str, Any]:
+    conditions = ((item or {}).get("status") or {}).get("conditions") or []
+    return next((c for c in conditions if c["type"] == kind), {})
+
+
+class Resource:
+    """One custom resource of the cluster's namespace."""
+
+    def __init__(self, cluster: Cluster, kind: str, name: str) -> None:
+        self.cluster, self.kind, self.name = cluster, kind, name
+        self.namespace = str(cluster.outputs["namespace"])
+        self.folder = f"{STRIMZI}/namespaces/{self.namespace}/{kind.lower()}s"
+
+    def make(self, spec: dict[str, Any]) -> None:
+        labels = {naming.CLUSTER_LABEL: demo_cluster.CLUSTER}
+        metadata = {"name": self.name, "namespace": self.namespace, "labels": labels}
+        body = {"apiVersion": "kafka.strimzi.io/v1", "kind": self.kind, "metadata": metadata}
+        self.cluster.twin.api.post(self.folder, {**body, "spec": spec})
+
+    def read(self) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = self.cluster.twin.api.get(f"{self.folder}/{self.name}")
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return None
+        return found
+
+    def delete(self) -> None:
+        if self.read():
+            self.cluster.twin.api.delete(f"{self.folder}/{self.name}")
+
+
+@pytest.fixture
+def workers(cluster: Cluster) -> Iterator[Resource]:
+    resource = Resource(cluster, "KafkaConnect", naming.connect(demo_cluster.CLUSTER))
+    yield resource
+    resource.delete()
+
+
+@pytest.fixture
+def topic(cluster: Cluster) -> Iterator[Resource]:
+    resource = Resource(cluster, "KafkaTopic", "tides")
+    yield resource
+    resource.delete()
+
+
+def test_a_worker_is_ready_only_once_it_says_that_it_is_healthy(
+    cluster: Cluster, workers: Resource
+) -> None:
+    spec = parse(demo_cluster.spec(cluster.twin.place))
+    workers.make(connect_spec(spec, SMALL))
+    path = f"/api/v1/namespaces/{workers.namespace}/pods/{workers.name}-connect-0"
+
+    def pod() -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = cluster.twin.api.get(path)
+        except ApiError:
+            return None
+        return found
+
+    starting = cluster.until(
+        lambda: (p := pod()) and p["status"].get("podIP") and p, "the worker's pod runs"
+    )
+    address = cluster.twin.place.socket_address(starting["status"]["podIP"])
+    seen = []
+
+    def healthy() -> bool:
+        before = condition(pod())["status"]
+        status, _ = get(address, 8083, "/health")
+        seen.append((before, status))
+        return status == 200
+
+    cluster.until(healthy, "the worker says that it is healthy", START_SECONDS)
+    # Nobody listens, then 404: a worker that starts is not ready, and not restarted for it.
+    assert {ready for ready, status in seen[:-1]} == {"False"}
+    assert {status for _, status in seen[:-1]} <= {None, 404, 503}
+
+    cluster.until(lambda: condition(pod())["status"] == "True", "the pod is Ready")
+    cluster.until(lambda: condition(workers.read()).get("status") == "True", "Connect is Ready")
+    ready = pod()
+    assert ready is not None
+    assert ready["status"]["containerStatuses"][0]["restartCount"] == 0
+    status, said = get(address, 8083, "/health")
+    assert (status, json.loads(said)["status"]) == (200, "healthy")
+    _, metrics = get(address, 9404, "/metrics")
+    assert "kafka_connect_connect_worker_metrics_connector_count" in metrics
+    assert "kafka_producer_" not in metrics
+
+
+def test_a_topic_of_the_description_is_made_grown_and_never_shrunk(
+    cluster: Cluster, topic: Resource
+) -> None:
+    spec = parse(demo_cluster.spec(cluster.twin.place))
+    topic.make(topic_spec(spec, Topic(name="tides", partitions=2, config={"retention.ms": 60_000})))
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
+    try:
+        cluster.until(lambda: condition(topic.read()).get("status") == "True", "it is Ready")
+        (found,) = admin.describe_topics(["tides"])
+        assert [len(p["replica_nodes"]) for p in found["partitions"]] == [3, 3]
+
+        path = f"{topic.folder}/tides"
+        cluster.twin.api.merge(path, {"spec": {"partitions": 4}})
+        cluster.until(
+            lambda: len(admin.describe_topics(["tides"])[0]["partitions"]) == 4, "it has grown"
+        )
+        cluster.twin.api.merge(path, {"spec": {"partitions": 1}})
+        refused = cluster.until(
+            lambda: (c := condition(topic.read())).get("reason") == "NotSupported" and c,
+            "it is refused",
+        )
+        assert "Kafka never removes one" in refused["message"]
+        topic.delete()
+        cluster.until(lambda: "tides" not in admin.list_topics(), "the topic is deleted")
+    finally:
+        admin.close()
+
+
+def test_every_brokers_rack_is_the_zone_its_node_stands_in(cluster: Cluster) -> None:
+    api = cluster.twin.api
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
+    try:
+        racks = {b["broker_id"]: b["rack"] for b in admin.describe_cluster()["brokers"]}
+    finally:
+        admin.close()
+    zones = {}
+    for node_id, pod in cluster.pods().items():
+        node = api.get(f"/api/v1/nodes/{pod['spec']['nodeName']}")
+        zones[node_id] = node["metadata"]["labels"][naming.ZONE_LABEL]
+    assert racks == {node_id: zones[node_id] for node_id in BROKERS}
+    assert len(set(racks.values())) == len(BROKERS)
+
+
+def test_no_two_kafka_pods_share_a_node(cluster: Cluster) -> None:
+    nodes = [pod["spec"]["nodeName"] for pod in cluster.pods().values()]
+    assert len(nodes) == len(set(nodes))
+
+
+def test_a_broker_exposes_what_the_list_allows_and_nothing_else(cluster: Cluster) -> None:
+    pod = cluster.pods()[10]
+    host = cluster.twin.place.socket_address(pod["status"]["podIP"])
+    _, text = get(host, 9404, "/metrics")
+    names = {line.split("{")[0].split(" ")[0] for line in text.splitlines() if line[:1] != "#"}
+    on_a_broker = {name for name in NEEDED if "controller" not in name and "recover" not in name}
+    assert on_a_broker - names == set()
+    unlisted = {n for n in names if n and not allowed(n, KAFKA_ALLOW)}
+    assert unlisted == set()
