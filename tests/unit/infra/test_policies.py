@@ -38,9 +38,6 @@ WITHOUT_RESOURCE = {
     "ec2:GetInstanceTypesFromInstanceRequirements",
     "elasticloadbalancing:DescribeTargetGroups",
     "elasticloadbalancing:DescribeTargetHealth",
-    "ec2:DescribeVpcs",
-    "elasticloadbalancing:DescribeTargetGroups",
-    "elasticloadbalancing:DescribeTargetHealth",
     "iam:ListInstanceProfiles",
     "pricing:GetProducts",
 }
