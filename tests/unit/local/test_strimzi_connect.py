@@ -1,0 +1,140 @@
+"""Connect workers as the twin's operator renders them; names as its clients will look them up."""
+
+from __future__ import annotations
+
+import copy
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.cluster import Connect, parse
+from core.errors import InvalidInput
+from infra.connect import connect_spec
+from local import demo_cluster
+from local.kafka.run import in_place, settings
+from local.kubernetes import resolver
+from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
+from local.kubernetes.strimzi_resources import REVISION
+from local.place import Place
+from tests.unit.infra.programs import spec
+
+PLAIN = {"internal_listener": {"tls": False}}
+
+
+def resource(**changed: Any) -> dict[str, Any]:
+    described = spec(kafka=PLAIN)
+    rendered = connect_spec(described, Connect(replicas=2))
+    metadata = {"name": "orders-connect", "namespace": "kafka", "uid": "uid-1"}
+    return {"metadata": metadata, "spec": {**rendered, **changed}}
+
+
+def configured(connect: dict[str, Any]) -> dict[str, str]:
+    workers = read(connect)
+    return settings(config_map(workers, workers.pods[0])["data"]["connect.properties"])
+
+
+def worker(connect: dict[str, Any]) -> dict[str, Any]:
+    workers = read(connect)
+    name = workers.pods[0]
+    return pod(workers, name, config_map(workers, name))
+
+
+def test_what_the_program_renders_the_operator_runs() -> None:
+    config = configured(resource())
+    assert config["bootstrap.servers"] == "orders-kafka-bootstrap.kafka.svc:9093"
+    assert config["group.id"] == "orders-connect"
+    assert config["offset.storage.replication.factor"] == "3"
+    assert config["listeners"] == "http://${POD_ADDRESS}:8083"
+    name = "orders-connect-connect-0.orders-connect-connect.kafka.svc"
+    assert config["rest.advertised.host.name"] == name
+
+
+def test_a_worker_reads_from_the_replica_in_its_nodes_zone() -> None:
+    config = configured(resource())
+    assert config["consumer.client.rack"] == "${STRIMZI_RACK_ID}"
+    text = in_place("consumer.client.rack=${STRIMZI_RACK_ID}\n", "127.0.0.9", "us-east-1b")
+    assert settings(text)["consumer.client.rack"] == "us-east-1b"
+    assert "consumer.client.rack" not in configured(resource(rack=None))
+
+
+def test_both_probes_ask_health_with_the_resources_own_timings() -> None:
+    (container,) = worker(resource())["spec"]["containers"]
+    for probe in ("readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/health", "port": "rest-api"}
+        assert container[probe]["timeoutSeconds"] == 12
+
+
+def test_without_timings_strimzis_own_apply() -> None:
+    (container,) = worker(resource(readinessProbe=None))["spec"]["containers"]
+    assert container["readinessProbe"]["initialDelaySeconds"] == 60
+    assert container["readinessProbe"]["timeoutSeconds"] == 5
+
+
+def test_its_services_and_budget_find_its_pods_and_leave_one_standing() -> None:
+    workers = read(resource())
+    by_kind: dict[tuple[str, str], Any] = {
+        (item["kind"], item["metadata"]["name"]): item["spec"]
+        for item in surroundings(workers)
+        if "spec" in item
+    }
+    labels = worker(resource())["metadata"]["labels"].items()
+    api = by_kind["Service", "orders-connect-connect-api"]
+    assert api["selector"].items() <= labels
+    headless = by_kind["Service", "orders-connect-connect"]
+    assert (headless["clusterIP"], headless["publishNotReadyAddresses"]) == ("None", True)
+    budget = by_kind["PodDisruptionBudget", "orders-connect-connect"]
+    assert budget["minAvailable"] == 1
+    assert budget["selector"]["matchLabels"].items() <= labels
+
+
+def test_a_changed_setting_is_another_revision() -> None:
+    changed = copy.deepcopy(resource())
+    changed["spec"]["config"]["offset.flush.interval.ms"] = 5
+    first, other = worker(resource()), worker(changed)
+    annotations = [p["metadata"]["annotations"][REVISION] for p in (first, other)]
+    assert annotations[0] != annotations[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"tls": {"trustedCertificates": []}}, "asks for tls"),
+        ({"authentication": {"type": "tls"}}, "asks for authentication"),
+    ],
+)
+def test_what_it_cannot_run_is_one_sentence(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        read(resource(**change))
+
+
+def test_the_demos_own_description_can_have_workers() -> None:
+    described = parse(demo_cluster.spec(Place(44, Path("unused"))))
+    rendered = connect_spec(described, Connect())
+    metadata = {"name": "c", "namespace": "kafka", "uid": "u"}
+    assert read({"metadata": metadata, "spec": rendered}).pods[0] == "c-connect-0"
+
+
+# Names
+
+HOSTS = "127.0.0.1 localhost\n127.44.1.5 a.kafka.svc b.kafka.svc\n127.44.1.6 a.kafka.svc\n"
+
+
+def test_a_name_is_looked_up_where_the_jvms_look() -> None:
+    assert resolver.address_of(HOSTS, "b.kafka.svc") == "127.44.1.5"
+    assert resolver.address_of(HOSTS, "kafka.svc") is None
+
+
+def test_only_names_of_the_cluster_are_answered_from_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_args, **_named: asked.append(host))
+    resolver.install(tmp_path / "hosts")
+    look_up: Any = socket.getaddrinfo
+    look_up("a.kafka.svc", 9091)
+    (tmp_path / "hosts").write_text(HOSTS)
+    look_up("a.kafka.svc", 9091)
+    look_up("example.org", 443)
+    assert asked == ["a.kafka.svc", "127.44.1.5", "example.org"]
