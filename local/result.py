@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from core import naming
 from core.errors import StillwaterError
 from core.incident_record import Incident, Transition
-from local import journal, story
+from local import demo_cluster, journal, lag, story
 from local.tools import build
 from local.twin import Twin
 
@@ -134,6 +134,7 @@ def assemble(
             story.back_in_isr_at(isr_samples(twin), rotation.broker_id, since)
         ),
         "instance_terminated_at_s": seen("instance_terminated", instance=rotation.instance_id),
+        "load_balancer": lag.chain(records, rotation.broker_id, _gates(rotation.broker_id)),
         "acked": summary["acked"],
         "lost": summary["lost"],
         "client_errors": summary["client_errors"],
@@ -144,6 +145,13 @@ def assemble(
         },
         "cost": dict(cost),
     }
+
+
+def _gates(broker_id: int) -> list[str]:
+    """Return the target groups that must say healthy before a broker of the demo's is Ready."""
+    prefix = f"{demo_cluster.ENVIRONMENT}-{demo_cluster.CLUSTER}"
+    roles = (naming.target_group_role(broker_id), naming.target_group_role(None))
+    return [naming.target_group(prefix, role) for role in roles]
 
 
 def judge(result: Mapping[str, Any]) -> list[str]:
@@ -157,6 +165,12 @@ def judge(result: Mapping[str, Any]) -> list[str]:
         failures.append(
             f"The drain was forwarded at {forwarded} s, before the replacement was Ready "
             f"at {ready} s."
+        )
+    balancer = result["load_balancer"]
+    if lag.outran(balancer):
+        failures.append(
+            f"The restarted broker was Ready {balancer['ready_after_s']} s after its containers, "
+            f"and the load balancer called it healthy after {balancer['healthy_after_s']} s."
         )
     if result["lost"]:
         failures.append(f"{result['lost']} acknowledged records cannot be read back.")

@@ -31,6 +31,9 @@ SENTENCES: dict[str, str] = {
     "pod_gone": "{pod} has stopped and is off {node}",
     "pod_started": "{pod} starts on {node}",
     "pod_ready": "{pod} is Ready on {node}",
+    "target_registered": "{target} is registered in {group}",
+    "target_healthy": "{group} calls {target} healthy",
+    "target_draining": "{group} drains {target}",
     "volume_attached": "Volume {volume_id} of {claim} is attached to {instance_id}",
     "volume_detached": "Volume {volume_id} of {claim} is detached from {instance_id}",
 }

@@ -64,11 +64,14 @@ class PodReport:
     ) -> None:
         if any(container.running for container in containers):
             self._tell_once("pod_started", address=seen.pod_ip)
-        ready = any(c["type"] == "Ready" and c["status"] == "True" for c in body["conditions"])
-        if ready:
+        true = {c["type"] for c in body["conditions"] if c["status"] == "True"}
+        if "ContainersReady" in true:
+            # What a pod with readiness gates is before it is Ready.
+            self._tell_once("pod_containers_ready", address=seen.pod_ip)
+        if "Ready" in true:
             self._tell_once("pod_ready", address=seen.pod_ip)
         elif "pod_ready" in self._told and not seen.ended:
-            self._told.discard("pod_ready")
+            self._told -= {"pod_ready", "pod_containers_ready"}
             self.tell("pod_unready")
         restarts = sum(container.restarts for container in containers)
         if restarts > self._restarts:

@@ -17,6 +17,7 @@ GOOD: dict[str, Any] = {
     "pulumi": {"version": "3.220.0", "created": 150, "changed_on_second_up": 0},
     "nth": {"version": "1.25.1", "forwarded_at_s": 9.0, "drained_at_s": 14.0},
     "replacement_ready_at_s": 6.0,
+    "load_balancer": {"registered_after_s": 0.1, "healthy_after_s": 6.2, "ready_after_s": 9.0},
     "lost": 0,
     "cost": {"bill_total": "1.23", "report_total": "1.23"},
 }
@@ -34,6 +35,12 @@ def test_a_rotation_that_held_everything_has_no_complaint() -> None:
         ),
         pytest.param(("nth", "forwarded_at_s"), None, "forwarded at None", id="never forwarded"),
         pytest.param(("replacement_ready_at_s",), None, "Ready at None", id="no replacement"),
+        pytest.param(
+            ("load_balancer", "ready_after_s"), 2.0, "healthy after 6.2 s", id="outran its gate"
+        ),
+        pytest.param(
+            ("load_balancer", "healthy_after_s"), None, "healthy after None", id="never healthy"
+        ),
         pytest.param(("lost",), 3, "3 acknowledged records cannot be read back", id="lost"),
         pytest.param(("pulumi", "changed_on_second_up"), 2, "changed 2 resources", id="drift"),
         pytest.param(("cost", "report_total"), "1.24", "differs from the bill's 1.23", id="money"),
