@@ -8,6 +8,7 @@ that could be too long. Run it as `python -m local.kubernetes.egress` with STILL
 
 from __future__ import annotations
 
+import contextlib
 import select
 import signal
 import socket
@@ -52,6 +53,11 @@ class _Tunnel(BaseHTTPRequestHandler):
     """One CONNECT: opened to addresses of the VPC, refused to all others."""
 
     server: Egress
+
+    def handle(self) -> None:
+        # Whoever asked has given up; there is nobody to tell.
+        with contextlib.suppress(ConnectionError):
+            super().handle()
 
     def do_CONNECT(self) -> None:
         host, _, port = self.path.rpartition(":")

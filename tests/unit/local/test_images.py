@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.kubernetes import images
+from local.kubernetes import images, moved_ports
 from local.kubernetes.images import Launch, Request, launch, repository
 from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY
 from local.place import Place
@@ -111,3 +111,45 @@ def test_a_container_sees_the_twins_api_server_and_none_of_the_kubelets_keys(
     assert found["KUBERNETES_SERVICE_HOST"] == "127.11.250.4"
     assert found["HOSTNAME"] == "demo-0"
     assert not [name for name in found if name.startswith("AWS_")]
+
+
+LBC = "public.ecr.aws/eks/aws-load-balancer-controller:v3.5.0"
+
+
+@pytest.fixture
+def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
+    """Return how the load balancer controller runs."""
+    monkeypatch.setattr(images, "pod_credentials", lambda *_: {"AWS_ACCESS_KEY_ID": "ASIA"})
+    monkeypatch.setattr("local.kubernetes.mounts.namespace_support", lambda: ("unshare", "-rm"))
+    mounts = {
+        SERVICE_ACCOUNT_DIRECTORY: tmp_path / "sa",
+        images.LBC_CERTIFICATES: tmp_path / "certificates",
+    }
+    return launch(request(tmp_path, LBC, mounts, args=["--cluster-name=demo"]))
+
+
+def test_the_load_balancer_controller_listens_at_its_pod_where_it_can_be_told(
+    controller: Launch, tmp_path: Path
+) -> None:
+    assert "--health-probe-bind-addr=127.11.5.6:61779" in controller.argv
+    assert "--metrics-bind-addr=127.11.5.6:8080" in controller.argv
+    assert f"--webhook-cert-dir={tmp_path / 'certificates'}" in controller.argv
+    assert controller.argv.index("--cluster-name=demo") < len(controller.argv) - 4
+    assert controller.environment["AWS_ACCESS_KEY_ID"] == "ASIA"
+
+
+def test_its_webhooks_are_found_where_they_were_moved_to(
+    controller: Launch, tmp_path: Path
+) -> None:
+    (moved,) = controller.moved_ports.values()
+    assert f"--webhook-bind-port={moved}" in controller.argv
+    place = Place(11, tmp_path)
+    assert moved_ports.dial(place, "10.11.5.6", 9443) == ("127.0.0.1", moved)
+    assert moved_ports.dial(place, "10.11.5.6", 8080) == ("127.11.5.6", 8080)
+    assert moved_ports.dial(place, "192.168.1.1", 8080) is None
+
+
+def test_without_a_token_the_controller_only_sleeps(tmp_path: Path) -> None:
+    found = launch(request(tmp_path, LBC))
+    assert not found.probed
+    assert "ServiceAccount token" in found.note
