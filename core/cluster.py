@@ -281,8 +281,8 @@ class Metrics(_Frozen):
     enabled: bool = True
     # Regular expressions over metric names, added to the list this project reads itself.
     allow: tuple[str, ...] = ()
-    # PodMonitor is a kind of the Prometheus operator: its definitions must be there.
-    pod_monitors: bool = False
+    # Whether the Prometheus operator is there, for which pods are described and alerts written.
+    prometheus_operator: bool = False
 
     @field_validator("allow")
     @classmethod

@@ -79,7 +79,7 @@ class ConnectCluster(pulumi.ComponentResource):
                 custom_timeouts=pulumi.CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT),
             ),
         )
-        if spec.metrics.pod_monitors:
+        if spec.metrics.prometheus_operator:
             pod_monitor(f"{name}-pod-monitor", spec, naming.connect(spec.name), STRIMZI_KIND, child)
         self.register_outputs({})
 

@@ -19,6 +19,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
 from infra.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
+from infra.metrics_rules import prometheus_rule
 from infra.storage import attributes_class
 from infra.versions import STRIMZI_API
 
@@ -78,8 +79,9 @@ class Kafka(pulumi.ComponentResource):
                 custom_timeouts=pulumi.CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT),
             ),
         )
-        if spec.metrics.pod_monitors:
+        if spec.metrics.prometheus_operator:
             pod_monitor(f"{name}-pod-monitor", spec, spec.name, "Kafka", child)
+            prometheus_rule(f"{name}-rules", spec, child)
         self.register_outputs({})
 
 

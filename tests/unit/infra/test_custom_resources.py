@@ -42,7 +42,7 @@ EVERYTHING: dict[str, Any] = {
             "producer_bytes_per_s": 1_000_000,
         }
     ],
-    "metrics": {"pod_monitors": True, "allow": ["kafka_server_quota_.*"]},
+    "metrics": {"prometheus_operator": True, "allow": ["kafka_server_quota_.*"]},
 }
 DESCRIPTIONS = {
     "plain": description(),
@@ -119,7 +119,8 @@ def test_every_custom_resource_is_one_its_definition_accepts(
             seen.add(kind)
     assert {"Kafka", "KafkaNodePool"} <= seen
     if name in ("certificates", "passwords"):
-        assert {"KafkaConnect", "KafkaTopic", "KafkaUser", "PodMonitor"} <= seen
+        assert {"KafkaConnect", "KafkaTopic", "KafkaUser"} <= seen
+        assert {"PodMonitor", "PrometheusRule"} <= seen
 
 
 @pytest.mark.parametrize(
