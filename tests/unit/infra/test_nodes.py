@@ -90,6 +90,13 @@ def test_a_group_at_zero_tells_the_autoscaler_its_zone_label_and_taint(
         assert tags[f"{template}/taint/dedicated"] == ("kafka:NoSchedule", False)
 
 
+def test_no_broker_ever_runs_on_spot(layers: dict[str, Recorded], groups: list[Resource]) -> None:
+    for template in layers["kafka"].of(TEMPLATE):
+        assert "instanceMarketOptions" not in template.inputs
+    for group in groups:
+        assert "mixedInstancesPolicy" not in group.inputs
+
+
 def metadata_options(recorded: Recorded) -> list[dict[str, Any]]:
     return [template.inputs["metadataOptions"] for template in recorded.of(TEMPLATE)]
 
