@@ -32,7 +32,7 @@ def chain(records: Sequence[Record], broker_id: int, groups: Collection[str]) ->
     later = [record for record in records if record["at"] >= began["at"]]
 
     def after(at: float) -> float:
-        return round(at - began["at"], 2)
+        return round(at - float(began["at"]), 2)
 
     def everywhere(event: str) -> float | None:
         seen = [first(later, event, group=name, target=began["address"]) for name in groups]
