@@ -1,0 +1,59 @@
+"""What the twin answers about a VPC that is already there, and how it keeps an add-on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from local.kubernetes import snapshot_crds
+from local.pulumi.aws_adapter import Aws
+from local.pulumi.aws_addons import Addon
+from local.pulumi.aws_invokes import answer
+from local.pulumi.provider import Existing, Resource
+
+URN = "urn:pulumi:local-foundation::stillwater::aws:eks/addon:Addon::cluster-addon-coredns"
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        yield Aws()
+
+
+def test_a_program_may_look_at_a_vpc_and_its_subnets(aws: Aws) -> None:
+    ec2 = boto3.client("ec2", region_name="us-east-1")
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24", AvailabilityZone="us-east-1b")[
+        "Subnet"
+    ]["SubnetId"]
+    found = answer(aws, "aws:ec2/getVpc:getVpc", {"id": vpc})
+    assert found["cidrBlock"] == "10.9.0.0/16"
+    assert (found["enableDnsHostnames"], found["enableDnsSupport"]) == (True, True)
+    inside = answer(aws, "aws:ec2/getSubnet:getSubnet", {"id": subnet})
+    assert (inside["vpcId"], inside["availabilityZone"]) == (vpc, "us-east-1b")
+
+
+def test_an_addon_keeps_the_version_it_was_given_and_takes_the_next(aws: Aws) -> None:
+    inputs = {"clusterName": "orders", "addonName": "coredns", "addonVersion": "v1"}
+    made = Addon().create(aws, Resource(URN), inputs)
+    assert made.id == "orders:coredns"
+    assert made.outputs["addonVersion"] == "v1"
+    existing = Existing(Resource(URN), made.id, inputs, {**inputs, **made.outputs})
+    assert Addon().update(aws, existing, {**inputs, "addonVersion": "v2"}) == {"addonVersion": "v2"}
+
+
+def test_the_snapshot_kinds_are_named_as_the_api_server_demands() -> None:
+    definitions = snapshot_crds.definitions()
+    assert {d["spec"]["names"]["kind"] for d in definitions} == set(snapshot_crds.KINDS)
+    for definition in definitions:
+        names = definition["spec"]["names"]
+        assert definition["metadata"]["name"] == f"{names['plural']}.snapshot.storage.k8s.io"
+        # Kinds under k8s.io are refused without it.
+        assert "api-approved.kubernetes.io" in definition["metadata"]["annotations"]
