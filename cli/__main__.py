@@ -50,7 +50,8 @@ def _run(arguments: Sequence[str] | None) -> None:
 def _in_red(sentence: str) -> int:
     from rich.console import Console  # noqa: PLC0415
 
-    Console(stderr=True).print(sentence, style="red", markup=False, highlight=False)
+    # Unwrapped: a sentence stays one line in a log.
+    Console(stderr=True).print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
     return 1
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import json
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
@@ -22,13 +23,29 @@ from pydantic import (
     model_validator,
 )
 
+from core import naming
 from core.errors import InvalidInput
 
 DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$")]
 # Strimzi's CRD admits no dash in a listener's name (research: strimzi-and-kafka 1.3).
 ListenerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,11}$")]
 ZoneName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
+InstanceType = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$")]
 Seconds = Annotated[int, Field(ge=1)]
+LAST_PORT = 65_535
+# RFC 1123; a pod's host name and a Service's are one label each.
+DNS_LABEL_LIMIT = 63
+# Where pydantic's words are about Python, or name no remedy.
+_PLAIN_WORDS = {
+    "extra_forbidden": "there is no such setting; remove it or correct its name",
+    "missing": "it is required; add it",
+    "model_type": "it must be a mapping of settings to values",
+    "dict_type": "it must be a mapping of settings to values",
+    "tuple_type": "it must be a list",
+    "too_short": "it has {actual_length} entries and needs at least {min_length}",
+    "too_long": "it has {actual_length} entries and takes at most {max_length}",
+    "string_pattern_mismatch": "it must match {pattern}",
+}
 
 
 class _Frozen(BaseModel):
@@ -72,7 +89,7 @@ class Kubernetes(_Frozen):
 
     version: Annotated[str, StringConstraints(pattern=r"^1\.\d{2}$")] = "1.35"
     namespace: DnsLabel = "kafka"
-    system_instance_type: str = "m7i.large"
+    system_instance_type: InstanceType = "m7i.large"
     system_nodes_per_zone: Annotated[int, Field(ge=1, le=10)] = 1
 
 
@@ -103,7 +120,7 @@ class NodePool(_Frozen):
 
     name: DnsLabel
     role: Role
-    instance_type: str
+    instance_type: InstanceType
     nodes_per_zone: Annotated[int, Field(ge=1, le=50)] = 1
     first_node_id: Annotated[int, Field(ge=0, le=100_000)]
     node_ids_per_zone: Annotated[int, Field(ge=1, le=1000)] = 10
@@ -118,6 +135,17 @@ class NodePool(_Frozen):
             raise ValueError(
                 f"pool {self.name} runs {self.nodes_per_zone} nodes per zone but reserves only "
                 f"{self.node_ids_per_zone} node ids per zone; raise node_ids_per_zone"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _heap_fits(self) -> Self:
+        if self.heap_mib >= self.memory_request_mib:
+            # The request is the pod's limit, too.
+            raise ValueError(
+                f"heap_mib {self.heap_mib} of pool {self.name} leaves nothing of its "
+                f"memory_request_mib {self.memory_request_mib}, and the kernel kills the pod; "
+                f"lower heap_mib to half of it, so that the page cache has the rest"
             )
         return self
 
@@ -164,7 +192,7 @@ class Timings(_Frozen):
     nth_queue_retention_seconds: Annotated[int, Field(ge=60, le=1_209_600)] = 172_800
     # Lifecycle hooks.
     hook_heartbeat_timeout_seconds: Annotated[int, Field(ge=30, le=7200)] = 900
-    hook_heartbeats: Annotated[int, Field(ge=1, le=99)] = 60
+    hook_heartbeats: Annotated[int, Field(ge=1, le=1000)] = 60
     hold_limit_seconds: Seconds = 14_400
     # Load balancer.
     nlb_health_interval_seconds: Annotated[int, Field(ge=5, le=300)] = 5
@@ -197,6 +225,7 @@ class ClusterSpec(_Frozen):
     kubernetes: Kubernetes = Kubernetes()
     kafka: Kafka = Kafka()
     timings: Timings = Timings()
+    # Only `asg` is built so far.
     node_provisioner: Literal["asg", "karpenter"] = "asg"
     drain_route: Literal["held", "direct"] = "held"
     # A scale-in that no replacement follows: page and wait, or let the node go.
@@ -211,7 +240,15 @@ class ClusterSpec(_Frozen):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        problems = [*self._zone_problems(), *self._pool_problems(), *self._replication_problems()]
+        problems = [
+            *self._zone_problems(),
+            *self._pool_problems(),
+            *self._listener_problems(),
+            *self._name_problems(),
+            *self._replication_problems(),
+        ]
+        if self.node_provisioner == "karpenter":
+            problems.append("node_provisioner karpenter is not built yet; use asg")
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -247,6 +284,44 @@ class ClusterSpec(_Frozen):
         ]
         return problems
 
+    def _listener_problems(self) -> list[str]:
+        listener = self.kafka.listener
+        ports = sorted(
+            naming.advertised_port(listener.first_advertised_port, node_id)
+            for pool in self.pools
+            if pool.role.is_broker
+            for index in range(len(self.availability_zones))
+            for node_id in naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index)
+        )
+        problems = []
+        if ports and ports[-1] > LAST_PORT:
+            problems.append(
+                f"the last broker would be advertised at port {ports[-1]}, and ports end at "
+                f"{LAST_PORT}; lower kafka.listener.first_advertised_port or first_node_id"
+            )
+        if listener.bootstrap_port in ports:
+            problems.append(
+                f"kafka.listener.bootstrap_port {listener.bootstrap_port} is also the port of a "
+                f"broker ({ports[0]}-{ports[-1]} are reserved); move one"
+            )
+        return problems
+
+    def _name_problems(self) -> list[str]:
+        """Refuse what Kubernetes would: Services and pods' host names are DNS labels."""
+        listener, problems = self.kafka.listener, []
+        for pool in self.pools:
+            highest = pool.first_node_id + len(self.availability_zones) * pool.node_ids_per_zone - 1
+            node_pool = naming.kafka_node_pool(pool.name, self.availability_zones[0])
+            longest = naming.listener_broker_service(
+                self.name, node_pool, highest, listener.name, listener.port
+            )
+            if len(longest) > DNS_LABEL_LIMIT:
+                problems.append(
+                    f"the Service {longest} of pool {pool.name} has {len(longest)} characters, and "
+                    f"Kubernetes allows {DNS_LABEL_LIMIT}; shorten the cluster's or the pool's name"
+                )
+        return problems
+
     def _replication_problems(self) -> list[str]:
         brokers = len(self.availability_zones) * sum(
             p.nodes_per_zone for p in self.pools if p.role.is_broker
@@ -269,6 +344,8 @@ class ClusterSpec(_Frozen):
 def _sentence(error: dict[str, Any]) -> str:
     where = ".".join(str(part) for part in error["loc"]) or "ClusterSpec"
     message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] in _PLAIN_WORDS:
+        message = _PLAIN_WORDS[error["type"]].format(**error.get("ctx", {}))
     shown = error.get("input")
     if isinstance(shown, dict | list | tuple | BaseModel) or error["type"] == "missing":
         return f"{where}: {message}."
@@ -295,6 +372,8 @@ def parse(raw: object) -> ClusterSpec:
 
     Raises InvalidInput with one sentence per problem.
     """
+    if not isinstance(raw, Mapping):
+        raise InvalidInput(["A ClusterSpec must be a mapping of settings to values."])
     try:
         return ClusterSpec.model_validate(raw)
     except ValidationError as error:

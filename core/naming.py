@@ -79,6 +79,11 @@ def bootstrap_service(cluster: str) -> str:
     return f"{cluster}-kafka-bootstrap"
 
 
+def cluster_ca_secret(cluster: str) -> str:
+    """Return the Secret with the authority that signs the brokers' certificates."""
+    return f"{cluster}-cluster-ca-cert"
+
+
 def headless_service(cluster: str) -> str:
     return f"{cluster}-kafka-brokers"
 

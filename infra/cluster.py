@@ -61,9 +61,10 @@ class Cluster(pulumi.ComponentResource):
         cluster = self._control_plane(self._secrets_key())
         before = [self._addon(cluster, addon, []) for addon in ADDONS_BEFORE_NODES]
         nodes = self._system_nodes(cluster, before)
-        self._volume_driver_role()
+        # Its pods get credentials as they start, so their role comes before the driver.
+        after = [*nodes.values(), *self._volume_driver_role(cluster)]
         for addon in ADDONS_AFTER_NODES:
-            self._addon(cluster, addon, list(nodes.values()))
+            self._addon(cluster, addon, after)
         self.name = cluster.name
         self.arn = cluster.arn
         self.endpoint = cluster.endpoint
@@ -149,21 +150,22 @@ class Cluster(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )
 
-    def _volume_driver_role(self) -> None:
-        role, _ = iam.pod_role(
+    def _volume_driver_role(self, cluster: aws.eks.Cluster) -> list[pulumi.Resource]:
+        role, association = iam.pod_role(
             f"{self._name}-ebs-csi",
             role_name=f"{self._args.name}-ebs-csi",
-            eks_cluster=self._args.name,
+            eks_cluster=cluster.name,
             namespace="kube-system",
             service_account="ebs-csi-controller-sa",
             parent=self,
         )
-        aws.iam.RolePolicyAttachment(
+        policy = aws.iam.RolePolicyAttachment(
             f"{self._name}-ebs-csi-policy",
             role=role.name,
             policy_arn=f"{iam.MANAGED_POLICIES}/AmazonEBSCSIDriverPolicyV2",
             opts=self._child,
         )
+        return [association, policy]
 
     def _system_nodes(
         self, cluster: aws.eks.Cluster, addons: list[aws.eks.Addon]

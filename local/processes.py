@@ -27,7 +27,7 @@ POLL_SECONDS = 0.05
 CLOSE_SECONDS = 2.0
 # How long to look for what is left; only a process stuck in the kernel takes that long to die.
 CLEAR_SECONDS = 10.0
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.05
 
 
 def start_time_ticks(pid: int) -> str | None:

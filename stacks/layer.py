@@ -87,6 +87,7 @@ class Layer:
             region=self.spec.region,
             endpoint=foundation.text("eks_endpoint"),
             ca=foundation.text("eks_ca"),
+            profile=aws.config.profile,
         )
 
     @property

@@ -73,3 +73,12 @@ def test_the_volume_driver_has_a_role_of_its_own(foundation: Recorded) -> None:
     assert association.inputs["serviceAccount"] == "ebs-csi-controller-sa"
     policies = {a.inputs["policyArn"] for a in foundation.of(ATTACHMENT) if "ebs-csi" in a.name}
     assert policies == {"arn:aws:iam::aws:policy/AmazonEBSCSIDriverPolicyV2"}
+
+
+def test_the_volume_driver_starts_behind_its_role_in_a_cluster_that_is_there(
+    foundation: Recorded, control_plane: Resource
+) -> None:
+    association = foundation.one("eks/podIdentityAssociation:PodIdentityAssociation")
+    driver = foundation.one("eks/addon:Addon", "cluster-addon-aws-ebs-csi-driver")
+    assert control_plane.name in association.depends_on
+    assert {association.name, "cluster-ebs-csi-policy"} <= driver.depends_on
