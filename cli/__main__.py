@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -66,6 +67,7 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
 def _stop(number: int) -> NoReturn:
     for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)
+    _end_children()
     # The terminal may be gone: that is what SIGHUP says.
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
@@ -73,6 +75,19 @@ def _stop(number: int) -> NoReturn:
         sys.stderr.flush()
     # Every block has cleaned up. What remains is threads that wait for somebody who is gone.
     os._exit(128 + number)
+
+
+def _end_children() -> None:
+    """Kill what this process started and no block of its own knows of.
+
+    A Spark JVM whose start is interrupted is one: pyspark forgets it, and it waits for ever.
+    """
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # pid (name, which may hold spaces and brackets) state parent ...
+            parent = stat.read_text().rpartition(")")[2].split()[1]
+            if int(parent) == os.getpid():
+                os.kill(int(stat.parent.name), signal.SIGKILL)
 
 
 if __name__ == "__main__":

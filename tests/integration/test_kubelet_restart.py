@@ -25,6 +25,7 @@ from tests.integration.nodes import (
     pod_body,
     python,
     ready_once,
+    world_on,
 )
 from tests.integration.waiting import until
 

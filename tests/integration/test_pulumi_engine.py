@@ -184,7 +184,12 @@ def test_a_fault_of_the_program_shows_the_programs_own_lines_alone(
     assert problem.count("File ") == problem.count("__main__.py") == 2
 
 
-def test_new_code_updates_the_function_and_the_same_code_does_not(
+def access_rows(twin: Twin, role: str) -> list[dict[str, Any]]:
+    held = twin.api.get("/api/v1/namespaces/kube-system/configmaps/aws-auth")
+    return [row for row in yaml.safe_load(held["data"]["mapRoles"]) if row["rolearn"] == role]
+
+
+def test_a_function_follows_its_code_and_an_access_entry_its_resource(
     twin: Twin, start: Callable[..., Run], tmp_path: Path
 ) -> None:
     code = tmp_path / "code"
@@ -192,6 +197,8 @@ def test_new_code_updates_the_function_and_the_same_code_does_not(
     (code / "code.py").write_text("def handler(event, context):\n    return 'one'\n")
     run = start(FUNCTION_PROGRAM, code=str(code))
     first = run.up()
+    role = first.outputs["role"]
+    assert [row["groups"] for row in access_rows(twin, role)] == [["thin:readers"]]
     (code / "code.py").touch()
     assert run.up().changed == 0
     (code / "code.py").write_text("def handler(event, context):\n    return 'two'\n")
@@ -201,20 +208,6 @@ def test_new_code_updates_the_function_and_the_same_code_does_not(
     answer = twin.aws("lambda").invoke(FunctionName="thin-function")
     assert answer["Payload"].read() == b'"two"'
 
-
-def access_rows(twin: Twin, role: str) -> list[dict[str, Any]]:
-    held = twin.api.get("/api/v1/namespaces/kube-system/configmaps/aws-auth")
-    return [row for row in yaml.safe_load(held["data"]["mapRoles"]) if row["rolearn"] == role]
-
-
-def test_an_access_entry_is_what_the_authenticator_watches(
-    twin: Twin, start: Callable[..., Run], tmp_path: Path
-) -> None:
-    (tmp_path / "code").mkdir()
-    (tmp_path / "code" / "code.py").write_text("")
-    run = start(FUNCTION_PROGRAM, code=str(tmp_path / "code"))
-    role = run.up().outputs["role"]
-    assert [row["groups"] for row in access_rows(twin, role)] == [["thin:readers"]]
     run.destroy()
     assert access_rows(twin, role) == []
 

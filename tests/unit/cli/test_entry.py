@@ -79,6 +79,20 @@ def test_a_thread_that_waits_for_ever_does_not_hold_the_end_up() -> None:
     assert done.returncode == 130
 
 
+def test_a_child_that_nobody_knows_of_is_ended() -> None:
+    done = entry(
+        "import subprocess\n"
+        "sleeper = [sys.executable, '-c', 'import time; time.sleep(600)']\n"
+        "print(subprocess.Popen(sleeper, stdout=subprocess.DEVNULL).pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        "time.sleep(60)"
+    )
+    assert done.returncode == 130
+    # Killed, and reaped by init unless this machine has none.
+    state = Path(f"/proc/{done.stdout.strip()}/stat")
+    assert not state.exists() or " Z " in state.read_text()
+
+
 def test_a_signal_that_was_ignored_from_the_start_stays_ignored() -> None:
     done = entry(
         "os.kill(os.getpid(), signal.SIGHUP)\nprint('still here')",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from core.errors import StillwaterError
 from local import place as places
 from local import twin
 from local.kafka import jars
-from local.place import Place
+from local.place import PLACE_VARIABLE, Place
 from local.processes import Processes, start_time_ticks
 from local.tools import build
 
@@ -103,6 +104,17 @@ def test_what_a_crashed_twin_left_is_cleared(tmp_path: Path) -> None:
         assert not place.path("volumes", "vol-1").exists()
         assert Place.load(place.directory) == place
     assert not place.directory.exists()
+
+
+def test_what_this_process_starts_by_itself_ends_with_the_twin(
+    started: list[tuple[Place, int]],
+) -> None:
+    with twin.running(print):
+        sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
+        forgotten = subprocess.Popen(sleeper, start_new_session=True)
+    assert forgotten.wait(10) == -signal.SIGKILL
+    assert PLACE_VARIABLE not in os.environ
+    assert nothing_is_left(started)
 
 
 def test_logs_that_cannot_be_kept_do_not_hide_how_the_run_ended(

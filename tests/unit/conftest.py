@@ -1,0 +1,33 @@
+"""Unit tests use no network, not even loopback: what needs a socket belongs in tests/integration."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_network() -> Iterator[None]:
+    """Fail whoever connects or binds; a socket in the file system or the kernel is no network."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex", "bind"):
+            patch.setattr(socket.socket, name, _guarded(name))
+        yield
+
+
+def _guarded(name: str) -> Any:
+    original = getattr(socket.socket, name)
+
+    def guarded(self: socket.socket, address: Any) -> Any:
+        if self.family != socket.AF_UNIX:
+            # Not an exception that code under test may swallow.
+            pytest.fail(
+                f"A unit test asks for the network ({name} {address}); give it a fake, or move "
+                f"it to tests/integration."
+            )
+        return original(self, address)
+
+    return guarded
