@@ -16,7 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from local.stopping import SIGNALS
+
 _asked: list[int] = []
 
 

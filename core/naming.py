@@ -10,6 +10,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+# The stacks of one environment, in the order in which each builds on the ones before.
+FOUNDATION, PLATFORM, KAFKA, OPERATIONS, ANALYTICS = LAYERS = (
+    "foundation",
+    "platform",
+    "kafka",
+    "operations",
+    "analytics",
+)
 DRAIN_HOOK = "drain"
 GATE_HOOK = "gate"
 DEDICATED_TAINT_KEY = "dedicated"

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from core.errors import StillwaterError
 from local.place import PLACE_VARIABLE
+from local.stopping import SIGNALS
 
 POLL_SECONDS = 0.05
 CLOSE_SECONDS = 2.0
@@ -238,7 +239,7 @@ class Processes:
 
 def _watch(lifeline: int, pids: Path, cleared: Path | None) -> None:
     """Block until the twin is gone, then kill what it left and remove its directory."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     while os.read(lifeline, 1):
         pass

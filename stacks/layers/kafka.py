@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pulumi
 
+from core.naming import FOUNDATION
 from infra.bootstrap import ClusterAccess, service_cidr
 from infra.kafka import Kafka, KafkaArgs, bootstrap_servers
 from infra.nodes import BrokerNodes, BrokerNodesArgs
-from stacks.layer import FOUNDATION, Layer
+from stacks.layer import Layer
 
 
 def build(layer: Layer) -> None:

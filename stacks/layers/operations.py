@@ -6,13 +6,14 @@ import pulumi
 
 from core import naming
 from core.cluster import ClusterSpec
+from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra import packaging
 from infra.access import HandlerAccess, HandlerAccessArgs
 from infra.function import Placement
 from infra.functions import Functions, FunctionsArgs
 from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
 from infra.ledger import Ledger, LedgerArgs
-from stacks.layer import FOUNDATION, KAFKA, PLATFORM, Layer
+from stacks.layer import Layer
 
 
 def build(layer: Layer) -> None:

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.engine.layers import Layers
+from cli.engine.progress import LayerFailed
 from local.processes import start_time_ticks
-from local.pulumi.engine import LayerFailed, Layers
 from local.twin import Twin
 
 pytestmark = pytest.mark.integration

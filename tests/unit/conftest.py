@@ -1,4 +1,4 @@
-"""Unit tests use no network, not even loopback: what needs a socket belongs in tests/integration."""
+"""Unit tests use no network, not even loopback; what needs it belongs in tests/integration."""
 
 from __future__ import annotations
 

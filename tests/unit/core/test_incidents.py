@@ -485,3 +485,49 @@ def test_whatever_is_seen_only_allowed_steps_are_taken(
         assert len(set(incident.pages)) == len(incident.pages)
     assert forwarded <= 1
     assert [t.at for t in incident.transitions] == sorted(t.at for t in incident.transitions)
+
+
+@settings(max_examples=400)
+@given(
+    st.data(),
+    policies,
+    announcements,
+    st.sampled_from(sorted(set(State) - TERMINAL)),
+    st.sampled_from((1.0, 250.0, 400.0)),
+    st.sampled_from((10, None)),
+)
+def test_from_any_state_at_any_age_only_allowed_steps_are_taken(
+    data: st.DataObject,
+    policy: Policy,
+    first: Interruption,
+    state: State,
+    now: float,
+    node_id: int | None,
+) -> None:
+    incident = replace(
+        open_incident(first, 0.0),
+        state=state,
+        group="g",
+        zone="z",
+        pool="broker",
+        node_name="old",
+        node_id=node_id,
+        pod_name=None if node_id is None else "c-broker-a-10",
+        forwarded_at=0.0 if state in {State.DRAINING, State.GATING} else None,
+    )
+    observation = data.draw(observations(now, moved=state is State.GATING))
+    decision = next_action(incident, observation, policy)
+    settle(incident, decision, now)  # raises where DESIGN knows no such transition
+    assert (decision.delay_seconds is None) is (decision.state in TERMINAL)
+    kept = [a.result for a in decision.actions if isinstance(a, CompleteHook)]
+    if decision.state is State.RETAINED:
+        assert set(kept) <= {HookResult.ABANDON}
+
+
+def test_a_broker_that_is_not_back_when_its_old_instance_is_gone_is_lost() -> None:
+    incident = replace(
+        opened(), state=State.GATING, node_id=10, node_name="old", pod_name="c-broker-a-10"
+    )
+    decision = next_action(incident, seen(3600.0, instance=None), POLICY)
+    assert decision.state is State.LOST
+    assert [a.key for a in decision.actions if isinstance(a, Page)] == ["not_back"]

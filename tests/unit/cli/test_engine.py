@@ -11,11 +11,11 @@ import pytest
 import yaml
 from pulumi.automation import OpType
 
+from cli.engine.command import EngineCommand
+from cli.engine.progress import Step, Watch
 from core.errors import MissingPrerequisite
 from local.place import Place
 from local.pulumi import bin as engine_bin
-from local.pulumi.engine_command import EngineCommand
-from local.pulumi.progress import Step, Watch
 from local.pulumi.project import twin_project
 
 QUEUE = "urn:pulumi:local-platform::stillwater::aws:sqs/queue:Queue::events"

@@ -24,12 +24,9 @@ from pulumi.automation import (
     UpdateSummary,
 )
 
-from local.pulumi.engine_command import EngineCommand, OnProcess
-from local.pulumi.progress import LayerFailed, LayerResult, OnStep, Step, Watch
-
-__all__ = ["LAYERS", "LayerFailed", "LayerResult", "Layers", "OnStep", "Step"]
-
-LAYERS = ("foundation", "platform", "kafka", "operations", "analytics")
+from cli.engine.command import EngineCommand, OnProcess
+from cli.engine.progress import LayerFailed, LayerResult, OnStep, Watch
+from core.naming import LAYERS
 
 
 class _Stack(Stack):
