@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import urllib3.util.connection  # noqa: F401 - binds ::1 once, when it is first imported
 
 
 @pytest.fixture(scope="session", autouse=True)
