@@ -20,7 +20,7 @@ from local.kubernetes.client import Api, ApiError
 from local.kubernetes.eks_token import token
 from tests.integration.cluster import BROKERS, Cluster
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 
 def ignored(cluster: Cluster, body: str) -> dict[str, Any] | None:
