@@ -11,20 +11,15 @@ help: ## Say what can be done here
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): requirements-dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "Python 3.11 or newer is needed and $(PYTHON) is %d.%d; install it, or name it: make PYTHON=python3.12" % v[:2])'
-	@echo "Setting up $(VENV) from hashed requirements (about 2 minutes, once)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@rm -f $(VENV)/.installed-*; touch $@
+	@.ci/venv $(PYTHON) $(VENV) $@
 
 .PHONY: setup
 setup: $(STAMP) ## Install the Python packages and build the twin's tools, once
-	@$(BIN)/stillwater setup
+	@exec $(BIN)/python -m cli setup
 
 .PHONY: demo
 demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
-	@exec $(BIN)/stillwater demo
+	@exec $(BIN)/python -m cli demo
 
 .PHONY: test
 test: setup ## Unit tests, then integration tests on one twin
@@ -50,7 +45,7 @@ format: $(STAMP) ## Format the code
 
 .PHONY: docs
 docs: $(STAMP) ## Regenerate docs/reference/ from the code
-	@$(BIN)/stillwater reference
+	@$(BIN)/python -m cli reference
 
 .PHONY: lock
 lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addresses

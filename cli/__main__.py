@@ -12,10 +12,12 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from local.stopping import SIGNALS
+
 _asked: list[int] = []
 
 
@@ -50,7 +52,8 @@ def _run(arguments: Sequence[str] | None) -> None:
 def _in_red(sentence: str) -> int:
     from rich.console import Console  # noqa: PLC0415
 
-    Console(stderr=True).print(sentence, style="red", markup=False, highlight=False)
+    # Unwrapped: a sentence stays one line in a log.
+    Console(stderr=True).print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
     return 1
 
 
@@ -65,6 +68,7 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
 def _stop(number: int) -> NoReturn:
     for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)
+    _end_children()
     # The terminal may be gone: that is what SIGHUP says.
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
@@ -72,6 +76,19 @@ def _stop(number: int) -> NoReturn:
         sys.stderr.flush()
     # Every block has cleaned up. What remains is threads that wait for somebody who is gone.
     os._exit(128 + number)
+
+
+def _end_children() -> None:
+    """Kill what this process started and no block of its own knows of.
+
+    A Spark JVM whose start is interrupted is one: pyspark forgets it, and it waits for ever.
+    """
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # pid (name, which may hold spaces and brackets) state parent ...
+            parent = stat.read_text().rpartition(")")[2].split()[1]
+            if int(parent) == os.getpid():
+                os.kill(int(stat.parent.name), signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def demo(
 @app.command()
 def up(environment: Environment) -> None:
     """Provision every layer in order; for `local`, start the twin and keep it until Ctrl-C."""
-    from cli.layers import run_layers
+    from cli.provision import run_layers
 
     run_layers("up", environment, console)
 
@@ -76,7 +76,7 @@ def up(environment: Environment) -> None:
 @app.command()
 def preview(environment: Environment) -> None:
     """Say what `up` would change, layer by layer, and change nothing."""
-    from cli.layers import run_layers
+    from cli.provision import run_layers
 
     run_layers("preview", environment, console)
 
@@ -84,7 +84,7 @@ def preview(environment: Environment) -> None:
 @app.command()
 def destroy(environment: Environment) -> None:
     """Remove every layer, last first. Retained volumes and the ledger's exports stay."""
-    from cli.layers import run_layers
+    from cli.provision import run_layers
 
     run_layers("destroy", environment, console)
 

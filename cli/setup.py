@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from typing import Self
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.progress import (
@@ -17,63 +18,95 @@ from rich.progress import (
 
 from core.errors import MissingPrerequisite
 from local.kafka import jars
+from local.place import make_cache
 from local.tools import build, prerequisites
 from local.tools.catalogue import TOOLS
 
+Show = Callable[[build.Progress], None]
+
 
 def prepare_tools(console: Console) -> None:
-    """Build or fetch whatever the twin needs that the per-user cache does not hold yet."""
+    """Build or fetch whatever the twin needs that the per-user cache does not hold yet.
+
+    Raises MissingPrerequisite, before anything is built, with a sentence for each.
+    """
     missing = prerequisites.check_prerequisites()
     if missing:
         raise MissingPrerequisite("\n".join(missing))
-    absent = [tool for tool in TOOLS if not tool.home.is_dir()]
-    if not absent and jars.ready():
+    seconds = estimate_seconds()
+    if seconds == 0:
         return
-    seconds = sum(binary.estimate_seconds for tool in absent for binary in tool.binaries)
+    cache = make_cache()
     console.print(
-        f"Building the twin's tools into the per-user cache, once: about "
-        f"{max(1, round((seconds + jars.ESTIMATE_SECONDS) / 60))} min on two cores."
+        f"Building the twin's tools into {cache}, once: about {in_minutes(seconds)} on two cores "
+        f"where Go has their sources, and longer by the download where it does not.",
+        soft_wrap=True,
+        highlight=False,
     )
     started = time.monotonic()
-    with _Bars(console) as bars:
-        build.build_all(bars.show)
-        jars.fetch(bars.show)
-    console.print(f"Tools ready after {time.monotonic() - started:.0f} s.")
+    with _bars(console, seconds) if console.is_terminal else _lines(console) as show:
+        build.build_all(show)
+        jars.fetch(show)
+    console.print(f"Tools ready after {time.monotonic() - started:.0f} s.", highlight=False)
 
 
-class _Bars:
-    """One line per tool: the estimate, the time so far, done."""
+def estimate_seconds() -> int:
+    """Return how long a set-up takes that starts now; 0 when there is nothing to do."""
+    own = {"pulumi"} if prerequisites.own_pulumi() else set()
+    absent = [tool for tool in TOOLS if tool.name not in own and not tool.home.is_dir()]
+    building = sum(binary.estimate_seconds for tool in absent for binary in tool.binaries)
+    return building + (0 if jars.ready() else jars.ESTIMATE_SECONDS)
 
-    def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            SpinnerColumn(finished_text="✓"),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}", style="dim"),
-            console=console,
-        )
-        self._tasks: dict[str, TaskID] = {}
 
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
+def in_minutes(seconds: float) -> str:
+    """Return a duration as a person would say it: 40 s, 1 min, 11 min."""
+    return f"{seconds:.0f} s" if seconds < 55 else f"{round(seconds / 60)} min"
 
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
 
-    def show(self, step: build.Progress) -> None:
-        title = f"{step.name} {step.version}"
-        if step.state == "building":
-            note = f"about {step.estimate_seconds} s"
-            self._tasks[step.name] = self._progress.add_task(title, total=None, note=note)
-            if not self._progress.console.is_terminal:
-                self._progress.console.print(f"building {title}, {note}")
-        elif step.state == "waiting":
-            self._progress.console.print(f"waiting for another build of {title}")
-        elif step.state == "built":
-            note = f"took {step.seconds:.0f} s"
-            self._progress.update(self._tasks[step.name], total=1, completed=1, note=note)
-        else:
-            note = "your own" if step.state == "own" else "in the cache"
-            self._progress.console.print(f"{title}: {note}", style="dim")
+def _title(step: build.Progress) -> str:
+    return f"{step.name} {step.version}"
+
+
+@contextlib.contextmanager
+def _lines(console: Console) -> Iterator[Show]:
+    """Print a line when something starts and when it ends: for logs, where nothing moves."""
+
+    def show(step: build.Progress) -> None:
+        said = {
+            "building": f"about {step.estimate_seconds} s",
+            "built": f"took {step.seconds:.0f} s",
+            "waiting": "another build of it is under way",
+            "own": "your own",
+            "cached": "in the cache",
+        }[step.state]
+        console.print(f"{step.state:>8}  {_title(step)}: {said}", soft_wrap=True, highlight=False)
+
+    yield show
+
+
+@contextlib.contextmanager
+def _bars(console: Console, seconds: int) -> Iterator[Show]:
+    """Show a bar for the whole, in estimated seconds, and a line for each thing that is built."""
+    columns = (
+        SpinnerColumn(finished_text="✓"),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}", style="dim"),
+    )
+    with Progress(*columns, console=console) as progress:
+        whole = progress.add_task("everything", total=seconds, note=f"about {in_minutes(seconds)}")
+        tasks: dict[str, TaskID] = {}
+
+        def show(step: build.Progress) -> None:
+            if step.state == "building":
+                note = f"about {step.estimate_seconds} s"
+                tasks[step.name] = progress.add_task(_title(step), total=None, note=note)
+            elif step.state == "built":
+                note = f"took {step.seconds:.0f} s"
+                progress.update(tasks[step.name], total=1, completed=1, note=note)
+                progress.advance(whole, step.estimate_seconds)
+            elif step.state == "waiting":
+                progress.console.print(f"waiting for another build of {_title(step)}")
+
+        yield show

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli.engine.layers import Layers
+from cli.engine.progress import LayerResult
 from local import demo_cluster
 from local.processes import forget, record
-from local.pulumi.engine import LayerResult, Layers
 from local.pulumi.project import twin_project
 from local.twin import Twin
 

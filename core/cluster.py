@@ -10,7 +10,7 @@ import ipaddress
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
@@ -24,12 +24,14 @@ from pydantic import (
     model_validator,
 )
 
+from core import naming
 from core.errors import InvalidInput
 
 DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$")]
 # Strimzi's CRD admits no dash in a listener's name (research: strimzi-and-kafka 1.3).
 ListenerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,11}$")]
 ZoneName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
+InstanceType = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$")]
 Seconds = Annotated[int, Field(ge=1)]
 # AWS's quota of a network load balancer; it cannot be raised.
 LISTENERS_PER_LOAD_BALANCER = 50
@@ -41,6 +43,20 @@ ControlPlaneLog = Literal["api", "audit", "authenticator", "controllerManager", 
 LogRetentionDays = Literal[
     1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922
 ]
+LAST_PORT = 65_535
+# RFC 1123; a pod's host name and a Service's are one label each.
+DNS_LABEL_LIMIT = 63
+# Where pydantic's words are about Python, or name no remedy.
+_PLAIN_WORDS = {
+    "extra_forbidden": "there is no such setting; remove it or correct its name",
+    "missing": "it is required; add it",
+    "model_type": "it must be a mapping of settings to values",
+    "dict_type": "it must be a mapping of settings to values",
+    "tuple_type": "it must be a list",
+    "too_short": "it has {actual_length} entries and needs at least {min_length}",
+    "too_long": "it has {actual_length} entries and takes at most {max_length}",
+    "string_pattern_mismatch": "it must match {pattern}",
+}
 
 
 class _Frozen(BaseModel):
@@ -102,7 +118,7 @@ class Kubernetes(_Frozen):
 
     version: Annotated[str, StringConstraints(pattern=r"^1\.\d{2}$")] = "1.35"
     namespace: DnsLabel = "kafka"
-    system_instance_type: str = "m7i.large"
+    system_instance_type: InstanceType = "m7i.large"
     system_nodes_per_zone: Annotated[int, Field(ge=1, le=10)] = 1
     # Who may reach the API server from outside the VPC; empty: nobody, its address is private.
     public_access_cidrs: tuple[str, ...] = ()
@@ -165,7 +181,7 @@ class NodePool(_Frozen):
 
     name: DnsLabel
     role: Role
-    instance_type: str
+    instance_type: InstanceType
     nodes_per_zone: Annotated[int, Field(ge=1, le=50)] = 1
     # Brokers to come, per zone: their listeners, target groups and bindings exist already, so that
     # whoever adds them first finds their readiness gates in place.
@@ -194,6 +210,17 @@ class NodePool(_Frozen):
                 f"pool {self.name} runs {self.nodes_per_zone} nodes per zone and prepares "
                 f"{self.spare_nodes_per_zone} more but reserves only {self.node_ids_per_zone} "
                 f"node ids per zone; raise node_ids_per_zone"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _heap_fits(self) -> Self:
+        if self.heap_mib >= self.memory_request_mib:
+            # The request is the pod's limit, too.
+            raise ValueError(
+                f"heap_mib {self.heap_mib} of pool {self.name} leaves nothing of its "
+                f"memory_request_mib {self.memory_request_mib}, and the kernel kills the pod; "
+                f"lower heap_mib to half of it, so that the page cache has the rest"
             )
         return self
 
@@ -401,7 +428,7 @@ class Timings(_Frozen):
     nth_queue_retention_seconds: Annotated[int, Field(ge=60, le=1_209_600)] = 172_800
     # Lifecycle hooks.
     hook_heartbeat_timeout_seconds: Annotated[int, Field(ge=30, le=7200)] = 900
-    hook_heartbeats: Annotated[int, Field(ge=1, le=99)] = 60
+    hook_heartbeats: Annotated[int, Field(ge=1, le=1000)] = 60
     hold_limit_seconds: Seconds = 14_400
     # Load balancer.
     nlb_health_interval_seconds: Annotated[int, Field(ge=5, le=300)] = 5
@@ -442,6 +469,7 @@ class ClusterSpec(_Frozen):
     topics: tuple[Topic, ...] = ()
     users: tuple[User, ...] = ()
     timings: Timings = Timings()
+    # Only `asg` is built so far.
     node_provisioner: Literal["asg", "karpenter"] = "asg"
     # With asg: adds nodes for pods that fit nowhere. It never takes one of Kafka's away.
     cluster_autoscaler: bool = True
@@ -471,6 +499,8 @@ class ClusterSpec(_Frozen):
         problems = [
             *self._zone_problems(),
             *self._pool_problems(),
+            *self._listener_problems(),
+            *self._name_problems(),
             *self._replication_problems(),
             *self._load_balancer_problems(),
             *self._topic_problems(),
@@ -543,6 +573,44 @@ class ClusterSpec(_Frozen):
         ]
         return problems
 
+    def _listener_problems(self) -> list[str]:
+        listener = self.kafka.listener
+        ports = sorted(
+            naming.advertised_port(listener.first_advertised_port, node_id)
+            for pool in self.pools
+            if pool.role.is_broker
+            for index in range(len(self.availability_zones))
+            for node_id in naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index)
+        )
+        problems = []
+        if ports and ports[-1] > LAST_PORT:
+            problems.append(
+                f"the last broker would be advertised at port {ports[-1]}, and ports end at "
+                f"{LAST_PORT}; lower kafka.listener.first_advertised_port or first_node_id"
+            )
+        if listener.bootstrap_port in ports:
+            problems.append(
+                f"kafka.listener.bootstrap_port {listener.bootstrap_port} is also the port of a "
+                f"broker ({ports[0]}-{ports[-1]} are reserved); move one"
+            )
+        return problems
+
+    def _name_problems(self) -> list[str]:
+        """Refuse what Kubernetes would: Services and pods' host names are DNS labels."""
+        listener, problems = self.kafka.listener, []
+        for pool in self.pools:
+            highest = pool.first_node_id + len(self.availability_zones) * pool.node_ids_per_zone - 1
+            node_pool = naming.kafka_node_pool(pool.name, self.availability_zones[0])
+            longest = naming.listener_broker_service(
+                self.name, node_pool, highest, listener.name, listener.port
+            )
+            if len(longest) > DNS_LABEL_LIMIT:
+                problems.append(
+                    f"the Service {longest} of pool {pool.name} has {len(longest)} characters, and "
+                    f"Kubernetes allows {DNS_LABEL_LIMIT}; shorten the cluster's or the pool's name"
+                )
+        return problems
+
     def _replication_problems(self) -> list[str]:
         brokers = self._brokers
         factor, minimum = self.kafka.default_replication_factor, self.kafka.min_insync_replicas
@@ -595,6 +663,8 @@ def _twice(named: Iterable[Topic] | Iterable[User]) -> list[str]:
 def _sentence(error: dict[str, Any]) -> str:
     where = ".".join(str(part) for part in error["loc"]) or "ClusterSpec"
     message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] in _PLAIN_WORDS:
+        message = _PLAIN_WORDS[error["type"]].format(**error.get("ctx", {}))
     shown = error.get("input")
     if isinstance(shown, dict | list | tuple | BaseModel) or error["type"] == "missing":
         return f"{where}: {message}."
@@ -621,6 +691,8 @@ def parse(raw: object) -> ClusterSpec:
 
     Raises InvalidInput with one sentence per problem.
     """
+    if not isinstance(raw, Mapping):
+        raise InvalidInput(["A ClusterSpec must be a mapping of settings to values."])
     try:
         return ClusterSpec.model_validate(raw)
     except ValidationError as error:

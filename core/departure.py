@@ -40,7 +40,7 @@ def forward_now(policy: Policy) -> Decision:
 
 def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Keep an instance that has been held for too long: never silently, never for ever."""
-    if seen.now - incident.opened_at <= policy.hold_limit_seconds:
+    if seen.now - incident.held_since <= policy.hold_limit_seconds:
         return None
     return retained(
         incident,

@@ -80,7 +80,8 @@ class Incident:
     kind: Kind
     state: State
     opened_at: float
-    announced_at: float  # when AWS said so; the hooks' clocks started here
+    # When AWS said what the incident is about now: the clocks of its hooks started here.
+    announced_at: float
     announcements: tuple[str, ...]  # dedupe keys of every announcement that joined
     group: str | None = None
     hooks: Mapping[str, str | None] = field(default_factory=dict)  # hook -> lifecycle token
@@ -123,6 +124,15 @@ class Incident:
         """Return when the present state began."""
         return self.transitions[-1].at
 
+    @property
+    def held_since(self) -> float:
+        """Return when the loop began to hold the instance for what governs the incident now.
+
+        A retirement stays open for days before the termination that follows it joins; an
+        announcement may also reach us long after it was made.
+        """
+        return max(self.opened_at, self.announced_at)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
@@ -145,33 +155,34 @@ def open_incident(
     interruption: Interruption, now: float, *, round_number: int = 1, actor: str = "interruption"
 ) -> Incident:
     """Open the incident an announcement asks for."""
-    announced = interruption.occurred_at
     blank = Incident(
         id=incident_id(interruption.instance_id, round_number),
         instance_id=interruption.instance_id,
         kind=interruption.kind,
         state=State.OPENED,
         opened_at=now,
-        # A clock ahead of ours must not postpone a heartbeat.
-        announced_at=now if announced is None else min(announced, now),
+        announced_at=_announced_at(interruption, now),
         announcements=(),
         reason=f"AWS announced {interruption.kind.value} for instance {interruption.instance_id}.",
     )
     opened = Transition(now, State.OPENED, actor, blank.reason)
-    return merge(replace(blank, transitions=(opened,)), interruption)
+    return merge(replace(blank, transitions=(opened,)), interruption, now)
 
 
-def merge(incident: Incident, interruption: Interruption) -> Incident:
+def merge(incident: Incident, interruption: Interruption, now: float) -> Incident:
     """Join another announcement about the same instance; one already joined changes nothing."""
     if interruption.dedupe_key in incident.announcements or not incident.open:
         return incident
+    kind = max(incident.kind, interruption.kind, key=_GRAVITY.index)
+    graver = kind is not incident.kind
     hooks = dict(incident.hooks)
     if interruption.hook:
         hooks[interruption.hook] = interruption.lifecycle_token or hooks.get(interruption.hook)
     return replace(
         incident,
         announcements=(*incident.announcements, interruption.dedupe_key),
-        kind=max(incident.kind, interruption.kind, key=_GRAVITY.index),
+        kind=kind,
+        announced_at=_announced_at(interruption, now) if graver else incident.announced_at,
         group=incident.group or interruption.group,
         hooks=hooks,
         drain_event=_drain_event(incident, interruption),
@@ -179,6 +190,11 @@ def merge(incident: Incident, interruption: Interruption) -> Incident:
         due_at=interruption.due_at or incident.due_at,
         called_off=_called_off(incident, interruption),
     )
+
+
+def _announced_at(interruption: Interruption, now: float) -> float:
+    """Return when AWS said it; a clock ahead of ours must not postpone a heartbeat."""
+    return now if interruption.occurred_at is None else min(interruption.occurred_at, now)
 
 
 def _drain_event(incident: Incident, interruption: Interruption) -> str | None:

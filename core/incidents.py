@@ -99,8 +99,12 @@ def _heartbeat_is_due(
 
 def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep the instance while nothing can be read; a drain that has begun goes on by itself."""
-    if incident.state in {State.REPLACING, State.HOLDING}:
+    drained = incident.state in {State.DRAINING, State.GATING}
+    if hooked(incident) and not drained:
         return overdue(incident, seen, policy) or stay(incident, policy, seen.blind)
+    if drained and seen.now - incident.entered_at > policy.hold_limit_seconds:
+        # The hooks run out of heartbeats unseen: somebody must look before they do.
+        return stay(incident, policy, seen.blind, Page("blind", seen.blind))
     return stay(incident, policy, seen.blind)
 
 
@@ -122,7 +126,7 @@ def _ended_elsewhere(incident: Incident, seen: Observation) -> Decision | None:
         )
         return go(State.LOST, reason, Page("lost", reason), DropLease())
     in_service = incident.kind is Kind.ASG_TERMINATE and seen.lifecycle_state == "InService"
-    if in_service and seen.now - incident.opened_at > IN_SERVICE_GRACE_SECONDS:
+    if in_service and seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS:
         reason = f"The group has instance {incident.instance_id} in service: it is not leaving."
         return go(State.CANCELLED, reason, DropLease())
     return None

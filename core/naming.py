@@ -10,6 +10,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+# The stacks of one environment, in the order in which each builds on the ones before.
+FOUNDATION, PLATFORM, KAFKA, OPERATIONS, ANALYTICS = LAYERS = (
+    "foundation",
+    "platform",
+    "kafka",
+    "operations",
+    "analytics",
+)
 DRAIN_HOOK = "drain"
 GATE_HOOK = "gate"
 DEDICATED_TAINT_KEY = "dedicated"
@@ -80,6 +88,11 @@ def claim(cluster: str, node_pool: str, node_id: int, volume_id: int) -> str:
 
 def bootstrap_service(cluster: str) -> str:
     return f"{cluster}-kafka-bootstrap"
+
+
+def cluster_ca_secret(cluster: str) -> str:
+    """Return the Secret with the authority that signs the brokers' certificates."""
+    return f"{cluster}-cluster-ca-cert"
 
 
 def headless_service(cluster: str) -> str:

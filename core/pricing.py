@@ -107,7 +107,8 @@ def load(path: Path = SHIPPED) -> dict[str, PriceBook]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput([f"{name} cannot be read: {error}."]) from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidInput([f"{name} cannot be read: {reason}."]) from None
     return parse(text, name=name)
 
 

@@ -39,7 +39,8 @@ Kubernetes and Kafka, so only tick needs an access entry (group stillwater:handl
 the API server and the brokers.
 
     Kubernetes (tick)   cluster-wide: list nodes, csinodes, volumeattachments
-                        in the Kafka namespace: list pods
+                        in the Kafka namespace: list pods, and where its listener has TLS
+                        get the one Secret <cluster>-cluster-ca-cert
     Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics
 
 The ledger's table: partition key `pk` (string), time to live on `expires_at`, and one sparse index

@@ -76,7 +76,7 @@ class Desk:
             if known or not (current.open or reopens(current, found)):
                 return current
             if current.open:
-                return self.ledger.put(merge(current, found))
+                return self.ledger.put(merge(current, found, now))
         refusal = unanswered(found) or self._foreign(found.instance_id)
         if refusal:
             self._ignore(found.body, refusal, now)

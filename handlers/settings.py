@@ -12,7 +12,8 @@ from core.errors import InvalidInput
 from core.naming import managed_tag
 from core.observations import Policy
 
-# Every call of a tick has its own time-out; together they stay below this.
+# A tick takes seconds. One that takes longer than this is taken for dead and its incident carried
+# on; where it was only slow, versions in the ledger and idempotent effects keep that harmless.
 LONGEST_TICK_SECONDS = 45.0
 
 
@@ -49,7 +50,7 @@ class Settings:
 
     @property
     def late_seconds(self) -> float:
-        """How late a tick is when nothing carries it any more: later than any tick takes."""
+        """How late a tick is when it is taken for lost."""
         return max(3 * self.policy.tick_interval_seconds, LONGEST_TICK_SECONDS)
 
     @classmethod

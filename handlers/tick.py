@@ -114,7 +114,7 @@ def _loop() -> Loop:
         namespace=settings.namespace,
         kafka_cluster=settings.cluster,
     )
-    kafka = KafkaAdmin(settings.kafka_bootstrap, settings.kafka_security)
+    kafka = KafkaAdmin(settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities)
     return Loop(
         sources=Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger),
         effects=Effects(

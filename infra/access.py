@@ -26,6 +26,8 @@ ATTACHMENTS = ("csinodes", "volumeattachments")
 class HandlerAccessArgs:
     eks_cluster: str
     namespace: str
+    # The Secret with Kafka's certificate authority; None: its listener is not encrypted.
+    kafka_ca_secret: str | None
     # Function name -> role; only those that call Kubernetes.
     role_arns: Mapping[str, pulumi.Input[str]]
 
@@ -48,7 +50,7 @@ class HandlerAccess(pulumi.ComponentResource):
                 opts=self._child,
             )
         self._cluster_wide()
-        self._in_namespace(args.namespace)
+        self._in_namespace(args.namespace, args.kafka_ca_secret)
         self.register_outputs({})
 
     def _cluster_wide(self) -> None:
@@ -66,11 +68,14 @@ class HandlerAccess(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
         )
 
-    def _in_namespace(self, namespace: str) -> None:
+    def _in_namespace(self, namespace: str, kafka_ca_secret: str | None) -> None:
+        rules = [_may_list("", "pods")]
+        if kafka_ca_secret is not None:
+            rules.append(_may_get_secret(kafka_ca_secret))
         role = k8s.rbac.v1.Role(
             f"{self._name}-role",
             metadata=ObjectMetaArgs(name=ROLE, namespace=namespace),
-            rules=[_may_list("", "pods")],
+            rules=rules,
             opts=self._child,
         )
         k8s.rbac.v1.RoleBinding(
@@ -85,4 +90,11 @@ class HandlerAccess(pulumi.ComponentResource):
 def _may_list(api_group: str, *resources: str) -> k8s.rbac.v1.PolicyRuleArgs:
     return k8s.rbac.v1.PolicyRuleArgs(
         api_groups=[api_group], resources=list(resources), verbs=["list"]
+    )
+
+
+def _may_get_secret(name: str) -> k8s.rbac.v1.PolicyRuleArgs:
+    # By name: a right to list Secrets would be a right to read every user's key.
+    return k8s.rbac.v1.PolicyRuleArgs(
+        api_groups=[""], resources=["secrets"], resource_names=[name], verbs=["get"]
     )

@@ -118,6 +118,9 @@ def _own_statements(args: FunctionArgs, logs: aws.cloudwatch.LogGroup) -> list[i
 
 def _network_statements(account: iam.Account, placement: Placement) -> list[iam.Statement]:
     interfaces = account.arn("ec2", "network-interface/*")
+    # Lambda refuses a role that may delete interfaces alone: it asks for every kind of resource
+    # (terraform-provider-aws#20698).
+    anything = account.arn("ec2", "*/*")
     places = [
         pulumi.Output.from_input(subnet).apply(lambda id_: account.arn("ec2", f"subnet/{id_}"))
         for subnet in placement.subnet_ids
@@ -139,7 +142,7 @@ def _network_statements(account: iam.Account, placement: Placement) -> list[iam.
                 "ec2:UnassignPrivateIpAddresses",
             ],
             # Lambda names the interfaces itself; their ids are not known before.
-            resources=[interfaces],
+            resources=[anything],
         ),
         iam.Statement(
             sid="SeeTheNetwork",

@@ -25,7 +25,7 @@ from infra.packaging import Package
 from infra.queues import Queue, QueueArgs
 
 TYPE = "stillwater:infra:Functions"
-# The sweep looks at everything; a tick that fails is taken up by the next sweep.
+# The sweep looks at everything: one that fails needs no dead letter, the next makes up for it.
 SWEEP_SCHEDULE = "rate(1 minute)"
 TICKS_MAX_RECEIVE_COUNT = 5
 INTERRUPTION_BATCH = 10

@@ -101,7 +101,7 @@ class Karpenter(pulumi.ComponentResource):
                 rule=rule.name,
                 target_id="karpenter",
                 arn=queue.arn,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[queue.policy]),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=list(queue.policies)),
             )
         return queue
 

@@ -8,10 +8,11 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 
-def kubeconfig(name: str, region: str, endpoint: str, ca: str) -> str:
+def kubeconfig(name: str, region: str, endpoint: str, ca: str, profile: str | None = None) -> str:
     """Return a kubeconfig that asks `aws eks get-token` for a token each time.
 
     Nothing in it changes between runs, so the provider, and all it manages, is never replaced.
+    `profile` is whom the AWS provider works as, where the stack names one.
     """
     arguments = ["eks", "get-token", "--cluster-name", name, "--region", region]
     return json.dumps(
@@ -35,6 +36,7 @@ def kubeconfig(name: str, region: str, endpoint: str, ca: str) -> str:
                             "command": "aws",
                             "args": [*arguments, "--output", "json"],
                             "interactiveMode": "Never",
+                            **_environment(profile),
                         }
                     },
                 }
@@ -44,6 +46,10 @@ def kubeconfig(name: str, region: str, endpoint: str, ca: str) -> str:
     )
 
 
+def _environment(profile: str | None) -> dict[str, list[dict[str, str]]]:
+    return {} if profile is None else {"env": [{"name": "AWS_PROFILE", "value": profile}]}
+
+
 def provider(
     name: str,
     *,
@@ -51,9 +57,10 @@ def provider(
     region: str,
     endpoint: pulumi.Input[str],
     ca: pulumi.Input[str],
+    profile: str | None,
 ) -> k8s.Provider:
     """Return the provider for everything inside the cluster."""
     config = pulumi.Output.all(endpoint=endpoint, ca=ca).apply(
-        lambda known: kubeconfig(eks_cluster, region, known["endpoint"], known["ca"])
+        lambda known: kubeconfig(eks_cluster, region, known["endpoint"], known["ca"], profile)
     )
     return k8s.Provider(name, kubeconfig=config, cluster_identifier=eks_cluster)

@@ -27,11 +27,13 @@ class QueueArgs:
 
 
 class Queue(pulumi.ComponentResource):
-    """A queue encrypted with SQS's own keys, spoken to over TLS only."""
+    """A queue encrypted with SQS's own keys, spoken to over TLS only; so are its dead letters."""
 
     arn: pulumi.Output[str]
+    dead_letters_arn: pulumi.Output[str]
     url: pulumi.Output[str]
-    policy: aws.sqs.QueuePolicy
+    # What must stand before a rule may send; without it events vanish silently.
+    policies: Sequence[aws.sqs.QueuePolicy]
 
     def __init__(
         self, name: str, args: QueueArgs, opts: pulumi.ResourceOptions | None = None
@@ -60,13 +62,17 @@ class Queue(pulumi.ComponentResource):
             ),
             opts=child,
         )
-        self.policy = aws.sqs.QueuePolicy(
-            f"{name}-policy",
-            queue_url=queue.url,
-            policy=iam.document(_statements(queue.arn, args.rule_arns)),
-            opts=child,
-        )
+        self.policies = [
+            aws.sqs.QueuePolicy(
+                f"{name}-{key}",
+                queue_url=each.url,
+                policy=iam.document(_statements(each.arn, args.rule_arns)),
+                opts=child,
+            )
+            for key, each in (("policy", queue), ("dead-letters-policy", dead_letters))
+        ]
         self.arn, self.url = queue.arn, queue.url
+        self.dead_letters_arn = dead_letters.arn
         self.register_outputs({"arn": self.arn, "url": self.url})
 
 

@@ -136,8 +136,11 @@ class Termination(pulumi.ComponentResource):
                 rule=rule.name,
                 target_id=role,
                 arn=queue.arn,
-                # A target without the policy drops events silently.
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[queue.policy]),
+                # What EventBridge cannot deliver for a day is kept with the other dead letters.
+                dead_letter_config=aws.cloudwatch.EventTargetDeadLetterConfigArgs(
+                    arn=queue.dead_letters_arn
+                ),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=queue.policies),
             )
         return queue
 

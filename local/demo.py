@@ -118,25 +118,26 @@ def _pause(twin: Twin, seconds: float) -> None:
         time.sleep(0.5)
 
 
-def broker_pod(twin: Twin) -> dict[str, Any]:
-    """Return the pod of the broker the demo takes down."""
-    pods = twin.api.get("/api/v1/pods", labelSelector=naming.CLUSTER_LABEL)["items"]
+def kafka_pod(twin: Twin, node_id: int) -> dict[str, Any]:
+    """Return the pod of one Kafka node, which must be on a node of Kubernetes."""
+    ours = f"{naming.CLUSTER_LABEL}={demo_cluster.CLUSTER}"
+    pods = twin.api.get("/api/v1/pods", labelSelector=ours)["items"]
     return next(
         p
         for p in pods
-        if naming.node_id_of_pod(p["metadata"]["name"]) == BROKER_ID and p["spec"].get("nodeName")
+        if naming.node_id_of_pod(p["metadata"]["name"]) == node_id and p["spec"].get("nodeName")
     )
 
 
-def terminate(twin: Twin) -> Rotation:
-    """Terminate the broker's node as an operator would: through its group, size unchanged."""
-    node = twin.api.get(f"/api/v1/nodes/{broker_pod(twin)['spec']['nodeName']}")
+def terminate(twin: Twin, node_id: int = BROKER_ID) -> Rotation:
+    """Terminate a Kafka node's machine as an operator would: through its group, size unchanged."""
+    node = twin.api.get(f"/api/v1/nodes/{kafka_pod(twin, node_id)['spec']['nodeName']}")
     instance_id = node["spec"]["providerID"].rpartition("/")[2]
     called_at = time.time()
     twin.aws("autoscaling").terminate_instance_in_auto_scaling_group(
         InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
     )
-    return Rotation(called_at, instance_id, BROKER_ID)
+    return Rotation(called_at, instance_id, node_id)
 
 
 def follow(twin: Twin, table: str, rotation: Rotation, narrator: narration.Narrator) -> None:

@@ -13,8 +13,16 @@ ACCOUNT = "123456789012"
 CREDENTIALS_FILE = "aws-credentials.json"
 # Left out of every child: the user's identity, and proxies, since every address is this machine's.
 _HIDDEN_PREFIXES = ("AWS_", "PULUMI_", "STILLWATER_", "KUBE")
-# Where the user keeps built tools, and real CRDs to use in place of the twin's.
-_KEPT = ("STILLWATER_CACHE", "STILLWATER_CRDS")
+# Where the user keeps built tools, real CRDs to use in place of the twin's, and how long the twin's
+# machines take (local.aws.instances.Delays).
+_KEPT = (
+    "STILLWATER_CACHE",
+    "STILLWATER_CRDS",
+    "STILLWATER_BOOT_SECONDS",
+    "STILLWATER_SHUTDOWN_SECONDS",
+    "STILLWATER_HEALTH_CHECK_SECONDS",
+    "STILLWATER_LAUNCH_RETRY_SECONDS",
+)
 
 
 def base(place: Place) -> dict[str, str]:

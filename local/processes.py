@@ -22,12 +22,13 @@ from pathlib import Path
 
 from core.errors import StillwaterError
 from local.place import PLACE_VARIABLE
+from local.stopping import SIGNALS
 
 POLL_SECONDS = 0.05
 CLOSE_SECONDS = 2.0
 # How long to look for what is left; only a process stuck in the kernel takes that long to die.
 CLEAR_SECONDS = 10.0
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.05
 
 
 def start_time_ticks(pid: int) -> str | None:
@@ -238,7 +239,7 @@ class Processes:
 
 def _watch(lifeline: int, pids: Path, cleared: Path | None) -> None:
     """Block until the twin is gone, then kill what it left and remove its directory."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     while os.read(lifeline, 1):
         pass

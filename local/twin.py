@@ -6,6 +6,7 @@ Nothing of the cluster itself is made here: that is what `pulumi up` is for.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import socket
 import sys
@@ -22,7 +23,7 @@ from local import environment
 from local.kafka import jars
 from local.kubernetes import authenticator, control_plane
 from local.kubernetes.client import Api
-from local.place import Place, check_addresses, claimed
+from local.place import PLACE_VARIABLE, Place, check_addresses, claimed
 from local.processes import Child, Processes, kill_left
 from local.pulumi import bin as engine_bin
 from local.stopping import Stopping
@@ -105,9 +106,24 @@ def prepared(place: Place) -> Iterator[None]:
         for part in ("bin", "logs", "pids", "pki", "volumes", "pods"):
             place.path(part).mkdir(parents=True)
         place.save()
-        yield
+        with _marked(place):
+            yield
     finally:
         shutil.rmtree(place.directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _marked(place: Place) -> Iterator[None]:
+    """Let what this process starts without us, a Spark JVM say, carry the twin's mark too."""
+    before = os.environ.get(PLACE_VARIABLE)
+    os.environ[PLACE_VARIABLE] = str(place.directory)
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(PLACE_VARIABLE, None)
+        else:
+            os.environ[PLACE_VARIABLE] = before
 
 
 @contextlib.contextmanager

@@ -12,16 +12,9 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core.cluster import ClusterSpec
+from core.naming import FOUNDATION
 from infra import iam, kubernetes, protection
 from infra.tags import Tags
-
-FOUNDATION, PLATFORM, KAFKA, OPERATIONS, ANALYTICS = LAYERS = (
-    "foundation",
-    "platform",
-    "kafka",
-    "operations",
-    "analytics",
-)
 
 
 @dataclass(frozen=True)
@@ -87,6 +80,7 @@ class Layer:
             region=self.spec.region,
             endpoint=foundation.text("eks_endpoint"),
             ca=foundation.text("eks_ca"),
+            profile=aws.config.profile,
         )
 
     @property

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 import pulumi
 
 from core.errors import InvalidInput
+from core.naming import ANALYTICS, FOUNDATION, KAFKA, LAYERS, OPERATIONS, PLATFORM
 from stacks import spec
-from stacks.layer import ANALYTICS, FOUNDATION, KAFKA, LAYERS, OPERATIONS, PLATFORM, Layer
+from stacks.layer import Layer
 from stacks.layers import analytics, foundation, kafka, operations, platform
 
 BUILDERS: Mapping[str, Callable[[Layer], None]] = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from kafka import KafkaAdminClient
@@ -20,6 +20,7 @@ from kafka.errors import KafkaError
 
 from core.errors import StillwaterError
 from core.rotation import ClusterView, PartitionView, VoterView
+from handlers.adapters.tls import trusting
 
 CONNECT_SECONDS = 1.0
 BOOTSTRAP_SECONDS = 2.0
@@ -39,33 +40,46 @@ class KafkaCluster(Protocol):
 
 
 class KafkaAdmin:
-    """Reads a cluster through whichever bootstrap address answers first."""
+    """Reads a cluster through whichever bootstrap address answers first.
 
-    def __init__(self, bootstrap: Iterable[str], security: str, **ssl: str) -> None:
+    `authorities` returns those of the cluster's certificates, as PEM; only SSL asks for them, and
+    every reading does, because Strimzi renews them.
+    """
+
+    def __init__(
+        self, bootstrap: Iterable[str], security: str, authorities: Callable[[], str] | None = None
+    ) -> None:
         self._bootstrap = tuple(bootstrap)
-        self._options = {"security_protocol": security, **ssl}
+        self._security, self._authorities = security, authorities
 
     def read(self) -> ClusterView:
         problems = []
+        security = self._settings()
         give_up_at = time.monotonic() + READ_SECONDS
         for address in self._bootstrap:
             if time.monotonic() > give_up_at:
                 problems.append(f"{address}: not tried, {READ_SECONDS:.0f} s are over")
                 continue
             try:
-                return self._read_from(address)
+                return self._read_from(address, security)
             except (KafkaError, OSError) as error:
                 problems.append(f"{address}: {str(error) or type(error).__name__}")
         raise StillwaterError("No Kafka broker could be asked: " + "; ".join(problems) + ".")
 
-    def _read_from(self, address: str) -> ClusterView:
+    def _settings(self) -> dict[str, Any]:
+        settings: dict[str, Any] = {"security_protocol": self._security}
+        if self._security == "SSL" and self._authorities is not None:
+            settings["ssl_context"] = trusting(self._authorities(), "Kafka's")
+        return settings
+
+    def _read_from(self, address: str, security: Mapping[str, Any]) -> ClusterView:
         _knock(address)
         admin = KafkaAdminClient(
             bootstrap_servers=address,
             bootstrap_timeout_ms=int(BOOTSTRAP_SECONDS * 1000),
             request_timeout_ms=int(REQUEST_SECONDS * 1000),
             client_id="stillwater-tick",
-            **self._options,
+            **security,
         )
         try:
             return _reading(admin)

@@ -1,4 +1,4 @@
-"""The Kubernetes API of an EKS cluster: four lists, read with a token only STS could have signed.
+"""The Kubernetes API of an EKS cluster: four lists and a Secret, read with a token STS signed.
 
 No Kubernetes client: importing one costs a Lambda 1.7 s and 140 MB (research: local-tooling 5).
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
@@ -23,9 +24,11 @@ from core.naming import (
     NODE_POOL_LABEL,
     POOL_LABEL,
     ZONE_LABEL,
+    cluster_ca_secret,
     node_id_of_pod,
 )
 from core.observations import NodeView, PodView
+from handlers.adapters.tls import trusting
 
 Json = dict[str, Any]
 
@@ -88,11 +91,16 @@ class EksNodes:
         kafka_cluster: str,
     ) -> None:
         self._endpoint = endpoint.rstrip("/")
+        self._ca_pem = ca_pem
         self._eks_cluster = eks_cluster
         self._region = region
         self._namespace = namespace
         self._kafka_cluster = kafka_cluster
-        self._pool = urllib3.PoolManager(ca_cert_data=ca_pem, timeout=_TIMEOUT, retries=False)
+
+    @cached_property
+    def _pool(self) -> urllib3.PoolManager:
+        context = trusting(self._ca_pem, "The Kubernetes API's")
+        return urllib3.PoolManager(ssl_context=context, timeout=_TIMEOUT, retries=False)
 
     def nodes(self) -> tuple[NodeView, ...]:
         drivers = {
@@ -117,6 +125,24 @@ class EksNodes:
                 volume = spec["source"].get("persistentVolumeName") or item["metadata"]["name"]
                 found[spec["nodeName"]] = (*found.get(spec["nodeName"], ()), volume)
         return found
+
+    def kafka_authorities(self) -> str:
+        """Return the authorities that may have signed a broker's certificate, as PEM.
+
+        Strimzi keeps those before `ca.crt` beside it until no broker needs them any more.
+        """
+        name = cluster_ca_secret(self._kafka_cluster)
+        secret = self._get(f"/api/v1/namespaces/{quote(self._namespace)}/secrets/{name}", {})
+        data = secret.get("data") or {}
+        found = [
+            base64.b64decode(data[key]).decode() for key in sorted(data) if key.endswith(".crt")
+        ]
+        if not found:
+            raise StillwaterError(
+                f"Secret {name} in namespace {self._namespace} holds no certificate; Strimzi's "
+                f"cluster operator writes it."
+            )
+        return "\n".join(found)
 
     def _list(self, path: str, **query: str) -> Iterator[Json]:
         """Yield the items of a list, page after page."""

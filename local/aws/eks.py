@@ -131,7 +131,8 @@ class NodeGroups:
         )
         data.setdefault("ImageId", NODE_IMAGE)
         data.setdefault("InstanceType", node_group.instance_types[0])
-        data.setdefault("UserData", Base64EncodedString.from_raw_string(user_data))
+        if not data.get("UserData"):  # moto keeps an empty one for a template that has none
+            data["UserData"] = Base64EncodedString.from_raw_string(user_data)
         return ec2.create_launch_template(name, "", data, {})
 
     def scale(self, backend: Any, node_group: Any) -> None:

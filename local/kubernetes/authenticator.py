@@ -222,11 +222,15 @@ def main() -> None:
     with serving(place, environment.REGION):
         try:
             while not ended.wait(POLL_SECONDS):
-                # There is one control plane, so the first cluster is the one it stands for.
-                name = next(_cluster_names(eks), None)
+                # There is one control plane, so the first cluster is the one it stands for, for as
+                # long as that exists.
+                names = list(_cluster_names(eks))
                 if running is not None:
                     running.check_alive()
-                if name is not None and (running is None or running.cluster_name != name):
+                    if running.cluster_name in names:
+                        continue
+                name = next(iter(names), None)
+                if name is not None:
                     if running is not None:
                         running.stop()
                     running = Authenticator(place, binary, name, creator_arn)

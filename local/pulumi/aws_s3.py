@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from local.pulumi.aws_adapter import Adapter, Aws, adapts, coerced, tag_list, tags_of
@@ -64,13 +63,16 @@ class _Setting(Adapter):
     replaces = frozenset({"bucket"})
     put: ClassVar[str]
     remove: ClassVar[str | None] = None
-    body: ClassVar[Callable[[Properties], dict[str, Any]]]
+
+    def body(self, inputs: Properties) -> dict[str, Any]:
+        """Return the setting as the put takes it, beside the bucket's name."""
+        raise NotImplementedError
 
     def _put(self, aws: Aws, inputs: Properties) -> None:
         s3 = aws.client("s3")
         operation = "".join(part.capitalize() for part in self.put.split("_"))
         shape = s3.meta.service_model.operation_model(operation).input_shape
-        wanted = {"Bucket": inputs["bucket"], **type(self).body(inputs)}
+        wanted = {"Bucket": inputs["bucket"], **self.body(inputs)}
         getattr(s3, self.put)(**coerced(shape, wanted))
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -86,39 +88,12 @@ class _Setting(Adapter):
             getattr(aws.client("s3"), self.remove)(Bucket=existing.inputs["bucket"])
 
 
-def _versioning(inputs: Properties) -> dict[str, Any]:
-    return {"VersioningConfiguration": inputs["versioningConfiguration"]}
-
-
-def _encryption(inputs: Properties) -> dict[str, Any]:
-    rules = []
-    for rule in inputs["rules"]:
-        default = rule.get("applyServerSideEncryptionByDefault") or {}
-        api: dict[str, Any] = {"SSEAlgorithm": default.get("sseAlgorithm", "AES256")}
-        if default.get("kmsMasterKeyId"):
-            api["KMSMasterKeyID"] = default["kmsMasterKeyId"]
-        rules.append(
-            {
-                "ApplyServerSideEncryptionByDefault": api,
-                "BucketKeyEnabled": bool(rule.get("bucketKeyEnabled")),
-            }
-        )
-    return {"ServerSideEncryptionConfiguration": {"Rules": rules}}
-
-
-def _public_access(inputs: Properties) -> dict[str, Any]:
-    return {"PublicAccessBlockConfiguration": inputs}
-
-
-def _policy(inputs: Properties) -> dict[str, Any]:
-    policy = inputs["policy"]
-    return {"Policy": policy if isinstance(policy, str) else json.dumps(policy)}
-
-
 @adapts("s3/bucketVersioning:BucketVersioning", "s3/bucketVersioningV2:BucketVersioningV2")
 class BucketVersioning(_Setting):
     put = "put_bucket_versioning"
-    body = staticmethod(_versioning)
+
+    def body(self, inputs: Properties) -> dict[str, Any]:
+        return {"VersioningConfiguration": inputs["versioningConfiguration"]}
 
 
 @adapts(
@@ -128,18 +103,37 @@ class BucketVersioning(_Setting):
 class BucketEncryption(_Setting):
     put = "put_bucket_encryption"
     remove = "delete_bucket_encryption"
-    body = staticmethod(_encryption)
+
+    def body(self, inputs: Properties) -> dict[str, Any]:
+        rules = []
+        for rule in inputs["rules"]:
+            default = rule.get("applyServerSideEncryptionByDefault") or {}
+            api: dict[str, Any] = {"SSEAlgorithm": default.get("sseAlgorithm", "AES256")}
+            if default.get("kmsMasterKeyId"):
+                api["KMSMasterKeyID"] = default["kmsMasterKeyId"]
+            rules.append(
+                {
+                    "ApplyServerSideEncryptionByDefault": api,
+                    "BucketKeyEnabled": bool(rule.get("bucketKeyEnabled")),
+                }
+            )
+        return {"ServerSideEncryptionConfiguration": {"Rules": rules}}
 
 
 @adapts("s3/bucketPublicAccessBlock:BucketPublicAccessBlock")
 class BucketPublicAccessBlock(_Setting):
     put = "put_public_access_block"
     remove = "delete_public_access_block"
-    body = staticmethod(_public_access)
+
+    def body(self, inputs: Properties) -> dict[str, Any]:
+        return {"PublicAccessBlockConfiguration": inputs}
 
 
 @adapts("s3/bucketPolicy:BucketPolicy")
 class BucketPolicy(_Setting):
     put = "put_bucket_policy"
     remove = "delete_bucket_policy"
-    body = staticmethod(_policy)
+
+    def body(self, inputs: Properties) -> dict[str, Any]:
+        policy = inputs["policy"]
+        return {"Policy": policy if isinstance(policy, str) else json.dumps(policy)}

@@ -45,18 +45,19 @@ def _script(path: Path, module: str) -> Path:
 
 def _place_engine(executable: Path, bin_directory: Path) -> None:
     """Put the engine into bin/; it takes the language host that stands beside its real file."""
-    target = bin_directory / ENGINE
+    source, target = executable.resolve(), bin_directory / ENGINE
+    if source == target.absolute():
+        return  # found on a PATH that has this twin's bin/ in front
     target.unlink(missing_ok=True)
-    beside = executable.resolve().with_name(LANGUAGE_HOST)
-    if beside.exists():
-        target.symlink_to(executable.resolve())
+    if source.with_name(LANGUAGE_HOST).exists():
+        target.symlink_to(source)
         (bin_directory / LANGUAGE_HOST).unlink(missing_ok=True)
         return
     try:
-        os.link(executable.resolve(), target)
+        os.link(source, target)
     except OSError:
         # Another file system, or one without hard links.
-        shutil.copy2(executable.resolve(), target)
+        shutil.copy2(source, target)
     _script(bin_directory / LANGUAGE_HOST, "local.pulumi.language_host")
 
 

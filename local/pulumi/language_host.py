@@ -40,7 +40,7 @@ def _program_environment() -> dict[str, str]:
     return environment
 
 
-class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):  # type: ignore[misc] # untyped
+class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     """Runs Python programs for the engine."""
 
     def __init__(self, engine_address: str) -> None:

@@ -88,14 +88,16 @@ def run(request: dict[str, Any]) -> int:
     sys.path.insert(0, str(program if program.is_dir() else program.parent))
     sys.argv = [str(program), *request["arguments"]]
     _configure(request)
+
+    def execute() -> None:
+        runpy.run_path(str(program), run_name="__main__")
+
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     # Registrations are blocking calls on the loop's threads: a few threads would serialise them.
     loop.set_default_executor(ThreadPoolExecutor(max_workers=min(request["parallel"] or 64, 64)))
     try:
-        loop.run_until_complete(
-            run_in_stack(lambda: runpy.run_path(str(program), run_name="__main__") and None)
-        )
+        loop.run_until_complete(run_in_stack(execute))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except BaseException as error:  # noqa: BLE001 - whatever the program raises

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import yaml
 
+from core.naming import LAYERS
 from local.place import Place
-from local.pulumi.engine import LAYERS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SETTINGS = "config"

@@ -192,7 +192,7 @@ def _existing(request: Any, outputs: Any, inputs: Any) -> Existing:
     return Existing(Resource(request.urn), request.id, from_struct(inputs), from_struct(outputs))
 
 
-class Servicer(provider_pb2_grpc.ResourceProviderServicer):  # type: ignore[misc] # untyped
+class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """Translates between the engine's messages and a ResourceProvider."""
 
     def __init__(self, provider: ResourceProvider) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pulumi
 
+from core.naming import FOUNDATION
 from infra.connect import ConnectArgs, ConnectCluster
 from infra.kafka import Kafka, KafkaArgs, bootstrap_servers
 from infra.kafka_namespace import KafkaNamespace, KafkaNamespaceArgs
 from infra.loadbalancing import GATED, LoadBalancing, LoadBalancingArgs
 from infra.operator_release import StrimziOperator, StrimziOperatorArgs
 from infra.topics import Topics, TopicsArgs
-from stacks.layer import FOUNDATION, Layer
+from stacks.layer import Layer
 from stacks.layers import kafka_nodes
 
 

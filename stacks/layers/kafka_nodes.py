@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import pulumi
 
+from core.naming import FOUNDATION
 from infra.bootstrap import ClusterAccess, service_cidr
 from infra.karpenter_nodes import KarpenterNodes, KarpenterNodesArgs
 from infra.nodes import BrokerNodes, BrokerNodesArgs
-from stacks.layer import FOUNDATION, Layer
+from stacks.layer import Layer
 
 
 def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str]]]:

@@ -6,13 +6,14 @@ import pulumi
 
 from core import naming
 from core.cluster import ClusterSpec
+from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra import packaging
 from infra.access import HandlerAccess, HandlerAccessArgs
 from infra.function import Placement
 from infra.functions import Functions, FunctionsArgs
 from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
 from infra.ledger import Ledger, LedgerArgs
-from stacks.layer import FOUNDATION, KAFKA, PLATFORM, Layer
+from stacks.layer import Layer
 
 
 def build(layer: Layer) -> None:
@@ -56,6 +57,7 @@ def build(layer: Layer) -> None:
         HandlerAccessArgs(
             eks_cluster=spec.prefix,
             namespace=spec.kubernetes.namespace,
+            kafka_ca_secret=_kafka_ca_secret(spec),
             role_arns={"tick": handlers.functions["tick"].role_arn},
         ),
         opts=layer.on_both,
@@ -63,6 +65,10 @@ def build(layer: Layer) -> None:
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
     pulumi.export("functions", {key: each.name for key, each in handlers.functions.items()})
+
+
+def _kafka_ca_secret(spec: ClusterSpec) -> str | None:
+    return naming.cluster_ca_secret(spec.name) if spec.kafka.listener.tls else None
 
 
 def _advertised_ports(spec: ClusterSpec) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
+from core.naming import FOUNDATION
 from infra.autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from infra.karpenter import Karpenter, KarpenterArgs
 from infra.lbc import LoadBalancerController, LoadBalancerControllerArgs
@@ -12,7 +13,7 @@ from infra.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.snapshots import Snapshots, SnapshotsArgs
 from infra.storage import KafkaStorage, StorageArgs
 from infra.termination import Termination, TerminationArgs
-from stacks.layer import FOUNDATION, Layer
+from stacks.layer import Layer
 
 
 def build(layer: Layer) -> None:

@@ -21,28 +21,12 @@ from handlers.adapters.kafka import KafkaAdmin
 from handlers.ledger import DynamoLedger, rounds
 from local import demo, demo_cluster, environment, journal, load, narration, result
 from local.twin import Twin
+from tests.integration.waiting import until
 
 T = TypeVar("T")
 BROKERS = frozenset({10, 20, 30})
 CONTROLLERS = frozenset({0, 1, 2})
 WHOLE_SECONDS = 120.0
-
-
-def until(
-    look: Callable[[], T | None],
-    what: str,
-    seconds: float = 30.0,
-    alive: Callable[[], None] = lambda: None,
-) -> T:
-    """Return the first truthy thing seen; fail with what was awaited after so many seconds."""
-    deadline = time.monotonic() + seconds
-    while True:
-        seen = look()
-        if seen:
-            return seen
-        alive()
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}; saw {seen!r}"
-        time.sleep(0.05)
 
 
 @dataclass

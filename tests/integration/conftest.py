@@ -21,13 +21,14 @@ from local import demo_cluster
 from local import twin as twins
 from local.twin import Twin
 from tests.integration.cluster import Cluster
+from tests.integration.nodes import make_subnets
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOGS = REPOSITORY / "out" / "integration"
-# Machines boot in half a second: how long they take is not what is tested.
+# Machines boot in half a second: how long they take is not what is tested. They shut down at the
+# usual pace, since the kubelet must see that they do.
 QUICK = {
     "STILLWATER_BOOT_SECONDS": "0.5",
-    "STILLWATER_SHUTDOWN_SECONDS": "0.3",
     "STILLWATER_HEALTH_CHECK_SECONDS": "0.3",
     "STILLWATER_LAUNCH_RETRY_SECONDS": "1",
 }
@@ -50,13 +51,25 @@ def tools() -> None:
 
 
 @pytest.fixture(scope="session")
-def twin(tools: None) -> Iterator[Twin]:
-    """The running twin all tests share; its logs stay in out/integration."""
+def machines() -> Iterator[None]:
+    """Quick machines in every twin of the session."""
     with pytest.MonkeyPatch.context() as settings:
         for name, value in QUICK.items():
             settings.setenv(name, value)
-        with twins.running(_say, keep_logs=LOGS) as running:
-            yield running
+        yield
+
+
+@pytest.fixture(scope="session")
+def twin(tools: None, machines: None) -> Iterator[Twin]:
+    """The running twin all tests share; its logs stay in out/integration."""
+    with twins.running(_say, keep_logs=LOGS) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def subnets(twin: Twin) -> Mapping[str, str]:
+    """A subnet per zone letter for what tests launch themselves."""
+    return make_subnets(twin)
 
 
 @pytest.fixture(scope="session")

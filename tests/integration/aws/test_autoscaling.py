@@ -79,7 +79,6 @@ def test_a_heartbeat_keeps_an_instance_past_its_timeout(cloud: Any) -> None:
 
 
 def test_the_replacement_runs_in_the_groups_own_subnet_before_the_old_one_goes(cloud: Any) -> None:
-    cloud.network("ab")
     subnet = cloud.network("c")[0]
     group = cloud.group([subnet], "gate")
     instance = only(cloud.members(group))

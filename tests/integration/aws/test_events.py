@@ -46,11 +46,9 @@ def test_the_envelope_names_the_account_and_the_instance_changes_state(cloud: An
 
 def test_a_disabled_rule_delivers_nothing(cloud: Any) -> None:
     source = cloud.name("source")
-    queue, rule = cloud.queue(), cloud.name("rule")
-    cloud.events.put_rule(
-        Name=rule, EventPattern=json.dumps({"source": [source]}), State="DISABLED"
-    )
-    cloud.events.put_targets(Rule=rule, Targets=[{"Id": "q", "Arn": cloud.queue_arn(queue)}])
+    queue = cloud.queue()
+    target = {"Id": "q", "Arn": cloud.queue_arn(queue)}
+    rule = cloud.rule({"source": [source]}, target, state="DISABLED")
     put(cloud, source)
     assert cloud.received(queue) == []
     cloud.events.enable_rule(Name=rule)
@@ -60,19 +58,16 @@ def test_a_disabled_rule_delivers_nothing(cloud: Any) -> None:
 
 def test_a_missing_target_fails_alone_and_leaves_its_event_to_the_dead_letters(cloud: Any) -> None:
     source = cloud.name("source")
-    good, dead, rule = cloud.queue(), cloud.queue(), cloud.name("rule")
-    cloud.events.put_rule(Name=rule, EventPattern=json.dumps({"source": [source]}))
-    cloud.events.put_targets(
-        Rule=rule,
-        Targets=[
-            {
-                "Id": "gone",
-                "Arn": "arn:aws:sqs:us-east-1:123456789012:never-made",
-                "DeadLetterConfig": {"Arn": cloud.queue_arn(dead)},
-            },
-            {"Id": "no", "Arn": "arn:aws:lambda:us-east-1:123456789012:function:never-made"},
-            {"Id": "good", "Arn": cloud.queue_arn(good)},
-        ],
+    good, dead = cloud.queue(), cloud.queue()
+    cloud.rule(
+        {"source": [source]},
+        {
+            "Id": "gone",
+            "Arn": "arn:aws:sqs:us-east-1:123456789012:never-made",
+            "DeadLetterConfig": {"Arn": cloud.queue_arn(dead)},
+        },
+        {"Id": "no", "Arn": "arn:aws:lambda:us-east-1:123456789012:function:never-made"},
+        {"Id": "good", "Arn": cloud.queue_arn(good)},
     )
     put(cloud, source)
     assert len(cloud.received(good)) == 1
@@ -89,10 +84,8 @@ def test_a_function_is_a_target(cloud: Any) -> None:
         timeout=20,
         variables={"QUEUE": queue},
     )
-    rule = cloud.name("rule")
-    cloud.events.put_rule(Name=rule, EventPattern=json.dumps({"source": [source]}))
     arn = f"arn:aws:lambda:us-east-1:123456789012:function:{function}"
-    cloud.events.put_targets(Rule=rule, Targets=[{"Id": "f", "Arn": arn}])
+    cloud.rule({"source": [source]}, {"Id": "f", "Arn": arn})
     put(cloud, source)
     (event,) = cloud.eventually(lambda: cloud.received(queue), within_seconds=30)
     assert (event["source"], event["detail"]) == (source, {"n": 1})

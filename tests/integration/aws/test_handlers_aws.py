@@ -85,6 +85,7 @@ def ledger(cloud: Any) -> DynamoLedger:
         ],
         BillingMode="PAY_PER_REQUEST",
     )
+    cloud.later(cloud.dynamodb.delete_table, TableName=table)
     return DynamoLedger(table, "orders", environment.REGION)
 
 

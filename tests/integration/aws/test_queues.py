@@ -36,6 +36,7 @@ def test_of_many_conditional_writers_one_wins(cloud: Any) -> None:
         AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
         BillingMode="PAY_PER_REQUEST",
     )
+    cloud.later(cloud.dynamodb.delete_table, TableName=table)
 
     def write(key: str, writer: int) -> bool:
         try:
@@ -83,6 +84,7 @@ def mapped(cloud: Any, queue: str, **settings: Any) -> tuple[str, str]:
             **settings,
         }
     )
+    cloud.later(cloud.client("lambda").delete_event_source_mapping, UUID=mapping["UUID"])
     return function, mapping["UUID"]
 
 
@@ -116,7 +118,6 @@ def test_a_disabled_mapping_leaves_its_queue_alone(cloud: Any) -> None:
     assert (message["Body"], saw(cloud, function)) == ("good", [])
     cloud.client("lambda").update_event_source_mapping(UUID=uuid, Enabled=True)
     cloud.eventually(lambda: saw(cloud, function), within_seconds=30)
-    cloud.client("lambda").delete_event_source_mapping(UUID=uuid)
 
 
 def test_a_queue_that_shows_messages_before_the_function_may_end_is_refused(cloud: Any) -> None:

@@ -1,9 +1,13 @@
-"""The control plane as a whole: what it listens on, what it refuses, what it leaves behind."""
+"""The control plane as a whole: what it listens on, what it refuses, what it leaves behind.
+
+A second control plane is started where two are the point, and where one is stopped or cannot start.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +42,7 @@ def test_every_program_listens_on_an_address_of_its_twin_alone(plane: Plane) -> 
 
 
 def test_two_twins_run_side_by_side_and_a_stopped_one_leaves_no_process(
-    plane: Plane, programs: dict[str, Path], tmp_path: Path
+    plane: Plane, programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
     with claimed() as claim:
         place = Place(claim.number, tmp_path)
@@ -63,7 +67,7 @@ def test_two_twins_run_side_by_side_and_a_stopped_one_leaves_no_process(
 
 
 def test_a_program_that_cannot_start_is_named_with_its_last_words(
-    programs: dict[str, Path], tmp_path: Path
+    programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
     broken = tmp_path / "etcd"
     broken.write_text("#!/bin/sh\necho no room >&2\nexit 3\n")

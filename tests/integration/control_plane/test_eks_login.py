@@ -11,12 +11,12 @@ import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from local.kubernetes.client import ApiError
+from local.pulumi import aws_auth
 
 if TYPE_CHECKING:
     from conftest import Plane
 
 pytestmark = pytest.mark.integration
-AWS_AUTH = "/api/v1/namespaces/kube-system/configmaps/aws-auth"
 TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 
 
@@ -36,23 +36,12 @@ def role(plane: Plane) -> Iterator[tuple[str, ReadOnlyCredentials]]:
 
 
 @pytest.fixture
-def access_entries(plane: Plane) -> Iterator[Any]:
-    """Writes role mappings as the twin's access entries do, and takes them back."""
-
-    def write(*mappings: dict[str, Any]) -> None:
-        plane.api.apply(
-            AWS_AUTH,
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": "aws-auth"},
-                "data": {"mapRoles": json.dumps(mappings)},
-            },
-            field_manager="test",
-        )
-
-    yield write
-    plane.api.delete(AWS_AUTH)
+def entry(plane: Plane, role: tuple[str, ReadOnlyCredentials]) -> Iterator[None]:
+    """Gives the role an access entry, as the twin's provider does, and takes it back."""
+    arn = role[0]
+    aws_auth.put(plane.place, aws_auth.row(arn, "STANDARD", ["stillwater:guests"], "tick"))
+    yield
+    aws_auth.remove(plane.place, arn)
 
 
 def _eventually(plane: Plane, credentials: ReadOnlyCredentials, groups: set[str]) -> set[str]:
@@ -77,12 +66,11 @@ def test_a_role_without_an_access_entry_is_refused(plane: Plane, role: Any) -> N
 
 
 def test_a_role_with_an_access_entry_is_in_its_groups_and_has_their_rights_only(
-    plane: Plane, role: Any, access_entries: Any
+    plane: Plane, role: Any, entry: None
 ) -> None:
-    arn, credentials = role
-    access_entries({"rolearn": arn, "username": "tick", "groups": ["stillwater:handlers"]})
-    found = _eventually(plane, credentials, {"stillwater:handlers"})
-    assert found == {"stillwater:handlers", "system:authenticated"}
+    credentials = role[1]
+    found = _eventually(plane, credentials, {"stillwater:guests"})
+    assert found == {"stillwater:guests", "system:authenticated"}
     with pytest.raises(ApiError) as refusal:
         plane.api_as(credentials).get("/api/v1/nodes")
     assert refusal.value.status == 403
@@ -102,11 +90,10 @@ def test_a_token_of_an_unknown_access_key_is_refused(plane: Plane) -> None:
 
 
 def test_a_session_without_its_session_token_is_refused(
-    plane: Plane, role: Any, access_entries: Any
+    plane: Plane, role: Any, entry: None
 ) -> None:
-    arn, credentials = role
-    access_entries({"rolearn": arn, "username": "tick", "groups": ["stillwater:handlers"]})
-    assert _eventually(plane, credentials, {"stillwater:handlers"})
+    credentials = role[1]
+    assert _eventually(plane, credentials, {"stillwater:guests"})
     assert plane.user(credentials._replace(token="")) == 401
 
 

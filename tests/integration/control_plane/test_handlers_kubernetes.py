@@ -7,32 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from core.errors import StillwaterError
+from core.observations import NodeView
 from handlers.adapters.kubernetes import EksNodes
 from local import environment
 from local.kubernetes import control_plane
+from tests.integration.waiting import until
 
 if TYPE_CHECKING:
     from conftest import Plane
 
 pytestmark = pytest.mark.integration
-NODE = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {
-        "name": "ip-10-9-0-1.ec2.internal",
-        "labels": {
-            "topology.kubernetes.io/zone": "us-east-1a",
-            "stillwater.dev/pool": "broker",
-        },
-    },
-    "spec": {"providerID": "aws:///us-east-1a/i-0a"},
-}
-CSI_NODE = {
-    "apiVersion": "storage.k8s.io/v1",
-    "kind": "CSINode",
-    "metadata": {"name": NODE["metadata"]["name"]},
-    "spec": {"drivers": [{"name": "ebs.csi.aws.com", "nodeID": "i-0a", "topologyKeys": []}]},
-}
 
 
 @pytest.fixture
@@ -52,18 +36,27 @@ def reader(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> EksNodes:
 
 
 def test_nodes_and_their_drivers_are_read_with_an_eks_token(plane: Plane, reader: EksNodes) -> None:
-    plane.api.post("/api/v1/nodes", NODE)
-    plane.api.post("/apis/storage.k8s.io/v1/csinodes", CSI_NODE)
-    try:
-        seen = {node.name: node for node in reader.nodes()}[str(CSI_NODE["metadata"]["name"])]
-    finally:
-        plane.api.delete(f"/apis/storage.k8s.io/v1/csinodes/{CSI_NODE['metadata']['name']}")
-        plane.api.delete(f"/api/v1/nodes/{CSI_NODE['metadata']['name']}")
-    assert (seen.instance_id, seen.zone, seen.pool) == ("i-0a", "us-east-1a", "broker")
-    assert seen.csi_ready
-    assert not seen.ready
+    owned = {"Name": f"tag:kubernetes.io/cluster/{plane.cluster}", "Values": ["owned"]}
+    running = {"Name": "instance-state-name", "Values": ["running"]}
+    found = plane.aws("ec2").describe_instances(Filters=[owned, running])["Reservations"]
+    zones = {
+        instance["InstanceId"]: instance["Placement"]["AvailabilityZone"]
+        for reservation in found
+        for instance in reservation["Instances"]
+        if "eks:nodegroup-name" in {tag["Key"] for tag in instance["Tags"]}
+    }
+    assert zones
+
+    def nodes() -> dict[str, NodeView] | None:
+        seen = {n.instance_id: n for n in reader.nodes() if n.instance_id in zones}
+        able = len(seen) == len(zones) and all(n.ready and n.csi_ready for n in seen.values())
+        return {str(id_): node for id_, node in seen.items()} if able else None
+
+    seen = until(nodes, "every node of the group is ready, its EBS driver too")
+    assert {id_: node.zone for id_, node in seen.items()} == zones
+    assert {node.pool for node in seen.values()} == {"system"}
+    assert all(node.schedulable for node in seen.values())
     assert reader.kafka_pods() == ()
-    assert reader.attachments() == {}
 
 
 def test_an_identity_without_an_access_entry_is_refused_in_a_sentence(

@@ -63,7 +63,7 @@ def test_a_spec_cannot_be_changed() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        pytest.param("nmae", "x", ("nmae", "not permitted"), id="misspelt-key"),
+        pytest.param("nmae", "x", ("nmae is 'x'", "no such setting"), id="misspelt-key"),
         pytest.param("name", "Coban", ("name is 'Coban'",), id="name-in-capitals"),
         pytest.param("region", "useast1", ("region is 'useast1'",), id="no-region"),
         pytest.param(
@@ -112,6 +112,21 @@ def test_a_spec_cannot_be_changed() -> None:
         ),
         pytest.param("kafka.listener.name", "my-nlb", ("my-nlb",), id="dash-in-a-listener"),
         pytest.param("timings.tick_interval_seconds", "soon", ("'soon'",), id="no-number"),
+        pytest.param(
+            "pools.1.heap_mib", 8192, ("heap_mib 8192", "memory_request_mib 8192"), id="heap"
+        ),
+        pytest.param("pools.1.instance_type", "large", ("'large'",), id="no-instance-type"),
+        pytest.param(
+            "kafka.listener.first_advertised_port",
+            9080,
+            ("bootstrap_port 9094", "9090-9119", "move one"),
+            id="bootstrap-port-of-a-broker",
+        ),
+        pytest.param(
+            "pools.1.first_node_id", 60_000, ("port 70029", "end at 65535"), id="last-port"
+        ),
+        pytest.param("pools", {}, ("pools", "must be a list"), id="no-list"),
+        pytest.param("network", 7, ("network is 7", "must be a mapping"), id="no-mapping"),
         pytest.param("drain_route", "maybe", ("drain_route is 'maybe'",), id="drain-route"),
     ],
 )
@@ -121,6 +136,12 @@ def test_a_bad_spec_is_one_sentence(path: str, value: object, words: tuple[str, 
         assert word in sentence
     assert sentence.endswith(".")
     assert "\n" not in sentence
+
+
+def test_a_name_kubernetes_would_refuse_is_named_with_its_length() -> None:
+    raw = changed("pools.1.name", "b" * 30) | {"name": "c" * 30}
+    (sentence,) = problems(raw)
+    assert f"{'c' * 30}-{'b' * 30}-a-nlb-39 of pool {'b' * 30} has 70 characters" in sentence
 
 
 @pytest.mark.parametrize("raw", [None, "text", 7, [], {}], ids=repr)
@@ -206,7 +227,7 @@ def test_a_snapshot_schedule_is_one_that_aws_offers() -> None:
             "no broker may ever stop",
             id="no-margin",
         ),
-        pytest.param("topics", [{"name": "a/b"}], "pattern", id="no-topic-name"),
+        pytest.param("topics", [{"name": "a/b"}], "must match", id="no-topic-name"),
         pytest.param("metrics.allow", ["("], "no regular expression", id="bad-expression"),
         pytest.param("connect", {"startup_seconds": 5}, "greater than", id="no-time-to-start"),
     ],

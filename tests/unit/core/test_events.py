@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -435,3 +437,27 @@ def test_parse_never_raises_on_a_damaged_announcement(
     event: dict[str, Any], envelope: dict[str, object], detail: dict[str, object]
 ) -> None:
     settle(parse(json.dumps(with_detail(event, **detail) | envelope)))
+
+
+BROKEN = [None, True, 7, "x", "\ud800", [], [7], [None], {}, {"a": 1}, [{"entityValue": 7}]]
+
+
+def places(fields: dict[str, Any], *above: str) -> Iterator[tuple[str, ...]]:
+    """Return the way to every field of an announcement."""
+    for key, value in fields.items():
+        yield (*above, key)
+        if isinstance(value, dict):
+            yield from places(value, *above, key)
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=repr)
+def test_parse_never_raises_whichever_field_is_broken(broken: object) -> None:
+    events = [TERMINATE, DIRECT, SPOT, STOPPING, RESERVATION, RETIREMENT_2018, retirement("i-0a")]
+    for event in events:
+        for *above, last in places(event):
+            damaged = copy.deepcopy(event)
+            here = damaged
+            for key in above:
+                here = here[key]
+            here[last] = broken
+            settle(parse(json.dumps(damaged)))

@@ -85,11 +85,11 @@ def step(incident: Incident, observation: Observation, policy: Policy = POLICY) 
 
 def test_an_announcement_that_joined_already_changes_nothing() -> None:
     incident = opened()
-    assert merge(incident, announcement(hook="drain", lifecycle_token="t")) is incident
+    assert merge(incident, announcement(hook="drain", lifecycle_token="t"), 9.0) is incident
 
 
 def test_the_second_hooks_announcement_adds_its_token() -> None:
-    incident = merge(opened(), announcement(hook="gate", lifecycle_token="u"))
+    incident = merge(opened(), announcement(hook="gate", lifecycle_token="u"), 1.0)
     assert incident.hooks == {"drain": "t", "gate": "u"}
     assert incident.drain_event == "asg_terminate drain"
 
@@ -100,17 +100,46 @@ def test_the_gates_announcement_alone_is_never_forwarded_as_the_drain() -> None:
 
 def test_what_was_planned_becomes_a_termination_and_then_a_warning() -> None:
     incident = opened(Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED")
-    incident = merge(incident, announcement(hook="drain", lifecycle_token="t"))
+    incident = merge(incident, announcement(hook="drain", lifecycle_token="t"), 1.0)
     assert incident.kind is Kind.ASG_TERMINATE
     assert incident.group == "g"
-    incident = merge(incident, announcement(Kind.SPOT_INTERRUPTION))
+    incident = merge(incident, announcement(Kind.SPOT_INTERRUPTION), 2.0)
     assert incident.urgent
-    assert merge(incident, announcement(Kind.STATE_CHANGE)).kind is Kind.SPOT_INTERRUPTION
+    assert merge(incident, announcement(Kind.STATE_CHANGE), 3.0).kind is Kind.SPOT_INTERRUPTION
 
 
 def test_a_clock_ahead_of_ours_does_not_postpone_heartbeats() -> None:
     assert open_incident(announcement(occurred_at=99.0), 10.0).announced_at == 10.0
     assert open_incident(announcement(occurred_at=None), 10.0).announced_at == 10.0
+
+
+def test_a_termination_that_follows_a_retirement_of_days_ago_has_its_whole_time() -> None:
+    days = 10 * 86_400.0
+    retirement = opened(
+        Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED", due_at=days * 2
+    )
+    said = announcement(hook="drain", lifecycle_token="t", occurred_at=days)
+    incident = merge(step(retirement, seen(1.0)), said, days + 1)
+    assert incident.held_since == days
+    # Auto Scaling may announce before its own describe call shows it.
+    in_service = GroupView(name="g", desired=1, maximum=2, instances={OLD: "InService"})
+    assert step(incident, seen(days + 2, group=in_service)).open
+    pod = PodView(name="c-10", node_id=10, role="broker", node_name="old", ready=True)
+    node = NodeView(
+        name="old",
+        instance_id=OLD,
+        zone="z",
+        pool="broker",
+        ready=True,
+        schedulable=True,
+        csi_ready=True,
+    )
+    leaving = GroupView(name="g", desired=1, maximum=2, instances={OLD: "Terminating:Wait"})
+    shown = {"group": leaving, "nodes": (node,), "pods": (pod,)}
+    incident = step(incident, seen(days + 3, **shown))
+    assert step(incident, seen(days + 4, **shown)).state is State.REPLACING
+    late = days + POLICY.hold_limit_seconds + 1
+    assert step(incident, seen(late, **shown)).state is State.RETAINED
 
 
 REOPENING = [
@@ -157,7 +186,7 @@ def test_a_retirement_stays_open_and_pages_once() -> None:
 
 def test_a_retirement_called_off_is_cancelled() -> None:
     incident = opened(Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_STOP_SCHEDULED")
-    incident = merge(incident, announcement(Kind.SCHEDULED_CHANGE, closed=True))
+    incident = merge(incident, announcement(Kind.SCHEDULED_CHANGE, closed=True), 1.0)
     assert step(incident, seen()).state is State.CANCELLED
 
 
@@ -204,12 +233,39 @@ def test_an_incident_that_is_over_is_left_alone() -> None:
 
 
 def test_a_heartbeat_is_due_again_half_a_timeout_after_the_last() -> None:
-    incident = replace(opened(), heartbeat_at=1000.0)
+    incident = replace(opened(), heartbeat_at=100.0)
     policy = replace(POLICY, heartbeat_timeout_seconds=100)
-    early = next_action(incident, seen(1049.0, blind="x"), policy)
-    due = next_action(incident, seen(1050.0, blind="x"), policy)
+    early = next_action(incident, seen(149.0, blind="x"), policy)
+    due = next_action(incident, seen(150.0, blind="x"), policy)
     assert not any(isinstance(a, Heartbeat) for a in early.actions)
     assert due.actions == (Heartbeat("drain"), Heartbeat("gate"))
+
+
+BLIND = [
+    pytest.param(State.OPENED, State.RETAINED, id="nothing was decided yet"),
+    pytest.param(State.HOLDING, State.RETAINED, id="waiting for its turn"),
+    pytest.param(State.DRAINING, State.DRAINING, id="a drain goes on by itself"),
+    pytest.param(State.GATING, State.GATING, id="so does a return"),
+]
+
+
+@pytest.mark.parametrize(("state", "then"), BLIND)
+def test_an_instance_nobody_can_see_for_too_long_is_kept_and_a_person_called(
+    state: State, then: State
+) -> None:
+    incident = replace(opened(), state=state)
+    early = next_action(incident, seen(POLICY.hold_limit_seconds, blind="Silence."), POLICY)
+    assert early.state is state
+    assert not any(isinstance(a, Page) for a in early.actions)
+    late = next_action(incident, seen(POLICY.hold_limit_seconds + 1, blind="Silence."), POLICY)
+    assert late.state is then
+    assert any(isinstance(a, Page) for a in late.actions)
+
+
+def test_a_retirement_days_ahead_is_not_given_up_for_one_unread_moment() -> None:
+    incident = opened(Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED")
+    decision = next_action(incident, seen(86_400.0, blind="Silence."), POLICY)
+    assert (decision.state, decision.actions) == (State.OPENED, ())
 
 
 # --- the record
@@ -234,7 +290,7 @@ def test_a_reason_that_changes_is_noted_once() -> None:
 
 def test_a_record_survives_being_written() -> None:
     incident = settle(
-        merge(opened(), announcement(Kind.SPOT_INTERRUPTION)),
+        merge(opened(), announcement(Kind.SPOT_INTERRUPTION), 2.0),
         Decision(state=State.DRAINING, reason="now", actions=(ForwardDrain(),), delay_seconds=0),
         3.0,
     )
@@ -404,9 +460,9 @@ def test_whatever_is_seen_only_allowed_steps_are_taken(
     for _ in range(data.draw(st.integers(1, 25))):
         now += data.draw(st.sampled_from((1.0, 3.0, 3.0, 120.0)))
         if data.draw(st.integers(0, 9)) == 0:
-            joined = merge(incident, data.draw(announcements))
+            joined = merge(incident, data.draw(announcements), now)
             assert joined.state is incident.state
-            assert merge(joined, first) == joined
+            assert merge(joined, first, now) == joined
             incident = joined
         observation = data.draw(observations(now, moved=forwarded > 0))
         before = incident
@@ -429,3 +485,49 @@ def test_whatever_is_seen_only_allowed_steps_are_taken(
         assert len(set(incident.pages)) == len(incident.pages)
     assert forwarded <= 1
     assert [t.at for t in incident.transitions] == sorted(t.at for t in incident.transitions)
+
+
+@settings(max_examples=400)
+@given(
+    st.data(),
+    policies,
+    announcements,
+    st.sampled_from(sorted(set(State) - TERMINAL)),
+    st.sampled_from((1.0, 250.0, 400.0)),
+    st.sampled_from((10, None)),
+)
+def test_from_any_state_at_any_age_only_allowed_steps_are_taken(
+    data: st.DataObject,
+    policy: Policy,
+    first: Interruption,
+    state: State,
+    now: float,
+    node_id: int | None,
+) -> None:
+    incident = replace(
+        open_incident(first, 0.0),
+        state=state,
+        group="g",
+        zone="z",
+        pool="broker",
+        node_name="old",
+        node_id=node_id,
+        pod_name=None if node_id is None else "c-broker-a-10",
+        forwarded_at=0.0 if state in {State.DRAINING, State.GATING} else None,
+    )
+    observation = data.draw(observations(now, moved=state is State.GATING))
+    decision = next_action(incident, observation, policy)
+    settle(incident, decision, now)  # raises where DESIGN knows no such transition
+    assert (decision.delay_seconds is None) is (decision.state in TERMINAL)
+    kept = [a.result for a in decision.actions if isinstance(a, CompleteHook)]
+    if decision.state is State.RETAINED:
+        assert set(kept) <= {HookResult.ABANDON}
+
+
+def test_a_broker_that_is_not_back_when_its_old_instance_is_gone_is_lost() -> None:
+    incident = replace(
+        opened(), state=State.GATING, node_id=10, node_name="old", pod_name="c-broker-a-10"
+    )
+    decision = next_action(incident, seen(3600.0, instance=None), POLICY)
+    assert decision.state is State.LOST
+    assert [a.key for a in decision.actions if isinstance(a, Page)] == ["not_back"]

@@ -94,7 +94,8 @@ def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) ->
     assert "is not Ready yet" in station.incident().reason
     station.cluster.add_node(NEW, ready=True, csi_ready=False)
     station.tick()
-    assert "EBS driver" in station.incident().reason
+    assert station.incident().state is State.REPLACING
+    assert "is not registered with its EBS driver yet" in station.incident().reason
     assert station.forwarded == []
 
 

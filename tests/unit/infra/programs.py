@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.cluster import ClusterSpec, parse
-from stacks.layer import LAYERS
+from core.naming import LAYERS
 from stacks.program import main
 from tests.unit.infra.recording import Recorded, run_program
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +59,35 @@ def test_a_function_may_do_what_it_calls_and_nothing_else(operations: Recorded, 
     assert granted(operations, role) == documented()[role]
 
 
+# boto3's attribute in handlers.adapters and handlers.ledger -> the service IAM knows.
+CLIENTS = {"_ec2": "ec2", "_groups": "autoscaling", "_sqs": "sqs", "_client": "dynamodb"}
+# What Lambda itself calls with a function's role, for the queue that feeds it.
+POLLING = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
+
+
+def called() -> set[str]:
+    """Return every AWS call that the handlers' code makes, as IAM names it."""
+    found = set()
+    for source in Path(handlers.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text())):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            client = getattr(node.func.value, "attr", None)
+            if client not in CLIENTS:
+                continue
+            operation = node.func.attr
+            if operation == "get_paginator":
+                operation = ast.literal_eval(node.args[0])
+            name = "".join(part.capitalize() for part in operation.split("_"))
+            found.add(f"{CLIENTS[client]}:{name}")
+    return found
+
+
+def test_the_handlers_may_make_every_call_in_their_code_and_no_other(operations: Recorded) -> None:
+    everything = set().union(*(granted(operations, role) for role in ROLES))
+    assert everything - POLLING == called()
+
+
 def test_only_our_own_groups_can_be_held_or_released(operations: Recorded) -> None:
     statements = operations.one("iam/rolePolicy:RolePolicy", "handlers-tick-policy").policy
     hold = next(s for s in statements["Statement"] if s["Sid"] == "HoldAndReleaseNodes")
@@ -108,6 +139,8 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     }
     recorded = run_layer("operations", raw, outputs)
     assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
+    (rule,) = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
+    assert rule["resources"] == ["pods"]
 
 
 def test_queues_wake_their_functions_and_take_back_single_messages(operations: Recorded) -> None:
@@ -150,17 +183,24 @@ def test_only_the_tick_stands_in_the_vpc_and_in_the_cluster(operations: Recorded
     assert entry["kubernetesGroups"] == ["stillwater:handlers"]
 
 
-def test_in_the_cluster_it_may_list_and_nothing_more(operations: Recorded) -> None:
+def test_in_the_cluster_it_may_list_and_read_one_authority(operations: Recorded) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
     everywhere = operations.one(f"{rbac}ClusterRole").inputs["rules"]
     inside = operations.one(f"{rbac}Role").inputs["rules"]
-    assert {verb for rule in [*everywhere, *inside] for verb in rule["verbs"]} == {"list"}
+    pods, authority = inside
+    assert {verb for rule in [*everywhere, pods] for verb in rule["verbs"]} == {"list"}
+    assert authority == {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": ["orders-cluster-ca-cert"],
+        "verbs": ["get"],
+    }
     assert {r for rule in everywhere for r in rule["resources"]} == {
         "nodes",
         "csinodes",
         "volumeattachments",
     }
-    assert [rule["resources"] for rule in inside] == [["pods"]]
+    assert pods["resources"] == ["pods"]
     for kind in ("ClusterRoleBinding", "RoleBinding"):
         (subject,) = operations.one(f"{rbac}{kind}").inputs["subjects"]
         assert (subject["kind"], subject["name"]) == ("Group", "stillwater:handlers")
@@ -171,6 +211,13 @@ def test_the_tick_reaches_every_port_a_broker_may_get(operations: Recorded) -> N
     # Three zones of ten reserved ids each, from 10 on.
     assert (rule["fromPort"], rule["toPort"]) == (10010, 10039)
     assert rule["cidrIpv4"] == "10.40.0.0/16"
+
+
+def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorded) -> None:
+    statements = operations.one("iam/rolePolicy:RolePolicy", "handlers-tick-policy").policy
+    tend = next(s for s in statements["Statement"] if s["Sid"] == "TendItsInterfaces")
+    # terraform-provider-aws#20698: interfaces alone are refused.
+    assert tend["Resource"] == [f"arn:aws:ec2:us-east-1:{ACCOUNT}:*/*"]
 
 
 def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:

@@ -96,6 +96,17 @@ def test_a_target_waits_for_the_policy_without_which_events_are_lost(held: Recor
         assert "termination-events-policy" in target.depends_on
 
 
+def test_what_cannot_be_delivered_is_a_dead_letter_our_rules_may_write(held: Recorded) -> None:
+    letters = {t.inputs["deadLetterConfig"]["arn"].rpartition(":")[2] for t in held.of(TARGET)}
+    assert letters == {"test-orders-events-dlq"}
+    policy = held.one(QUEUE_POLICY, "termination-events-dead-letters-policy").policy_statements
+    allowed = next(s for s in policy if s["Effect"] == "Allow")
+    assert allowed["Action"] == "sqs:SendMessage"
+    assert len(allowed["Condition"]["ArnEquals"]["aws:SourceArn"]) == len(held.of(RULE))
+    for target in held.of(TARGET):
+        assert "termination-events-dead-letters-policy" in target.depends_on
+
+
 @pytest.mark.parametrize("role", ["events", "nth"])
 def test_what_cannot_be_handled_is_kept(held: Recorded, role: str) -> None:
     queue = held.one(QUEUE, f"termination-{role}-queue").inputs

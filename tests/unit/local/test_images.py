@@ -35,6 +35,7 @@ def nth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
         json.dumps({"access_key_id": "AKIA", "secret_access_key": "s"})
     )
     monkeypatch.setattr(images, "pod_credentials", lambda *_: {"AWS_ACCESS_KEY_ID": "ASIA"})
+    monkeypatch.setattr(images, "_free_port", lambda: 40123)
     monkeypatch.setattr("local.kubernetes.mounts.namespace_support", lambda: ("unshare", "-rm"))
     mounts = {SERVICE_ACCOUNT_DIRECTORY: tmp_path / "sa"}
     return launch(request(tmp_path, NTH, mounts, args=["--log-level=$(NAME)"]))
@@ -119,6 +120,7 @@ LBC = "public.ecr.aws/eks/aws-load-balancer-controller:v3.5.0"
 @pytest.fixture
 def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
     """Return how the load balancer controller runs."""
+    monkeypatch.setattr(images, "_free_port", lambda: 40124)
     monkeypatch.setattr(images, "pod_credentials", lambda *_: {"AWS_ACCESS_KEY_ID": "ASIA"})
     monkeypatch.setattr("local.kubernetes.mounts.namespace_support", lambda: ("unshare", "-rm"))
     mounts = {

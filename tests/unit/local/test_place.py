@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from core.errors import Conflict
+from core.errors import Conflict, StillwaterError
 from local import place as places
-from local.place import Place, claimed
+from local.place import Place, cache_directory, claimed, make_cache, sole_writer
+
+
+@pytest.fixture(autouse=True)
+def _claims_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep the test's claims apart from twins that run on this machine meanwhile."""
+    monkeypatch.setattr(places, "CLAIM", f"stillwater-test-{os.getpid()}-{tmp_path.name}-")
 
 
 def test_a_pod_address_maps_to_the_loopback_address_its_process_listens_on() -> None:
@@ -29,11 +38,37 @@ def test_two_twins_at_once_share_no_address(tmp_path: Path) -> None:
         assert not addresses[0] & addresses[1]
 
 
+def test_twins_with_different_caches_share_no_address_either(tmp_path: Path) -> None:
+    with claimed(tmp_path / "mine") as first, claimed(tmp_path / "yours") as second:
+        assert first.number != second.number
+
+
+def test_a_directory_in_use_is_left_to_whoever_locked_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with claimed(tmp_path) as outside:
+        monkeypatch.setattr(places, "CLAIM", f"{places.CLAIM}inside-a-container-")
+        with claimed(tmp_path) as inside:
+            assert inside.number != outside.number
+
+
 def test_a_number_is_free_again_when_its_twin_has_ended(tmp_path: Path) -> None:
     with claimed(tmp_path) as first:
         number = first.number
     with claimed(tmp_path) as second:
         assert second.number == number
+
+
+def test_a_number_stays_taken_while_a_child_holds_the_claim(tmp_path: Path) -> None:
+    with claimed(tmp_path) as first:
+        child = subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=first.held
+        )
+    with claimed(tmp_path) as second:
+        assert second.number != first.number
+    child.communicate(b"\n")
+    with claimed(tmp_path) as third:
+        assert third.number == first.number
 
 
 def test_when_every_number_is_taken_the_next_twin_says_so(
@@ -44,6 +79,37 @@ def test_when_every_number_is_taken_the_next_twin_says_so(
         claimed(tmp_path).__enter__()
 
 
+def test_a_failure_inside_the_claim_is_not_taken_for_a_taken_number(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="in use"), claimed(tmp_path):
+        raise OSError(98, "address in use")
+
+
 def test_a_place_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     Place(12, tmp_path).save()
     assert Place.load(tmp_path) == Place(12, tmp_path)
+
+
+def test_two_runs_do_not_write_to_one_directory(tmp_path: Path) -> None:
+    output = tmp_path / "demo"
+    refused = pytest.raises(Conflict, match=r"Another run writes to .*--output")
+    with sole_writer(output), refused:
+        sole_writer(output).__enter__()
+    with sole_writer(output):
+        assert not list(output.iterdir())
+
+
+def test_the_cache_is_named_absolutely_wherever_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STILLWATER_CACHE", "cache")
+    assert cache_directory() == tmp_path / "cache"
+
+
+def test_a_cache_that_cannot_be_written_is_a_sentence_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path / "file"))
+    with pytest.raises(StillwaterError, match="set STILLWATER_CACHE to a directory of yours"):
+        make_cache()

@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from core.errors import StillwaterError
-from local.processes import Processes, kill_recorded, record, start_time_ticks
+from local import place as places
+from local.place import PLACE_VARIABLE, claimed
+from local.processes import CLOSE_SECONDS, Processes, kill_recorded, record, start_time_ticks
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 CRASHING_TWIN = """
@@ -21,24 +24,74 @@ from pathlib import Path
 from local.processes import Processes
 
 home = Path(sys.argv[1])
-print(Processes(home / "pids", home / "logs").start("sleeper", sys.argv[2:]).popen.pid, flush=True)
+print(Processes(home / "pids", home / "logs", held=[int(fd) for fd in sys.argv[2].split(",") if fd],
+      cleared=home).start("sleeper", sys.argv[3:]).popen.pid, flush=True)
 time.sleep(600)
 """
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
+# Starts a child in a session of its own, as the kubelet does, and does not record it.
+PARENT = """
+import subprocess, sys, time
+sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
+child = subprocess.Popen(sleeper, start_new_session=True)
+with open(sys.argv[1], "w") as told:
+    print(child.pid, file=told)
+time.sleep(600)
+"""
+STUBBORN = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with open(sys.argv[1], "w") as told:
+    print("ready", file=told)
+time.sleep(600)
+"""
 
 
-def wait_until_gone(pid: int, within_seconds: float = 20.0) -> bool:
+def eventually(condition: Callable[[], bool], within_seconds: float = 20.0) -> bool:
     deadline = time.monotonic() + within_seconds
     while time.monotonic() < deadline:
-        if start_time_ticks(pid) is None:
+        if condition():
             return True
         time.sleep(0.02)
     return False
 
 
+def written(path: Path) -> str:
+    """Wait for a whole line in a file and return it."""
+    assert eventually(lambda: path.exists() and path.read_text().endswith("\n"))
+    return path.read_text().strip()
+
+
+def gone(pid: int) -> bool:
+    return eventually(lambda: start_time_ticks(pid) is None)
+
+
 @pytest.fixture
-def processes(tmp_path: Path) -> Processes:
-    return Processes(tmp_path / "pids", tmp_path / "logs")
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    started = Processes(tmp_path / "pids", tmp_path / "logs")
+    yield started
+    started.close()
+
+
+def crash(home: Path, *command: str, held: tuple[int, ...] = ()) -> int:
+    """Let a twin start a command, kill the twin, and return the command's pid."""
+    home.mkdir(parents=True, exist_ok=True)
+    files = ",".join(str(file) for file in held)
+    twin = subprocess.Popen(
+        [sys.executable, "-c", CRASHING_TWIN, str(home), files, *command],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
+        pass_fds=held,
+    )
+    assert twin.stdout is not None
+    child = int(twin.stdout.readline())
+    if PARENT in command:
+        written(Path(command[-1]))
+    os.kill(twin.pid, signal.SIGKILL)
+    twin.wait()
+    twin.stdout.close()
+    return child
 
 
 def test_closing_stops_every_child(processes: Processes) -> None:
@@ -48,34 +101,89 @@ def test_closing_stops_every_child(processes: Processes) -> None:
     assert not list(processes.pids.iterdir())
 
 
+def test_closing_waits_once_for_all_that_ignore_sigterm(
+    processes: Processes, tmp_path: Path
+) -> None:
+    pids = []
+    for name in ("a", "b", "c"):
+        pids.append(
+            processes.start(name, [sys.executable, "-c", STUBBORN, str(tmp_path / name)]).popen.pid
+        )
+        written(tmp_path / name)
+    started = time.monotonic()
+    processes.close()
+    assert time.monotonic() - started < 2 * CLOSE_SECONDS
+    assert all(start_time_ticks(pid) is None for pid in pids)
+
+
+def test_closing_ends_what_a_child_started_and_nobody_recorded(
+    processes: Processes, tmp_path: Path
+) -> None:
+    processes.start("parent", [sys.executable, "-c", PARENT, str(tmp_path / "grandchild")])
+    grandchild = int(written(tmp_path / "grandchild"))
+    processes.close()
+    assert gone(grandchild)
+
+
+def test_closing_twice_is_closing_once(processes: Processes) -> None:
+    processes.close()
+    processes.close()
+
+
+def test_a_child_carries_its_twins_directory_whatever_its_environment(
+    processes: Processes, tmp_path: Path
+) -> None:
+    tell = f"import os; print(os.environ['{PLACE_VARIABLE}'], len(os.environ))"
+    child = processes.start(
+        "teller", [sys.executable, "-c", tell], environment={PLACE_VARIABLE: "elsewhere"}
+    )
+    child.popen.wait()
+    assert child.tail().split()[0] == str(tmp_path)
+
+
 def test_a_child_that_ends_too_early_is_reported_with_its_last_lines(
     processes: Processes,
 ) -> None:
     child = processes.start("broken", [sys.executable, "-c", "print('no such disk'); exit(3)"])
     with pytest.raises(StillwaterError, match=r"(?s)exit code 3 before it answers.*no such disk"):
         processes.wait_until(child, lambda: False, within_seconds=20, what="it answers")
-    processes.close()
+
+
+def test_a_child_that_is_never_ready_is_reported(processes: Processes) -> None:
+    child = processes.start("slow", SLEEPER)
+    with pytest.raises(StillwaterError, match=r"slow did not reach: it answers, within 0 s"):
+        processes.wait_until(child, lambda: False, within_seconds=0.1, what="it answers")
 
 
 def test_a_killed_twin_leaves_no_process(tmp_path: Path) -> None:
-    twin = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            CRASHING_TWIN,
-            str(tmp_path),
-            *SLEEPER,
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=REPOSITORY,
-    )
-    assert twin.stdout is not None
-    child = int(twin.stdout.readline())
-    os.kill(twin.pid, signal.SIGKILL)
-    twin.wait()
-    twin.stdout.close()
-    assert wait_until_gone(child)
+    assert gone(crash(tmp_path / "twin", *SLEEPER))
+
+
+def test_a_killed_twin_leaves_no_process_that_nobody_recorded(tmp_path: Path) -> None:
+    crash(tmp_path / "twin", sys.executable, "-c", PARENT, str(tmp_path / "grandchild"))
+    assert gone(int(written(tmp_path / "grandchild")))
+
+
+def test_a_killed_twin_leaves_no_directory(tmp_path: Path) -> None:
+    crash(tmp_path / "twin", *SLEEPER)
+    assert eventually(lambda: not (tmp_path / "twin").exists())
+
+
+def test_a_killed_twins_number_is_free_only_when_it_is_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "CLAIM", f"stillwater-test-{os.getpid()}-")
+    with claimed(tmp_path) as first:
+        child = crash(first.directory, *SLEEPER, held=first.held)
+        number = first.number
+
+    def free_again() -> bool:
+        with claimed(tmp_path) as claim:
+            # Whoever is given the number finds nothing of the one before.
+            cleared = start_time_ticks(child) is None and not first.directory.exists()
+            return claim.number == number and (cleared or pytest.fail("given out too early"))
+
+    assert eventually(free_again)
 
 
 def test_a_recorded_pid_that_now_belongs_to_somebody_else_is_left_alone(tmp_path: Path) -> None:
@@ -83,6 +191,15 @@ def test_a_recorded_pid_that_now_belongs_to_somebody_else_is_left_alone(tmp_path
     record(tmp_path, bystander.pid)
     (tmp_path / str(bystander.pid)).write_text("1")
     assert kill_recorded(tmp_path) == []
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()
+
+
+def test_a_process_of_another_twin_is_left_alone(processes: Processes, tmp_path: Path) -> None:
+    directory = f"{tmp_path}0"  # ours is a prefix of it
+    bystander = subprocess.Popen(SLEEPER, env={**os.environ, PLACE_VARIABLE: directory})
+    processes.close()
     assert bystander.poll() is None
     bystander.kill()
     bystander.wait()

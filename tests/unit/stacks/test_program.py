@@ -11,7 +11,7 @@ import pulumi
 import pytest
 
 from core.errors import InvalidInput
-from stacks.layer import LAYERS
+from core.naming import LAYERS
 from stacks.program import main, split
 from stacks.spec import ROOT
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layer, run_layers

@@ -53,7 +53,7 @@ release = k8s.helm.v3.Release(
     namespace=space.metadata.name,
     chart="oci://public.ecr.aws/aws-ec2/helm/aws-node-termination-handler",
     version="0.27.6",
-    skip_await=True,  # there are no nodes here
+    skip_await=True,  # a queue nobody has made keeps its pod from being ready
     values={"enableSqsTerminationDraining": True, "queueURL": settings["queue"]},
     opts=opts,
 )

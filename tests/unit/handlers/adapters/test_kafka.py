@@ -178,7 +178,9 @@ def test_a_reading_gives_up_in_time_for_the_function(
         KafkaAdmin(["a:1", "b:1"], "PLAINTEXT").read()
 
 
-def test_tls_settings_reach_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_trusts_the_clusters_authorities_as_they_are_at_each_reading(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     given: dict[str, Any] = {}
 
     def client(**options: Any) -> FakeAdmin:
@@ -187,6 +189,25 @@ def test_tls_settings_reach_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(kafka, "KafkaAdminClient", client)
     monkeypatch.setattr(kafka, "_knock", lambda _: None)
-    KafkaAdmin(["a:1"], "SSL", ssl_cafile="/ca.pem").read()
-    assert given["security_protocol"] == "SSL"
-    assert given["ssl_cafile"] == "/ca.pem"
+    monkeypatch.setattr(kafka, "trusting", lambda pem, whose: f"{whose} {pem}")
+    authorities = iter(("old", "renewed"))
+    admin = KafkaAdmin(["a:1"], "SSL", lambda: next(authorities))
+    for expected in ("Kafka's old", "Kafka's renewed"):
+        admin.read()
+        assert given["security_protocol"] == "SSL"
+        assert given["ssl_context"] == expected
+
+
+def test_a_listener_in_the_clear_asks_nobody_for_authorities(admin: FakeAdmin) -> None:
+    def refuse() -> str:
+        raise AssertionError
+
+    assert KafkaAdmin(["a:1"], "PLAINTEXT", refuse).read().brokers
+
+
+def test_authorities_nobody_can_read_are_kafkas_silence() -> None:
+    def refuse() -> str:
+        raise StillwaterError("The Kubernetes API answered 403.")
+
+    with pytest.raises(StillwaterError, match="answered 403"):
+        KafkaAdmin(["a:1"], "SSL", refuse).read()

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
+from cli.engine.layers import Layers
+from cli.engine.progress import LayerResult, Step
 from core.errors import InvalidInput
-from local.pulumi.engine import LAYERS, LayerResult, Layers, Step
+from core.naming import LAYERS
 
 Operation = Literal["up", "preview", "destroy"]
 REPOSITORY = Path(__file__).resolve().parents[1]

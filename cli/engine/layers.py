@@ -8,17 +8,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pulumi.automation import (
     CommandError,
+    ConcurrentUpdateError,
     ConfigValue,
-    EngineEvent,
     LocalWorkspace,
-    OpType,
     OutputMap,
     OutputValue,
     Stack,
@@ -26,46 +24,9 @@ from pulumi.automation import (
     UpdateSummary,
 )
 
-from core.errors import StillwaterError
-from local.pulumi.engine_command import EngineCommand, OnProcess
-
-LAYERS = ("foundation", "platform", "kafka", "operations", "analytics")
-_CREATED = (OpType.CREATE, OpType.IMPORT)
-_REPLACED = (OpType.CREATE_REPLACEMENT, OpType.REPLACE, OpType.IMPORT_REPLACEMENT)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One thing the engine does to one resource."""
-
-    layer: str
-    resource_type: str
-    name: str
-    operation: str  # same, create, update, delete, replace, read ...
-    state: str  # started, done, failed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayerResult:
-    """What one layer's run did; providers and components count as resources, as in `pulumi up`."""
-
-    layer: str
-    seconds: float
-    created: int = 0
-    updated: int = 0
-    replaced: int = 0
-    deleted: int = 0
-    same: int = 0
-    outputs: Mapping[str, Any] = field(default_factory=dict)
-    # Why a layer was not run, as a sentence.
-    skipped: str | None = None
-
-    @property
-    def changed(self) -> int:
-        return self.created + self.updated + self.replaced + self.deleted
-
-
-OnStep = Callable[[Step], object]
+from cli.engine.command import EngineCommand, OnProcess
+from cli.engine.progress import LayerFailed, LayerResult, OnStep, Watch
+from core.naming import LAYERS
 
 
 class _Stack(Stack):
@@ -82,7 +43,7 @@ class _Stack(Stack):
         ).stdout
         return {key: OutputValue(value, secret=False) for key, value in json.loads(text).items()}
 
-    def info(self, show_secrets: bool = True) -> UpdateSummary:  # noqa: ARG002, FBT001, FBT002
+    def info(self, *_arguments: object, **_named: object) -> UpdateSummary:
         return UpdateSummary(
             kind="update",
             start_time=datetime.now(UTC),
@@ -90,69 +51,6 @@ class _Stack(Stack):
             config={},
             environment={},
             result="succeeded",
-        )
-
-
-class LayerFailed(StillwaterError):
-    """A layer's run ended with errors; each is a sentence that names its resource."""
-
-    def __init__(self, stack: str, problems: Sequence[str]) -> None:
-        self.stack = stack
-        self.problems = tuple(problems)
-        super().__init__(f"Stack {stack} failed:\n" + "\n".join(f"- {p}" for p in problems))
-
-
-class _Watch:
-    """Follows one run's events: progress for the user, counts and errors for the result."""
-
-    def __init__(self, layer: str, on_step: OnStep | None) -> None:
-        self.layer = layer
-        self.on_step = on_step
-        self.problems: list[str] = []
-        self.counts: dict[str, int] = {}
-
-    def __call__(self, event: EngineEvent) -> None:
-        if event.resource_pre_event is not None:
-            self._step(event.resource_pre_event.metadata, "started")
-        elif event.res_outputs_event is not None:
-            self._step(event.res_outputs_event.metadata, "done")
-        elif event.res_op_failed_event is not None:
-            self._step(event.res_op_failed_event.metadata, "failed")
-        elif event.summary_event is not None:
-            changes = event.summary_event.resource_changes or {}
-            self.counts = {str(getattr(k, "value", k)): int(v) for k, v in changes.items()}
-        elif event.diagnostic_event is not None and event.diagnostic_event.severity == "error":
-            self._problem(event.diagnostic_event.urn, event.diagnostic_event.message)
-
-    def _step(self, metadata: Any, state: str) -> None:
-        if self.on_step is not None:
-            operation = str(getattr(metadata.op, "value", metadata.op))
-            name = metadata.urn.rsplit("::", 1)[-1]
-            self.on_step(Step(self.layer, metadata.type, name, operation, state))
-
-    def _problem(self, urn: str | None, message: str) -> None:
-        text = message.replace("<{%reset%}>", "").strip()
-        # The engine's summary of the errors that are already in the list.
-        if text in {"update failed", "preview failed", "update canceled", "destroy failed"}:
-            return
-        name = urn.rsplit("::", 1)[-1] if urn and "pulumi:pulumi:Stack" not in urn else None
-        sentence = f"{name}: {text}" if name else text
-        if sentence not in self.problems:
-            self.problems.append(sentence)
-
-    def result(self, seconds: float, outputs: Mapping[str, Any]) -> LayerResult:
-        def count(*operations: OpType) -> int:
-            return sum(self.counts.get(operation.value, 0) for operation in operations)
-
-        return LayerResult(
-            layer=self.layer,
-            seconds=seconds,
-            created=count(*_CREATED),
-            updated=count(OpType.UPDATE),
-            replaced=count(*_REPLACED),
-            deleted=count(OpType.DELETE),
-            same=count(OpType.SAME),
-            outputs=outputs,
         )
 
 
@@ -199,13 +97,19 @@ class Layers:
         return stack
 
     def _run(
-        self, layer: str, operation: Callable[[_Watch], Mapping[str, Any]], started: float
+        self, layer: str, operation: Callable[[Watch], Mapping[str, Any]], started: float
     ) -> LayerResult:
-        watch = _Watch(layer, self.on_step)
+        watch = Watch(layer, self.on_step)
+        stack = self.stack_name(layer)
         try:
             outputs = operation(watch)
+        except ConcurrentUpdateError:
+            problem = (
+                "another run holds its lock; wait for it, or, if that run is dead, "
+                f"`pulumi cancel -s {stack}`."
+            )
+            raise LayerFailed(stack, [problem]) from None
         except CommandError as error:
-            stack = self.stack_name(layer)
             raise LayerFailed(stack, watch.problems or [_last_words(error)]) from None
         return watch.result(time.monotonic() - started, outputs)
 
@@ -213,7 +117,7 @@ class Layers:
         """Bring one layer to what the program says."""
         started = time.monotonic()
 
-        def update(watch: _Watch) -> Mapping[str, Any]:
+        def update(watch: Watch) -> Mapping[str, Any]:
             result = self._stack(layer).up(on_event=watch, color="never", suppress_outputs=True)
             return {key: output.value for key, output in result.outputs.items()}
 
@@ -239,8 +143,8 @@ class Layers:
                 missing = layer
         return results
 
-    def _preview(self, layer: str) -> Callable[[_Watch], Mapping[str, Any]]:
-        def plan(watch: _Watch) -> Mapping[str, Any]:
+    def _preview(self, layer: str) -> Callable[[Watch], Mapping[str, Any]]:
+        def plan(watch: Watch) -> Mapping[str, Any]:
             self._stack(layer).preview(on_event=watch, color="never")
             return {}
 
@@ -258,7 +162,7 @@ class Layers:
             reason = f"Stack {self.stack_name(layer)} does not exist."
             return LayerResult(layer=layer, seconds=0.0, skipped=reason)
 
-        def delete(watch: _Watch) -> Mapping[str, Any]:
+        def delete(watch: Watch) -> Mapping[str, Any]:
             stack.destroy(on_event=watch, color="never")
             return {}
 

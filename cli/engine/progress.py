@@ -1,0 +1,111 @@
+"""What one run of the engine did: its events as progress, a result, and errors as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulumi.automation import EngineEvent, OpType
+
+from core.errors import StillwaterError
+
+_CREATED = (OpType.CREATE, OpType.IMPORT)
+_REPLACED = (OpType.CREATE_REPLACEMENT, OpType.REPLACE, OpType.IMPORT_REPLACEMENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing the engine does to one resource."""
+
+    layer: str
+    resource_type: str
+    name: str
+    operation: str  # same, create, update, delete, replace, read ...
+    state: str  # started, done, failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerResult:
+    """What one layer's run did; providers and components count as resources, as in `pulumi up`."""
+
+    layer: str
+    seconds: float
+    created: int = 0
+    updated: int = 0
+    replaced: int = 0
+    deleted: int = 0
+    same: int = 0
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    # Why a layer was not run, as a sentence.
+    skipped: str | None = None
+
+    @property
+    def changed(self) -> int:
+        return self.created + self.updated + self.replaced + self.deleted
+
+
+OnStep = Callable[[Step], object]
+
+
+class LayerFailed(StillwaterError):
+    """A layer's run ended with errors; each is a sentence that names its resource."""
+
+    def __init__(self, stack: str, problems: Sequence[str]) -> None:
+        self.stack = stack
+        self.problems = tuple(problems)
+        super().__init__(f"Stack {stack} failed:\n" + "\n".join(f"- {p}" for p in problems))
+
+
+class Watch:
+    """Follows one run's events: progress for the user, counts and errors for the result."""
+
+    def __init__(self, layer: str, on_step: OnStep | None) -> None:
+        self.layer = layer
+        self.on_step = on_step
+        self.problems: list[str] = []
+        self.counts: dict[str, int] = {}
+
+    def __call__(self, event: EngineEvent) -> None:
+        if event.resource_pre_event is not None:
+            self._step(event.resource_pre_event.metadata, "started")
+        elif event.res_outputs_event is not None:
+            self._step(event.res_outputs_event.metadata, "done")
+        elif event.res_op_failed_event is not None:
+            self._step(event.res_op_failed_event.metadata, "failed")
+        elif event.summary_event is not None:
+            changes = event.summary_event.resource_changes or {}
+            self.counts = {str(getattr(k, "value", k)): int(v) for k, v in changes.items()}
+        elif event.diagnostic_event is not None and event.diagnostic_event.severity == "error":
+            self._problem(event.diagnostic_event.urn, event.diagnostic_event.message)
+
+    def _step(self, metadata: Any, state: str) -> None:
+        if self.on_step is not None:
+            operation = str(getattr(metadata.op, "value", metadata.op))
+            name = metadata.urn.rsplit("::", 1)[-1]
+            self.on_step(Step(self.layer, metadata.type, name, operation, state))
+
+    def _problem(self, urn: str | None, message: str) -> None:
+        text = message.replace("<{%reset%}>", "").strip()
+        # The engine's summary of the errors that are already in the list.
+        if text in {"update failed", "preview failed", "update canceled", "destroy failed"}:
+            return
+        name = urn.rsplit("::", 1)[-1] if urn and "pulumi:pulumi:Stack" not in urn else None
+        sentence = f"{name}: {text}" if name else text
+        if sentence not in self.problems:
+            self.problems.append(sentence)
+
+    def result(self, seconds: float, outputs: Mapping[str, Any]) -> LayerResult:
+        def count(*operations: OpType) -> int:
+            return sum(self.counts.get(operation.value, 0) for operation in operations)
+
+        return LayerResult(
+            layer=self.layer,
+            seconds=seconds,
+            created=count(*_CREATED),
+            updated=count(OpType.UPDATE),
+            replaced=count(*_REPLACED),
+            deleted=count(OpType.DELETE),
+            same=count(OpType.SAME),
+            outputs=outputs,
+        )

@@ -1,0 +1,269 @@
+"""Nodes, pods and volumes that a test makes for itself on a running twin, and takes away again."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from core.naming import EBS_CSI_DRIVER
+from local import environment
+from local.journal import read as read_journal
+from local.kubernetes.client import Api, ApiError
+from local.kubernetes.images import PROCESS_IMAGE
+from local.place import Place
+from local.twin import Twin
+from tests.integration.waiting import until
+
+CLUSTER = "kubelet-test"
+NAMESPACE = "kubelet-test"
+SPACE = f"/api/v1/namespaces/{NAMESPACE}"
+PODS = f"{SPACE}/pods"
+CLAIMS = f"{SPACE}/persistentvolumeclaims"
+STORAGE_CLASS = "gp3-kubelet-test"
+STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+ZONE = "us-east-1a"
+USER_DATA = """\
+apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  cluster: {name: kubelet-test}
+  kubelet:
+    config:
+      shutdownGracePeriod: GRACEs
+    flags:
+      - --node-labels=stillwater.dev/pool=POOL
+      - --register-with-taints=dedicated=POOL:NoSchedule
+"""
+# Writes its address and every SIGTERM into the volume, and takes half a second to stop.
+KEEPER = """
+import json, os, signal, socket, sys, time
+data = json.loads(os.environ["STILLWATER_MOUNTS"])["/data"]
+def stop(*_):
+    time.sleep(0.5)
+    open(data + "/stops", "a").write(os.environ["NODE"] + "\\n")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
+open(data + "/starts", "a").write(os.environ["NODE"] + " " + os.environ["POD_IP"] + "\\n")
+signal.pause()
+"""
+
+KEEPER_IS_READY = """
+import json, os
+data = json.loads(os.environ["STILLWATER_MOUNTS"])["/data"]
+assert os.environ["POD_IP"] in open(data + "/starts").read()
+"""
+# Notes each start in the file it is given, and answers no SIGTERM.
+STUBBORN = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open(sys.argv[1], "a").write(str(os.getpid()) + "\\n")
+time.sleep(600)
+"""
+
+
+@dataclass
+class World:
+    """A running twin, and on it a namespace, a storage class and instances of these tests' own."""
+
+    twin: Twin
+    subnet: str
+    image: str
+    launched: list[str] = field(default_factory=list)
+
+    @property
+    def place(self) -> Place:
+        return self.twin.place
+
+    @property
+    def api(self) -> Api:
+        return self.twin.api
+
+    def aws(self, service: str) -> Any:
+        return self.twin.aws(service)
+
+    def launch(self, pool: str, *, shutdown_grace_seconds: int = 0) -> str:
+        """Launch one instance of the cluster and return its id; its pool is label and taint."""
+        user_data = USER_DATA.replace("POOL", pool).replace("GRACE", str(shutdown_grace_seconds))
+        answer = self.aws("ec2").run_instances(
+            ImageId=self.image,
+            MinCount=1,
+            MaxCount=1,
+            InstanceType="m7g.large",
+            SubnetId=self.subnet,
+            UserData=user_data,
+            TagSpecifications=[
+                {
+                    "ResourceType": "instance",
+                    "Tags": [{"Key": f"kubernetes.io/cluster/{CLUSTER}", "Value": "owned"}],
+                }
+            ],
+        )
+        self.launched.append(str(answer["Instances"][0]["InstanceId"]))
+        return self.launched[-1]
+
+    def node_of(self, instance_id: str) -> dict[str, Any] | None:
+        nodes = self.api.get("/api/v1/nodes")["items"]
+        ours = (n for n in nodes if n["spec"].get("providerID", "").endswith(instance_id))
+        return next(ours, None)
+
+    def ready_node(self, instance_id: str) -> str | None:
+        """Return the name of an instance's node once it is ready and takes volumes."""
+        node = self.node_of(instance_id)
+        if node is None or not is_true(node, "Ready"):
+            return None
+        name = str(node["metadata"]["name"])
+        return name if self.find(f"/apis/storage.k8s.io/v1/csinodes/{name}") else None
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        try:
+            return self.api.get(path)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return None
+
+    def pod(self, name: str) -> dict[str, Any] | None:
+        return self.find(f"{PODS}/{name}")
+
+    def ready_pod(self, name: str) -> dict[str, Any] | None:
+        found = self.pod(name)
+        return found if found and is_true(found, "Ready") else None
+
+    def evict(self, name: str) -> None:
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+        }
+        self.api.post(f"{PODS}/{name}/eviction", body)
+
+    def facts(self, event: str, pod: str) -> list[dict[str, Any]]:
+        return [f for f in read_journal(self.place) if f["event"] == event and f.get("pod") == pod]
+
+
+def is_true(item: dict[str, Any], condition: str) -> bool:
+    return any(
+        c["type"] == condition and c["status"] == "True"
+        for c in item["status"].get("conditions") or []
+    )
+
+
+def pod_body(name: str, pool: str, *command: str, **container: Any) -> dict[str, Any]:
+    """Return a pod of the pool's nodes whose one container runs a command of this machine."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {
+            "nodeSelector": {"stillwater.dev/pool": pool},
+            "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+            "terminationGracePeriodSeconds": 20,
+            "containers": [
+                {"name": "main", "image": PROCESS_IMAGE, "command": list(command), **container}
+            ],
+        },
+    }
+
+
+def python(program: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", program)
+
+
+def ready_once(path: str) -> dict[str, Any]:
+    """Return a readiness probe that waits for a file of the container's own making."""
+    return {"exec": {"command": ["test", "-e", path]}, "periodSeconds": 1, "timeoutSeconds": 5}
+
+
+def keeper(name: str, pool: str) -> dict[str, Any]:
+    """Return a pod that keeps a file on a claimed volume."""
+    body = pod_body(
+        name,
+        pool,
+        *python(KEEPER),
+        env=[
+            {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+            {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        ],
+        volumeMounts=[{"name": "data", "mountPath": "/data"}],
+        readinessProbe={
+            "exec": {"command": list(python(KEEPER_IS_READY))},
+            "periodSeconds": 1,
+            "timeoutSeconds": 5,
+        },
+    )
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}
+    body["spec"]["volumes"] = [claim]
+    return body
+
+
+def claim_body(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": STORAGE_CLASS,
+            "resources": {"requests": {"storage": "3Gi"}},
+        },
+    }
+
+
+def pids_in(path: Path) -> list[int]:
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def make_subnets(twin: Twin) -> Mapping[str, str]:
+    """Make a subnet per zone letter, in the half of a twin's addresses the stacks do not use."""
+    ec2, number = twin.aws("ec2"), twin.place.number
+    vpc = ec2.create_vpc(CidrBlock=f"10.{number}.128.0/17")["Vpc"]["VpcId"]
+    return {
+        letter: ec2.create_subnet(
+            VpcId=vpc,
+            CidrBlock=f"10.{number}.{128 + 16 * place}.0/20",
+            AvailabilityZone=f"{environment.REGION}{letter}",
+        )["Subnet"]["SubnetId"]
+        for place, letter in enumerate("abc")
+    }
+
+
+@contextlib.contextmanager
+def world_on(twin: Twin, subnet: str) -> Iterator[World]:
+    """Make room for a test's own nodes and pods on a twin; clear it when the block ends."""
+    image = twin.aws("ec2").describe_images()["Images"][0]["ImageId"]
+    world = World(twin, subnet, image)
+    world.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    world.api.post(
+        STORAGE_CLASSES,
+        {
+            "metadata": {"name": STORAGE_CLASS},
+            "provisioner": EBS_CSI_DRIVER,
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "reclaimPolicy": "Retain",
+            "parameters": {"type": "gp3", "iops": "4000", "encrypted": "true"},
+        },
+    )
+    # Without its service account no pod is admitted.
+    until(lambda: world.find(f"{SPACE}/serviceaccounts/default"), "the namespace is complete")
+    try:
+        yield world
+    finally:
+        _clear(world)
+
+
+def _clear(world: World) -> None:
+    # By force: nobody is left on an ended node to report that its pods have stopped.
+    world.api.delete(PODS, {"gracePeriodSeconds": 0})
+    world.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
+    if world.launched:
+        world.aws("ec2").terminate_instances(InstanceIds=world.launched)
+    volumes = "/api/v1/persistentvolumes"
+    for volume in world.api.get(volumes)["items"]:
+        if volume["spec"].get("storageClassName") == STORAGE_CLASS:
+            world.api.delete(f"{volumes}/{volume['metadata']['name']}")
+    world.api.delete(f"{STORAGE_CLASSES}/{STORAGE_CLASS}")
+    until(lambda: not any(map(world.node_of, world.launched)), "the nodes are gone", 60)

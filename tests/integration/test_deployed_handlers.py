@@ -1,0 +1,136 @@
+"""The functions as they are deployed: what becomes of messages nobody can use, and who they are."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from botocore.credentials import ReadOnlyCredentials
+
+from core.fields import digest
+from core.naming import NODE_POOL_LABEL
+from infra.functions import TICKS_MAX_RECEIVE_COUNT
+from local import demo_cluster, environment
+from local.aws.mappings import WAIT_SECONDS
+from local.kubernetes.client import Api, ApiError
+from local.kubernetes.eks_token import token
+from tests.integration.cluster import BROKERS, Cluster
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+
+
+def ignored(cluster: Cluster, body: str) -> dict[str, Any] | None:
+    """Return the ledger's record of an ignored message."""
+    pages = cluster.twin.aws("dynamodb").get_paginator("scan")
+    for page in pages.paginate(TableName=cluster.outputs["ledger_table"]):
+        for item in page["Items"]:
+            if item["pk"]["S"].startswith("ignored#") and item["body"]["S"] == body:
+                return dict(item)
+    return None
+
+
+def test_a_test_notification_ends_in_the_ledger_with_its_body(cluster: Cluster) -> None:
+    body = json.dumps(
+        {
+            "AccountId": environment.ACCOUNT,
+            "RequestId": str(uuid4()),
+            "AutoScalingGroupARN": "arn:aws:autoscaling:us-east-1:123456789012:group",
+            "AutoScalingGroupName": "local-harbour-broker-a",
+            "Service": "AWS Auto Scaling",
+            "Event": "autoscaling:TEST_NOTIFICATION",
+            "Time": "2026-11-20T00:00:00.000Z",
+        }
+    )
+    cluster.twin.aws("sqs").send_message(
+        QueueUrl=cluster.outputs["events_queue_url"], MessageBody=body
+    )
+    item = cluster.until(lambda: ignored(cluster, body), "the ledger has it")
+    assert item["pk"]["S"] == f"ignored#{digest(item['outcome']['S'] + body)}"
+    assert "test" in item["outcome"]["S"].lower()
+
+
+@pytest.mark.parametrize("body", ["}{ not JSON", '["a list"]', '{"detail": null, "source": 7}'])
+def test_a_body_nobody_understands_is_kept_as_it_came(cluster: Cluster, body: str) -> None:
+    body = f"{body} {uuid4()}"
+    cluster.twin.aws("sqs").send_message(
+        QueueUrl=cluster.outputs["events_queue_url"], MessageBody=body
+    )
+    assert cluster.until(lambda: ignored(cluster, body), "the ledger has it")["outcome"]["S"]
+
+
+@pytest.fixture
+def impatient_ticks(cluster: Cluster) -> Iterator[str]:
+    """The ticks queue, showing a failed message again after a second instead of minutes."""
+    sqs, url = cluster.twin.aws("sqs"), str(cluster.outputs["ticks_queue_url"])
+    name = "VisibilityTimeout"
+    before = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={name: "1"})
+    yield url
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={name: before})
+
+
+def test_a_tick_that_raises_ends_among_the_dead_letters_with_its_body(
+    cluster: Cluster, impatient_ticks: str
+) -> None:
+    sqs = cluster.twin.aws("sqs")
+    dead = sqs.get_queue_url(QueueName=f"{impatient_ticks.rpartition('/')[2]}-dlq")["QueueUrl"]
+    body = f"no tick {uuid4()}"
+    # A poll that began with the old timeout is over when the message appears.
+    sqs.send_message(QueueUrl=impatient_ticks, MessageBody=body, DelaySeconds=WAIT_SECONDS + 1)
+
+    def letter() -> dict[str, Any] | None:
+        found = sqs.receive_message(QueueUrl=dead, AttributeNames=["All"]).get("Messages", ())
+        return next((dict(m) for m in found if m["Body"] == body), None)
+
+    found = cluster.until(letter, "the message is among the dead letters", 60)
+    sqs.delete_message(QueueUrl=dead, ReceiptHandle=found["ReceiptHandle"])
+    # The last one is this test's own.
+    assert int(found["Attributes"]["ApproximateReceiveCount"]) == TICKS_MAX_RECEIVE_COUNT + 1
+
+
+def credentials_of(cluster: Cluster, function: str) -> ReadOnlyCredentials:
+    """Assume a function's own role, as Lambda does."""
+    name = f"{demo_cluster.ENVIRONMENT}-{demo_cluster.CLUSTER}-{function}"
+    found = cluster.twin.aws("lambda").get_function_configuration(FunctionName=name)
+    assumed = cluster.twin.aws("sts").assume_role(RoleArn=found["Role"], RoleSessionName=name)
+    keys = assumed["Credentials"]
+    return ReadOnlyCredentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
+
+
+def kubernetes_as(cluster: Cluster, function: str) -> Api:
+    """Return the API server as a function's role meets it: with an EKS token, nothing else."""
+    eks = str(cluster.outputs["eks_cluster_name"])
+    bearer = token(eks, credentials_of(cluster, function), environment.REGION)
+    ca = base64.b64decode(cluster.outputs["eks_ca"]).decode()
+    return Api(str(cluster.outputs["eks_endpoint"]), bearer, ca_pem=ca)
+
+
+def test_the_ticks_role_may_list_nodes_and_pods_and_delete_none(cluster: Cluster) -> None:
+    api = kubernetes_as(cluster, "tick")
+    pod = cluster.pods()[min(BROKERS)]["metadata"]
+    path = f"/api/v1/namespaces/{pod['namespace']}/pods"
+    pools = {
+        n["metadata"]["labels"].get(NODE_POOL_LABEL) for n in api.get("/api/v1/nodes")["items"]
+    }
+    assert {"broker", "controller"} <= pools
+    listed = {item["metadata"]["name"] for item in api.get(path)["items"]}
+    assert pod["name"] in listed
+    with pytest.raises(ApiError, match='cannot delete resource "pods"') as refusal:
+        api.delete(f"{path}/{pod['name']}")
+    assert refusal.value.status == 403
+    with pytest.raises(ApiError) as refusal:
+        api.get("/api/v1/namespaces/kube-system/secrets")
+    assert refusal.value.status == 403
+
+
+@pytest.mark.parametrize("function", ["interruption", "sweep"])
+def test_a_function_that_has_no_business_there_is_unknown_to_kubernetes(
+    cluster: Cluster, function: str
+) -> None:
+    with pytest.raises(ApiError) as refusal:
+        kubernetes_as(cluster, function).get("/api/v1/nodes")
+    assert refusal.value.status == 401

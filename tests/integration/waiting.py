@@ -1,0 +1,26 @@
+"""Waits for what comes by itself, and says what was awaited when it does not come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def until(
+    look: Callable[[], T | None],
+    what: str,
+    seconds: float = 30.0,
+    alive: Callable[[], None] = lambda: None,
+) -> T:
+    """Return the first truthy thing seen; fail with what was awaited after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while True:
+        seen = look()
+        if seen:
+            return seen
+        alive()
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}; saw {seen!r}"
+        time.sleep(0.05)

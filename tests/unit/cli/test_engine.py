@@ -1,0 +1,170 @@
+"""Running layers: what a run's events become, which engine is found, where its parts are put."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from pulumi.automation import OpType
+
+from cli.engine.command import EngineCommand
+from cli.engine.progress import Step, Watch
+from core.errors import MissingPrerequisite
+from local.place import Place
+from local.pulumi import bin as engine_bin
+from local.pulumi.project import twin_project
+
+QUEUE = "urn:pulumi:local-platform::stillwater::aws:sqs/queue:Queue::events"
+STACK = "urn:pulumi:local-platform::stillwater::pulumi:pulumi:Stack::stillwater-local-platform"
+KINDS = (
+    "resource_pre_event",
+    "res_outputs_event",
+    "res_op_failed_event",
+    "summary_event",
+    "diagnostic_event",
+)
+
+
+def event(kind: str, **fields: Any) -> Any:
+    return SimpleNamespace(**{**dict.fromkeys(KINDS), kind: SimpleNamespace(**fields)})
+
+
+def error(message: str, urn: str = QUEUE) -> Any:
+    return event("diagnostic_event", severity="error", urn=urn, message=message)
+
+
+def test_steps_are_told_as_they_start_end_and_fail() -> None:
+    heard: list[Step] = []
+    watch = Watch("platform", heard.append)
+    metadata = SimpleNamespace(op=OpType.CREATE, urn=QUEUE, type="aws:sqs/queue:Queue")
+    for kind in KINDS[:3]:
+        watch(event(kind, metadata=metadata))
+    assert [(s.layer, s.name, s.operation, s.state) for s in heard] == [
+        ("platform", "events", "create", "started"),
+        ("platform", "events", "create", "done"),
+        ("platform", "events", "create", "failed"),
+    ]
+
+
+def test_the_summary_becomes_the_result() -> None:
+    watch = Watch("platform", None)
+    changes = {
+        OpType.CREATE: 3,
+        OpType.UPDATE: 2,
+        OpType.REPLACE: 1,
+        OpType.DELETE: 4,
+        OpType.SAME: 9,
+    }
+    watch(event("summary_event", resource_changes=changes))
+    result = watch.result(1.5, {"url": "x"})
+    assert (result.created, result.updated, result.replaced, result.deleted, result.same) == (
+        3,
+        2,
+        1,
+        4,
+        9,
+    )
+    assert (result.changed, result.seconds, result.outputs) == (10, 1.5, {"url": "x"})
+
+
+def test_each_error_is_said_once_with_its_resource() -> None:
+    watch = Watch("platform", None)
+    for message in ("<{%reset%}>AWS refused it.<{%reset%}>\n", "AWS refused it."):
+        watch(error(message))
+    watch(error("<{%reset%}>update failed<{%reset%}>", STACK))
+    watch(error("The spec is wrong.", STACK))
+    assert watch.problems == ["events: AWS refused it.", "The spec is wrong."]
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ("v3.199.0", "Pulumi 3.199.0 is too old; install 3.220.0 or newer"),
+        ("", "does not say its version"),
+    ],
+)
+def test_an_engine_that_will_not_do_is_refused(tmp_path: Path, answer: str, sentence: str) -> None:
+    program(tmp_path / "pulumi", f"echo {answer}")
+    with pytest.raises(MissingPrerequisite, match=sentence):
+        EngineCommand({"PATH": str(tmp_path)})
+
+
+def test_a_missing_engine_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(MissingPrerequisite, match="There is no pulumi on the PATH"):
+        EngineCommand({"PATH": str(tmp_path)})
+
+
+def test_the_engine_sees_the_given_environment_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "the-users-own")
+    program(tmp_path / "pulumi", 'case "$1" in version) echo v3.220.0;; *) env;; esac')
+    heard: list[int] = []
+    command = EngineCommand(
+        {"PATH": f"{tmp_path}:{os.defpath}", "MINE": "1"}, heard.append, heard.append
+    )
+    result = command.run(["up"], str(tmp_path), {"EXTRA": "2"})
+    seen = dict(line.split("=", 1) for line in result.stdout.splitlines())
+    assert (seen["MINE"], seen["EXTRA"]) == ("1", "2")
+    assert "AWS_PROFILE" not in seen
+    assert len(set(heard)) == 1, "its start and its end are told with one process id"
+
+
+def test_an_engine_without_a_language_host_gets_ours_beside_it(tmp_path: Path) -> None:
+    place = Place(75, tmp_path / "place")
+    engine_bin.install(place, program(tmp_path / "tools" / "pulumi", "true"))
+    host = place.path("bin", "pulumi-language-python")
+    assert not place.path("bin", "pulumi").is_symlink(), "it would look beside the link's target"
+    assert "local.pulumi.language_host" in host.read_text()
+    assert os.access(host, os.X_OK)
+
+
+def test_an_engine_with_a_language_host_keeps_its_own(tmp_path: Path) -> None:
+    place = Place(75, tmp_path / "place")
+    engine = program(tmp_path / "users" / "pulumi", "true")
+    program(tmp_path / "users" / "pulumi-language-python", "true")
+    engine_bin.install(place, engine)
+    assert place.path("bin", "pulumi").resolve() == engine
+    assert not place.path("bin", "pulumi-language-python").exists()
+
+
+def test_installing_again_from_its_own_place_keeps_the_engine(tmp_path: Path) -> None:
+    place = Place(75, tmp_path / "place")
+    engine_bin.install(place, program(tmp_path / "tools" / "pulumi", "true"))
+    engine_bin.install(place, place.path("bin", "pulumi"))
+    assert place.path("bin", "pulumi").read_text().startswith("#!/bin/sh")
+    assert place.path("bin", "pulumi-language-python").exists()
+
+
+def test_providers_stand_where_the_engine_asks_for_their_versions(tmp_path: Path) -> None:
+    place = Place(75, tmp_path / "place")
+    engine_bin.install(place, program(tmp_path / "tools" / "pulumi", "true"))
+    found = sorted(p.parent.name for p in place.path("pulumi", "plugins").glob("*/pulumi-*"))
+    assert [name.rpartition("-v")[0] for name in found] == ["resource-aws", "resource-kubernetes"]
+
+
+def test_the_twins_project_runs_the_repositorys_program_with_settings_of_its_own(
+    tmp_path: Path,
+) -> None:
+    place, spec = Place(75, tmp_path), tmp_path / "cluster.yaml"
+    directory = twin_project(place, "local", spec, ("foundation",))
+    project = yaml.safe_load((directory / "Pulumi.yaml").read_text())
+    assert Path(project["main"], "__main__.py").is_file()
+    settings = directory / project["stackConfigDir"] / "Pulumi.local-foundation.yaml"
+    settings.write_text(settings.read_text() + "encryptionsalt: kept\n")
+    twin_project(place, "local", spec, ("foundation",))
+    assert yaml.safe_load(settings.read_text()) == {
+        "config": {"stillwater:spec": str(spec)},
+        "encryptionsalt": "kept",
+    }

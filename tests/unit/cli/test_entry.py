@@ -1,0 +1,135 @@
+"""How the command ends: a mistake is a sentence and 1, a signal is a sentence and 128 + n."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from local.processes import start_time_ticks
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+STOPPED = "Stopped; nothing was left running on this machine.\n"
+
+
+def entry(body: str, *, before: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the entry with the body in place of the command line."""
+    lines = [
+        "import os, signal, sys, threading, time",
+        "from cli import __main__ as entry",
+        *before.splitlines(),
+        "def command(arguments):",
+        *(f"    {line}" for line in body.splitlines()),
+        "entry._run = command",
+        "entry.main([])",
+    ]
+    return subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_a_sentence_and_its_exit_code(number: signal.Signals) -> None:
+    done = entry(f"os.kill(os.getpid(), {number:d})\ntime.sleep(60)")
+    assert (done.returncode, done.stderr) == (128 + number, STOPPED)
+
+
+def test_an_error_that_a_library_makes_of_a_signal_is_still_the_signal() -> None:
+    done = entry(
+        "try:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n"
+        "    raise ImportError('numpy could not be imported')"
+    )
+    assert (done.returncode, done.stderr) == (130, STOPPED)
+
+
+def test_threads_and_finalizers_that_fall_over_after_a_signal_say_nothing() -> None:
+    done = entry(
+        "class Thing:\n"
+        "    def __del__(self):\n"
+        "        raise RuntimeError('finalizer')\n"
+        "def fail():\n"
+        "    raise RuntimeError('thread')\n"
+        "try:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(60)\n"
+        "finally:\n"
+        "    Thing()\n"
+        "    thread = threading.Thread(target=fail)\n"
+        "    thread.start()\n"
+        "    thread.join()"
+    )
+    assert (done.returncode, done.stderr) == (130, STOPPED)
+
+
+def test_a_thread_that_waits_for_ever_does_not_hold_the_end_up() -> None:
+    done = entry(
+        "threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        "time.sleep(60)"
+    )
+    assert done.returncode == 130
+
+
+def test_a_child_that_nobody_knows_of_is_ended() -> None:
+    done = entry(
+        "import subprocess\n"
+        "sleeper = [sys.executable, '-c', 'import time; time.sleep(600)']\n"
+        "print(subprocess.Popen(sleeper, stdout=subprocess.DEVNULL).pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        "time.sleep(60)"
+    )
+    assert done.returncode == 130
+    until = time.monotonic() + 20
+    while start_time_ticks(int(done.stdout)) is not None:
+        assert time.monotonic() < until, "the child outlived the command"
+        time.sleep(0.02)
+
+
+def test_a_signal_that_was_ignored_from_the_start_stays_ignored() -> None:
+    done = entry(
+        "os.kill(os.getpid(), signal.SIGHUP)\nprint('still here')",
+        before="signal.signal(signal.SIGHUP, signal.SIG_IGN)",
+    )
+    assert (done.returncode, done.stdout) == (0, "still here\n")
+
+
+def test_a_fault_of_ours_keeps_its_traceback() -> None:
+    done = entry("raise RuntimeError('a fault of ours')")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cli", *arguments],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_users_mistake_is_a_sentence_and_exit_code_1() -> None:
+    done = run("check", "no-such-file.yaml")
+    assert done.returncode == 1
+    assert done.stderr.startswith("no-such-file.yaml cannot be read")
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_command_is_exit_code_2() -> None:
+    done = run("no-such-command")
+    assert done.returncode == 2
+    assert "No such command" in done.stderr

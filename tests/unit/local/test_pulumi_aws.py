@@ -1,0 +1,192 @@
+"""How AWS adapters turn a program's inputs into what an API takes."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import yaml
+
+from core.errors import InvalidInput, StillwaterError
+from local.kubernetes.client import Api, ApiError
+from local.place import Place
+from local.pulumi import aws_auth
+from local.pulumi.archives import zip_bytes
+from local.pulumi.aws_adapter import coerced, missing, request, retag
+from local.pulumi.provider import Existing, Resource
+from local.pulumi.values import Asset
+
+ROLE = "arn:aws:iam::123456789012:role/nodes"
+
+
+def client(service: str) -> Any:
+    return boto3.client(
+        service,  # type: ignore[call-overload]
+        region_name="us-east-1",
+        aws_access_key_id="x",
+        aws_secret_access_key="x",
+    )
+
+
+def test_inputs_take_the_names_and_types_of_the_api() -> None:
+    given = {
+        "minSize": 1,
+        "healthCheckType": "EC2",
+        "capacityRebalance": "true",
+        "instanceMaintenancePolicy": {"minHealthyPercentage": 100, "maxHealthyPercentage": "200"},
+        "waitForCapacityTimeout": "10m",
+        "tags": [],
+    }
+    assert request(client("autoscaling"), "CreateAutoScalingGroup", given, "tags") == {
+        "MinSize": 1,
+        "HealthCheckType": "EC2",
+        "CapacityRebalance": True,
+        "InstanceMaintenancePolicy": {"MinHealthyPercentage": 100, "MaxHealthyPercentage": 200},
+    }
+
+
+def test_maps_keep_their_keys_and_get_values_of_text() -> None:
+    shape = client("lambda").meta.service_model.operation_model("CreateFunction").input_shape
+    environment = coerced(shape, {"environment": {"variables": {"camelCase": 3, "on": True}}})
+    assert environment == {"Environment": {"Variables": {"camelCase": "3", "on": "true"}}}
+
+
+def test_tags_change_with_what_differs_alone() -> None:
+    before = Existing(
+        Resource("urn:pulumi:d::p::t::n"), "id", {"tagsAll": {"a": "1", "b": "1", "c": "1"}}, {}
+    )
+    calls: list[Any] = []
+    retag(before, {"tagsAll": {"a": "1", "b": "2", "d": "1"}}, calls.append, calls.append)
+    assert calls == [["c"], {"b": "2", "d": "1"}]
+    calls.clear()
+    retag(before, {"tagsAll": {"a": "1", "b": "1", "c": "1"}}, calls.append, calls.append)
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "gone"),
+    [
+        ("InvalidVpcID.NotFound", "", True),
+        ("NoSuchEntity", "", True),
+        ("AWS.SimpleQueueService.NonExistentQueue", "", True),
+        ("ValidationError", "AutoScalingGroup name not found - x", True),
+        ("ValidationError", "The group is being deleted", False),
+        ("DependencyViolation", "", False),
+    ],
+)
+def test_an_error_that_means_gone_is_told_from_others(code: str, message: str, gone: bool) -> None:
+    error = Exception()
+    error.response = {"Error": {"Code": code, "Message": message}}  # type: ignore[attr-defined]
+    assert missing(error) is gone
+
+
+def test_a_directory_becomes_the_same_zip_every_time(tmp_path: Path) -> None:
+    (tmp_path / "code" / "handlers").mkdir(parents=True)
+    (tmp_path / "code" / "handlers" / "tick.py").write_text("handler = None")
+    archive = Asset(is_archive=True, sha256="", content={"path": str(tmp_path / "code")})
+    first = zip_bytes(archive)
+    (tmp_path / "code" / "handlers" / "tick.py").touch()
+    assert zip_bytes(archive) == first
+    assert zipfile.ZipFile(io.BytesIO(first)).namelist() == ["handlers/tick.py"]
+
+
+def test_an_archive_of_assets_is_laid_out_by_their_names() -> None:
+    text = Asset(is_archive=False, sha256="", content={"text": "x = 1"})
+    inner = Asset(is_archive=True, sha256="", content={"assets": {"b.py": text}})
+    outer = Asset(is_archive=True, sha256="", content={"assets": {"a.py": text, "sub": inner}})
+    zipped = zipfile.ZipFile(io.BytesIO(zip_bytes(outer)))
+    assert {n: zipped.read(n) for n in zipped.namelist()} == {
+        "a.py": b"x = 1",
+        "sub/b.py": b"x = 1",
+    }
+
+
+def test_a_zip_is_deployed_byte_for_byte(tmp_path: Path) -> None:
+    file = tmp_path / "function.zip"
+    file.write_bytes(b"as built")
+    archive = Asset(is_archive=True, sha256="", content={"path": str(file)})
+    assert zip_bytes(archive) == b"as built"
+
+
+def test_a_missing_archive_is_one_sentence() -> None:
+    archive = Asset(is_archive=True, sha256="", content={"path": "/nowhere/function.zip"})
+    with pytest.raises(InvalidInput, match=r"^Asset /nowhere/function.zip cannot be read"):
+        zip_bytes(archive)
+
+
+class Cluster:
+    """An API server that holds one ConfigMap, and lets others write in between."""
+
+    def __init__(self, conflicts: int = 0) -> None:
+        self.stored: dict[str, Any] | None = None
+        self.conflicts = conflicts
+
+    def get(self, path: str) -> dict[str, Any]:
+        if self.stored is None:
+            raise ApiError(404, "NotFound", "There is none.")
+        return self.stored
+
+    def post(self, path: str, body: dict[str, Any]) -> None:
+        self._write(body)
+
+    def put(self, path: str, body: dict[str, Any]) -> None:
+        self._write(body)
+
+    def _write(self, body: dict[str, Any]) -> None:
+        if self.conflicts:
+            self.conflicts -= 1
+            raise ApiError(409, "Conflict", "The object has been modified.")
+        self.stored = body
+
+    @property
+    def rows(self) -> Any:
+        assert self.stored is not None
+        return yaml.safe_load(self.stored["data"]["mapRoles"])
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def to(cluster: Cluster) -> Cluster:
+        monkeypatch.setattr(Api, "from_kubeconfig", lambda _path: cluster)
+        return cluster
+
+    return to
+
+
+def entry(groups: list[str]) -> aws_auth.Row:
+    return aws_auth.row(ROLE, "STANDARD", groups, None)
+
+
+def test_an_access_entry_is_one_row_that_changes_in_place(connect: Any, tmp_path: Path) -> None:
+    cluster, place = connect(Cluster()), Place(75, tmp_path)
+    aws_auth.put(place, entry(["a"]))
+    aws_auth.put(place, aws_auth.row("arn:aws:iam::1:role/other", "STANDARD", ["x"], "other"))
+    aws_auth.put(place, entry(["b"]))
+    assert [row["groups"] for row in cluster.rows] == [["x"], ["b"]]
+    aws_auth.remove(place, ROLE)
+    assert [row["username"] for row in cluster.rows] == ["other"]
+
+
+def test_a_writer_in_between_makes_the_entry_read_again(connect: Any, tmp_path: Path) -> None:
+    cluster = connect(Cluster(conflicts=3))
+    aws_auth.put(Place(75, tmp_path), entry(["a"]))
+    assert [row["rolearn"] for row in cluster.rows] == [ROLE]
+
+
+def test_writers_without_end_are_reported(connect: Any, tmp_path: Path) -> None:
+    connect(Cluster(conflicts=1000))
+    with pytest.raises(StillwaterError, match="aws-auth changed 20 times in a row"):
+        aws_auth.put(Place(75, tmp_path), entry(["a"]))
+
+
+def test_a_nodes_entry_gets_what_eks_grants_nodes() -> None:
+    assert aws_auth.row(ROLE, "EC2_LINUX", [], None) == {
+        "rolearn": ROLE,
+        "username": "system:node:{{EC2PrivateDNSName}}",
+        "groups": ["system:bootstrappers", "system:nodes"],
+    }
+    assert "userarn" in aws_auth.row("arn:aws:iam::1:user/me", "STANDARD", [], None)

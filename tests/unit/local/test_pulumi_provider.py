@@ -1,0 +1,299 @@
+"""The AWS provider as the engine meets it: names, tags, differences, the store, failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from botocore.exceptions import ClientError
+from pulumi.runtime.proto import provider_pb2
+
+from core.errors import StillwaterError
+from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, adapts
+from local.pulumi.aws_provider import AwsProvider
+from local.pulumi.aws_store import Store
+from local.pulumi.provider import (
+    Existing,
+    Resource,
+    ResourceProvider,
+    Servicer,
+    State,
+    one_sentence,
+)
+from local.pulumi.values import UNKNOWN, Properties, from_struct, to_struct
+
+THING = "aws:fake/thing:Thing"
+ADDON = "aws:eks/addon:Addon"
+DiffResponse = provider_pb2.DiffResponse
+
+
+def resource(kind: str = THING, name: str = "it") -> Resource:
+    return Resource(f"urn:pulumi:dev::project::stillwater:infra:Box${kind}::{name}")
+
+
+def refused(code: str, message: str = "No such thing.") -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": message}}, "DeleteThing")
+
+
+class Thing(Adapter):
+    """A type of a made-up service that keeps its state in a dictionary."""
+
+    name_property = "name"
+    replaces = frozenset({"zone"})
+
+    def __init__(self) -> None:
+        self.live: dict[str, Properties] = {}
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
+        self.live[inputs["name"]] = inputs
+        return State(inputs["name"], {"arn": aws.arn("fake", inputs["name"]), "size": 1})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        self.live[existing.id] = inputs
+        return {"size": 2}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        if existing.id not in self.live:
+            raise refused("ResourceNotFoundException")
+        return {"size": 7}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        if self.live.pop(existing.id, None) is None:
+            raise refused("NoSuchThing")
+
+
+@pytest.fixture
+def thing(monkeypatch: pytest.MonkeyPatch) -> Thing:
+    adapter = Thing()
+    monkeypatch.setitem(ADAPTERS, THING, adapter)
+    return adapter
+
+
+@pytest.fixture
+def provider(tmp_path: Path, thing: Thing) -> AwsProvider:
+    return AwsProvider(Aws(), Store(tmp_path))
+
+
+def existing(state: State, inputs: Properties, kind: str = THING) -> Existing:
+    return Existing(resource(kind), state.id, inputs, state.outputs)
+
+
+def test_a_childs_type_is_told_from_its_parents_types() -> None:
+    assert (resource().type, resource().name) == (THING, "it")
+
+
+def test_an_unnamed_resource_gets_one_name_and_keeps_it(provider: AwsProvider) -> None:
+    first = provider.check(resource(), {}, {})
+    assert first["name"].startswith("it-")
+    assert provider.check(resource(), {}, {}) == first
+    assert provider.check(resource(), {"name": "it-before"}, {})["name"] == "it-before"
+    assert provider.check(resource(), {}, {"name": "mine"})["name"] == "mine"
+
+
+def test_own_tags_lie_over_the_providers_default_tags(provider: AwsProvider) -> None:
+    provider.configure({"defaultTags": {"tags": {"team": "a", "env": "x"}}})
+    checked = provider.check(resource(), {}, {"name": "n", "tags": {"team": "b"}})
+    assert checked["tagsAll"] == {"team": "b", "env": "x"}
+    assert provider.check(resource(), {}, {"tags": UNKNOWN})["tagsAll"] is UNKNOWN
+
+
+def test_tags_that_are_a_list_are_left_to_the_type(provider: AwsProvider) -> None:
+    provider.configure({"defaultTags": {"tags": {"team": "a"}}})
+    assert "tagsAll" not in provider.check(resource(), {}, {"tags": [{"key": "k", "value": "v"}]})
+
+
+def test_outputs_are_the_inputs_with_what_the_type_computes(provider: AwsProvider) -> None:
+    made = provider.create(resource(), {"name": "n", "colour": "red"})
+    assert made.id == "n"
+    assert made.outputs == {
+        "region": "us-east-1",
+        "name": "n",
+        "colour": "red",
+        "arn": "arn:aws:fake:us-east-1:123456789012:n",
+        "size": 1,
+    }
+
+
+def test_an_update_keeps_computed_outputs_and_drops_inputs_that_are_gone(
+    provider: AwsProvider,
+) -> None:
+    inputs = {"name": "n", "colour": "red"}
+    made = provider.create(resource(), inputs)
+    outputs = provider.update(existing(made, inputs), {"name": "n", "shape": "round"})
+    assert "colour" not in outputs
+    assert (outputs["shape"], outputs["size"], outputs["arn"]) == (
+        "round",
+        2,
+        made.outputs["arn"],
+    )
+
+
+def test_a_preview_of_an_update_touches_nothing(provider: AwsProvider, thing: Thing) -> None:
+    inputs = {"name": "n", "colour": "red"}
+    made = provider.create(resource(), inputs)
+    outputs = provider.preview_update(existing(made, inputs), {"name": "n", "colour": "blue"})
+    assert (outputs["colour"], outputs["size"]) == ("blue", 1)
+    assert thing.live["n"]["colour"] == "red"
+
+
+def test_what_was_stored_is_read_with_what_the_type_knows_now(provider: AwsProvider) -> None:
+    inputs = {"name": "n", "colour": "red"}
+    made = provider.create(resource(), inputs)
+    read = provider.read(existing(made, inputs))
+    assert read is not None
+    assert (read.outputs["colour"], read.outputs["size"]) == ("red", 7)
+
+
+def test_a_resource_deleted_behind_our_back_reads_as_gone(
+    provider: AwsProvider, thing: Thing
+) -> None:
+    made = provider.create(resource(), {"name": "n"})
+    thing.live.clear()
+    assert provider.read(existing(made, {"name": "n"})) is None
+
+
+def test_deleting_what_is_gone_already_is_no_error(provider: AwsProvider, thing: Thing) -> None:
+    made = provider.create(resource(), {"name": "n"})
+    thing.live.clear()
+    provider.delete(existing(made, {"name": "n"}))
+    assert provider.store.get(THING, "n") is None
+
+
+def test_a_refused_delete_is_an_error(
+    provider: AwsProvider, thing: Thing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = provider.create(resource(), {"name": "n"})
+
+    def in_use(aws: Aws, existing: Existing) -> None:
+        raise refused("DependencyViolation", "It is in use.")
+
+    monkeypatch.setattr(thing, "delete", in_use)
+    with pytest.raises(ClientError):
+        provider.delete(existing(made, {"name": "n"}))
+    assert provider.store.get(THING, "n") is not None
+
+
+def test_a_type_without_an_adapter_is_stored_under_the_real_providers_id(
+    provider: AwsProvider,
+) -> None:
+    inputs = {"clusterName": "c", "addonName": "coredns"}
+    made = provider.create(resource(ADDON), inputs)
+    assert made.id == "c:coredns"
+    arn = made.outputs["arn"]
+    assert arn.startswith("arn:aws:eks:us-east-1:123456789012:addon/c/coredns/")
+    read = provider.read(existing(made, inputs, ADDON))
+    assert read is not None
+    assert read.outputs == made.outputs
+
+
+def test_unnamed_resources_of_a_stored_type_do_not_share_an_id(provider: AwsProvider) -> None:
+    kind = "aws:other/kind:Kind"
+    ids = {provider.create(resource(kind, name), {}).id for name in ("a", "b")}
+    assert len(ids) == 2
+
+
+class Aborted(Exception):
+    pass
+
+
+class Context:
+    """What gRPC hands a servicer's method."""
+
+    def __init__(self) -> None:
+        self.code: Any = None
+        self.sentence = ""
+
+    def abort(self, code: grpc.StatusCode, sentence: str) -> None:
+        self.code, self.sentence = code, sentence
+        raise Aborted
+
+
+def diff(provider: ResourceProvider, old: Properties, new: Properties) -> Any:
+    request = provider_pb2.DiffRequest(
+        id="n", urn=resource().urn, old_inputs=to_struct(old), news=to_struct(new)
+    )
+    return Servicer(provider).Diff(request, Context())
+
+
+def test_the_engine_hears_nothing_changed(provider: AwsProvider) -> None:
+    same = diff(provider, {"name": "n", "a": [1]}, {"name": "n", "a": [1]})
+    assert same.changes == DiffResponse.DIFF_NONE
+    assert not same.detailedDiff
+
+
+def test_the_engine_hears_what_updates_and_what_replaces(provider: AwsProvider) -> None:
+    answer = diff(
+        provider,
+        {"name": "n", "a": {"b": 1}, "zone": "x"},
+        {"name": "n", "a": {"b": 2}, "zone": "y"},
+    )
+    assert answer.changes == DiffResponse.DIFF_SOME
+    assert (list(answer.diffs), list(answer.replaces)) == (["a", "zone"], ["zone"])
+    assert answer.detailedDiff["a.b"].kind == provider_pb2.PropertyDiff.UPDATE
+    assert answer.detailedDiff["zone"].kind == provider_pb2.PropertyDiff.UPDATE_REPLACE
+
+
+def test_a_replacement_waits_for_a_name_both_would_have(provider: AwsProvider) -> None:
+    same_name = diff(provider, {"name": "n", "zone": "x"}, {"name": "n", "zone": "y"})
+    new_name = diff(provider, {"name": "n"}, {"name": "m"})
+    assert (same_name.deleteBeforeReplace, new_name.deleteBeforeReplace) == (True, False)
+    assert list(new_name.replaces) == ["name"]
+
+
+def test_a_preview_creates_nothing(provider: AwsProvider, thing: Thing) -> None:
+    request = provider_pb2.CreateRequest(
+        urn=resource().urn, properties=to_struct({"name": "n", "vpc": UNKNOWN}), preview=True
+    )
+    answer = Servicer(provider).Create(request, Context())
+    assert from_struct(answer.properties) == {"name": "n", "vpc": UNKNOWN}
+    assert (answer.id, thing.live) == ("", {})
+
+
+def test_a_failure_reaches_the_engine_as_one_sentence(
+    provider: AwsProvider, monkeypatch: pytest.MonkeyPatch, thing: Thing
+) -> None:
+    def refuse(aws: Aws, resource: Resource, inputs: Properties) -> State:
+        raise refused("InvalidRange", "The range\n  is wrong.")
+
+    monkeypatch.setattr(thing, "create", refuse)
+    context = Context()
+    request = provider_pb2.CreateRequest(urn=resource().urn, properties=to_struct({"name": "n"}))
+    with pytest.raises(Aborted):
+        Servicer(provider).Create(request, context)
+    assert context.sentence == "AWS refused DeleteThing (InvalidRange): The range is wrong."
+    # Any other code would make the engine doubt the state of the resource.
+    assert context.code == grpc.StatusCode.FAILED_PRECONDITION
+
+
+def test_our_own_errors_are_shown_as_they_are() -> None:
+    assert one_sentence(StillwaterError("What, and the remedy.")) == "What, and the remedy."
+    assert one_sentence(KeyError("x")) == "KeyError: 'x'"
+
+
+def test_settings_that_the_engine_sends_as_text_are_read() -> None:
+    heard: list[Properties] = []
+
+    class Listens(ResourceProvider):
+        def configure(self, settings: Properties) -> None:
+            heard.append(settings)
+
+    arguments = {"region": "us-east-1", "defaultTags": '{"tags": {"a": "b"}}', "odd": "{not json"}
+    request = provider_pb2.ConfigureRequest(args=to_struct(arguments))
+    answer = Servicer(Listens()).Configure(request, Context())
+    assert heard == [
+        {"region": "us-east-1", "defaultTags": {"tags": {"a": "b"}}, "odd": "{not json"}
+    ]
+    assert (answer.acceptSecrets, answer.supportsPreview) == (False, True)
+
+
+def test_a_function_the_provider_lacks_is_named(provider: AwsProvider) -> None:
+    with pytest.raises(StillwaterError, match="getNonsense"):
+        provider.invoke("aws:index/getNonsense:getNonsense", {})
+
+
+def test_registering_an_adapter_makes_it_the_types_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(ADAPTERS, "aws:fake/other:Other", raising=False)
+    adapts("fake/other:Other")(Thing)
+    assert isinstance(ADAPTERS.pop("aws:fake/other:Other"), Thing)
