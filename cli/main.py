@@ -83,7 +83,7 @@ def preview(environment: Environment) -> None:
 
 @app.command()
 def destroy(environment: Environment) -> None:
-    """Remove every layer, last first. Retained volumes and the ledger's exports stay."""
+    """Remove every layer, last first. Retained volumes stay."""
     from cli.provision import run_layers
 
     run_layers("destroy", environment, console)
@@ -135,6 +135,8 @@ def read_spec(path: Path) -> cluster.ClusterSpec:
         raw = yaml.safe_load(path.read_text())
     except OSError as error:
         raise InvalidInput([f"{path} cannot be read: {error.strerror}."]) from None
+    except UnicodeDecodeError:
+        raise InvalidInput([f"{path} is not UTF-8 text; name a YAML or JSON file."]) from None
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f" in line {where.line + 1}" if where else ""

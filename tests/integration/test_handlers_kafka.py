@@ -1,4 +1,7 @@
-"""The Kafka adapter on three real combined nodes: healthy, frozen at the front, killed."""
+"""The Kafka adapter on three real combined nodes: healthy, frozen at the front, killed.
+
+The nodes are its own: without its quorum, the shared cluster would be of no use to other tests.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,8 @@ def properties(place: Place, node: int) -> str:
             f"listeners=PLAIN://{hosts[node]}:9092,CONTROLLER://{hosts[node]}:9090",
             f"log.dirs={place.path(f'data-{node}')}",
             "min.insync.replicas=2",
-            "broker.session.timeout.ms=6000",
+            "broker.session.timeout.ms=3000",
+            "broker.heartbeat.interval.ms=500",
             "log.cleaner.dedupe.buffer.size=8388608",
         )
     )

@@ -1,4 +1,7 @@
-"""A real Kafka node, started as the twin's kubelet starts it: formats once, stops on SIGTERM."""
+"""A real Kafka node, started as the twin's kubelet starts it: formats once, stops on SIGTERM.
+
+It needs no twin, and a node of its own: empty volumes, a first start, an end.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def call(application: Application, operation: str, body: dict[str, Any]) -> str:
     return statuses[0]
 
 
-def test_of_24_conditional_writers_one_wins_every_time(restless_threads: None) -> None:
+@pytest.mark.usefixtures("restless_threads")
+def test_of_24_conditional_writers_one_wins_every_time() -> None:
     application = Application()
     created = call(
         application,

@@ -4,4 +4,5 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 cluster = k8s.Provider("cluster", kubeconfig=pulumi.Config().require("kubeconfig"))
-k8s.core.v1.Namespace("space", opts=pulumi.ResourceOptions(provider=cluster))
+space = k8s.core.v1.Namespace("space", opts=pulumi.ResourceOptions(provider=cluster))
+pulumi.export("name", space.metadata.name)

@@ -1,0 +1,36 @@
+"""handlers.act: a drain is started by whoever carries the incident now, and by nobody else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.errors import Conflict
+from core.observations import ForwardDrain, TakeLease
+from handlers.act import perform
+from tests.unit.handlers.fakes import OLD, hook_event
+from tests.unit.handlers.station import Station
+
+
+@pytest.fixture
+def station() -> Station:
+    made = Station()
+    made.cluster.terminate(OLD)
+    made.announce(hook_event("drain"))
+    return made
+
+
+def test_a_drain_is_forwarded_by_the_invocation_that_carries_the_incident(
+    station: Station,
+) -> None:
+    perform(station.incident(), (TakeLease(), ForwardDrain()), station.loop.effects, station.now)
+    assert len(station.forwarded) == 1
+
+
+def test_an_invocation_that_was_overtaken_forwards_nothing(station: Station) -> None:
+    overtaken = station.incident()
+    station.ledger.put(replace(overtaken, ticked_at=station.now))
+    with pytest.raises(Conflict, match="was changed while its drain was about to start"):
+        perform(overtaken, (ForwardDrain(),), station.loop.effects, station.now)
+    assert station.forwarded == []
