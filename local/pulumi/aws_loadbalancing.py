@@ -235,9 +235,7 @@ class Listener(_Elb):
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         if changed(existing, inputs, "port", "protocol", "defaultActions"):
-            aws.client("elbv2").modify_listener(
-                ListenerArn=existing.id, **self._settings(inputs)
-            )
+            aws.client("elbv2").modify_listener(ListenerArn=existing.id, **self._settings(inputs))
         if changed(existing, inputs, "tcpIdleTimeoutSeconds"):
             self._keep_idle(aws, existing.id, inputs)
         self._retag(aws, existing, inputs)
