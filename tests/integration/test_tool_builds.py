@@ -27,11 +27,15 @@ build.build(BINARIES["etcd"], lambda progress: print(progress.state, flush=True)
 def test_a_build_that_ends_early_takes_its_compiler_with_it(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    # An empty cache of its own, but Go's: no need to wait for more than the first process.
+    # Caches of its own, Go's too: with a warm one the build could be over before the signal.
     builder = subprocess.Popen(
         [sys.executable, "-c", BUILDER],
         cwd=REPOSITORY,
-        env={**os.environ, "STILLWATER_CACHE": str(tmp_path)},
+        env={
+            **os.environ,
+            "STILLWATER_CACHE": str(tmp_path),
+            "GOCACHE": str(tmp_path / "go"),
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
