@@ -108,7 +108,8 @@ class Cluster:
 
     def pods(self) -> dict[int, dict[str, Any]]:
         """Return Kafka's pods by node id."""
-        listed = self.twin.api.get("/api/v1/pods", labelSelector="strimzi.io/kind=Kafka")["items"]
+        ours = f"{naming.CLUSTER_LABEL}={demo_cluster.CLUSTER},strimzi.io/kind=Kafka"
+        listed = self.twin.api.get("/api/v1/pods", labelSelector=ours)["items"]
         found = {naming.node_id_of_pod(p["metadata"]["name"]): p for p in listed}
         return {id_: pod for id_, pod in found.items() if id_ is not None}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.aws.conftest import Cloud
+from tests.integration.aws.cloud import Cloud
 
 pytestmark = pytest.mark.integration
 PORT = 9094
@@ -24,6 +24,7 @@ def forwarded(cloud: Cloud, *, delay_seconds: int = 1) -> tuple[str, str]:
     balancer = cloud.elbv2.create_load_balancer(
         Name=cloud.name("nlb"), Type="network", Scheme="internal", Subnets=subnets
     )["LoadBalancers"][0]["LoadBalancerArn"]
+    cloud.later(cloud.elbv2.delete_load_balancer, LoadBalancerArn=balancer)
     group = cloud.elbv2.create_target_group(
         Name=cloud.name("tg"),
         Protocol="TCP",
@@ -36,6 +37,7 @@ def forwarded(cloud: Cloud, *, delay_seconds: int = 1) -> tuple[str, str]:
         HealthyThresholdCount=2,
         UnhealthyThresholdCount=2,
     )["TargetGroups"][0]["TargetGroupArn"]
+    cloud.later(cloud.elbv2.delete_target_group, TargetGroupArn=group)
     cloud.elbv2.modify_target_group_attributes(
         TargetGroupArn=group,
         Attributes=[{"Key": "deregistration_delay.timeout_seconds", "Value": str(delay_seconds)}],
@@ -43,13 +45,15 @@ def forwarded(cloud: Cloud, *, delay_seconds: int = 1) -> tuple[str, str]:
     return balancer, group
 
 
-def listen(cloud: Cloud, balancer: str, group: str, port: int = 10010) -> None:
-    cloud.elbv2.create_listener(
+def listen(cloud: Cloud, balancer: str, group: str, port: int = 10776) -> None:
+    """Listen on a port of the twin's one NLB address that is no broker's."""
+    made = cloud.elbv2.create_listener(
         LoadBalancerArn=balancer,
         Protocol="TCP",
         Port=port,
         DefaultActions=[{"Type": "forward", "TargetGroupArn": group}],
-    )
+    )["Listeners"][0]
+    cloud.later(cloud.elbv2.delete_listener, ListenerArn=made["ListenerArn"])
 
 
 def health(cloud: Cloud, group: str) -> dict[tuple[str, int], tuple[str, str | None]]:
