@@ -93,7 +93,7 @@ def node_image(aws: Aws, architecture: str) -> str:
     found = linux or [image for image, _ in fitting]
     if not found:
         raise StillwaterError(f"The twin's AWS has no machine image for {architecture}.")
-    return found[0]
+    return str(found[0])
 
 
 def _parameter(aws: Aws, arguments: Properties) -> Properties:
