@@ -4,7 +4,8 @@ Strimzi's own list leaves out both metadata error counters of brokers (KIP-859),
 offline log directories (strimzi-kafka-operator 1.2.0, DEFAULT_METRICS_ALLOW_LIST). Entries are
 regular expressions over the names of the Strimzi Metrics Reporter. It compares them with a name
 before Prometheus's own ending is put on (seen with reporter 0.2.0 and Kafka 4.2.0), so an entry
-that insists on `_total` or `_info` lets nothing through: both forms are written.
+that insists on `_total` or `_info` lets nothing through: both forms are written. What it tells of
+its own process (jvm_*, process_*) is always there.
 """
 
 from __future__ import annotations
@@ -53,7 +54,6 @@ KAFKA_ALLOW = (
     "kafka_network_socketserver_networkprocessoravgidlepercent",
     "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent.*",
     "kafka_server_socket_server_metrics_connection_count",
-    "jvm_(memory_used_bytes|memory_max_bytes|gc_collection_seconds.*|threads_current)",
 )
 CONNECT_ALLOW = (
     "kafka_connect_connect_worker_metrics_.*",
@@ -62,7 +62,6 @@ CONNECT_ALLOW = (
     "kafka_connect_connector_(task_)?metrics_status(_info)?",
     "kafka_connect_(source|sink)_task_metrics_.*",
     "kafka_connect_task_error_metrics_.*",
-    "jvm_(memory_used_bytes|memory_max_bytes|gc_collection_seconds.*|threads_current)",
 )
 
 
