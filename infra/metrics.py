@@ -2,7 +2,10 @@
 
 Strimzi's own list leaves out both metadata error counters of brokers (KIP-859), replication lag and
 offline log directories (strimzi-kafka-operator 1.2.0, DEFAULT_METRICS_ALLOW_LIST). Entries are
-regular expressions over the names of the Strimzi Metrics Reporter; each says who reads it.
+regular expressions over the names of the Strimzi Metrics Reporter. It compares them with a name
+before Prometheus's own ending is put on (seen with reporter 0.2.0 and Kafka 4.2.0), so an entry
+that insists on `_total` or `_info` lets nothing through: both forms are written. What it tells of
+its own process (jvm_*, process_*) is always there.
 """
 
 from __future__ import annotations
@@ -33,34 +36,32 @@ KAFKA_ALLOW = (
     "kafka_controller_kafkacontroller_(brokerregistrationstate|timesincelastheartbeatreceivedms)",
     "kafka_controller_kafkacontroller_preferredreplicaimbalancecount",
     "kafka_controller_kafkacontroller_(newactivecontrollerscount|eventqueueoperationstimedoutcount)",
-    "kafka_controller_controllerstats_uncleanleaderelectionspersec_total",
+    "kafka_controller_controllerstats_uncleanleaderelectionspersec(_total)?",
     # The quorum.
-    "kafka_server_raft_metrics_(current_(leader|epoch|vote|state_info)|high_watermark)",
+    "kafka_server_raft_metrics_(current_(leader|epoch|vote|state(_info)?)|high_watermark)",
     "kafka_server_raft_metrics_(log_end_offset|election_latency_(avg|max)|number_unknown_.*)",
     # Replication, seen from the leaders, and how far a returning broker is behind.
     "kafka_server_replicamanager_.*",
     "kafka_cluster_partition_(underreplicated|underminisr|atminisr|insyncreplicascount)",
     "kafka_server_replicafetchermanager_(maxlag|minfetchrate|failedpartitionscount)",
     # What a resync moves and what it costs.
-    "kafka_server_brokertopicmetrics_(bytes|replicationbytes|reassignmentbytes)(in|out)persec_total",
-    "kafka_server_brokertopicmetrics_(messagesin|failed(produce|fetch)requests)persec_total",
+    "kafka_server_brokertopicmetrics_(bytes|replicationbytes|reassignmentbytes)(in|out)persec(_total)?",
+    "kafka_server_brokertopicmetrics_(messagesin|failed(produce|fetch)requests)persec(_total)?",
     "kafka_log_log_size",
     # Clients: latency, idle threads, connections.
-    "kafka_network_requestmetrics_(requests|errors)persec_total",
+    "kafka_network_requestmetrics_(requests|errors)persec(_total)?",
     "kafka_network_requestmetrics_totaltimems.*",
     "kafka_network_socketserver_networkprocessoravgidlepercent",
     "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent.*",
     "kafka_server_socket_server_metrics_connection_count",
-    "jvm_(memory_used_bytes|memory_max_bytes|gc_collection_seconds.*|threads_current)",
 )
 CONNECT_ALLOW = (
     "kafka_connect_connect_worker_metrics_.*",
     "kafka_connect_connect_worker_rebalance_metrics_.*",
     "kafka_connect_connect_coordinator_metrics_(assigned_.*|last_.*|failed_rebalance)",
-    "kafka_connect_connector_(task_)?metrics_status_info",
+    "kafka_connect_connector_(task_)?metrics_status(_info)?",
     "kafka_connect_(source|sink)_task_metrics_.*",
     "kafka_connect_task_error_metrics_.*",
-    "jvm_(memory_used_bytes|memory_max_bytes|gc_collection_seconds.*|threads_current)",
 )
 
 

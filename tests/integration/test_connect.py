@@ -13,12 +13,10 @@ from kafka.admin import KafkaAdminClient
 from core import naming
 from core.cluster import Connect, Topic, parse
 from infra.connect import connect_spec
-from infra.metrics import KAFKA_ALLOW
 from infra.topics import topic_spec
 from local import demo_cluster
 from local.kubernetes.client import ApiError
 from tests.integration.cluster import BROKERS, Cluster
-from tests.unit.infra.test_metrics import NEEDED, allowed
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 STRIMZI = "/apis/kafka.strimzi.io/v1"
@@ -175,19 +173,3 @@ def test_every_brokers_rack_is_the_zone_its_node_stands_in(cluster: Cluster) -> 
 def test_no_two_kafka_pods_share_a_node(cluster: Cluster) -> None:
     nodes = [pod["spec"]["nodeName"] for pod in cluster.pods().values()]
     assert len(nodes) == len(set(nodes))
-
-
-def test_a_broker_exposes_what_the_list_allows_and_nothing_else(cluster: Cluster) -> None:
-    pod = cluster.pods()[10]
-    host = cluster.twin.place.socket_address(pod["status"]["podIP"])
-
-    def names() -> set[str]:
-        _, text = get(host, 9404, "/metrics")
-        return {line.split("{")[0].split(" ")[0] for line in text.splitlines() if line[:1] != "#"}
-
-    on_a_broker = {name for name in NEEDED if "controller" not in name and "recover" not in name}
-    # Some appear with the first bytes a broker replicates.
-    with cluster.under_load():
-        cluster.until(lambda: on_a_broker <= names(), "every needed metric is exposed", 60)
-    unlisted = {n for n in names() if n and not allowed(n, KAFKA_ALLOW)}
-    assert unlisted == set()

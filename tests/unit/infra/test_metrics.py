@@ -39,7 +39,9 @@ NEEDED = [
 
 
 def allowed(name: str, allow: tuple[str, ...]) -> bool:
-    return any(re.fullmatch(expression, name) for expression in allow)
+    """Say whether a name is let through, as the reporter asks: before Prometheus's own ending."""
+    bare = name.removesuffix("_total").removesuffix("_info")
+    return any(re.fullmatch(expression, bare) for expression in allow)
 
 
 @pytest.mark.parametrize("expression", KAFKA_ALLOW)
