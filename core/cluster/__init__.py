@@ -1,0 +1,31 @@
+"""ClusterSpec: the one validated description of a cluster, from which every stack is rendered.
+
+The only package of core that imports pydantic. Lambda code never imports it: infra renders the few
+values a handler needs into its environment.
+"""
+
+from core.cluster.kafka import Acl, Connect, Metrics, Probe, Topic, User
+from core.cluster.network import ExistingNetwork
+from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage
+from core.cluster.reading import json_schema, parse
+from core.cluster.spec import ClusterSpec
+from core.cluster.timings import Timings
+
+__all__ = [
+    "Acl",
+    "ClusterSpec",
+    "Connect",
+    "ExistingNetwork",
+    "Kubernetes",
+    "Metrics",
+    "NodePool",
+    "Probe",
+    "Role",
+    "Snapshots",
+    "Storage",
+    "Timings",
+    "Topic",
+    "User",
+    "json_schema",
+    "parse",
+]

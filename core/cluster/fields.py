@@ -1,0 +1,18 @@
+"""What the sections of a ClusterSpec share: their base and the shapes of common values."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$")]
+# Strimzi's CRD admits no dash in a listener's name (research: strimzi-and-kafka 1.3).
+ListenerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,11}$")]
+ZoneName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
+InstanceType = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$")]
+Seconds = Annotated[int, Field(ge=1)]
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,0 +1,79 @@
+"""Where a cluster lives: its VPC, and the load balancer its clients come through."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated
+
+from pydantic import StringConstraints, field_validator
+
+from core.cluster.fields import Frozen, ZoneName
+
+VpcId = Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
+SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
+RouteTableId = Annotated[str, StringConstraints(pattern=r"^rtb-[0-9a-f]{8,17}$")]
+
+
+class ExistingNetwork(Frozen):
+    """A VPC that somebody else owns: it is used and never changed.
+
+    Its private subnets must have a way out (NAT) or every endpoint a node needs.
+    """
+
+    vpc_id: VpcId
+    # Availability zone -> the private subnet whose nodes, volumes and targets live there.
+    private_subnet_ids: dict[ZoneName, SubnetId]
+    # Where the gateway endpoints of S3 and DynamoDB are entered; empty: none are made.
+    private_route_table_ids: tuple[RouteTableId, ...] = ()
+
+
+class Network(Frozen):
+    """The VPC: one private subnet per availability zone."""
+
+    # Of an existing VPC: the block it has.
+    vpc_cidr: str = "10.40.0.0/16"
+    existing: ExistingNetwork | None = None
+    # PrivateLink endpoints for every AWS API a node or function calls: none of it leaves through
+    # NAT. AWS bills each per hour and zone, so small clusters do without.
+    interface_endpoints: bool = False
+
+    @field_validator("vpc_cidr")
+    @classmethod
+    def _is_a_private_block(cls, value: str) -> str:
+        block = ipaddress.ip_network(value)
+        if block.version != 4 or not 16 <= block.prefixlen <= 20 or not block.is_private:
+            raise ValueError(
+                f"{value} must be a private IPv4 block between /16 and /20, such as 10.40.0.0/16"
+            )
+        return value
+
+
+class LoadBalancer(Frozen):
+    """The network load balancer in front of the brokers, inside the VPC."""
+
+    # Networks beside the VPC's own whose clients may connect: peered VPCs, an office.
+    client_cidrs: tuple[str, ...] = ()
+    # Accounts, users or roles, by ARN, that may connect through PrivateLink; empty: no endpoint
+    # service is made.
+    endpoint_principals: tuple[str, ...] = ()
+    # The private hosted zone in which listener.advertised_host gets its record; None: the name is
+    # looked after elsewhere.
+    private_zone: str | None = None
+
+    @field_validator("client_cidrs")
+    @classmethod
+    def _are_blocks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for block in value:
+            ipaddress.ip_network(block)
+        return value
+
+    @field_validator("endpoint_principals")
+    @classmethod
+    def _names_principals(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for principal in value:
+            if not principal.startswith("arn:"):
+                raise ValueError(
+                    f"{principal} is no principal; name an account's, user's or role's ARN, such "
+                    f"as arn:aws:iam::111122223333:root (a * would be everybody)"
+                )
+        return value

@@ -1,0 +1,145 @@
+"""Where a cluster's processes run: the EKS control plane, Kafka's node pools, their volumes."""
+
+from __future__ import annotations
+
+import ipaddress
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from core.cluster.fields import DnsLabel, Frozen, InstanceType
+
+ControlPlaneLog = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
+# What CloudWatch accepts; any other number is refused only while the cluster is being made.
+LogRetentionDays = Literal[
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922
+]
+
+
+class Role(StrEnum):
+    """What a Kafka node does; `combined` nodes are both."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+    COMBINED = "combined"
+
+    @property
+    def is_broker(self) -> bool:
+        return self is not Role.CONTROLLER
+
+    @property
+    def is_controller(self) -> bool:
+        return self is not Role.BROKER
+
+
+class Kubernetes(Frozen):
+    """The EKS control plane and the nodes for everything that is not Kafka."""
+
+    version: Annotated[str, StringConstraints(pattern=r"^1\.\d{2}$")] = "1.35"
+    namespace: DnsLabel = "kafka"
+    system_instance_type: InstanceType = "m7i.large"
+    system_nodes_per_zone: Annotated[int, Field(ge=1, le=10)] = 1
+    # Who may reach the API server from outside the VPC; empty: nobody, its address is private.
+    public_access_cidrs: tuple[str, ...] = ()
+    control_plane_logs: tuple[ControlPlaneLog, ...] = (
+        "api",
+        "audit",
+        "authenticator",
+        "controllerManager",
+        "scheduler",
+    )
+    control_plane_log_retention_days: LogRetentionDays = 90
+    # EKS add-on -> version, in place of the version this release was made with.
+    addon_versions: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("public_access_cidrs")
+    @classmethod
+    def _names_somebody(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for block in value:
+            if ipaddress.ip_network(block).prefixlen == 0:
+                raise ValueError(
+                    f"{block} opens the API server to everybody; name the networks you call from"
+                )
+        return value
+
+
+class Storage(Frozen):
+    """One gp3 volume of a Kafka node. Reclaim policy Retain and encryption are not settings."""
+
+    size_gib: Annotated[int, Field(ge=1, le=65536)] = 500
+    iops: Annotated[int, Field(ge=3000, le=80000)] = 3000
+    throughput_mib_per_s: Annotated[int, Field(ge=125, le=2000)] = 125
+
+    @model_validator(mode="after")
+    def _within_gp3(self) -> Self:
+        if self.iops > 3000 and self.iops > 500 * self.size_gib:
+            raise ValueError(
+                f"iops {self.iops} exceeds gp3's 500 per GiB ({500 * self.size_gib} for "
+                f"{self.size_gib} GiB); raise size_gib or lower iops"
+            )
+        if self.throughput_mib_per_s > self.iops / 4:
+            raise ValueError(
+                f"throughput_mib_per_s {self.throughput_mib_per_s} exceeds gp3's 0.25 per IOPS "
+                f"({self.iops / 4:.0f} for {self.iops} IOPS); raise iops or lower it"
+            )
+        return self
+
+
+class Snapshots(Frozen):
+    """Scheduled snapshots of every Kafka volume."""
+
+    # What Data Lifecycle Manager offers.
+    every_hours: Literal[1, 2, 3, 4, 6, 8, 12, 24] = 24
+    start_at_utc: Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")] = "03:00"
+    # Of each volume; older ones are deleted.
+    kept: Annotated[int, Field(ge=1, le=1000)] = 7
+
+
+class NodePool(Frozen):
+    """Kafka nodes of one role; provisioned as one Auto Scaling group per availability zone."""
+
+    name: DnsLabel
+    role: Role
+    instance_type: InstanceType
+    nodes_per_zone: Annotated[int, Field(ge=1, le=50)] = 1
+    # Brokers to come, per zone: their listeners, target groups and bindings exist already, so that
+    # whoever adds them first finds their readiness gates in place.
+    spare_nodes_per_zone: Annotated[int, Field(ge=0, le=50)] = 0
+    first_node_id: Annotated[int, Field(ge=0, le=100_000)]
+    node_ids_per_zone: Annotated[int, Field(ge=1, le=1000)] = 10
+    volumes: Annotated[tuple[Storage, ...], Field(min_length=1, max_length=16)] = (Storage(),)
+    heap_mib: Annotated[int, Field(ge=128)] = 4096
+    memory_request_mib: Annotated[int, Field(ge=256)] = 8192
+    cpu_request_millis: Annotated[int, Field(ge=50)] = 1000
+
+    @model_validator(mode="after")
+    def _ids_fit(self) -> Self:
+        if self.nodes_per_zone > self.node_ids_per_zone:
+            raise ValueError(
+                f"pool {self.name} runs {self.nodes_per_zone} nodes per zone but reserves only "
+                f"{self.node_ids_per_zone} node ids per zone; raise node_ids_per_zone"
+            )
+        if self.spare_nodes_per_zone and not self.role.is_broker:
+            raise ValueError(
+                f"pool {self.name} has no brokers, so nothing is prepared for its spare nodes; "
+                f"set spare_nodes_per_zone to 0"
+            )
+        if self.nodes_per_zone + self.spare_nodes_per_zone > self.node_ids_per_zone:
+            raise ValueError(
+                f"pool {self.name} runs {self.nodes_per_zone} nodes per zone and prepares "
+                f"{self.spare_nodes_per_zone} more but reserves only {self.node_ids_per_zone} "
+                f"node ids per zone; raise node_ids_per_zone"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _heap_fits(self) -> Self:
+        if self.heap_mib >= self.memory_request_mib:
+            # The request is the pod's limit, too.
+            raise ValueError(
+                f"heap_mib {self.heap_mib} of pool {self.name} leaves nothing of its "
+                f"memory_request_mib {self.memory_request_mib}, and the kernel kills the pod; "
+                f"lower heap_mib to half of it, so that the page cache has the rest"
+            )
+        return self

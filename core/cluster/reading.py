@@ -1,0 +1,68 @@
+"""From what a user wrote to a ClusterSpec, or to a sentence per problem."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from core.cluster.spec import ClusterSpec
+from core.errors import InvalidInput
+
+# Where pydantic's words are about Python, or name no remedy.
+_PLAIN_WORDS = {
+    "extra_forbidden": "there is no such setting; remove it or correct its name",
+    "missing": "it is required; add it",
+    "model_type": "it must be a mapping of settings to values",
+    "dict_type": "it must be a mapping of settings to values",
+    "tuple_type": "it must be a list",
+    "too_short": "it has {actual_length} entries and needs at least {min_length}",
+    "too_long": "it has {actual_length} entries and takes at most {max_length}",
+    "string_pattern_mismatch": "it must match {pattern}",
+}
+
+
+def _sentence(error: dict[str, Any]) -> str:
+    where = ".".join(str(part) for part in error["loc"]) or "ClusterSpec"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] in _PLAIN_WORDS:
+        message = _PLAIN_WORDS[error["type"]].format(**error.get("ctx", {}))
+    shown = error.get("input")
+    if isinstance(shown, dict | list | tuple | BaseModel) or error["type"] == "missing":
+        return f"{where}: {message}."
+    return f"{where} is {shown!r}: {message}."
+
+
+def _told(error: ValidationError) -> list[dict[str, Any]]:
+    """Return the errors a reader needs: a list is not also too short for its one bad item."""
+    errors = [dict(e) for e in error.errors()]
+    places: list[tuple[object, ...]] = [e["loc"] for e in error.errors()]
+
+    def has_deeper(place: tuple[object, ...]) -> bool:
+        return any(len(p) > len(place) and p[: len(place)] == place for p in places)
+
+    return [
+        e
+        for e, place in zip(errors, places, strict=True)
+        if e["type"] != "too_short" or not has_deeper(place)
+    ]
+
+
+def parse(raw: object) -> ClusterSpec:
+    """Validate a ClusterSpec as read from JSON, YAML or stack config.
+
+    Raises InvalidInput with one sentence per problem.
+    """
+    if not isinstance(raw, Mapping):
+        raise InvalidInput(["A ClusterSpec must be a mapping of settings to values."])
+    try:
+        return ClusterSpec.model_validate(raw)
+    except ValidationError as error:
+        raise InvalidInput(_sentence(e) for e in _told(error)) from None
+
+
+def json_schema() -> str:
+    """Return the JSON schema of a ClusterSpec, as checked in under docs/reference/."""
+    return json.dumps(ClusterSpec.model_json_schema(), indent=2, sort_keys=True) + "\n"

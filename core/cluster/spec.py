@@ -1,0 +1,231 @@
+"""ClusterSpec: the sections put together, and what must hold between them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from core import naming
+from core.cluster.fields import DnsLabel, Frozen, ZoneName
+from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
+from core.cluster.network import LoadBalancer, Network
+from core.cluster.nodes import Kubernetes, NodePool, Snapshots
+from core.cluster.timings import Timings
+
+# AWS's quota of a network load balancer; it cannot be raised.
+LISTENERS_PER_LOAD_BALANCER = 50
+LAST_PORT = 65_535
+# RFC 1123; a pod's host name and a Service's are one label each.
+DNS_LABEL_LIMIT = 63
+
+
+class ClusterSpec(Frozen):
+    """One Kafka cluster on one EKS cluster."""
+
+    name: DnsLabel
+    environment: DnsLabel
+    region: Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
+    availability_zones: Annotated[tuple[ZoneName, ...], Field(min_length=1, max_length=6)]
+    pools: Annotated[tuple[NodePool, ...], Field(min_length=1)]
+    network: Network = Network()
+    kubernetes: Kubernetes = Kubernetes()
+    kafka: Kafka = Kafka()
+    load_balancer: LoadBalancer = LoadBalancer()
+    strimzi: Strimzi = Strimzi()
+    metrics: Metrics = Metrics()
+    connect: Connect | None = None
+    topics: tuple[Topic, ...] = ()
+    users: tuple[User, ...] = ()
+    timings: Timings = Timings()
+    # Only `asg` is built so far.
+    node_provisioner: Literal["asg", "karpenter"] = "asg"
+    # With asg: adds nodes for pods that fit nowhere. It never takes one of Kafka's away.
+    cluster_autoscaler: bool = True
+    # None: no snapshots are taken.
+    snapshots: Snapshots | None = Snapshots()
+    # An environment that may be destroyed: nothing in it is protected from deletion.
+    ephemeral: bool = False
+    drain_route: Literal["held", "direct"] = "held"
+    # A scale-in that no replacement follows: page and wait, or let the node go.
+    scale_in: Literal["restore", "release"] = "restore"
+    isr_margin: Annotated[int, Field(ge=0, le=3)] = 1
+    tags: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def prefix(self) -> str:
+        """Prefix of every AWS resource's name: unique per environment and cluster."""
+        return f"{self.environment}-{self.name}"
+
+    @property
+    def _brokers(self) -> int:
+        return len(self.availability_zones) * sum(
+            pool.nodes_per_zone for pool in self.pools if pool.role.is_broker
+        )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        problems = [
+            *self._zone_problems(),
+            *self._pool_problems(),
+            *self._listener_problems(),
+            *self._name_problems(),
+            *self._replication_problems(),
+            *self._load_balancer_problems(),
+            *self._topic_problems(),
+            *self._user_problems(),
+        ]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _load_balancer_problems(self) -> list[str]:
+        listener, zone = self.kafka.listener, self.load_balancer.private_zone
+        problems = []
+        if zone is not None and not f".{listener.advertised_host}".endswith(f".{zone}"):
+            problems.append(
+                f"advertised_host {listener.advertised_host} is not in the private_zone {zone}; "
+                f"change one of them"
+            )
+        prepared = len(self.availability_zones) * sum(
+            pool.nodes_per_zone + pool.spare_nodes_per_zone
+            for pool in self.pools
+            if pool.role.is_broker
+        )
+        if prepared > LISTENERS_PER_LOAD_BALANCER - 1:
+            problems.append(
+                f"{prepared} brokers, spare ones included, and the bootstrap need "
+                f"{prepared + 1} listeners, and AWS allows {LISTENERS_PER_LOAD_BALANCER} on a "
+                f"load balancer for good; lower nodes_per_zone or spare_nodes_per_zone"
+            )
+        return problems
+
+    def _zone_problems(self) -> list[str]:
+        problems = [
+            f"availability zone {zone} is not in region {self.region}"
+            for zone in self.availability_zones
+            if zone[:-1] != self.region
+        ]
+        if len(set(self.availability_zones)) != len(self.availability_zones):
+            problems.append("availability_zones names a zone twice; name each once")
+        existing = self.network.existing
+        given = set(existing.private_subnet_ids) if existing else set(self.availability_zones)
+        problems += [
+            f"network.existing names no private subnet for availability zone {zone}; add one"
+            for zone in self.availability_zones
+            if zone not in given
+        ]
+        problems += [
+            f"network.existing names a subnet in {zone}, which is not in availability_zones"
+            for zone in sorted(given - set(self.availability_zones))
+        ]
+        return problems
+
+    def _pool_problems(self) -> list[str]:
+        problems = []
+        if len({pool.name for pool in self.pools}) != len(self.pools):
+            problems.append("two pools have the same name; give each its own")
+        if not any(pool.role.is_broker for pool in self.pools):
+            problems.append("no pool has brokers; add one with role broker or combined")
+        if not any(pool.role.is_controller for pool in self.pools):
+            problems.append("no pool has controllers; add one with role controller or combined")
+        zones = len(self.availability_zones)
+        ranges = sorted(
+            (p.first_node_id, p.first_node_id + zones * p.node_ids_per_zone - 1, p.name)
+            for p in self.pools
+        )
+        problems += [
+            f"node ids of pools {a[2]} ({a[0]}-{a[1]}) and {b[2]} ({b[0]}-{b[1]}) overlap; "
+            f"move first_node_id of one"
+            for a, b in itertools.pairwise(ranges)
+            if b[0] <= a[1]
+        ]
+        return problems
+
+    def _listener_problems(self) -> list[str]:
+        listener = self.kafka.listener
+        ports = sorted(
+            naming.advertised_port(listener.first_advertised_port, node_id)
+            for pool in self.pools
+            if pool.role.is_broker
+            for index in range(len(self.availability_zones))
+            for node_id in naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index)
+        )
+        problems = []
+        if ports and ports[-1] > LAST_PORT:
+            problems.append(
+                f"the last broker would be advertised at port {ports[-1]}, and ports end at "
+                f"{LAST_PORT}; lower kafka.listener.first_advertised_port or first_node_id"
+            )
+        if listener.bootstrap_port in ports:
+            problems.append(
+                f"kafka.listener.bootstrap_port {listener.bootstrap_port} is also the port of a "
+                f"broker ({ports[0]}-{ports[-1]} are reserved); move one"
+            )
+        return problems
+
+    def _name_problems(self) -> list[str]:
+        """Refuse what Kubernetes would: Services and pods' host names are DNS labels."""
+        listener, problems = self.kafka.listener, []
+        for pool in self.pools:
+            highest = pool.first_node_id + len(self.availability_zones) * pool.node_ids_per_zone - 1
+            node_pool = naming.kafka_node_pool(pool.name, self.availability_zones[0])
+            longest = naming.listener_broker_service(
+                self.name, node_pool, highest, listener.name, listener.port
+            )
+            if len(longest) > DNS_LABEL_LIMIT:
+                problems.append(
+                    f"the Service {longest} of pool {pool.name} has {len(longest)} characters, and "
+                    f"Kubernetes allows {DNS_LABEL_LIMIT}; shorten the cluster's or the pool's name"
+                )
+        return problems
+
+    def _replication_problems(self) -> list[str]:
+        brokers = self._brokers
+        factor, minimum = self.kafka.default_replication_factor, self.kafka.min_insync_replicas
+        problems = []
+        if factor > brokers:
+            problems.append(
+                f"default_replication_factor {factor} exceeds the {brokers} brokers of this "
+                f"cluster; lower it or add brokers"
+            )
+        if minimum > factor:
+            problems.append(
+                f"min_insync_replicas {minimum} exceeds default_replication_factor {factor}; "
+                f"lower it"
+            )
+        return problems
+
+    def _topic_problems(self) -> list[str]:
+        problems = [f"topics names {name} twice; name each once" for name in _twice(self.topics)]
+        for topic in self.topics:
+            factor = topic.replication_factor or self.kafka.default_replication_factor
+            minimum = int(topic.config.get("min.insync.replicas", self.kafka.min_insync_replicas))
+            if factor > self._brokers:
+                problems.append(
+                    f"topic {topic.name} wants {factor} replicas but the cluster has "
+                    f"{self._brokers} brokers; lower its replication_factor"
+                )
+            if minimum >= factor > 1:
+                problems.append(
+                    f"topic {topic.name} needs {minimum} of {factor} replicas in sync to be "
+                    f"written, so that no broker may ever stop; raise its replication_factor or "
+                    f"lower min.insync.replicas"
+                )
+        return problems
+
+    def _user_problems(self) -> list[str]:
+        problems = [f"users names {name} twice; name each once" for name in _twice(self.users)]
+        if self.users and self.kafka.internal_listener.authentication == "none":
+            problems.append(
+                f"user {self.users[0].name} has no way to say who it is; set "
+                f"kafka.internal_listener.authentication to tls or scram-sha-512"
+            )
+        return problems
+
+
+def _twice(named: Iterable[Topic] | Iterable[User]) -> list[str]:
+    names = [each.name for each in named]
+    return sorted({name for name in names if names.count(name) > 1})
