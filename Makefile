@@ -47,6 +47,13 @@ format: $(STAMP) ## Format the code
 docs: $(STAMP) ## Regenerate docs/reference/ from the code
 	@$(BIN)/python -m cli reference
 
+BENCHES := $(patsubst bench/%.py,%,$(filter-out bench/__init__.py bench/record.py,$(wildcard bench/*.py)))
+.PHONY: bench
+bench: $(addprefix bench-,$(BENCHES)) ## Measure; writes out/bench/*.json (one alone: make bench-NAME)
+
+bench-%: setup
+	@$(BIN)/python -m bench.$*
+
 .PHONY: lock
 lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addresses
 	@$(BIN)/python -m pip install --quiet uv

@@ -47,8 +47,9 @@ def demo(
     """Let a broker's node die under a live producer, on real parts, and show what happened."""
     from cli.setup import prepare_tools
     from cli.twin_layers import provision
-    from local import demo as story
-    from local import narration, twin
+    from local import twin
+    from local.demo import narration
+    from local.demo import rotation as story
 
     started = time.time()
     prepare_tools(console)

@@ -86,13 +86,14 @@ def _on_a_twin(operation: Operation, console: Console) -> None:
     """Start a twin, run the operation on it, and for `up` keep it for whoever looks around."""
     from cli.setup import prepare_tools  # noqa: PLC0415 - a real account needs no twin
     from cli.twin_layers import TwinLayers  # noqa: PLC0415
-    from local import demo_cluster, twin  # noqa: PLC0415
+    from local import twin  # noqa: PLC0415
+    from local.demo import spec as demo_spec  # noqa: PLC0415
 
     if operation == "destroy":
         raise InvalidInput(["The twin is destroyed by ending it: press Ctrl-C where it runs."])
     prepare_tools(console)
     with twin.running(console.print) as running:
-        layers = TwinLayers(running, demo_cluster.write(running.place))
+        layers = TwinLayers(running, demo_spec.write(running.place))
         with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
             console.print(summary(run(operation, layers.layers)))
         if operation == "preview":

@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.engine.layers import Layers
 from cli.engine.progress import LayerResult
-from local import demo_cluster
+from local.demo import spec as demo_spec
 from local.processes import forget, record
 from local.pulumi.project import twin_project
 from local.twin import Twin
@@ -40,9 +40,9 @@ class TwinLayers:
     def __init__(self, twin: Twin, spec: Path) -> None:
         pids = twin.place.path("pids")
         self.layers = Layers(
-            demo_cluster.ENVIRONMENT,
+            demo_spec.ENVIRONMENT,
             twin.environment(),
-            twin_project(twin.place, demo_cluster.ENVIRONMENT, spec),
+            twin_project(twin.place, demo_spec.ENVIRONMENT, spec),
             started=lambda pid: record(pids, pid),
             ended=lambda pid: forget(pids, pid),
         )

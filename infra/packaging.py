@@ -1,6 +1,6 @@
 """The functions' zip: the same sources make the same bytes, on any machine, at any time.
 
-It holds handlers/ and core/ (without cluster.py, which needs pydantic) and the few pure-Python
+It holds handlers/ and core/ (without cluster/, which needs pydantic) and the few pure-Python
 distributions they import; boto3 comes with the Lambda runtime. Files are stored, not deflated:
 compressors differ between machines, and a hash that changes redeploys every function.
 """
@@ -23,7 +23,7 @@ from core.errors import MissingPrerequisite
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("core", "handlers")
-LEFT_OUT = frozenset({"core/cluster.py"})
+LEFT_OUT = "core/cluster/"
 DISTRIBUTIONS = (
     "aws-lambda-powertools",
     "jmespath",
@@ -106,7 +106,7 @@ def _our_files() -> Iterable[tuple[str, Path]]:
     for package in SOURCES:
         for path in (ROOT / package).rglob("*"):
             name = path.relative_to(ROOT).as_posix()
-            if path.suffix in SUFFIXES and name not in LEFT_OUT:
+            if path.suffix in SUFFIXES and not name.startswith(LEFT_OUT):
                 yield name, path
 
 

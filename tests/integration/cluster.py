@@ -19,7 +19,10 @@ from core.incident_record import Incident
 from core.rotation import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.ledger import DynamoLedger, rounds
-from local import demo, demo_cluster, environment, journal, load, narration, result
+from local import environment, journal
+from local.demo import load, narration, result
+from local.demo import rotation as demo
+from local.demo import spec as demo_spec
 from local.twin import Twin
 from tests.integration.waiting import until
 
@@ -66,7 +69,7 @@ class Cluster:
     def ledger(self) -> DynamoLedger:
         return DynamoLedger(
             str(self.outputs["ledger_table"]),
-            demo_cluster.CLUSTER,
+            demo_spec.CLUSTER,
             environment.REGION,
             client=self.twin.aws("dynamodb"),
         )
@@ -108,7 +111,7 @@ class Cluster:
 
     def pods(self) -> dict[int, dict[str, Any]]:
         """Return Kafka's pods by node id."""
-        ours = f"{naming.CLUSTER_LABEL}={demo_cluster.CLUSTER},strimzi.io/kind=Kafka"
+        ours = f"{naming.CLUSTER_LABEL}={demo_spec.CLUSTER},strimzi.io/kind=Kafka"
         listed = self.twin.api.get("/api/v1/pods", labelSelector=ours)["items"]
         found = {naming.node_id_of_pod(p["metadata"]["name"]): p for p in listed}
         return {id_: pod for id_, pod in found.items() if id_ is not None}
@@ -134,7 +137,7 @@ class Cluster:
         """Produce and consume for the block, as the demo does, on a topic of its own life."""
         directory = self.twin.place.directory
         self._forget_load()
-        client = self.twin.start_program("load", "local.load", self.bootstrap, str(directory))
+        client = self.twin.start_program("load", "local.demo.load", self.bootstrap, str(directory))
         try:
             demo._wait_for_acks(self.twin, quiet())
             yield Load(self)

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from cli.setup import prepare_tools
 from cli.twin_layers import TwinLayers
-from local import demo_cluster
 from local import twin as twins
+from local.demo import spec as demo_spec
 from local.twin import Twin
 from tests.integration.cluster import Cluster
 from tests.integration.nodes import make_subnets
@@ -75,7 +75,7 @@ def subnets(twin: Twin) -> Mapping[str, str]:
 @pytest.fixture(scope="session")
 def layers(twin: Twin) -> TwinLayers:
     """The demo's stacks on the shared twin, none of them up yet."""
-    return TwinLayers(twin, demo_cluster.write(twin.place))
+    return TwinLayers(twin, demo_spec.write(twin.place))
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from core import naming
 from core.cluster import Connect, Topic, parse
 from infra.connect import connect_spec
 from infra.topics import topic_spec
-from local import demo_cluster
+from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
 from tests.integration.cluster import BROKERS, Cluster
 
@@ -51,7 +51,7 @@ class Resource:
         self.folder = f"{STRIMZI}/namespaces/{self.namespace}/{kind.lower()}s"
 
     def make(self, spec: dict[str, Any]) -> None:
-        labels = {naming.CLUSTER_LABEL: demo_cluster.CLUSTER}
+        labels = {naming.CLUSTER_LABEL: demo_spec.CLUSTER}
         metadata = {"name": self.name, "namespace": self.namespace, "labels": labels}
         body = {"apiVersion": "kafka.strimzi.io/v1", "kind": self.kind, "metadata": metadata}
         self.cluster.twin.api.post(self.folder, {**body, "spec": spec})
@@ -72,7 +72,7 @@ class Resource:
 
 @pytest.fixture
 def workers(cluster: Cluster) -> Iterator[Resource]:
-    resource = Resource(cluster, "KafkaConnect", naming.connect(demo_cluster.CLUSTER))
+    resource = Resource(cluster, "KafkaConnect", naming.connect(demo_spec.CLUSTER))
     yield resource
     resource.delete()
 
@@ -87,7 +87,7 @@ def topic(cluster: Cluster) -> Iterator[Resource]:
 def test_a_worker_is_ready_only_once_it_says_that_it_is_healthy(
     cluster: Cluster, workers: Resource
 ) -> None:
-    spec = parse(demo_cluster.spec(cluster.twin.place))
+    spec = parse(demo_spec.spec(cluster.twin.place))
     workers.make(connect_spec(spec, SMALL))
     path = f"/api/v1/namespaces/{workers.namespace}/pods/{workers.name}-connect-0"
 
@@ -130,7 +130,7 @@ def test_a_worker_is_ready_only_once_it_says_that_it_is_healthy(
 def test_a_topic_of_the_description_is_made_grown_and_never_shrunk(
     cluster: Cluster, topic: Resource
 ) -> None:
-    spec = parse(demo_cluster.spec(cluster.twin.place))
+    spec = parse(demo_spec.spec(cluster.twin.place))
     topic.make(topic_spec(spec, Topic(name="tides", partitions=2, config={"retention.ms": 60_000})))
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
     try:

@@ -14,8 +14,9 @@ from botocore.credentials import ReadOnlyCredentials
 from core.fields import digest
 from core.naming import NODE_POOL_LABEL
 from infra.functions import TICKS_MAX_RECEIVE_COUNT
-from local import demo_cluster, environment
+from local import environment
 from local.aws.mappings import WAIT_SECONDS
+from local.demo import spec as demo_spec
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.eks_token import token
 from tests.integration.cluster import BROKERS, Cluster
@@ -94,7 +95,7 @@ def test_a_tick_that_raises_ends_among_the_dead_letters_with_its_body(
 
 def credentials_of(cluster: Cluster, function: str) -> ReadOnlyCredentials:
     """Assume a function's own role, as Lambda does."""
-    name = f"{demo_cluster.ENVIRONMENT}-{demo_cluster.CLUSTER}-{function}"
+    name = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}-{function}"
     found = cluster.twin.aws("lambda").get_function_configuration(FunctionName=name)
     assumed = cluster.twin.aws("sts").assume_role(RoleArn=found["Role"], RoleSessionName=name)
     keys = assumed["Credentials"]

@@ -8,7 +8,8 @@ import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from core.incidents import Incident, State
-from local import demo, result
+from local.demo import result
+from local.demo import rotation as demo
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster, quiet
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local import story, timeline
+from local.demo import story, timeline
 from tests import browser
 
 CHROMIUM = browser.find()

@@ -91,7 +91,7 @@ def test_it_holds_what_the_functions_import_and_no_more(package: packaging.Packa
     held = names(package)
     assert "handlers/tick.py" in held
     assert "core/incidents.py" in held
-    assert "core/cluster.py" not in held
+    assert "core/cluster/spec.py" not in held
     top = {name.partition("/")[0] for name in held}
     assert top == {
         "core",

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from core import cluster, timing
-from local import demo_cluster
+from local.demo import spec as demo_spec
+from local.demo.result import judge
 from local.place import Place
-from local.result import judge
 
 GOOD: dict[str, Any] = {
     "pulumi": {"version": "3.220.0", "created": 150, "changed_on_second_up": 0},
@@ -58,6 +58,6 @@ def test_what_did_not_hold_is_named(path: tuple[str, ...], value: object, compla
 
 
 def test_the_demos_cluster_is_valid_and_its_timeouts_agree() -> None:
-    spec = cluster.parse(demo_cluster.spec(Place(11, Path("/nowhere"))))
+    spec = cluster.parse(demo_spec.spec(Place(11, Path("/nowhere"))))
     assert [v.sentence for v in timing.check(spec)] == []
     assert spec.network.vpc_cidr == "10.11.0.0/16"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.lag import chain, outran
+from local.demo.lag import chain, outran
 
 OWN, BOOTSTRAP = "local-harbour-10", "local-harbour-bootstrap"
 POD, OLD, NEW = "harbour-broker-a-10", "10.11.8.2", "10.11.8.9"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.incident_record import State, Transition
-from local import story
+from local.demo import story
 
 T0 = 1000.0
 

@@ -12,7 +12,7 @@ import pytest
 from core.cluster import Connect, parse
 from core.errors import InvalidInput
 from infra.connect import connect_spec
-from local import demo_cluster
+from local.demo import spec as demo_spec
 from local.kafka.run import in_place, settings
 from local.kubernetes import resolver
 from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
@@ -110,7 +110,7 @@ def test_what_it_cannot_run_is_one_sentence(change: dict[str, Any], says: str) -
 
 
 def test_the_demos_own_description_can_have_workers() -> None:
-    described = parse(demo_cluster.spec(Place(44, Path("unused"))))
+    described = parse(demo_spec.spec(Place(44, Path("unused"))))
     rendered = connect_spec(described, Connect())
     metadata = {"name": "c", "namespace": "kafka", "uid": "u"}
     assert read({"metadata": metadata, "spec": rendered}).pods[0] == "c-connect-0"

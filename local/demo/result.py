@@ -15,7 +15,9 @@ from typing import Any, Protocol
 from core import naming
 from core.errors import StillwaterError
 from core.incident_record import Incident, Transition
-from local import demo_cluster, journal, lag, story
+from local import journal
+from local.demo import lag, story
+from local.demo import spec as demo_spec
 from local.tools import build
 from local.twin import Twin
 
@@ -149,7 +151,7 @@ def assemble(
 
 def _gates(broker_id: int) -> list[str]:
     """Return the target groups that must say healthy before a broker of the demo's is Ready."""
-    prefix = f"{demo_cluster.ENVIRONMENT}-{demo_cluster.CLUSTER}"
+    prefix = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
     roles = (naming.target_group_role(broker_id), naming.target_group_role(None))
     return [naming.target_group(prefix, role) for role in roles]
 

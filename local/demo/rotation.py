@@ -12,9 +12,11 @@ from core import naming
 from core.errors import StillwaterError
 from core.incident_record import Incident
 from handlers.ledger import DynamoLedger, rounds
-from local import demo_cluster, environment, journal, load, narration, result, story, timeline
+from local import environment, journal
 from local.aws import billing
-from local.result import Provisioned, Rotation
+from local.demo import load, narration, result, story, timeline
+from local.demo import spec as demo_spec
+from local.demo.result import Provisioned, Rotation
 from local.twin import Twin
 
 BROKER_ID = 10
@@ -43,7 +45,7 @@ def run(
 ) -> list[str]:
     """Run the whole story; write index.html and result.json; return what did not hold."""
     output.mkdir(parents=True, exist_ok=True)
-    provisioner = provision(twin, demo_cluster.write(twin.place))
+    provisioner = provision(twin, demo_spec.write(twin.place))
     narrator.chapter("pulumi up: five layers through the real engine")
     first = provisioner.up(narrator.say)
     second = provisioner.up(narrator.say)
@@ -54,7 +56,7 @@ def run(
     bootstrap = str(outputs["bootstrap"])
     wait_for_brokers(twin, bootstrap, narrator)
     producing_at = time.time()
-    client = twin.start_program("load", "local.load", bootstrap, str(twin.place.directory))
+    client = twin.start_program("load", "local.demo.load", bootstrap, str(twin.place.directory))
     _wait_for_acks(twin, narrator)
     _pause(twin, WARM_UP_SECONDS)
     steady_at = time.time()
@@ -88,7 +90,7 @@ def wait_for_brokers(twin: Twin, bootstrap: str, narrator: narration.Narrator) -
     while time.monotonic() - started < KAFKA_START_SECONDS:
         twin.check_alive()
         unfenced = load.unfenced_brokers(bootstrap.split(","))
-        if len(unfenced) == len(demo_cluster.ZONES):
+        if len(unfenced) == len(demo_spec.ZONES):
             narrator.say(f"brokers {unfenced} are up after {time.monotonic() - started:.0f} s")
             return
         time.sleep(0.5)
@@ -120,7 +122,7 @@ def _pause(twin: Twin, seconds: float) -> None:
 
 def kafka_pod(twin: Twin, node_id: int) -> dict[str, Any]:
     """Return the pod of one Kafka node, which must be on a node of Kubernetes."""
-    ours = f"{naming.CLUSTER_LABEL}={demo_cluster.CLUSTER}"
+    ours = f"{naming.CLUSTER_LABEL}={demo_spec.CLUSTER}"
     pods = twin.api.get("/api/v1/pods", labelSelector=ours)["items"]
     return next(
         p
@@ -142,9 +144,7 @@ def terminate(twin: Twin, node_id: int = BROKER_ID) -> Rotation:
 
 def follow(twin: Twin, table: str, rotation: Rotation, narrator: narration.Narrator) -> None:
     """Narrate what happens until the incident is over and the instance gone."""
-    ledger = DynamoLedger(
-        table, demo_cluster.CLUSTER, environment.REGION, client=twin.aws("dynamodb")
-    )
+    ledger = DynamoLedger(table, demo_spec.CLUSTER, environment.REGION, client=twin.aws("dynamodb"))
     deadline = time.monotonic() + ROTATION_LIMIT_SECONDS
     told: set[tuple[str, float, str]] = set()
     while time.monotonic() < deadline:

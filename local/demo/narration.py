@@ -7,7 +7,7 @@ import time
 from rich.console import Console
 from rich.text import Text
 
-from local.story import DECISIONS, Moment
+from local.demo.story import DECISIONS, Moment
 
 SOURCE_STYLES = {
     DECISIONS: "bold cyan",

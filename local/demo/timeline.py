@@ -10,7 +10,7 @@ import jinja2
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from local.story import Story
+from local.demo.story import Story
 
 STATE_COLOURS = {
     "opened": "#8a8f98",

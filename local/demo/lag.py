@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from core import naming
-from local.story import first
+from local.demo.story import first
 
 Record = Mapping[str, Any]
 

@@ -1,6 +1,7 @@
 """Turns what the twin's parts wrote down into the story of one rotation: moments, lanes, figures.
 
-Pure: records in, dataclasses out. local.demo collects the records, local.timeline draws the story.
+Pure: records in, dataclasses out. local.demo.rotation collects the records, local.demo.timeline
+draws the story.
 """
 
 from __future__ import annotations

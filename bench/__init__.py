@@ -1,0 +1,1 @@
+"""Measurements beside what a user would otherwise pick; each writes out/bench/NAME.json."""
