@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Protocol
+
+from core.window import clock
+
+# Sources that say more than "leave it alone": the zone, or all of it that is ours, is in trouble.
+HEALTH_ISSUE = "health_issue"
+LOST_ZONE = "lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +35,7 @@ class Freeze:
     @property
     def sentence(self) -> str:
         named = self.zone or self.zone_id
-        return f"Zone {named} is frozen since {_clock(self.since)} ({self.source})."
+        return f"Zone {named} is frozen since {clock(self.since)} ({self.source})."
 
 
 class ZoneNotice(Protocol):
@@ -73,7 +78,3 @@ def apply(notice: ZoneNotice, freezes: Sequence[Freeze], now: float) -> tuple[Fr
 def freeze_of(zone: str | None, freezes: Sequence[Freeze], now: float) -> Freeze | None:
     """Return the freeze in force in a zone, by its name."""
     return next((f for f in freezes if zone is not None and f.zone == zone and f.holds(now)), None)
-
-
-def _clock(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
