@@ -70,8 +70,8 @@ class ClusterSpec(Frozen):
     once, by the node termination handler alone.
     """
     scale_in: Literal["restore", "release"] = "restore"
-    """A scale-in that no replacement follows. `restore`: page, and ask for the node again; `release`:
-    let it go.
+    """A scale-in that no replacement follows. `restore`: page, and ask for the node again;
+    `release`: let it go.
     """
     isr_margin: Annotated[int, Field(ge=0, le=3)] = 1
     """In-sync replicas that must be left above `min.insync.replicas` after a broker has gone, where
