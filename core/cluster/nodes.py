@@ -109,6 +109,8 @@ class NodePool(Frozen):
     first_node_id: Annotated[int, Field(ge=0, le=100_000)]
     node_ids_per_zone: Annotated[int, Field(ge=1, le=1000)] = 10
     volumes: Annotated[tuple[Storage, ...], Field(min_length=1, max_length=16)] = (Storage(),)
+    # Volumes may together be faster than their instance sustains: small sizes burst for a while.
+    volumes_may_burst: bool = False
     heap_mib: Annotated[int, Field(ge=128)] = 4096
     memory_request_mib: Annotated[int, Field(ge=256)] = 8192
     cpu_request_millis: Annotated[int, Field(ge=50)] = 1000
