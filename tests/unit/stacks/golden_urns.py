@@ -1,7 +1,8 @@
 """Writes the golden lists: `python -m tests.unit.stacks.golden_urns`.
 
 A list holds the URN of every resource of one cluster. What Pulumi does not find under its URN it
-deletes and makes again, so a URN that goes is a broker's node, a queue or a table that goes.
+deletes and makes again, so a URN that goes is a broker's node, a queue or a table that goes. Behind
+a URN stands what keeps the resource: `protected`, or left where it is when it leaves the program.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Any
 import yaml
 
 from tests.unit.infra.programs import run_layers
-from tests.unit.infra.recording import Recorded
+from tests.unit.infra.recording import Recorded, Resource
 from tests.unit.infra.variants import EVERYTHING
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(__file__).resolve().parent / "golden"
+PROTECTED, RETAINED = "protected", "retained-on-delete"
 COMMAND = "python -m tests.unit.stacks.golden_urns"
 
 
@@ -45,13 +47,26 @@ def clusters() -> Mapping[str, dict[str, Any]]:
     }
 
 
-def urns(layers: Mapping[str, Recorded]) -> list[str]:
-    """Return the URNs of all layers, sorted."""
-    return sorted(resource.urn for run in layers.values() for resource in run.resources)
+def lines(layers: Mapping[str, Recorded]) -> list[str]:
+    """Return a line per resource of all layers, sorted: its URN, and what keeps it."""
+    return sorted(_line(resource) for run in layers.values() for resource in run.resources)
+
+
+def _line(resource: Resource) -> str:
+    kept = {PROTECTED: resource.protect, RETAINED: resource.retain_on_delete}
+    return " ".join([resource.urn, *(word for word, holds in kept.items() if holds)])
 
 
 def golden(name: str) -> list[str]:
     return (FOLDER / f"{name}.txt").read_text().splitlines()
+
+
+def urns(of: list[str]) -> list[str]:
+    return [line.split(" ")[0] for line in of]
+
+
+def kept(of: list[str]) -> set[str]:
+    return {line for line in of if " " in line}
 
 
 def _write() -> None:
@@ -59,7 +74,7 @@ def _write() -> None:
     with tempfile.TemporaryDirectory() as cache:
         os.environ["STILLWATER_CACHE"] = cache
         for name, raw in clusters().items():
-            (FOLDER / f"{name}.txt").write_text("\n".join(urns(run_layers(raw))) + "\n")
+            (FOLDER / f"{name}.txt").write_text("\n".join(lines(run_layers(raw))) + "\n")
 
 
 if __name__ == "__main__":
