@@ -130,7 +130,7 @@ class NodePool(Frozen):
     volumes: Annotated[tuple[Storage, ...], Field(min_length=1, max_length=16)] = (Storage(),)
     """One gp3 volume each per node (JBOD)."""
     volumes_may_burst: bool = False
-    """Volumes may together be faster than their instance sustains: small sizes burst for a while."""
+    """Volumes may together be faster than their instance sustains: small sizes burst."""
     heap_mib: Annotated[int, Field(ge=128)] = 4096
     """Kafka's Java heap; the page cache wants the larger rest."""
     memory_request_mib: Annotated[int, Field(ge=256)] = 8192
