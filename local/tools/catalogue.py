@@ -40,6 +40,8 @@ class Tool:
     link_flags: str = ""
     # Folders of the module to keep: kept name -> path inside the module.
     charts: tuple[tuple[str, str], ...] = ()
+    # What the module lets a build leave out.
+    build_tags: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -74,7 +76,7 @@ class Tool:
             (self.folder / "go.mod").read_bytes(),
             (self.folder / "go.sum").read_bytes(),
             self.flags.encode(),
-            repr((self.binaries, self.charts)).encode(),
+            repr((self.binaries, self.charts, *filter(None, [self.build_tags]))).encode(),
             platform.machine().encode(),
         ):
             digest.update(hashlib.sha256(part).digest())
@@ -150,5 +152,15 @@ TOOLS = (
         ),
     ),
 )
-BINARIES = {binary.name: tool for tool in TOOLS for binary in tool.binaries}
+# Built by whoever asks first, since neither the twin nor the demo runs them.
+ON_DEMAND = (
+    Tool(
+        "promtool",
+        "github.com/prometheus/prometheus",
+        (Binary("promtool", "github.com/prometheus/prometheus/cmd/promtool", 80),),
+        # Rules need no service discovery; with all of it the build takes three times as long.
+        build_tags=("remove_all_sd",),
+    ),
+)
+BINARIES = {binary.name: tool for tool in (*TOOLS, *ON_DEMAND) for binary in tool.binaries}
 CHARTS = {kept: tool for tool in TOOLS for kept, _ in tool.charts}
