@@ -75,6 +75,11 @@ def pod(cluster: str, node_pool: str, node_id: int) -> str:
     return f"{cluster}-{node_pool}-{node_id}"
 
 
+def pod_set(cluster: str, node_pool: str) -> str:
+    """Return the StrimziPodSet that owns a KafkaNodePool's pods."""
+    return f"{cluster}-{node_pool}"
+
+
 def node_id_of_pod(pod_name: str) -> int | None:
     """Return the Kafka node id a pod's name ends with, or None when it ends with none."""
     tail = pod_name.rpartition("-")[2]

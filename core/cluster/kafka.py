@@ -64,6 +64,8 @@ class Metrics(Frozen):
     allow: tuple[str, ...] = ()
     # Whether the Prometheus operator is there, for which pods are described and alerts written.
     prometheus_operator: bool = False
+    # Whether Grafana's sidecar is there, which loads dashboards from labelled ConfigMaps.
+    dashboards: bool = False
 
     @field_validator("allow")
     @classmethod

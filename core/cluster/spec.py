@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from core import naming
+from core.cluster.alerts import Alerts
 from core.cluster.fields import DnsLabel, Frozen, ZoneName
 from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
 from core.cluster.network import LoadBalancer, Network
@@ -36,6 +37,7 @@ class ClusterSpec(Frozen):
     load_balancer: LoadBalancer = LoadBalancer()
     strimzi: Strimzi = Strimzi()
     metrics: Metrics = Metrics()
+    alerts: Alerts = Alerts()
     connect: Connect | None = None
     topics: tuple[Topic, ...] = ()
     users: tuple[User, ...] = ()
@@ -76,6 +78,7 @@ class ClusterSpec(Frozen):
             *self._load_balancer_problems(),
             *self._topic_problems(),
             *self._user_problems(),
+            *self._alert_problems(),
         ]
         if problems:
             raise ValueError("; ".join(problems))
@@ -222,6 +225,15 @@ class ClusterSpec(Frozen):
             problems.append(
                 f"user {self.users[0].name} has no way to say who it is; set "
                 f"kafka.internal_listener.authentication to tls or scram-sha-512"
+            )
+        return problems
+
+    def _alert_problems(self) -> list[str]:
+        topic, problems = self.alerts.sns_topic_arn, []
+        if topic is not None and topic.split(":")[3] != self.region:
+            problems.append(
+                f"alerts.sns_topic_arn {topic} is in {topic.split(':')[3]}, and an alarm of "
+                f"{self.region} may only tell a topic of {self.region}; name one there"
             )
         return problems
 
