@@ -147,6 +147,19 @@ def listener_port_name(listener: str) -> str:
     return f"tcp-{listener}"
 
 
+def queue(prefix: str, role: str) -> str:
+    """Return the SQS queue of a role: events, ticks, nth, karpenter."""
+    return f"{prefix}-{role}"
+
+
+def dead_letter_queue(queue_name: str) -> str:
+    return f"{queue_name}-dlq"
+
+
+def ledger_table(prefix: str) -> str:
+    return f"{prefix}-incidents"
+
+
 def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:
     return f"{prefix}-{pool}-{zone_suffix(zone)}"
 

@@ -18,14 +18,15 @@ class Alerts(Frozen):
     """CloudWatch's alarms, which watch what Prometheus cannot: the toolkit itself."""
 
     enabled: bool = True
-    # Each is asked once, by AWS, whether it wants to hear.
+    """Whether alarms are made at all."""
     email: Annotated[tuple[EmailAddress, ...], Field(max_length=20)] = ()
-    # A topic that exists already and whose policy lets CloudWatch publish; None: one is made,
-    # encrypted with a key of its own.
+    """Addresses to tell; AWS asks each once whether it wants to hear."""
     sns_topic_arn: TopicArn | None = None
-    # Put before `<alert>.md` in every alarm and alert: the address of docs/runbooks where your
-    # people read it.
+    """A topic that exists already, in this region, whose policy lets CloudWatch publish; null: one
+    is made, encrypted with a key of its own.
+    """
     runbooks_url: Annotated[str, StringConstraints(pattern=r"^\S+[^/\s]$")] = "docs/runbooks"
+    """Put before `/<page>.md` in every alarm and alert: where your people read docs/runbooks."""
 
     @model_validator(mode="after")
     def _subscribers_need_our_topic(self) -> Self:
