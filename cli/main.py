@@ -104,7 +104,7 @@ def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON
 def reference(
     directory: Annotated[Path, typer.Argument(help="Where the pages go.")] = Path("docs/reference"),
 ) -> None:
-    """Write the reference pages: the ClusterSpec's JSON schema, every timeout and rule."""
+    """Write the reference pages: every key of a ClusterSpec, its JSON schema, every rule."""
     from cli import reference as rendered
 
     rendered.write(directory)
