@@ -11,10 +11,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from core.errors import Conflict, InvalidInput
-from core.events import Interruption, Kind
+from core.events import GroupChange, GroupNotice, Interruption, Kind
 from core.naming import DRAIN_HOOK
 from core.observations import (
     Action,
@@ -67,6 +67,9 @@ _GRAVITY = (
     Kind.ASG_LAUNCH,
     Kind.STATE_CHANGE,
     Kind.REBALANCE,
+    Kind.INSTANCE_ISSUE,
+    Kind.INSTANCE_STORE_DEGRADED,
+    Kind.VOLUME_PROBLEM,
     Kind.SCHEDULED_CHANGE,
     Kind.ASG_TERMINATE,
     Kind.CAPACITY_RESERVATION,
@@ -276,7 +279,7 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
             event_type=incident.event_type or interruption.event_type,
             due_at=incident.due_at or interruption.due_at,
         )
-    said_at = _announced_at(interruption, now)
+    said_at = interruption.updated_at or _announced_at(interruption, now)
     known_at = incident.scheduled_said_at
     # Of two words of one moment the end counts: it is not followed by a beginning.
     older = known_at is not None and (
@@ -370,19 +373,6 @@ def _noted(incident: Incident, entry: Transition, *, moved: bool) -> tuple[Trans
     return (*incident.notes, entry)
 
 
-class GroupNotice(Protocol):
-    """What an Auto Scaling group said about one of its launches; core.events reads it."""
-
-    @property
-    def group(self) -> str: ...
-    @property
-    def what(self) -> str: ...  # launched, launch_failed, ...
-    @property
-    def instance_id(self) -> str | None: ...
-    @property
-    def cause(self) -> str | None: ...
-
-
 def hold(incident: Incident, until: float, actor: str, now: float) -> Incident:
     """Keep the instance until a moment a person names: nothing is drained before.
 
@@ -438,12 +428,12 @@ def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
     """Add what the group said about its launches: no capacity, or capacity again."""
     if not incident.open or incident.group != notice.group:
         return incident
-    if notice.what == "launch_failed":
+    if notice.what is GroupChange.LAUNCH_FAILED:
         cause = notice.cause or "AWS gave no cause"
         since = incident.launch_failed_at or now
         noted = replace(incident, launch_failed_at=since, launch_failure=cause)
         return _said(noted, "aws", f"{notice.group} could not launch an instance: {cause}", now)
-    if notice.what == "launched" and incident.launch_failed_at is not None:
+    if notice.what is GroupChange.LAUNCHED and incident.launch_failed_at is not None:
         noted = replace(incident, launch_failed_at=None, launch_failure=None)
         return _said(noted, "aws", f"{notice.group} launched {notice.instance_id}.", now)
     return incident

@@ -16,6 +16,8 @@ from core.window import clock
 # Sources that say more than "leave it alone": the zone, or all of it that is ours, is in trouble.
 HEALTH_ISSUE = "health_issue"
 LOST_ZONE = "lost"
+# A rehearsal says nothing about the zone's health, and freezes nothing.
+REHEARSAL = "practice_run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,8 @@ class ZoneNotice(Protocol):
 
 def apply(notice: ZoneNotice, freezes: Sequence[Freeze], now: float) -> tuple[Freeze, ...]:
     """Return the freezes in force after a notice; an older word never overrules a newer one."""
+    if notice.source == REHEARSAL:
+        return tuple(freezes)
     at = now if notice.occurred_at is None else min(notice.occurred_at, now)
     key = (notice.zone_id, notice.source)
     kept = tuple(f for f in freezes if f.holds(now) and (f.zone_id, f.source) != key)
@@ -70,7 +74,7 @@ def apply(notice: ZoneNotice, freezes: Sequence[Freeze], now: float) -> tuple[Fr
         zone=notice.zone or (present.zone if present else None),
         since=since,
         until=notice.until,
-        source=notice.source,
+        source=str(notice.source),
     )
     return (*kept, renewed) if renewed.holds(now) else kept
 

@@ -8,6 +8,10 @@ interruption, tick, sweep    `handler(event, context)` of each function
 observe     adapters -> core.observations: what is true now
 act         core actions -> idempotent effects
 ledger      incidents, lease and announcements in one DynamoDB table
+records     single documents in the same table, on which stand
+  freezes     the zones that are frozen
+  leadership  which brokers are kept from leading, and what was changed for it
+  shifts      what is done about frozen zones, and undone
 adapters/   aws, kubernetes, kafka: the only modules that know a client library
 
 What each function calls, for its least-privilege role (ARNs: the prefix's own resources; `*` where
@@ -22,10 +26,13 @@ AWS offers no resource level). Every function also writes its own log group.
                   sqs:SendMessage                                    <prefix>-ticks, <prefix>-nth
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
-                  ec2:DescribeInstances                              *
+                  ec2:DescribeInstances, DescribeVolumes,
+                    DescribeAvailabilityZones                        *
                   autoscaling:DescribeAutoScalingGroups              *
                   autoscaling:RecordLifecycleActionHeartbeat,
-                    CompleteLifecycleAction, SetDesiredCapacity      the prefix's groups
+                    CompleteLifecycleAction, SetDesiredCapacity,
+                    SetInstanceProtection,
+                    TerminateInstanceInAutoScalingGroup              the prefix's groups
     sweep         sqs:SendMessage                                    <prefix>-ticks
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
@@ -38,10 +45,11 @@ sts:GetCallerIdentity, presigned for the EKS token by tick, needs no permission.
 Kubernetes and Kafka, so only tick needs an access entry (group stillwater:handlers) and a route to
 the API server and the brokers.
 
-    Kubernetes (tick)   cluster-wide: list nodes, csinodes, volumeattachments
-                        in the Kafka namespace: list pods, and where its listener has TLS
-                        get the one Secret <cluster>-cluster-ca-cert
-    Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics
+    Kubernetes (tick)   cluster-wide: list csinodes, volumeattachments; list, get and patch nodes
+                        in the Kafka namespace: list pods and poddisruptionbudgets, and where its
+                        listener has TLS get the one Secret <cluster>-cluster-ca-cert
+    Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics;
+                        ALTER on the cluster, to move leaders
 
 The ledger's table: partition key `pk` (string), time to live on `expires_at`, and one sparse index
 named `open` with partition key `open` (string), all attributes projected: an item carries `open`

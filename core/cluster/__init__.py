@@ -4,7 +4,9 @@ The only package of core that imports pydantic. Lambda code never imports it: in
 values a handler needs into its environment.
 """
 
+from core.cluster.alerts import Alerts
 from core.cluster.kafka import Acl, Connect, Metrics, Probe, Topic, User
+from core.cluster.maintenance import Maintenance
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage
 from core.cluster.reading import json_schema, parse
@@ -13,10 +15,12 @@ from core.cluster.timings import Timings
 
 __all__ = [
     "Acl",
+    "Alerts",
     "ClusterSpec",
     "Connect",
     "ExistingNetwork",
     "Kubernetes",
+    "Maintenance",
     "Metrics",
     "NodePool",
     "Probe",
