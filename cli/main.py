@@ -120,8 +120,9 @@ def estimate(
     from cli import estimate as rendered
     from core import estimate as counted
     from core import pricing
+    from infra.spec import read
 
-    parsed = read_spec(spec)
+    parsed = read(spec)
     given = (produce_mib_per_s, readers, filled, log_gib_per_day)
     usage = counted.Usage(*(Decimal(repr(number)) for number in given))
     result = counted.monthly(parsed, pricing.book(parsed.region, prices or pricing.SHIPPED), usage)
