@@ -135,6 +135,7 @@ def test_adding_a_zone_adds_only_that_zones_resources(layers: dict[str, Recorded
         "handlers-interruption-function",
         "handlers-sweep-function",
         "handlers-tick-function",
+        "handlers-sweep-policy",
         "handlers-tick-policy",
         "handlers-network-to-kafka",
         "balancing-nlb",
