@@ -32,6 +32,8 @@ BROKER_ROLE_LABEL = "strimzi.io/broker-role"
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 STORAGE_CLASS = "gp3-kafka"
 NODE_POOL_LABEL = "stillwater.dev/pool"
+# The pool of everything that is not Kafka; EKS itself looks after its nodes.
+SYSTEM_POOL = "system"
 # Tags of ours, on everything of a cluster and on the instances of a pool; bills are split by them.
 CLUSTER_TAG = "stillwater:cluster"
 ENVIRONMENT_TAG = "stillwater:environment"

@@ -3,9 +3,9 @@
     events queue -> interruption -> ticks queue -> tick -> ticks queue ...
     every minute -> sweep        -> ticks queue
 
-Permissions follow the list of calls in handlers/__init__.py. Only tick speaks to the API server and
-the brokers, so only tick stands in the VPC and has an access entry; the other two start faster
-and go on working when the VPC's way out does not.
+Permissions follow the list of calls in handlers/__init__.py. Tick and sweep speak to the API
+server, tick to the brokers too, so they stand in the VPC and have access entries; interruption
+starts faster and goes on working when the VPC's way out does not.
 """
 
 from __future__ import annotations
@@ -78,7 +78,10 @@ class Functions(pulumi.ComponentResource):
                 args.placement,
             ),
             "sweep": self._function(
-                "sweep", "What no event told and no tick carries", self._following()
+                "sweep",
+                "What no event told and no tick carries",
+                self._following("ec2:DescribeInstances", "ec2:DescribeInstanceStatus"),
+                args.placement,
             ),
         }
         self._feed("interruption", args.events_queue_arn, INTERRUPTION_BATCH)
@@ -127,18 +130,15 @@ class Functions(pulumi.ComponentResource):
             _read(self._args.events_queue_arn),
             _send([self.ticks_queue.arn]),
             self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
-            _look("ec2:DescribeInstances"),
+            self._find_open(),
+            _look("ec2:DescribeInstances", "ec2:DescribeVolumes", "ec2:DescribeAvailabilityZones"),
         ]
 
     def _following(self, *looks: str) -> list[iam.Statement]:
         return [
             _send([self.ticks_queue.arn]),
             self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
-            iam.Statement(
-                sid="FindOpenIncidents",
-                actions=["dynamodb:Query"],
-                resources=[self._args.ledger.open_index_arn],
-            ),
+            self._find_open(),
             _look("autoscaling:DescribeAutoScalingGroups", *looks),
         ]
 
@@ -166,6 +166,13 @@ class Functions(pulumi.ComponentResource):
     def _ledger(self, *actions: str) -> iam.Statement:
         return iam.Statement(
             sid="KeepTheLedger", actions=actions, resources=[self._args.ledger.table_arn]
+        )
+
+    def _find_open(self) -> iam.Statement:
+        return iam.Statement(
+            sid="FindOpenIncidents",
+            actions=["dynamodb:Query"],
+            resources=[self._args.ledger.open_index_arn],
         )
 
     def _feed(self, role: str, queue_arn: pulumi.Input[str], batch_size: int) -> None:

@@ -13,6 +13,7 @@ from infra.function import Placement
 from infra.functions import Functions, FunctionsArgs
 from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
 from infra.ledger import Ledger, LedgerArgs
+from infra.sweep_access import SweepAccess, SweepAccessArgs
 from stacks.layer import Layer
 
 
@@ -60,6 +61,11 @@ def build(layer: Layer) -> None:
             kafka_ca_secret=_kafka_ca_secret(spec),
             role_arns={"tick": handlers.functions["tick"].role_arn},
         ),
+        opts=layer.on_both,
+    )
+    SweepAccess(
+        "sweep-access",
+        SweepAccessArgs(eks_cluster=spec.prefix, role_arn=handlers.functions["sweep"].role_arn),
         opts=layer.on_both,
     )
     pulumi.export("ledger_table", ledger.table_name)

@@ -175,17 +175,42 @@ def test_all_functions_run_the_same_zip_by_its_hash(operations: Recorded) -> Non
     assert names == {f"handlers.{role}.handler" for role in ROLES}
 
 
-def test_only_the_tick_stands_in_the_vpc_and_in_the_cluster(operations: Recorded) -> None:
+def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) -> None:
     placed = {f.name for f in operations.of(FUNCTION) if "vpcConfig" in f.inputs}
-    assert placed == {"handlers-tick-function"}
-    entry = operations.one("eks/accessEntry:AccessEntry").inputs
-    assert entry["principalArn"].endswith(":test-orders-tick")
-    assert entry["kubernetesGroups"] == ["stillwater:handlers"]
+    assert placed == {"handlers-tick-function", "handlers-sweep-function"}
+
+
+@pytest.mark.parametrize(
+    ("role", "entry", "group"),
+    [
+        ("tick", "handlers-access-tick-entry", "stillwater:handlers"),
+        ("sweep", "sweep-access-entry", "stillwater:sweep"),
+    ],
+)
+def test_a_function_is_known_to_the_cluster_by_a_group_of_its_own(
+    operations: Recorded, role: str, entry: str, group: str
+) -> None:
+    inputs = operations.one("eks/accessEntry:AccessEntry", entry).inputs
+    assert inputs["principalArn"].endswith(f":test-orders-{role}")
+    assert inputs["kubernetesGroups"] == [group]
+
+
+def test_the_sweep_lists_nodes_and_nothing_else(operations: Recorded) -> None:
+    rbac = "rbac.authorization.k8s.io/v1:"
+    rules = operations.one(f"{rbac}ClusterRole", "sweep-access-role").inputs["rules"]
+    assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
+        (["nodes"], ["list"]),
+        (["csinodes"], ["list"]),
+    ]
+    binding = operations.one(f"{rbac}ClusterRoleBinding", "sweep-access-role-binding").inputs
+    assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
 
 
 def test_in_the_cluster_it_may_list_and_read_one_authority(operations: Recorded) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
-    everywhere = operations.one(f"{rbac}ClusterRole").inputs["rules"]
+    everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
+        "rules"
+    ]
     inside = operations.one(f"{rbac}Role").inputs["rules"]
     pods, authority = inside
     assert {verb for rule in [*everywhere, pods] for verb in rule["verbs"]} == {"list"}
@@ -201,8 +226,10 @@ def test_in_the_cluster_it_may_list_and_read_one_authority(operations: Recorded)
         "volumeattachments",
     }
     assert pods["resources"] == ["pods"]
-    for kind in ("ClusterRoleBinding", "RoleBinding"):
-        (subject,) = operations.one(f"{rbac}{kind}").inputs["subjects"]
+    bindings = {"ClusterRoleBinding": "cluster-role-binding", "RoleBinding": "role-binding"}
+    for kind, name in bindings.items():
+        binding = operations.one(f"{rbac}{kind}", f"handlers-access-{name}").inputs
+        (subject,) = binding["subjects"]
         assert (subject["kind"], subject["name"]) == ("Group", "stillwater:handlers")
 
 
