@@ -35,7 +35,8 @@ from handlers.adapters.kubernetes import Nodes
 from handlers.freezes import Freezes, LostZone
 from handlers.leadership import Leadership
 from handlers.ledger import Ledger
-from handlers.shifts import INCIDENT_CAUSE, SHIFT_MESSAGE
+from handlers.messages import SHIFT_MESSAGE
+from handlers.shifts import INCIDENT_CAUSE
 
 logger = Logger(service="stillwater", child=True)
 

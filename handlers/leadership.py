@@ -27,11 +27,32 @@ class Shifted:
         return frozenset().union(*self.avoided.values())
 
 
+def shifted(records: Records, cluster: str) -> Shifted:
+    """Return what is moved in a cluster now."""
+    return _read(records, _key(cluster))[0]
+
+
+def _key(cluster: str) -> str:
+    return f"leaders#{cluster}"
+
+
+def _read(records: Records, key: str) -> tuple[Shifted, int]:
+    record = records.read(key)
+    stored: dict[str, Any] = record.document or {"avoided": {}, "original": []}
+    return (
+        Shifted(
+            {cause: frozenset(brokers) for cause, brokers in stored["avoided"].items()},
+            {(topic, number): tuple(order) for topic, number, order in stored["original"]},
+        ),
+        record.version,
+    )
+
+
 class Leadership:
     """The leaders of one Kafka cluster."""
 
     def __init__(self, kafka: KafkaCluster, records: Records, cluster: str) -> None:
-        self._kafka, self._records, self._key = kafka, records, f"leaders#{cluster}"
+        self._kafka, self._records, self._key = kafka, records, _key(cluster)
 
     def avoid(self, cause: str, brokers: Iterable[int]) -> None:
         """Keep brokers from leading for a cause; StillwaterError when Kafka does not answer."""
@@ -48,10 +69,6 @@ class Leadership:
         if over:
             self._settle(lambda avoided: {c: b for c, b in avoided.items() if c not in over})
         return over
-
-    def shifted(self) -> Shifted:
-        """Return what is moved now."""
-        return self._read()[0]
 
     def _settle(
         self, change: Callable[[Mapping[str, frozenset[int]]], Mapping[str, frozenset[int]]]
@@ -75,15 +92,7 @@ class Leadership:
             self._write(done, version)
 
     def _read(self) -> tuple[Shifted, int]:
-        record = self._records.read(self._key)
-        stored: dict[str, Any] = record.document or {"avoided": {}, "original": []}
-        return (
-            Shifted(
-                {cause: frozenset(brokers) for cause, brokers in stored["avoided"].items()},
-                {(topic, number): tuple(order) for topic, number, order in stored["original"]},
-            ),
-            record.version,
-        )
+        return _read(self._records, self._key)
 
     def _write(self, shifted: Shifted, version: int) -> None:
         document = {

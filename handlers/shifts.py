@@ -1,13 +1,12 @@
 """Carries out freezes: leaders away from the zone, its instances protected; all undone on thaw.
 
-λ interruption, λ sweep and λ tick ask for a turn by `SHIFT_MESSAGE` on the ticks queue, and the
-sweep asks again each minute while anything is frozen or left to undo. A turn compares what is
-frozen with what was done about it, so one too many changes nothing.
+λ interruption and λ tick ask for a turn on the ticks queue (handlers.messages), and the sweep asks
+again each minute while anything is frozen or left to undo. A turn compares what is frozen with what
+was done about it, so one too many changes nothing.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -18,17 +17,29 @@ from core.zones import LOST_ZONE, Freeze
 from handlers.adapters.aws import Cloud
 from handlers.adapters.kubernetes import Nodes
 from handlers.freezes import Freezes, LostZone
-from handlers.leadership import Leadership
+from handlers.leadership import Leadership, shifted
 from handlers.ledger import Ledger
 from handlers.records import Records
 
 logger = Logger(service="stillwater", child=True)
-SHIFT_MESSAGE = json.dumps({"shift": True})
 ZONE_CAUSE = "zone:"
 INCIDENT_CAUSE = "incident:"
 
 # group -> instances protected by us
 Protected = Mapping[str, frozenset[str]]
+
+
+def pending(freezes: Freezes, records: Records, cluster: str, now: float) -> bool:
+    """Say whether a turn is worth its while: something is frozen, or left to undo."""
+    return bool(
+        freezes.current(now)
+        or records.read(_protected_key(cluster)).document
+        or shifted(records, cluster).avoided
+    )
+
+
+def _protected_key(cluster: str) -> str:
+    return f"protected#{cluster}"
 
 
 @dataclass(frozen=True)
@@ -53,12 +64,6 @@ class Shifts:
         zones = frozenset(freeze.zone for freeze in frozen if freeze.zone is not None)
         self._protect(zones)
         self._lead(zones)
-
-    def pending(self, now: float) -> bool:
-        """Say whether a turn is worth its while: something is frozen, or left to undo."""
-        return bool(
-            self.freezes.current(now) or self._protected()[0] or self.leadership.shifted().avoided
-        )
 
     def _named(self, frozen: Iterable[Freeze], now: float) -> tuple[Freeze, ...]:
         """Add this account's names of zones: AWS announces ids."""
@@ -132,7 +137,7 @@ class Shifts:
 
     @property
     def _key(self) -> str:
-        return f"protected#{self.cluster}"
+        return _protected_key(self.cluster)
 
 
 def _unprotected(group: GroupView) -> frozenset[str]:

@@ -32,10 +32,11 @@ from handlers.adapters.kubernetes import EksNodes
 from handlers.freezes import LedgerFreezes
 from handlers.leadership import Leadership
 from handlers.ledger import DynamoLedger
+from handlers.messages import SHIFT_MESSAGE
 from handlers.observe import Sources, observe
 from handlers.records import DynamoRecords
 from handlers.settings import Settings
-from handlers.shifts import SHIFT_MESSAGE, Shifts
+from handlers.shifts import Shifts
 
 logger = Logger(service="stillwater")
 

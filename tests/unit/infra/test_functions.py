@@ -206,26 +206,22 @@ def test_the_sweep_lists_nodes_and_nothing_else(operations: Recorded) -> None:
     assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
 
 
-def test_in_the_cluster_it_may_list_and_read_one_authority(operations: Recorded) -> None:
+def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority(
+    operations: Recorded,
+) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
     everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
         "rules"
     ]
     inside = operations.one(f"{rbac}Role").inputs["rules"]
-    pods, authority = inside
-    assert {verb for rule in [*everywhere, pods] for verb in rule["verbs"]} == {"list"}
-    assert authority == {
-        "apiGroups": [""],
-        "resources": ["secrets"],
-        "resourceNames": ["orders-cluster-ca-cert"],
-        "verbs": ["get"],
-    }
-    assert {r for rule in everywhere for r in rule["resources"]} == {
-        "nodes",
-        "csinodes",
-        "volumeattachments",
-    }
-    assert pods["resources"] == ["pods"]
+    granted = [(r["resources"], r["verbs"], r.get("resourceNames")) for r in everywhere + inside]
+    assert granted == [
+        (["nodes"], ["get", "list", "patch"], None),
+        (["csinodes", "volumeattachments"], ["list"], None),
+        (["pods"], ["list"], None),
+        (["poddisruptionbudgets"], ["list"], None),
+        (["secrets"], ["get"], ["orders-cluster-ca-cert"]),
+    ]
     bindings = {"ClusterRoleBinding": "cluster-role-binding", "RoleBinding": "role-binding"}
     for kind, name in bindings.items():
         binding = operations.one(f"{rbac}{kind}", f"handlers-access-{name}").inputs
