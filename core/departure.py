@@ -197,14 +197,15 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
 
 def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Terminate the instance through its group: the hooks then hold it, and the drain follows."""
+    leased = () if incident.node_id is None else (TakeLease(),)
     if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
         # Asked already; a second time would lower the desired capacity twice.
-        return stay(incident, policy, f"{reason} Its hooks are about to stand.", TakeLease())
+        return stay(incident, policy, f"{reason} Its hooks are about to stand.", *leased)
     return stay(
         incident,
         policy,
         f"{reason} It is terminated through its group.",
-        TakeLease(),
+        *leased,
         TerminateInGroup(decrement=incident.surge_to is not None),
     )
 
@@ -220,7 +221,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if ec2_state(seen) in ENDING:
         reason = f"Instance {incident.instance_id} ended before {pod.name} had left it."
         return go(State.GATING, reason, Page("ended_early", reason), *renewed(incident, seen))
-    if incident.release_asked_by:
+    if incident.let_go:
         return _let_fall(incident)
     if seen.now - incident.entered_at > policy.hold_limit_seconds:
         return retained(
@@ -296,7 +297,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep the old instance until its volumes are free and its broker is back for good."""
     if incident.node_id is None:
         return _idle_node_ends(incident, seen, policy)
-    if incident.release_asked_by:
+    if incident.let_go:
         return _let_fall(incident)
     missing = still_missing(incident, seen, policy)
     if missing is None:

@@ -145,6 +145,7 @@ class Incident:
     held_until: float | None = None
     ignored_by: str | None = None
     release_asked_by: str | None = None
+    release_asked_at: float | None = None
     launch_failed_at: float | None = None
     launch_failure: str | None = None  # AWS's own words
     reason: str = ""
@@ -161,6 +162,12 @@ class Incident:
     @property
     def urgent(self) -> bool:
         return self.kind in URGENT
+
+    @property
+    def let_go(self) -> bool:
+        """Say whether a person has let go of it in the state it is in."""
+        asked_at = self.release_asked_at
+        return asked_at is not None and asked_at > self.entered_at
 
     @property
     def entered_at(self) -> float:
@@ -401,13 +408,20 @@ def ignore(incident: Incident, actor: str, reason: str, now: float) -> Incident:
 def ask_release(incident: Incident, actor: str, now: float) -> Incident:
     """Let the instance go without a replacement and without Kafka's consent; still drained first.
 
+    Asked (again) while it is drained or gated, it is let go as it is.
+
     Of an incident whose instance was retained this is the next round, which nobody has written yet
     (version 0). Raises Conflict when the incident is over in any other way.
     """
     said = f"{actor} lets instance {incident.instance_id} go."
     if incident.state is not State.RETAINED:
         _still_open(incident, "released")
-        return _said(replace(incident, release_asked_by=actor, held_until=None), actor, said, now)
+        return _said(
+            replace(incident, release_asked_by=actor, release_asked_at=now, held_until=None),
+            actor,
+            said,
+            now,
+        )
     round_number = round_of(incident.id) + 1
     return Incident(
         id=incident_id(incident.instance_id, round_number),
@@ -419,6 +433,7 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
         announcements=incident.announcements,
         group=incident.group,
         release_asked_by=actor,
+        release_asked_at=now,
         reason=said,
         transitions=(Transition(now, State.OPENED, actor, said),),
     )

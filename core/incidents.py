@@ -75,6 +75,7 @@ __all__ = [
 
 # Auto Scaling may announce a termination before its own describe call shows it.
 IN_SERVICE_GRACE_SECONDS = 60.0
+RETAINED = "Terminating:Retained"
 _UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
@@ -150,7 +151,7 @@ def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Recognise that somebody else has ended what this incident was doing."""
-    if seen.lifecycle_state == "Terminating:Retained" and not incident.release_asked_by:
+    if seen.lifecycle_state == RETAINED and not incident.release_asked_by:
         return retained(
             incident,
             "retained",
@@ -191,7 +192,8 @@ def _wished(incident: Incident, seen: Observation, policy: Policy) -> Decision |
             reason = f"{said}: instance {incident.instance_id} stays until a person releases it."
             return retained(incident, "ignored", reason)
         return go(State.CANCELLED, f"{said}.", DropLease())
-    if incident.release_asked_by and incident.state is State.OPENED and not hooked(incident):
+    # A retained instance stands in no hook any more, whatever was announced of it once.
+    if incident.release_asked_by and seen.lifecycle_state in {"InService", RETAINED}:
         return into_hooks(incident, seen, policy, f"{incident.release_asked_by} lets it go.")
     return None
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.decisions import go, hooked, stay
-from core.departure import awaited, overtaken
+from core.departure import awaited, into_hooks, overtaken
 from core.incident_record import Decision, Incident, State
 from core.observations import (
     Action,
@@ -71,7 +71,16 @@ def _begin(incident: Incident, seen: Observation, policy: Policy, taken: str) ->
         delay = max(start.at - seen.now, policy.tick_interval_seconds)
         delay = min(delay, max(LONGEST_DELAY_SECONDS, policy.tick_interval_seconds))
         return stay(incident, policy, f"{taken}; {start.reason}.", delay=delay)
-    return go(State.REPLACING, f"{taken}; {start.reason}.")
+    begins = f"{taken}; {start.reason}."
+    return _nothing_to_move(incident, seen, policy) or go(State.REPLACING, begins)
+
+
+def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Let a node without Kafka go at once: its group launches another, nobody waits for it."""
+    if incident.node_id is not None:
+        return None
+    reason = f"No Kafka pod runs on {incident.node_name}."
+    return into_hooks(incident, seen, policy, reason)
 
 
 def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
@@ -118,9 +127,7 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
     if found:
         reason = f"{found.name} is Ready in {incident.zone} with its EBS driver registered."
         return replace(go(State.HOLDING, reason), replacement=found.name)
-    if incident.node_id is None:
-        return go(State.HOLDING, f"No Kafka pod runs on {incident.node_name}: none is awaited.")
-    return _capacity(incident, seen, policy)
+    return _nothing_to_move(incident, seen, policy) or _capacity(incident, seen, policy)
 
 
 def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.leaders import Order, Partition, Plan, plan
-from handlers.adapters.kafka import KafkaCluster
 from handlers.records import Records
+
+if TYPE_CHECKING:
+    # λ sweep imports this module, and no Kafka client.
+    from handlers.adapters.kafka import KafkaCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,10 @@ class Shifted:
 
     avoided: Mapping[str, frozenset[int]] = field(default_factory=dict)
     original: Mapping[Partition, Order] = field(default_factory=dict)
+
+    @property
+    def nothing(self) -> bool:
+        return not self.avoided and not self.original
 
     @property
     def brokers(self) -> frozenset[int]:
@@ -65,8 +72,10 @@ class Leadership:
 
     def keep_only(self, is_current: Callable[[str], bool]) -> Collection[str]:
         """Give back what was moved for causes that are over; return those causes."""
-        over = [cause for cause in self._read()[0].avoided if not is_current(cause)]
-        if over:
+        moved = self._read()[0]
+        over = [cause for cause in moved.avoided if not is_current(cause)]
+        # Orders without a cause are left of a giving back that did not get through.
+        if over or (moved.original and not moved.avoided):
             self._settle(lambda avoided: {c: b for c, b in avoided.items() if c not in over})
         return over
 
@@ -76,7 +85,7 @@ class Leadership:
         """Bring Kafka to what the causes want; Conflict when another invocation is at it."""
         before, version = self._read()
         wanted = Shifted(change(before.avoided), before.original)
-        if not wanted.avoided and not wanted.original:
+        if wanted.nothing:
             if before.avoided:
                 self._write(wanted, version)
             return

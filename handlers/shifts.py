@@ -34,7 +34,7 @@ def pending(freezes: Freezes, records: Records, cluster: str, now: float) -> boo
     return bool(
         freezes.current(now)
         or records.read(_protected_key(cluster)).document
-        or shifted(records, cluster).avoided
+        or not shifted(records, cluster).nothing
     )
 
 

@@ -23,10 +23,13 @@ from core.sweep import Announce, Finding, Snapshot, Wake, answered, findings, tu
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory, Inventory
 from handlers.adapters.kubernetes import EksNodes, Nodes
+from handlers.freezes import Freezes, LedgerFreezes
 from handlers.ledger import DynamoLedger, rounds
+from handlers.messages import SHIFT_MESSAGE
 from handlers.reception import Reception
 from handlers.records import DynamoRecords, Records
 from handlers.settings import Settings
+from handlers.shifts import pending
 
 logger = Logger(service="stillwater")
 # Two questions to EC2 about status checks, and as many reads of the ledger as something is wrong
@@ -43,6 +46,8 @@ class Broom:
     inventory: Inventory
     nodes: Nodes
     records: Records
+    freezes: Freezes
+    cluster: str
     late_seconds: float
     most_instances: int = MOST_INSTANCES
 
@@ -59,6 +64,8 @@ class Broom:
             done[self._act(finding, now)] += 1
         if following != (cursor.document or ""):
             self._remember(following, cursor.version)
+        if pending(self.freezes, self.records, self.cluster, now):
+            self.reception.ticks.send(SHIFT_MESSAGE)
         del done["nothing"]
         return dict(done)
 
@@ -136,6 +143,7 @@ class Broom:
 @functools.cache
 def _broom() -> Broom:
     settings = Settings.from_env()
+    records = DynamoRecords(settings.ledger_table, settings.region)
     return Broom(
         reception=Reception(
             ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
@@ -152,7 +160,9 @@ def _broom() -> Broom:
             namespace=settings.namespace,
             kafka_cluster=settings.cluster,
         ),
-        records=DynamoRecords(settings.ledger_table, settings.region),
+        records=records,
+        freezes=LedgerFreezes(records, settings.cluster),
+        cluster=settings.cluster,
         late_seconds=settings.late_seconds,
     )
 

@@ -41,7 +41,9 @@ class Station:
         self.freezes = LedgerFreezes(self.records, "orders")
         self.notices = Notices(self.reception, self.cluster, self.freezes, PREFIX)
         self.desk = Desk(self.reception, self.notices)
-        self.broom = Broom(self.reception, self.cluster, self.cluster, self.records, 45)
+        self.broom = Broom(
+            self.reception, self.cluster, self.cluster, self.records, self.freezes, "orders", 45
+        )
         self.leadership = Leadership(self.cluster, self.records, "orders")
         self.shifts = Shifts(
             freezes=self.freezes,

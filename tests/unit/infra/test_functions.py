@@ -139,8 +139,8 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     }
     recorded = run_layer("operations", raw, outputs)
     assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
-    (rule,) = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
-    assert rule["resources"] == ["pods"]
+    rules = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
+    assert [rule["resources"] for rule in rules] == [["pods"], ["poddisruptionbudgets"]]
 
 
 def test_queues_wake_their_functions_and_take_back_single_messages(operations: Recorded) -> None:
