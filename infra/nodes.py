@@ -121,8 +121,8 @@ class BrokerNodes(pulumi.ComponentResource):
                 min_healthy_percentage=100, max_healthy_percentage=200
             ),
             instance_lifecycle_policy=_retain_on_abandon(),
-            # A new template reaches nodes that start from now on. Running ones are rotated by
-            # `stillwater rotate`, one at a time: an instance refresh would take every zone at once.
+            # A new template reaches nodes that start from now on. Running ones are
+            # terminated one at a time: an instance refresh would take every zone at once.
             termination_policies=["OldestLaunchTemplate", "OldestInstance"],
             suspended_processes=["AZRebalance"],
             tags=group_tags(
