@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import yaml
 from rich.console import Console
 
-from core import cluster, timing
 from core.errors import InvalidInput, StillwaterError
 
 OUTPUT = Path("out")
@@ -93,12 +91,14 @@ def destroy(environment: Environment) -> None:
 
 @app.command()
 def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")]) -> None:
-    """Check a ClusterSpec: its shape, and every timeout against the ones it must fit."""
-    parsed = read_spec(spec)
-    violations = timing.check(parsed)
-    if violations:
-        raise InvalidInput(violation.sentence for violation in violations)
-    console.print(f"{spec}: {parsed.prefix} is consistent.")
+    """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
+    from core import limits
+    from infra.spec import read
+
+    parsed = read(spec)
+    for sentence in limits.unchecked(parsed):
+        complaints.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{spec}: {parsed.prefix} is consistent.", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -120,8 +120,9 @@ def estimate(
     from cli import estimate as rendered
     from core import estimate as counted
     from core import pricing
+    from infra.spec import read
 
-    parsed = read_spec(spec)
+    parsed = read(spec)
     given = (produce_mib_per_s, readers, filled, log_gib_per_day)
     usage = counted.Usage(*(Decimal(repr(number)) for number in given))
     result = counted.monthly(parsed, pricing.book(parsed.region, prices or pricing.SHIPPED), usage)
@@ -161,21 +162,6 @@ def report_cost(
         result = cost.run(focus=focus, cur=cur, out=output)
     console.print(result.table())
     console.print(f"The page: {result.page}")
-
-
-def read_spec(path: Path) -> cluster.ClusterSpec:
-    """Read a ClusterSpec from a YAML or JSON file."""
-    try:
-        raw = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise InvalidInput([f"{path} cannot be read: {error.strerror}."]) from None
-    except UnicodeDecodeError:
-        raise InvalidInput([f"{path} is not UTF-8 text; name a YAML or JSON file."]) from None
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f" in line {where.line + 1}" if where else ""
-        raise InvalidInput([f"{path} is not valid YAML{line}; correct it and try again."]) from None
-    return cluster.parse(raw)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

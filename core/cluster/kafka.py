@@ -84,6 +84,8 @@ class Metrics(Frozen):
     """Regular expressions over metric names, added to the list this project reads itself."""
     prometheus_operator: bool = False
     """Whether the Prometheus operator is there, for which pods are described and alerts written."""
+    dashboards: bool = False
+    """Whether Grafana\'s sidecar is there, which loads dashboards from labelled ConfigMaps."""
 
     @field_validator("allow")
     @classmethod

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from core import naming
+from core.cluster.alerts import Alerts
 from core.cluster.fields import DnsLabel, Frozen, ZoneName
 from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
 from core.cluster.network import LoadBalancer, Network
@@ -47,6 +48,8 @@ class ClusterSpec(Frozen):
     """The operator."""
     metrics: Metrics = Metrics()
     """What is exposed to Prometheus."""
+    alerts: Alerts = Alerts()
+    """Who is told when something is wrong."""
     connect: Connect | None = None
     """A Kafka Connect cluster; without it, none is made."""
     topics: tuple[Topic, ...] = ()
@@ -102,6 +105,7 @@ class ClusterSpec(Frozen):
             *self._load_balancer_problems(),
             *self._topic_problems(),
             *self._user_problems(),
+            *self._alert_problems(),
         ]
         if problems:
             raise ValueError("; ".join(problems))
@@ -248,6 +252,15 @@ class ClusterSpec(Frozen):
             problems.append(
                 f"user {self.users[0].name} has no way to say who it is; set "
                 f"kafka.internal_listener.authentication to tls or scram-sha-512"
+            )
+        return problems
+
+    def _alert_problems(self) -> list[str]:
+        topic, problems = self.alerts.sns_topic_arn, []
+        if topic is not None and topic.split(":")[3] != self.region:
+            problems.append(
+                f"alerts.sns_topic_arn {topic} is in {topic.split(':')[3]}, and an alarm of "
+                f"{self.region} may only tell a topic of {self.region}; name one there"
             )
         return problems
 
