@@ -37,6 +37,8 @@ CLUSTER_TAG = "stillwater:cluster"
 ENVIRONMENT_TAG = "stillwater:environment"
 POOL_TAG = "stillwater:pool"
 EBS_CSI_DRIVER = "ebs.csi.aws.com"
+# Tags of a group from which Cluster Autoscaler builds a node it has never seen.
+NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 # AWS limits a target group's name to 32 characters.
 TARGET_GROUP_NAME_LIMIT = 32
 
@@ -97,6 +99,16 @@ def cluster_ca_secret(cluster: str) -> str:
 
 def headless_service(cluster: str) -> str:
     return f"{cluster}-kafka-brokers"
+
+
+def kafka_component(cluster: str) -> str:
+    """Return what a Kafka's disruption budget, service account and pods' selector are called by."""
+    return f"{cluster}-kafka"
+
+
+def dead_letters(queue: str) -> str:
+    """Return the queue that keeps what another could not deliver."""
+    return f"{queue}-dlq"
 
 
 def connect(cluster: str) -> str:

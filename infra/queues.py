@@ -9,11 +9,11 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from core import naming
+from core.fixed import DEAD_LETTER_RETENTION_SECONDS
 from infra import iam
 
 TYPE = "stillwater:infra:Queue"
-# SQS's longest: a dead letter is evidence, and somebody may be on holiday.
-DEAD_LETTER_RETENTION_SECONDS = 1_209_600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Queue(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         dead_letters = aws.sqs.Queue(
             f"{name}-dead-letters",
-            name=f"{args.queue_name}-dlq",
+            name=naming.dead_letters(args.queue_name),
             message_retention_seconds=DEAD_LETTER_RETENTION_SECONDS,
             sqs_managed_sse_enabled=True,
             opts=child,
