@@ -7,7 +7,7 @@ what is. Nothing here repairs: most of it is the engine's to put right, and the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from core import fixed, naming
 from core.live import Binding, Pod, Service, Snapshot
@@ -273,8 +273,3 @@ def _volumes(found: Snapshot) -> Iterator[Finding]:
                 volume.reclaim_policy,
                 f"`kubectl patch pv {name} -p '{patch}'` now: the data goes with the claim",
             )
-
-
-def parts() -> tuple[str, ...]:
-    """Return the parts of a snapshot, in the order in which they are reported."""
-    return tuple(field.name for field in fields(Snapshot))

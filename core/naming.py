@@ -18,6 +18,8 @@ FOUNDATION, PLATFORM, KAFKA, OPERATIONS, ANALYTICS = LAYERS = (
     "operations",
     "analytics",
 )
+# The environment that is a twin of AWS and EKS on this machine.
+TWIN_ENVIRONMENT = "local"
 DRAIN_HOOK = "drain"
 GATE_HOOK = "gate"
 DEDICATED_TAINT_KEY = "dedicated"
