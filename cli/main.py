@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
@@ -104,6 +105,7 @@ def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON
 @app.command()
 def doctor(
     environment: Environment,
+    *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
 ) -> None:
     """Say where the live account and cluster differ from their spec. Reads, and changes nothing.
@@ -128,10 +130,43 @@ def doctor(
 
 
 @app.command()
+def estimate(
+    spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
+    prices: Annotated[
+        Path | None, typer.Option(help="A price file shaped like core/prices.json.")
+    ] = None,
+    produce_mib_per_s: Annotated[
+        float, typer.Option(help="What clients produce, all together.")
+    ] = 0,
+    readers: Annotated[float, typer.Option(help="Consumer groups that read each byte.")] = 1,
+    filled: Annotated[float, typer.Option(help="Share of the volumes that holds data.")] = 0.5,
+    log_gib_per_day: Annotated[float, typer.Option(help="Control plane logs.")] = 0.5,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Say what a cluster costs a month at list price, and what that assumes."""
+    from cli import estimate as rendered
+    from core import estimate as counted
+    from core import pricing
+    from infra.spec import read
+
+    parsed = read(spec)
+    given = (produce_mib_per_s, readers, filled, log_gib_per_day)
+    usage = counted.Usage(*(Decimal(repr(number)) for number in given))
+    result = counted.monthly(parsed, pricing.book(parsed.region, prices or pricing.SHIPPED), usage)
+    if as_json:
+        typer.echo(rendered.as_json(result, usage))
+        return
+    console.print(rendered.table(result))
+    for note in rendered.notes(result, usage):
+        console.print(note, highlight=False)
+
+
+@app.command()
 def reference(
     directory: Annotated[Path, typer.Argument(help="Where the pages go.")] = Path("docs/reference"),
 ) -> None:
-    """Write the reference pages: the ClusterSpec's JSON schema, every timeout and rule."""
+    """Write the reference pages: a ClusterSpec's keys, timings, the example's cost."""
     from cli import reference as rendered
 
     rendered.write(directory)

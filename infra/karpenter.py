@@ -126,7 +126,7 @@ class Karpenter(pulumi.ComponentResource):
 
 
 def queue_name(prefix: str) -> str:
-    return f"{prefix}-karpenter"
+    return naming.queue(prefix, "karpenter")
 
 
 def values(args: KarpenterArgs) -> dict[str, Any]:

@@ -70,6 +70,7 @@ class Network(pulumi.ComponentResource):
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         vpc = self._vpc()
+        self._close_default_group(vpc)
         public_routes = self._way_out(vpc)
         private: dict[str, pulumi.Output[str]] = {}
         tables: dict[str, pulumi.Output[str]] = {}
@@ -93,6 +94,15 @@ class Network(pulumi.ComponentResource):
             # Node names are the instances' private DNS names.
             enable_dns_hostnames=True,
             tags=self._tags("vpc"),
+            opts=self._child,
+        )
+
+    def _close_default_group(self, vpc: aws.ec2.Vpc) -> None:
+        # What forgets to name a security group gets the VPC's own: let it reach nothing.
+        aws.ec2.DefaultSecurityGroup(
+            f"{self._name}-default-group",
+            vpc_id=vpc.id,
+            tags=self._tags("default"),
             opts=self._child,
         )
 

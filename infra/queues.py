@@ -42,7 +42,7 @@ class Queue(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         dead_letters = aws.sqs.Queue(
             f"{name}-dead-letters",
-            name=naming.dead_letters(args.queue_name),
+            name=naming.dead_letter_queue(args.queue_name),
             message_retention_seconds=DEAD_LETTER_RETENTION_SECONDS,
             sqs_managed_sse_enabled=True,
             opts=child,

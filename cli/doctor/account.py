@@ -41,7 +41,7 @@ class Account:
         self._expected = expected.snapshot
         clients: dict[str, Any] = {
             service: target.session.client(
-                service,  # type: ignore[call-overload]
+                service,
                 endpoint_url=target.endpoint_url,
                 config=CLIENT,
             )

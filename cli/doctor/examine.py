@@ -17,6 +17,7 @@ from core.cluster.expected import expected
 from core.drift import TITLES, Finding, findings
 from core.errors import StillwaterError
 from core.live import Snapshot
+from handlers.adapters.kubernetes import EksApi
 
 UNREADABLE = (BotoCoreError, ClientError, StillwaterError)
 Reader = Callable[[], Iterator[Found]]
@@ -88,22 +89,24 @@ def _read(
     with ThreadPoolExecutor(THREADS) as pool:
         # Before those who wait for it.
         api = pool.submit(cluster.api)
-        asked: list[tuple[Sequence[str], Future[_Answer]]] = [
-            *((parts, pool.submit(_taken, reader)) for parts, reader in account.readers()),
-            *(
-                (parts, pool.submit(_taken, lambda reader=reader: reader(api.result())))
-                for parts, reader in cluster.readers()
-            ),
+        readers: list[tuple[Sequence[str], Reader]] = [
+            *account.readers(),
+            *((parts, _of_cluster(api, reader)) for parts, reader in cluster.readers()),
+        ]
+        asked = [
+            (parts, pool.submit(_taken, reader))
+            for parts, reader in readers
+            if all(getattr(wanted, part) is not None for part in parts)
         ]
         for parts, future in asked:
             answer, reason = future.result()
             found |= answer
-            unread += [
-                Unread(TITLES[part], reason)
-                for part in parts
-                if part not in answer and getattr(wanted, part) is not None
-            ]
+            unread += [Unread(TITLES[part], reason) for part in parts if part not in answer]
     return Snapshot(**found), unread
+
+
+def _of_cluster(api: Future[EksApi], reader: Callable[[EksApi], Iterator[Found]]) -> Reader:
+    return lambda: reader(api.result())
 
 
 def _taken(reader: Reader) -> _Answer:
@@ -111,7 +114,7 @@ def _taken(reader: Reader) -> _Answer:
     found: dict[str, Mapping[str, Any]] = {}
     try:
         for part, members in reader():
-            found[part] = members
+            found |= {part: members}  # what came before a refusal is kept
     except UNREADABLE as error:
         return found, _sentence(error)
     return found, ""

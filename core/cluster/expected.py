@@ -5,7 +5,7 @@ Built from the same names, timings and fixed values as infra/, and compared by c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from core import fixed, live, naming
 from core.cluster.nodes import NodePool
@@ -14,8 +14,11 @@ from core.cluster.spec import ClusterSpec
 from core.drift import Expectation
 
 
-def expected(spec: ClusterSpec) -> Expectation:
-    """Return what a spec's account and cluster hold when nothing has drifted."""
+def expected(spec: ClusterSpec, alarms: Iterable[str] | None = None) -> Expectation:
+    """Return what a spec's account and cluster hold when nothing has drifted.
+
+    `alarms` are the names of the spec's alarms, which whoever makes them knows; None: not compared.
+    """
     of_asg = spec.node_provisioner == "asg"
     return Expectation(
         environment=spec.environment,
@@ -42,6 +45,7 @@ def expected(spec: ClusterSpec) -> Expectation:
                 for route in routes(spec)
             },
             queues=_queues(spec),
+            alarms=None if alarms is None else {name: live.Alarm(acts=True) for name in alarms},
             namespaces={spec.kubernetes.namespace: live.Namespace(gate_label=fixed.GATE_LABEL)},
             bindings={route.binding: _binding(spec, route) for route in routes(spec)},
             services={},
@@ -132,14 +136,14 @@ def _queues(spec: ClusterSpec) -> Mapping[str, live.Queue]:
     }
     found = {}
     for role, (visible, kept, receives) in fed.items():
-        name = f"{spec.prefix}-{role}"
+        name = naming.queue(spec.prefix, role)
         found[name] = live.Queue(
             retention_seconds=kept,
             visibility_seconds=visible,
-            dead_letters=naming.dead_letters(name),
+            dead_letters=naming.dead_letter_queue(name),
             max_receive_count=receives,
         )
-        found[naming.dead_letters(name)] = live.Queue(
+        found[naming.dead_letter_queue(name)] = live.Queue(
             retention_seconds=fixed.DEAD_LETTER_RETENTION_SECONDS,
             visibility_seconds=None,
             dead_letters=None,
