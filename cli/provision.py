@@ -15,12 +15,11 @@ from rich.table import Table
 from cli.engine.layers import Layers
 from cli.engine.progress import LayerResult, Step
 from core.errors import InvalidInput
-from core.naming import LAYERS
+from core.naming import LAYERS, TWIN_ENVIRONMENT
 
 Operation = Literal["up", "preview", "destroy"]
 REPOSITORY = Path(__file__).resolve().parents[1]
 SETTINGS = REPOSITORY / "stacks" / "config"
-TWIN_ENVIRONMENT = "local"
 
 
 def run_layers(operation: Operation, environment: str, console: Console) -> None:
@@ -100,6 +99,7 @@ def _on_a_twin(operation: Operation, console: Console) -> None:
             return
         console.print(f"kubectl --kubeconfig {running.place.path('kubeconfig')} get nodes")
         console.print(f"aws --endpoint-url {running.place.url('moto')} ec2 describe-instances")
+        console.print(f"stillwater doctor {TWIN_ENVIRONMENT}")
         console.print("The twin lives until Ctrl-C.")
         while True:
             running.check_alive()

@@ -18,6 +18,7 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec
+from core.fixed import TICKS_MAX_RECEIVE_COUNT
 from infra import iam
 from infra.function import Function, FunctionArgs, Placement
 from infra.ledger import Ledger
@@ -28,7 +29,6 @@ from infra.queues import Queue, QueueArgs
 TYPE = "stillwater:infra:Functions"
 # The sweep looks at everything: one that fails needs no dead letter, the next makes up for it.
 SWEEP_SCHEDULE = "rate(1 minute)"
-TICKS_MAX_RECEIVE_COUNT = 5
 INTERRUPTION_BATCH = 10
 # One incident per invocation: a slow one delays no other.
 TICK_BATCH = 1

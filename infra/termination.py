@@ -21,11 +21,10 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import Timings
+from core.fixed import EVENTS_MAX_RECEIVE_COUNT, HOOKS
 from infra.queues import Queue, QueueArgs
 
 TYPE = "stillwater:infra:Termination"
-# A bad event is recorded as ignored at the first try; what fails so often is a fault of ours.
-EVENTS_MAX_RECEIVE_COUNT = 10
 
 Pattern = Mapping[str, Any]
 
@@ -44,11 +43,10 @@ def _ec2(detail_type: str) -> Pattern:
 
 TERMINATE = "EC2 Instance-terminate Lifecycle Action"
 LAUNCH = "EC2 Instance-launch Lifecycle Action"
-OUR_HOOKS = (naming.DRAIN_HOOK, naming.GATE_HOOK)
 
 EVENTS_RULES: Mapping[str, Pattern] = {
-    "terminate": _lifecycle(TERMINATE, OUR_HOOKS),
-    "launch": _lifecycle(LAUNCH, OUR_HOOKS),
+    "terminate": _lifecycle(TERMINATE, HOOKS),
+    "launch": _lifecycle(LAUNCH, HOOKS),
     "spot": _ec2("EC2 Spot Instance Interruption Warning"),
     "capacity-reservation": _ec2("EC2 Capacity Reservation Instance Interruption Warning"),
     "rebalance": _ec2("EC2 Instance Rebalance Recommendation"),
