@@ -15,6 +15,7 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
+from core import naming
 from infra import iam, karpenter_policy
 from infra.queues import Queue, QueueArgs
 from infra.termination import EVENTS_RULES
