@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from cli import reference_spec
+from cli import reference_cost, reference_spec
 from core import cluster, timing
 
 _RELATIONS = {"<": "is below", "<=": "is at most"}
@@ -16,6 +16,7 @@ def pages() -> Mapping[str, str]:
     return {
         "cluster-spec.md": reference_spec.page(),
         "cluster-spec.schema.json": cluster.json_schema(),
+        "default-stack-cost.md": reference_cost.page(),
         "timings.md": timings(),
     }
 

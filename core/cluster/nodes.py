@@ -129,6 +129,8 @@ class NodePool(Frozen):
     """Node ids reserved per zone, so that adding a node moves nobody else's id."""
     volumes: Annotated[tuple[Storage, ...], Field(min_length=1, max_length=16)] = (Storage(),)
     """One gp3 volume each per node (JBOD)."""
+    volumes_may_burst: bool = False
+    """Volumes may together be faster than their instance sustains: small sizes burst."""
     heap_mib: Annotated[int, Field(ge=128)] = 4096
     """Kafka's Java heap; the page cache wants the larger rest."""
     memory_request_mib: Annotated[int, Field(ge=256)] = 8192
