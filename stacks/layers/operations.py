@@ -9,6 +9,7 @@ from core.cluster import ClusterSpec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra import packaging
 from infra.access import HandlerAccess, HandlerAccessArgs
+from infra.alerts import Alerts, AlertsArgs
 from infra.function import Placement
 from infra.functions import Functions, FunctionsArgs
 from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
@@ -62,6 +63,17 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
+    if spec.alerts.enabled:
+        alerts = Alerts(
+            "alerts",
+            AlertsArgs(
+                spec=spec,
+                account=layer.account,
+                functions={role: naming.function(spec.prefix, role) for role in handlers.functions},
+            ),
+            opts=layer.on_aws,
+        )
+        pulumi.export("alerts_topic", alerts.topic_arn)
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
     pulumi.export("functions", {key: each.name for key, each in handlers.functions.items()})
