@@ -157,6 +157,27 @@ def _hold_directory(held: ExitStack, homes: Path, number: int) -> int:
     return handle
 
 
+def taken(cache: Path | None = None) -> list[Place]:
+    """Return the places of this user's twins that run now."""
+    homes = (cache or cache_directory()) / "twins"
+    return [
+        Place.load(lock.with_suffix(""))
+        for lock in sorted(homes.glob("*.lock"))
+        if _is_held(lock) and lock.with_suffix("").joinpath("place.json").exists()
+    ]
+
+
+def _is_held(lock: Path) -> bool:
+    handle = os.open(lock, os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def check_addresses(place: Place) -> None:
     """Raise Conflict when a program that is no twin listens where this one's services go.
 
