@@ -26,10 +26,11 @@ def build(layer: Layer) -> None:
         HandlerNetworkArgs(
             prefix=spec.prefix,
             vpc_id=foundation.text("vpc_id"),
-            vpc_cidr=spec.network.vpc_cidr,
             cluster_security_group_id=foundation.text("cluster_security_group_id"),
+            load_balancer_security_group_id=layer.earlier(KAFKA).text(
+                "load_balancer_security_group_id"
+            ),
             advertised_ports=_advertised_ports(spec),
-            listener_port=spec.kafka.listener.port,
         ),
         opts=layer.on_aws,
     )

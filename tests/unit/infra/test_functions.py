@@ -135,7 +135,7 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
             "nth_queue_arn": "arn:nth",
             "nth_queue_url": "https://nth",
         },
-        "test-kafka": {"bootstrap": "127.0.0.1:10010"},
+        "test-kafka": {"load_balancer_security_group_id": "sg-2", "bootstrap": "127.0.0.1:10010"},
     }
     recorded = run_layer("operations", raw, outputs)
     assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
@@ -210,7 +210,9 @@ def test_the_tick_reaches_every_port_a_broker_may_get(operations: Recorded) -> N
     rule = operations.one("vpc/securityGroupEgressRule:SecurityGroupEgressRule", KAFKA_RULE).inputs
     # Three zones of ten reserved ids each, from 10 on.
     assert (rule["fromPort"], rule["toPort"]) == (10010, 10039)
-    assert rule["cidrIpv4"] == "10.40.0.0/16"
+    # Of the load balancer, and of nothing else: it carries every byte to a broker.
+    assert "cidrIpv4" not in rule
+    assert rule["referencedSecurityGroupId"]
 
 
 def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorded) -> None:
