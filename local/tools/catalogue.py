@@ -150,5 +150,12 @@ TOOLS = (
         ),
     ),
 )
+# The twin does not run Karpenter; tests render its charts, which bring the real definitions.
+KARPENTER = Tool(
+    "karpenter",
+    "github.com/aws/karpenter-provider-aws",
+    (),
+    charts=(("karpenter", "charts/karpenter"), ("karpenter-crd", "charts/karpenter-crd")),
+)
 BINARIES = {binary.name: tool for tool in TOOLS for binary in tool.binaries}
-CHARTS = {kept: tool for tool in TOOLS for kept, _ in tool.charts}
+CHARTS = {kept: tool for tool in (*TOOLS, KARPENTER) for kept, _ in tool.charts}
