@@ -114,9 +114,7 @@ def plan(layers: Mapping[str, Recorded]) -> dict[str, Any]:
             for each in planned
         ],
         "configuration": {
-            "root_module": {
-                "resources": [_configured(r, addresses) for _, r in resources]
-            }
+            "root_module": {"resources": [_configured(r, addresses) for _, r in resources]}
         },
     }
 
@@ -153,9 +151,7 @@ def _configured(resource: Resource, addresses: Mapping[str, str]) -> dict[str, A
         found = sorted(addresses[urn] for urn in urns if urn in addresses)
         if found:
             # A nested value's reference stands at its attribute.
-            expressions[snake(key)] = {
-                "references": [r for a in found for r in (f"{a}.id", a)]
-            }
+            expressions[snake(key)] = {"references": [r for a in found for r in (f"{a}.id", a)]}
     return {
         "address": at,
         "mode": "managed",
