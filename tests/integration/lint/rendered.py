@@ -24,7 +24,7 @@ from tests.unit.infra.recording import Recorded, Resource
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 KUBERNETES = "1.35.0"
-# Releases whose charts are in no registry read here, and who holds their values against the charts'.
+# Releases whose charts are in no registry read here, and who checks their values instead.
 ELSEWHERE: Mapping[str, str] = {
     "strimzi-kafka-operator": "tests/unit/infra/test_operator_release.py",
     "cluster-autoscaler": "tests/unit/infra/test_autoscaler.py",

@@ -203,18 +203,23 @@ def unattributed() -> list[str]:
     found = []
     for module in modules().values():
         clients = _clients(module.tree)
-        operations = {
-            o for service in SERVICES | set(clients.values()) for o in _operations(service)
-        }
+        services = SERVICES | set(clients.values())
+        operations = {operation for service in services for operation in _operations(service)}
+        known_names = clients.keys() | _imported_modules(module.tree)
         for node in ast.walk(module.tree):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
             receiver = node.func.value
             kept = receiver.attr if isinstance(receiver, ast.Attribute) else ""
             name = getattr(receiver, "id", kept)
-            if node.func.attr in operations - known and name not in clients:
+            if node.func.attr in operations - known and name not in known_names:
                 found.append(f"{module.name}:{node.lineno} {name}.{node.func.attr}")
     return found
+
+
+def _imported_modules(tree: ast.Module) -> set[str]:
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import))
+    return {alias.asname or alias.name for node in imports for alias in node.names}
 
 
 @functools.cache
