@@ -15,12 +15,12 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.errors import InvalidInput
+from core.limits import ZONE_LETTERS
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:Network"
 # A region names its zones a to at most h; each letter owns an eighth of the VPC.
-ZONE_BITS = 3
+ZONE_BITS = (len(ZONE_LETTERS) - 1).bit_length()
 PRIVATE_BITS = ZONE_BITS + 1
 PUBLIC_BITS = ZONE_BITS + 4
 
@@ -40,15 +40,8 @@ def zone_blocks(vpc_cidr: str, zone: str) -> ZoneBlocks:
     ZoneBlocks(private='10.40.32.0/20', public='10.40.62.0/23')
     """
     vpc = ipaddress.IPv4Network(vpc_cidr)
-    slot = ord(naming.zone_suffix(zone)) - ord("a")
     slots = list(vpc.subnets(ZONE_BITS))
-    if slot >= len(slots):
-        last = chr(ord("a") + len(slots) - 1)
-        problem = (
-            f"availability zone {zone} has no addresses: the VPC is divided among zones a to "
-            f"{last}; choose one of those."
-        )
-        raise InvalidInput([problem])
+    slot = ZONE_LETTERS.index(naming.zone_suffix(zone))
     private = next(slots[slot].subnets(PRIVATE_BITS - ZONE_BITS))
     public = list(slots[slot].subnets(PUBLIC_BITS - ZONE_BITS))[-1]
     return ZoneBlocks(str(private), str(public))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from local.tools import build
-from local.tools.catalogue import KARPENTER
+from local.tools.catalogue import CHARTS
 from tests.unit.infra.fixtures import cache
 
 __all__ = ["cache", "karpenter"]
@@ -14,4 +14,4 @@ __all__ = ["cache", "karpenter"]
 @pytest.fixture(scope="session")
 def karpenter() -> None:
     """Karpenter's charts, fetched where the cache lacks them."""
-    build.build(KARPENTER)
+    build.build(CHARTS["karpenter"])

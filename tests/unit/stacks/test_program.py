@@ -12,8 +12,8 @@ import pytest
 
 from core.errors import InvalidInput
 from core.naming import LAYERS
+from infra.spec import ROOT
 from stacks.program import main, split
-from stacks.spec import ROOT
 from tests.unit.infra.programs import ZONES, description, run_layer
 from tests.unit.infra.recording import Recorded, run_program
 
