@@ -187,3 +187,21 @@ def advertised_port(first_advertised_port: int, node_id: int) -> int:
 def managed_tag(prefix: str) -> str:
     """Return the tag key by which NTH knows the instances of one cluster in a shared account."""
     return f"aws-node-termination-handler/{prefix}"
+
+
+def incidents_table(prefix: str) -> str:
+    """Return the ledger's table, which the webhook and the command line know by name."""
+    return f"{prefix}-incidents"
+
+
+def ticks_queue(prefix: str) -> str:
+    return f"{prefix}-ticks"
+
+
+def stories_queue(prefix: str) -> str:
+    return f"{prefix}-stories"
+
+
+def webhook_secret(prefix: str) -> str:
+    """Return the Secrets Manager secret that the webhook and NTH share."""
+    return f"{prefix}/nth-webhook"

@@ -66,11 +66,15 @@ class Thread:
     def begun(self, step: Step, now: float) -> Thread:
         return replace(self, doing=step.key, doing_since=now)
 
+    def given_up(self) -> Thread:
+        """Return the thread once it is known that a step was not carried out."""
+        return replace(self, doing=None, doing_since=0.0)
+
     def after(self, step: Step, channel: str, ts: str) -> Thread:
         """Return the thread once a step was carried out."""
-        done = replace(self, doing=None, doing_since=0.0, channel=channel)
+        done = replace(self.given_up(), channel=channel)
         if step.action == "reply":
-            return replace(done, told=(*self.told, step.key))
+            return replace(done, told=(*done.told, step.key))
         return replace(done, ts=ts, head=step.message.fingerprint)
 
 

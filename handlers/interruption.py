@@ -22,8 +22,10 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from core.errors import Conflict
 from core.events import Ignored, Interruption, parse
 from core.incidents import Incident, merge, open_incident, reopens, unanswered
+from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Cloud, Queue, SqsQueue, tick_message
-from handlers.ledger import DynamoLedger, Ledger, rounds
+from handlers.chronicle import open_ledger
+from handlers.ledger import Ledger, rounds
 from handlers.settings import Settings
 
 logger = Logger(service="stillwater")
@@ -101,7 +103,7 @@ class Desk:
 def _desk() -> Desk:
     settings = Settings.from_env()
     return Desk(
-        ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
+        ledger=open_ledger(settings),
         cloud=AwsCloud(settings.region),
         ticks=SqsQueue(settings.ticks_queue_url, settings.region),
         managed_tag=settings.managed_tag,
@@ -112,6 +114,7 @@ def _take(record: SQSRecord) -> None:
     _desk().take(record.body, time.time())
 
 
+@metrics.emitted
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Answer a batch of the events queue; failed messages alone are delivered again."""
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)

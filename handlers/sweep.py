@@ -17,8 +17,11 @@ from core.errors import Conflict
 from core.events import Interruption, Kind
 from core.incidents import open_incident, reopens, unattended
 from core.naming import GATE_HOOK
+from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Cloud, Queue, SqsQueue, tick_message
-from handlers.ledger import DynamoLedger, Ledger, rounds
+from handlers.chronicle import open_ledger
+from handlers.export import Archivist, open_archivist
+from handlers.ledger import Ledger, rounds
 from handlers.settings import Settings
 
 logger = Logger(service="stillwater")
@@ -33,10 +36,15 @@ class Broom:
     ticks: Queue
     managed_tag: str
     late_seconds: float
+    archivist: Archivist
 
     def sweep(self, now: float) -> dict[str, int]:
         """Revive incidents without a tick and open those nobody announced; return how many."""
-        return {"revived": self._revive(now), "opened": self._open_unannounced(now)}
+        return {
+            "revived": self._revive(now),
+            "opened": self._open_unannounced(now),
+            "filed": self.archivist.file_closed(),
+        }
 
     def _revive(self, now: float) -> int:
         late = [i for i in self.ledger.open_incidents() if unattended(i, now, self.late_seconds)]
@@ -89,15 +97,18 @@ def _lost_announcement(group: str, instance_id: str, round_number: int) -> Inter
 @functools.cache
 def _broom() -> Broom:
     settings = Settings.from_env()
+    ledger = open_ledger(settings)
     return Broom(
-        ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
+        ledger=ledger,
         cloud=AwsCloud(settings.region),
         ticks=SqsQueue(settings.ticks_queue_url, settings.region),
         managed_tag=settings.managed_tag,
         late_seconds=settings.late_seconds,
+        archivist=open_archivist(settings, ledger),
     )
 
 
+@metrics.emitted
 def handler(event: Any, context: Any) -> dict[str, int]:
     """Sweep once; what triggers it says nothing worth reading."""
     del event, context

@@ -50,9 +50,7 @@ class Table:
                 "ExpressionAttributeValues": {":read": {"N": str(read_version)}},
             }
         try:
-            self._asked(
-                lambda: self._client.put_item(TableName=self._name, Item=item, **condition)
-            )
+            self._asked(lambda: self._client.put_item(TableName=self._name, Item=item, **condition))
         except ClientError as error:
             if _lost_race(error):
                 raise Conflict(conflict) from None

@@ -28,6 +28,7 @@ DISTRIBUTIONS = (
     "aws-lambda-powertools",
     "jmespath",
     "kafka-python",
+    "slack-sdk",
     "typing_extensions",
     "urllib3",
 )

@@ -13,6 +13,7 @@ from core.cluster.fields import DnsLabel, Frozen, ZoneName
 from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
 from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots
+from core.cluster.slack import Slack
 from core.cluster.timings import Timings
 
 # AWS's quota of a network load balancer; it cannot be raised.
@@ -52,6 +53,8 @@ class ClusterSpec(Frozen):
     # A scale-in that no replacement follows: page and wait, or let the node go.
     scale_in: Literal["restore", "release"] = "restore"
     isr_margin: Annotated[int, Field(ge=0, le=3)] = 1
+    # None: incidents are told to nobody but the ledger.
+    slack: Slack | None = None
     tags: dict[str, str] = Field(default_factory=dict)
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from core.metrics_names import CLUSTER, NAMESPACE
+from core.metrics_names import CLUSTER_DIMENSION, NAMESPACE
 
 # Somebody who only reads the ledger, such as the command line, counts nothing.
 _NOBODY = "none"
@@ -23,7 +23,9 @@ _NOBODY = "none"
 def _metrics() -> Metrics:
     metrics = Metrics(namespace=NAMESPACE)
     # One dimension and no `service`: an alarm names exactly what it reads.
-    metrics.set_default_dimensions(**{CLUSTER: os.environ.get("STILLWATER_PREFIX", _NOBODY)})
+    metrics.set_default_dimensions(
+        **{CLUSTER_DIMENSION: os.environ.get("STILLWATER_PREFIX", _NOBODY)}
+    )
     return metrics
 
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from core.incidents import Incident
 from core.observations import Policy
 from handlers.act import Effects
+from handlers.export import Archivist
 from handlers.interruption import Desk
 from handlers.observe import Sources
 from handlers.sweep import Broom
 from handlers.tick import Loop
-from tests.unit.handlers.fakes import TAG, FakeCluster, FakeQueue, three_brokers
+from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster, FakeQueue, three_brokers
+from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 
 # 2026-11-20T10:00:00Z, when the fakes' events say they happened.
@@ -27,11 +29,16 @@ class Station:
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
     ticks: FakeQueue = field(default_factory=FakeQueue)
     termination_handler: FakeQueue = field(default_factory=FakeQueue)
+    archive: MemoryArchive = field(default_factory=MemoryArchive)
+    told: list[Incident] = field(default_factory=list)
     now: float = START
 
     def __post_init__(self) -> None:
         self.desk = Desk(self.ledger, self.cluster, self.ticks, TAG)
-        self.broom = Broom(self.ledger, self.cluster, self.ticks, TAG, late_seconds=45)
+        archivist = Archivist(self.ledger, self.archive, self.told.append, PREFIX)
+        self.broom = Broom(
+            self.ledger, self.cluster, self.ticks, TAG, late_seconds=45, archivist=archivist
+        )
         self.loop = Loop(
             sources=Sources(self.cluster, self.cluster, self.cluster, self.ledger),
             effects=Effects(self.cluster, self.ledger, self.termination_handler, 900),
