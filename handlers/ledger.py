@@ -97,7 +97,7 @@ class DynamoLedger:
 
     def get(self, id_: str) -> Incident | None:
         item = self._table.item(f"incident#{id_}")
-        return None if item is None else _incident(item)
+        return None if item is None else incident_in(item)
 
     def put(self, incident: Incident) -> Incident:
         item = _item(incident)
@@ -114,14 +114,10 @@ class DynamoLedger:
         self._write(item, incident)
 
     def open_incidents(self) -> tuple[Incident, ...]:
-        return tuple(_incident(item) for item in self._table.indexed(OPEN_INDEX, OPEN))
+        return tuple(incident_in(item) for item in self._table.indexed(OPEN_INDEX, OPEN))
 
     def closing(self, most: int) -> tuple[Incident, ...]:
-        return tuple(_incident(item) for item in self._table.indexed(OPEN_INDEX, CLOSING, most))
-
-    def history(self) -> tuple[Incident, ...]:
-        """Return every incident the table still holds; for people, since it reads all of it."""
-        return tuple(_incident(item) for item in self._table.scan("incident#"))
+        return tuple(incident_in(item) for item in self._table.indexed(OPEN_INDEX, CLOSING, most))
 
     def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
         key = dedupe_key if len(dedupe_key) <= LONGEST_KEY else digest(dedupe_key)
@@ -176,7 +172,7 @@ class DynamoLedger:
         self._table.write(
             item, incident.version, f"Incident {incident.id} was changed by another invocation."
         )
-        return _incident(item)
+        return incident_in(item)
 
     def _record(self, key: str, body: str, outcome: str, now: float) -> None:
         item = {
@@ -203,5 +199,6 @@ def _item(incident: Incident) -> dict[str, Any]:
     }
 
 
-def _incident(item: dict[str, Any]) -> Incident:
+def incident_in(item: dict[str, Any]) -> Incident:
+    """Read an incident's item."""
     return replace(from_json(item["document"]["S"]), version=int(item["version"]["N"]))

@@ -69,16 +69,6 @@ class Table:
         for page in self._asked(lambda: list(pages)):
             yield from page["Items"]
 
-    def scan(self, prefix: str) -> Iterator[Item]:
-        """Yield every item whose key starts with a prefix; reads the whole table."""
-        pages = self._client.get_paginator("scan").paginate(
-            TableName=self._name,
-            FilterExpression="begins_with(pk, :prefix)",
-            ExpressionAttributeValues={":prefix": {"S": prefix}},
-        )
-        for page in pages:
-            yield from page["Items"]
-
     @staticmethod
     def _asked(call: Callable[[], Any]) -> Any:
         try:

@@ -152,11 +152,3 @@ def test_only_what_was_filed_with_a_time_expires(aws: None) -> None:
     assert "expires_at" not in stored("incident#i-0a")[0]
     ledger.file(over, 5000.4)
     assert stored("incident#i-0a")[0]["expires_at"] == {"N": "5000"}
-
-
-def test_the_history_holds_open_and_closed_incidents_alone(aws: None) -> None:
-    ledger = DynamoLedger(TABLE, "orders", REGION)
-    ledger.record_event("key", "body", "opened", 1.0)
-    first = ledger.put(incident())
-    closed = ledger.put(replace(ledger.put(incident("i-0b")), state=State.RETAINED))
-    assert {found.id for found in ledger.history()} == {first.id, closed.id}

@@ -137,6 +137,8 @@ def test_adding_a_zone_adds_only_that_zones_resources(layers: dict[str, Recorded
         "handlers-tick-function",
         "handlers-tick-policy",
         "handlers-network-to-kafka",
+        "stories-slack-function",
+        "webhook-function-function",
         "balancing-nlb",
         "balancing-broker-from-vpc",
     }
