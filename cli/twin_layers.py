@@ -9,10 +9,16 @@ from typing import Any
 
 from cli.engine.layers import Layers
 from cli.engine.progress import LayerResult
+from cli.volumes import delete_retained
+from core.cluster import Kubernetes
+from core.naming import KAFKA
 from local.demo import spec as demo_spec
+from local.kubernetes.client import Api
 from local.processes import forget, record
 from local.pulumi.project import twin_project
-from local.twin import Twin
+from local.twin import Reached, Twin
+
+NAMESPACE = Kubernetes().namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,8 @@ class Provisioned:
 class TwinLayers:
     """All layers of one cluster on one twin."""
 
-    def __init__(self, twin: Twin, spec: Path) -> None:
+    def __init__(self, twin: Reached, spec: Path) -> None:
+        self._place = twin.place
         pids = twin.place.path("pids")
         self.layers = Layers(
             demo_spec.ENVIRONMENT,
@@ -62,6 +69,16 @@ class TwinLayers:
                 f"{result.same} unchanged in {result.seconds:.1f} s"
             )
         return Provisioned(tuple(results))
+
+    def destroy(self) -> list[LayerResult]:
+        """Take every layer down, and the volumes with them: a twin's cluster is ephemeral."""
+        api = Api.from_kubeconfig(self._place.path("kubeconfig"))
+
+        def after(layer: str) -> None:
+            if layer == KAFKA:
+                delete_retained(api, NAMESPACE)
+
+        return self.layers.destroy(after)
 
 
 def provision(twin: Twin, spec: Path) -> TwinLayers:

@@ -75,6 +75,11 @@ def pod(cluster: str, node_pool: str, node_id: int) -> str:
     return f"{cluster}-{node_pool}-{node_id}"
 
 
+def pod_set(cluster: str, node_pool: str) -> str:
+    """Return the StrimziPodSet that owns a KafkaNodePool's pods."""
+    return f"{cluster}-{node_pool}"
+
+
 def node_id_of_pod(pod_name: str) -> int | None:
     """Return the Kafka node id a pod's name ends with, or None when it ends with none."""
     tail = pod_name.rpartition("-")[2]
@@ -142,6 +147,19 @@ def listener_port_name(listener: str) -> str:
     return f"tcp-{listener}"
 
 
+def queue(prefix: str, role: str) -> str:
+    """Return the SQS queue of a role: events, ticks, nth, karpenter."""
+    return f"{prefix}-{role}"
+
+
+def dead_letter_queue(queue_name: str) -> str:
+    return f"{queue_name}-dlq"
+
+
+def ledger_table(prefix: str) -> str:
+    return f"{prefix}-incidents"
+
+
 def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:
     return f"{prefix}-{pool}-{zone_suffix(zone)}"
 
@@ -187,19 +205,6 @@ def advertised_port(first_advertised_port: int, node_id: int) -> int:
 def managed_tag(prefix: str) -> str:
     """Return the tag key by which NTH knows the instances of one cluster in a shared account."""
     return f"aws-node-termination-handler/{prefix}"
-
-
-def incidents_table(prefix: str) -> str:
-    """Return the ledger's table, which the webhook and the command line know by name."""
-    return f"{prefix}-incidents"
-
-
-def ticks_queue(prefix: str) -> str:
-    return f"{prefix}-ticks"
-
-
-def stories_queue(prefix: str) -> str:
-    return f"{prefix}-stories"
 
 
 def webhook_secret(prefix: str) -> str:

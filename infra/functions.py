@@ -96,7 +96,7 @@ class Functions(pulumi.ComponentResource):
         return Queue(
             f"{self._name}-ticks",
             QueueArgs(
-                queue_name=naming.ticks_queue(self._args.spec.prefix),
+                queue_name=naming.queue(self._args.spec.prefix, "ticks"),
                 visibility_timeout_seconds=timings.queue_visibility_timeout_seconds,
                 retention_seconds=timings.events_queue_retention_seconds,
                 max_receive_count=TICKS_MAX_RECEIVE_COUNT,

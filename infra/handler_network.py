@@ -45,14 +45,15 @@ class HandlerNetwork(pulumi.ComponentResource):
             opts=child,
         )
         first, last = args.advertised_ports
-        out: Mapping[str, tuple[int, int, str]] = {
-            "https": (HTTPS, HTTPS, ANYWHERE),
-            "kafka": (first, last, args.vpc_cidr),
+        out: Mapping[str, tuple[int, int, str, str]] = {
+            "https": (HTTPS, HTTPS, ANYWHERE, "AWS and the API server"),
+            "kafka": (first, last, args.vpc_cidr, "Brokers through the load balancer"),
         }
-        for key, (from_port, to_port, block) in out.items():
+        for key, (from_port, to_port, block, description) in out.items():
             aws.vpc.SecurityGroupEgressRule(
                 f"{name}-to-{key}",
                 security_group_id=group.id,
+                description=description,
                 ip_protocol="tcp",
                 from_port=from_port,
                 to_port=to_port,
@@ -64,6 +65,7 @@ class HandlerNetwork(pulumi.ComponentResource):
             aws.vpc.SecurityGroupIngressRule(
                 f"{name}-cluster-from-{key}",
                 security_group_id=args.cluster_security_group_id,
+                description=f"Stillwater's functions, {key}",
                 referenced_security_group_id=group.id,
                 ip_protocol="tcp",
                 from_port=port,

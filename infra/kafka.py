@@ -19,7 +19,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
 from infra.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
-from infra.metrics_rules import prometheus_rule
+from infra.rules import prometheus_rule
 from infra.storage import attributes_class
 from infra.versions import STRIMZI_API
 
@@ -50,18 +50,12 @@ class Kafka(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         spec = args.spec
         child = pulumi.ResourceOptions(parent=self)
-        pools = [
-            CustomResource(
-                f"{name}-{zone}-{pool.name}",
-                api_version=STRIMZI_API,
-                kind="KafkaNodePool",
-                metadata=_pool_metadata(spec, pool, index),
-                spec=node_pool_spec(spec, pool, zone),
-                opts=child,
-            )
-            for pool in spec.pools
-            for index, zone in enumerate(spec.availability_zones)
-        ]
+        controllers = self._pools(name, spec, [p for p in spec.pools if p.role.is_controller])
+        # Deleted before the controllers: without them a broker waits five minutes before it stops
+        # (KafkaBroker.shutdown), and everything else with it.
+        brokers = self._pools(
+            name, spec, [p for p in spec.pools if not p.role.is_controller], after=controllers
+        )
         CustomResource(
             f"{name}-kafka",
             api_version=STRIMZI_API,
@@ -75,7 +69,7 @@ class Kafka(pulumi.ComponentResource):
             # Created last and deleted first: Strimzi refuses a Kafka without its pools.
             opts=pulumi.ResourceOptions(
                 parent=self,
-                depends_on=pools,
+                depends_on=[*controllers, *brokers],
                 custom_timeouts=pulumi.CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT),
             ),
         )
@@ -83,6 +77,27 @@ class Kafka(pulumi.ComponentResource):
             pod_monitor(f"{name}-pod-monitor", spec, spec.name, "Kafka", child)
             prometheus_rule(f"{name}-rules", spec, child)
         self.register_outputs({})
+
+    def _pools(
+        self,
+        name: str,
+        spec: ClusterSpec,
+        pools: Sequence[NodePool],
+        after: Sequence[pulumi.Resource] = (),
+    ) -> list[pulumi.Resource]:
+        """Return a KafkaNodePool per pool and zone."""
+        return [
+            CustomResource(
+                f"{name}-{zone}-{pool.name}",
+                api_version=STRIMZI_API,
+                kind="KafkaNodePool",
+                metadata=_pool_metadata(spec, pool, index),
+                spec=node_pool_spec(spec, pool, zone),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
+            )
+            for pool in pools
+            for index, zone in enumerate(spec.availability_zones)
+        ]
 
 
 def bootstrap_servers(spec: ClusterSpec) -> list[str]:

@@ -39,7 +39,7 @@ class Ledger(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         table = aws.dynamodb.Table(
             f"{name}-table",
-            name=naming.incidents_table(args.prefix),
+            name=naming.ledger_table(args.prefix),
             billing_mode="PAY_PER_REQUEST",
             hash_key=KEY,
             attributes=[

@@ -31,6 +31,8 @@ GATED = {naming.READINESS_GATE_LABEL: "enabled"}
 @dataclass(frozen=True, kw_only=True)
 class LoadBalancingArgs:
     spec: ClusterSpec
+    # What the bindings live in; nothing else of the balancer waits for it.
+    namespace: pulumi.Resource
     vpc_id: pulumi.Input[str]
     cluster_security_group_id: pulumi.Input[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
@@ -178,7 +180,7 @@ class LoadBalancing(pulumi.ComponentResource):
                 "vpcID": self._args.vpc_id,
             },
             # A target of a group without listener is not in use, and its gate never turns True.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[listener]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[listener, self._args.namespace]),
         )
 
 

@@ -51,7 +51,7 @@ class Stories(pulumi.ComponentResource):
         self.queue = Queue(
             f"{name}-queue",
             QueueArgs(
-                queue_name=naming.stories_queue(args.spec.prefix),
+                queue_name=naming.queue(args.spec.prefix, "stories"),
                 visibility_timeout_seconds=timings.queue_visibility_timeout_seconds,
                 retention_seconds=timings.events_queue_retention_seconds,
                 max_receive_count=MAX_RECEIVE_COUNT,

@@ -109,7 +109,7 @@ class Webhook(pulumi.ComponentResource):
 
     def _function(self, shared: aws.secretsmanager.Secret) -> Function:
         spec, account = self._args.spec, self._args.account
-        queue = naming.ticks_queue(spec.prefix)
+        queue = naming.queue(spec.prefix, "ticks")
         return Function(
             f"{self._name}-function",
             FunctionArgs(
@@ -124,7 +124,7 @@ class Webhook(pulumi.ComponentResource):
                     "STILLWATER_PREFIX": spec.prefix,
                     "STILLWATER_CLUSTER": spec.name,
                     "STILLWATER_REGION": spec.region,
-                    "STILLWATER_LEDGER_TABLE": naming.incidents_table(spec.prefix),
+                    "STILLWATER_LEDGER_TABLE": naming.ledger_table(spec.prefix),
                     "STILLWATER_TICKS_QUEUE_URL": account.queue_url(queue),
                     "STILLWATER_WEBHOOK_SECRET": shared.arn,
                 },
@@ -164,14 +164,14 @@ class Webhook(pulumi.ComponentResource):
 def _statements(
     spec: ClusterSpec, account: iam.Account, shared: aws.secretsmanager.Secret
 ) -> list[iam.Statement]:
-    table = account.arn("dynamodb", f"table/{naming.incidents_table(spec.prefix)}")
+    table = account.arn("dynamodb", f"table/{naming.ledger_table(spec.prefix)}")
     return [
         on_items("ReadIncidents", ["dynamodb:GetItem"], table, "incident#*"),
         on_items("NoteReports", ["dynamodb:PutItem"], table, "incident#*", "ignored#*"),
         iam.Statement(
             sid="AskForATick",
             actions=["sqs:SendMessage"],
-            resources=[account.arn("sqs", naming.ticks_queue(spec.prefix))],
+            resources=[account.arn("sqs", naming.queue(spec.prefix, "ticks"))],
         ),
         iam.Statement(
             sid="KnowTheToken",

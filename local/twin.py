@@ -35,13 +35,10 @@ Progress = Callable[[str], None]
 
 
 @dataclass
-class Twin:
-    """A running twin."""
+class Reached:
+    """A running twin as another process of its user meets it."""
 
     place: Place
-    processes: Processes
-    tools: Mapping[str, Path]
-    api: Api
 
     def environment(self) -> dict[str, str]:
         """Return the environment in which the engine, or a person, meets this twin."""
@@ -57,6 +54,15 @@ class Twin:
             aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
             aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
         )
+
+
+@dataclass
+class Twin(Reached):
+    """A running twin and its processes, in the hands of who started it."""
+
+    processes: Processes
+    tools: Mapping[str, Path]
+    api: Api
 
     def start_program(self, name: str, *command: str) -> Child:
         """Start one of the twin's own Python programs, pointed at this twin."""

@@ -150,9 +150,21 @@ class Layers:
 
         return plan
 
-    def destroy(self) -> list[LayerResult]:
-        """Delete every layer's resources, last layer first."""
-        return [self.destroy_one(layer) for layer in reversed(self.layers)]
+    def destroy(self, after: Callable[[str], None] = lambda _layer: None) -> list[LayerResult]:
+        """Delete every layer's resources, last layer first; `after` hears of each one gone."""
+        results = []
+        for layer in reversed(self.layers):
+            results.append(self.destroy_one(layer))
+            after(layer)
+        return results
+
+    def outputs(self, layer: str) -> Mapping[str, Any]:
+        """Return what a layer exports, nothing where it was never brought up."""
+        try:
+            stack = _Stack.select(self.stack_name(layer), self._workspace)
+        except StackNotFoundError:
+            return {}
+        return {key: output.value for key, output in stack.outputs().items()}
 
     def destroy_one(self, layer: str) -> LayerResult:
         started = time.monotonic()

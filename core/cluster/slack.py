@@ -18,6 +18,8 @@ class Slack(Frozen):
     """The channel, and the Secrets Manager secret that holds the app's bot token."""
 
     channel: ChannelId
+    """Slack's id of the channel, at the end of its "About" page."""
     secret_name: SecretName
-    # GovSlack's is https://slack-gov.com/api/.
+    """The Secrets Manager secret that holds the app's bot token, and nothing else."""
     api_url: ApiUrl = "https://slack.com/api/"
+    """Slack's Web API; GovSlack's is `https://slack-gov.com/api/`."""

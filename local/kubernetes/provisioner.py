@@ -61,15 +61,19 @@ class Provisioner:
             self._tasks.request(f"provision {namespace}/{name}", lambda: self._provision(path))
 
     def _on_volume(self, event: str, volume: Object) -> None:
-        spec = volume["spec"]
-        if (
-            event != "DELETED"
-            and volume["status"].get("phase") == "Released"
-            and spec.get("persistentVolumeReclaimPolicy") == "Delete"
-            and (spec.get("csi") or {}).get("driver") == EBS_CSI_DRIVER
-        ):
-            name = volume["metadata"]["name"]
+        if event == "DELETED" or (volume["spec"].get("csi") or {}).get("driver") != EBS_CSI_DRIVER:
+            return
+        name = volume["metadata"]["name"]
+        if finalizers(volume) is not None:
+            self._tasks.request(f"guard {name}", lambda: self._guard(name))
+        if to_delete(volume):
             self._tasks.request(f"delete {name}", lambda: self._delete(name))
+
+    def _guard(self, name: str) -> None:
+        """Hold back the deletion of a volume as long as EBS must be asked first, and no longer."""
+        volume = find(self._api, f"{VOLUMES}/{name}")
+        if volume is not None and (wanted := finalizers(volume)) is not None:
+            self._api.merge(f"{VOLUMES}/{name}", {"metadata": {"finalizers": wanted or None}})
 
     def _provision(self, path: str) -> float | None:
         """Make the volume of a claim once the scheduler has chosen a node for its first pod."""
@@ -126,7 +130,7 @@ class Provisioner:
     def _delete(self, name: str) -> float | None:
         """Delete a released volume whose reclaim policy says so, once nothing has it attached."""
         volume = find(self._api, f"{VOLUMES}/{name}")
-        if volume is None or volume["status"].get("phase") != "Released":
+        if volume is None or not to_delete(volume):
             return None
         if any(
             attachment["spec"]["source"].get("persistentVolumeName") == name
@@ -138,10 +142,43 @@ class Provisioner:
         shutil.rmtree(self._place.path("volumes", handle), ignore_errors=True)
         if not volume["metadata"].get("deletionTimestamp"):
             volume = self._api.delete(f"{VOLUMES}/{name}")
-        left = [f for f in volume["metadata"].get("finalizers") or [] if f != PROVISIONER_FINALIZER]
-        self._api.merge(f"{VOLUMES}/{name}", {"metadata": {"finalizers": left or None}})
+        held_by = volume["metadata"].get("finalizers") or []
+        if PROVISIONER_FINALIZER in held_by:
+            left = [f for f in held_by if f != PROVISIONER_FINALIZER]
+            self._api.merge(f"{VOLUMES}/{name}", {"metadata": {"finalizers": left or None}})
         self._journal.write("csi", "volume_deleted", volume_id=handle)
         return None
+
+
+def finalizers(volume: Object) -> list[str] | None:
+    """Return the finalizers a volume should have where it has others, else None.
+
+    Source: sig-storage-lib-external-provisioner, handleProtectionFinalizer: one that is retained
+    is none of the provisioner's, and may be deleted without it.
+    """
+    metadata, spec = volume["metadata"], volume["spec"]
+    current: list[str] = metadata.get("finalizers") or []
+    others = [each for each in current if each != PROVISIONER_FINALIZER]
+    if spec.get("persistentVolumeReclaimPolicy") != "Delete":
+        wanted = others
+    elif volume["status"].get("phase") == "Bound" and not metadata.get("deletionTimestamp"):
+        wanted = [*others, PROVISIONER_FINALIZER]
+    else:
+        return None
+    return None if sorted(wanted) == sorted(current) else wanted
+
+
+def to_delete(volume: Object) -> bool:
+    """Say whether a volume's EBS volume goes now: released, and its policy is to delete."""
+    metadata = volume["metadata"]
+    over = metadata.get("deletionTimestamp") and PROVISIONER_FINALIZER not in (
+        metadata.get("finalizers") or []
+    )
+    return (
+        not over
+        and volume["status"].get("phase") == "Released"
+        and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
+    )
 
 
 def persistent_volume(

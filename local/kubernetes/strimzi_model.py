@@ -50,6 +50,7 @@ class Node:
     roles: frozenset[str]
     volumes: tuple[Mapping[str, Any], ...]
     pool_spec: Mapping[str, Any]
+    pool_uid: str
 
     @property
     def is_controller(self) -> bool:
@@ -201,6 +202,7 @@ def _nodes(pool: Object, ids: Iterable[int]) -> list[Node]:
             roles=frozenset(spec["roles"]),
             volumes=tuple(volumes),
             pool_spec=spec,
+            pool_uid=pool["metadata"]["uid"],
         )
         for node_id in ids
     ]

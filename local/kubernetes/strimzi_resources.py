@@ -107,7 +107,7 @@ def services(cluster: Cluster) -> list[Rendered]:
 
 
 def config_map(cluster: Cluster, node: Node) -> Rendered:
-    rendered = _object(cluster, "v1", "ConfigMap", cluster.pod(node))
+    rendered = _of_pool(cluster, node, "ConfigMap", cluster.pod(node))
     rendered["data"] = {
         SERVER_CONFIG: server_config(cluster, node),
         CLUSTER_ID: cluster.cluster_id,
@@ -141,7 +141,7 @@ def pod(cluster: Cluster, node: Node, config: Rendered) -> Rendered:
     """Return the node's pod, marked with a revision of all that a restart would change."""
     template = (node.pool_spec.get("template") or {}).get("pod") or {}
     name = cluster.pod(node)
-    rendered = _object(cluster, "v1", "Pod", name)
+    rendered = _of_pool(cluster, node, "Pod", name)
     metadata = template.get("metadata") or {}
     rendered["metadata"]["labels"] = {
         **(metadata.get("labels") or {}),
@@ -244,7 +244,7 @@ def _listener_services(
 
 def _claim(cluster: Cluster, node: Node, volume: Mapping[str, Any]) -> Rendered:
     name = naming.claim(cluster.name, node.pool, node.node_id, volume["id"])
-    rendered = _object(cluster, "v1", "PersistentVolumeClaim", name)
+    rendered = _of_pool(cluster, node, "PersistentVolumeClaim", name)
     rendered["metadata"]["labels"][naming.POOL_LABEL] = node.pool
     if not volume.get("deleteClaim", False):
         del rendered["metadata"]["ownerReferences"]
@@ -273,6 +273,16 @@ def _port(name: str, port: int) -> Rendered:
     return {"name": name, "port": port, "targetPort": port, "protocol": "TCP"}
 
 
+def _of_pool(cluster: Cluster, node: Node, kind: str, name: str) -> Rendered:
+    """Return an object that goes with its pool, as Strimzi's do (KafkaCluster, generatePodSets).
+
+    A Kafka that is deleted leaves its nodes running until their pools are.
+    """
+    rendered = _object(cluster, "v1", kind, name)
+    rendered["metadata"]["ownerReferences"] = [_owner("KafkaNodePool", node.pool, node.pool_uid)]
+    return rendered
+
+
 def _object(cluster: Cluster, api_version: str, kind: str, name: str) -> Rendered:
     return {
         "apiVersion": api_version,
@@ -281,15 +291,17 @@ def _object(cluster: Cluster, api_version: str, kind: str, name: str) -> Rendere
             "name": name,
             "namespace": cluster.namespace,
             "labels": labels(cluster),
-            "ownerReferences": [
-                {
-                    "apiVersion": "kafka.strimzi.io/v1",
-                    "kind": "Kafka",
-                    "name": cluster.name,
-                    "uid": cluster.uid,
-                    "controller": True,
-                    "blockOwnerDeletion": False,
-                }
-            ],
+            "ownerReferences": [_owner("Kafka", cluster.name, cluster.uid)],
         },
+    }
+
+
+def _owner(kind: str, name: str, uid: str) -> Rendered:
+    return {
+        "apiVersion": "kafka.strimzi.io/v1",
+        "kind": kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
     }

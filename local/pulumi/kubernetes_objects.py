@@ -16,8 +16,8 @@ POLL_SECONDS = 0.25
 # A new CustomResourceDefinition takes a moment to be served.
 KIND_SECONDS = 15.0
 ESTABLISHED_SECONDS = 30.0
-# Stopping a Kafka cluster takes each pod's grace; a namespace waits for everything in it.
-DELETE_SECONDS = 180.0
+# The real provider's. A namespace waits for everything in it, a hung broker's whole grace included.
+DELETE_SECONDS = 600.0
 WAIT_SECONDS = 300.0
 WAIT_FOR = "pulumi.com/waitFor"
 SKIP_AWAIT = "pulumi.com/skipAwait"

@@ -19,18 +19,20 @@ def build(layer: Layer) -> None:
     spec, foundation = layer.spec, layer.earlier(FOUNDATION)
     nodes, groups = kafka_nodes.build(layer)
     args = KafkaNamespaceArgs(namespace=spec.kubernetes.namespace, labels=GATED)
-    namespace = KafkaNamespace("kafka", args, opts=layer.on_both)
+    # After the nodes: on the way down every pod in it ends, orderly, while its node is there.
+    namespace = KafkaNamespace("kafka", args, opts=_after(layer, nodes))
     # Bindings that come after a broker's pod give it no readiness gate, for all its life.
     balancing = LoadBalancing(
         "balancing",
         LoadBalancingArgs(
             spec=spec,
+            namespace=namespace,
             vpc_id=foundation.text("vpc_id"),
             cluster_security_group_id=foundation.text("cluster_security_group_id"),
             private_subnet_ids=layer.private_subnet_ids(),
             tags=layer.tags,
         ),
-        opts=_after(layer, namespace),
+        opts=layer.on_both,
     )
     before: list[pulumi.Resource] = [nodes, namespace, balancing]
     if spec.strimzi.operator == "chart":
@@ -38,7 +40,6 @@ def build(layer: Layer) -> None:
             "strimzi", StrimziOperatorArgs(spec=spec), opts=_after(layer, namespace)
         )
         before.append(operator)
-    # Kafka's pods need these nodes; on the way down they must be gone before the nodes are.
     kafka = Kafka("kafka", KafkaArgs(spec=spec), opts=_after(layer, *before))
     Topics("topics", TopicsArgs(spec=spec), opts=_after(layer, kafka))
     if spec.connect is not None:

@@ -35,8 +35,16 @@ QUICK = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what needs Kafka last: six JVMs slow down whatever runs beside them."""
-    items.sort(key=lambda item: "cluster" in getattr(item, "fixturenames", ()))
+    """Run what needs Kafka last: six JVMs slow down whatever runs beside them.
+
+    At the very end comes what takes the shared cluster down.
+    """
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("ends_the_cluster") is not None,
+            "cluster" in getattr(item, "fixturenames", ()),
+        )
+    )
 
 
 def _say(sentence: str) -> None:

@@ -46,7 +46,11 @@ def pool(name: str, role: str, *, replicas: int = 1, ids: str = "", zone: str = 
     where = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [f"us-east-1{zone}"]}
     volume = {"id": 0, "type": "persistent-claim", "size": "1Gi", "class": "gp3-kafka"}
     return {
-        "metadata": {"name": name, "annotations": {"strimzi.io/next-node-ids": ids} if ids else {}},
+        "metadata": {
+            "name": name,
+            "uid": f"uid-{name}",
+            "annotations": {"strimzi.io/next-node-ids": ids} if ids else {},
+        },
         "spec": {
             "replicas": replicas,
             "roles": role.split("+"),
@@ -323,7 +327,7 @@ def test_a_claim_outlives_its_cluster_unless_it_asks_not_to() -> None:
     }
     described = cluster(pools=pools)
     (owned,) = strimzi_resources.claims(described, described.nodes[1])
-    assert owned["metadata"]["ownerReferences"][0]["kind"] == "Kafka"
+    assert owned["metadata"]["ownerReferences"][0]["kind"] == "KafkaNodePool"
     assert owned["spec"]["volumeAttributesClassName"] == "fast"
 
 

@@ -1,0 +1,150 @@
+"""What is left of a cluster in the twin: of its AWS, of its provider's store, of its API server.
+
+A resource is ours by its tags, by its name, or by who last wrote it. Whatever another test has
+made on the same twin is none of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from core import naming
+from local.demo import spec as demo_spec
+from local.kubernetes.client import Api, ApiError
+from local.twin import Twin
+
+PREFIX = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
+# Who writes on our behalf, as the API server notes it: the engine, helm, Strimzi's stand-in.
+WRITERS = {"pulumi", "helm", "strimzi-cluster-operator"}
+# Not ours to delete: helm keeps the definitions of a chart's crds/ folder, since deleting one
+# deletes every object of its kind. On EKS they go with the cluster.
+KEPT_BY_HELM = "CustomResourceDefinition"
+# Over, and shown by AWS for a while: nothing is billed or in the way.
+OVER = {"terminated", "PendingDeletion"}
+
+
+def in_aws(twin: Twin) -> list[str]:
+    """Return what moto still has of the cluster."""
+    return sorted({*_tagged(twin), *_named(twin)})
+
+
+def in_store(twin: Twin) -> list[str]:
+    """Return the resources that the provider holds beside moto."""
+    return sorted(path.parent.name for path in twin.place.path("store").rglob("*.json"))
+
+
+def in_kubernetes(api: Api) -> list[str]:
+    """Return every object of ours, of whatever kind the API server serves."""
+    return sorted(
+        f"{item['kind']} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}"
+        for item in _everything(api)
+        if _is_ours(item)
+    )
+
+
+def _is_ours(item: dict[str, Any]) -> bool:
+    metadata, spec = item["metadata"], item.get("spec") or {}
+    writers = {entry.get("manager") for entry in metadata.get("managedFields") or []}
+    if item["kind"] == KEPT_BY_HELM:
+        return False
+    return bool(
+        writers & WRITERS
+        or metadata.get("namespace") == "kafka"
+        or (item["kind"], metadata["name"]) == ("Namespace", "kafka")
+        or spec.get("storageClassName") == naming.STORAGE_CLASS
+        or "harbour" in metadata["name"]
+    )
+
+
+def _everything(api: Api) -> Iterator[dict[str, Any]]:
+    groups = [
+        f"/apis/{group['preferredVersion']['groupVersion']}" for group in api.get("/apis")["groups"]
+    ]
+    for root in ("/api/v1", *groups):
+        for resource in api.get(root)["resources"]:
+            if "list" not in resource["verbs"] or resource["kind"] == "Event":
+                continue
+            try:
+                listed = api.get(f"{root}/{resource['name']}")["items"]
+            except ApiError as error:
+                if error.status not in (404, 405):
+                    raise
+                continue
+            yield from ({**item, "kind": resource["kind"]} for item in listed)
+
+
+def _tagged(twin: Twin) -> Iterator[str]:
+    ours = [
+        {"Key": naming.CLUSTER_TAG, "Values": [demo_spec.CLUSTER]},
+        {"Key": naming.ENVIRONMENT_TAG, "Values": [demo_spec.ENVIRONMENT]},
+    ]
+    pages = twin.aws("resourcegroupstaggingapi").get_paginator("get_resources")
+    gone = set(_over(twin))
+    for page in pages.paginate(TagFilters=ours):
+        for found in page["ResourceTagMappingList"]:
+            if found["ResourceARN"].rpartition("/")[2] not in gone:
+                yield f"tagged: {found['ResourceARN']}"
+    mark = [
+        {"Name": "key", "Values": [naming.CLUSTER_TAG]},
+        {"Name": "value", "Values": [demo_spec.CLUSTER]},
+    ]
+    for page in twin.aws("ec2").get_paginator("describe_tags").paginate(Filters=mark):
+        for tag in page["Tags"]:
+            if tag["ResourceId"] not in gone:
+                yield f"tagged: {tag['ResourceType']} {tag['ResourceId']}"
+
+
+def _over(twin: Twin) -> Iterator[str]:
+    for reservation in twin.aws("ec2").describe_instances()["Reservations"]:
+        for instance in reservation["Instances"]:
+            if instance["State"]["Name"] in OVER:
+                yield instance["InstanceId"]
+    kms = twin.aws("kms")
+    for key in kms.list_keys()["Keys"]:
+        if kms.describe_key(KeyId=key["KeyId"])["KeyMetadata"]["KeyState"] in OVER:
+            yield key["KeyId"]
+
+
+def _named(twin: Twin) -> Iterator[str]:
+    def names(service: str, call: str, each: Callable[[Any], Iterable[str]]) -> Iterator[str]:
+        client = twin.aws(service)
+        if client.can_paginate(call):
+            pages = client.get_paginator(call).paginate()
+        else:
+            pages = [getattr(client, call)()]
+        for page in pages:
+            yield from (f"{service}: {name}" for name in each(page) if PREFIX in name)
+
+    def under(key: str, field: str | None = None) -> Callable[[Any], Iterable[str]]:
+        return lambda page: [item if field is None else item[field] for item in page.get(key, [])]
+
+    for service, call, each in (
+        ("autoscaling", "describe_auto_scaling_groups", _groups),
+        ("ec2", "describe_launch_templates", under("LaunchTemplates", "LaunchTemplateName")),
+        ("ec2", "describe_security_groups", under("SecurityGroups", "GroupName")),
+        ("elbv2", "describe_load_balancers", under("LoadBalancers", "LoadBalancerName")),
+        ("elbv2", "describe_target_groups", under("TargetGroups", "TargetGroupName")),
+        ("sqs", "list_queues", under("QueueUrls")),
+        ("dynamodb", "list_tables", under("TableNames")),
+        ("lambda", "list_functions", under("Functions", "FunctionName")),
+        ("lambda", "list_event_source_mappings", under("EventSourceMappings", "EventSourceArn")),
+        ("iam", "list_roles", under("Roles", "RoleName")),
+        ("iam", "list_instance_profiles", under("InstanceProfiles", "InstanceProfileName")),
+        ("events", "list_rules", under("Rules", "Name")),
+        ("scheduler", "list_schedules", under("Schedules", "Name")),
+        ("logs", "describe_log_groups", under("logGroups", "logGroupName")),
+        ("cloudwatch", "describe_alarms", under("MetricAlarms", "AlarmName")),
+        ("s3", "list_buckets", under("Buckets", "Name")),
+        ("kms", "list_aliases", under("Aliases", "AliasName")),
+        ("eks", "list_clusters", under("clusters")),
+    ):
+        yield from names(service, call, each)
+
+
+def _groups(page: Any) -> list[str]:
+    """Return the names of groups with what their tags say: EKS names a node group's its own way."""
+    return [
+        f"{group['AutoScalingGroupName']} of {' '.join(t['Value'] for t in group['Tags'])}"
+        for group in page["AutoScalingGroups"]
+    ]

@@ -1,0 +1,91 @@
+"""A whole environment: a second run changes nothing, growth only adds, and nothing outlives it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.engine.progress import Step
+from cli.twin_layers import TwinLayers
+from local.demo import spec as demo_spec
+from tests.integration import leftovers
+from tests.integration.cluster import Cluster
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+Plan = Callable[[Mapping[str, Any]], set[tuple[str, str, str]]]
+
+
+def test_a_second_up_changes_nothing(cluster: Cluster) -> None:
+    again = [cluster.layers.layers.up_one(layer) for layer in cluster.layers.layers.layers]
+    assert [(result.layer, result.changed) for result in again if result.changed] == []
+    assert sum(result.same for result in again) > 200
+
+
+@pytest.fixture
+def plan(cluster: Cluster) -> Iterator[Plan]:
+    """Previews the shared cluster with a pool's settings changed; nothing is carried out."""
+    place = cluster.twin.place
+    described = place.path("cluster.yaml")
+
+    def preview(changed: Mapping[str, Any]) -> set[tuple[str, str, str]]:
+        grown = copy.deepcopy(demo_spec.spec(place))
+        (pool,) = [pool for pool in grown["pools"] if pool["name"] == "broker"]
+        pool |= changed
+        wanted = place.path("grown.yaml")
+        wanted.write_text(yaml.safe_dump(grown))
+        steps: list[Step] = []
+        layers = TwinLayers(cluster.twin, wanted).layers
+        layers.on_step = steps.append
+        layers.preview()
+        return {
+            (step.operation, step.resource_type, step.name)
+            for step in steps
+            if step.operation not in {"same", "read"}
+        }
+
+    yield preview
+    TwinLayers(cluster.twin, described)
+
+
+def test_adding_a_broker_adds_its_way_in_and_raises_two_numbers(plan: Plan) -> None:
+    steps = plan({"nodes_per_zone": 2})
+    assert {operation for operation, _, _ in steps} == {"create", "update"}
+    created = {type_ for operation, type_, _ in steps if operation == "create"}
+    assert created == {
+        "aws:lb/targetGroup:TargetGroup",
+        "aws:lb/listener:Listener",
+        "kubernetes:elbv2.k8s.aws/v1beta1:TargetGroupBinding",
+    }
+    # How many there are is one number in the group, and one in the pool: nothing else is touched.
+    updated = {(type_, name) for operation, type_, name in steps if operation == "update"}
+    assert updated == {
+        (type_, name)
+        for zone in demo_spec.ZONES
+        for type_, name in (
+            ("aws:autoscaling/group:Group", f"nodes-{zone}-broker"),
+            ("kubernetes:kafka.strimzi.io/v1:KafkaNodePool", f"kafka-{zone}-broker"),
+        )
+    }
+
+
+def test_preparing_for_a_broker_only_adds(plan: Plan) -> None:
+    steps = plan({"spare_nodes_per_zone": 1})
+    assert {operation for operation, _, _ in steps} == {"create"}
+    assert len(steps) == 3 * len(demo_spec.ZONES)
+
+
+@pytest.mark.ends_the_cluster
+def test_a_destroyed_environment_leaves_nothing(cluster: Cluster) -> None:
+    twin = cluster.twin
+    assert leftovers.in_aws(twin)
+    assert leftovers.in_store(twin)
+    assert leftovers.in_kubernetes(twin.api)
+    results = cluster.layers.destroy()
+    assert all(result.deleted for result in results)
+    assert leftovers.in_kubernetes(twin.api) == []
+    assert leftovers.in_aws(twin) == []
+    assert leftovers.in_store(twin) == []
