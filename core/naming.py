@@ -207,3 +207,8 @@ def advertised_port(first_advertised_port: int, node_id: int) -> int:
 def managed_tag(prefix: str) -> str:
     """Return the tag key by which NTH knows the instances of one cluster in a shared account."""
     return f"aws-node-termination-handler/{prefix}"
+
+
+def webhook_secret(prefix: str) -> str:
+    """Return the Secrets Manager secret that the webhook and NTH share."""
+    return f"{prefix}/nth-webhook"

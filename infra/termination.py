@@ -17,6 +17,7 @@ from typing import Literal
 import pulumi
 import pulumi_aws as aws
 
+from core import naming
 from core.cluster import Timings
 from infra.announcements import Pattern, direct_rules, events_rules
 from infra.queues import Queue, QueueArgs

@@ -9,6 +9,7 @@ from core.cluster.kafka import Acl, Connect, Metrics, Probe, Topic, User
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage
 from core.cluster.reading import json_schema, parse
+from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
 
@@ -23,6 +24,7 @@ __all__ = [
     "NodePool",
     "Probe",
     "Role",
+    "Slack",
     "Snapshots",
     "Storage",
     "Timings",

@@ -23,6 +23,8 @@ EXISTING_VPC = "vpc-0123456789abcdef0"
 ENDPOINT = "https://eks.example"
 CA = "LS0tLS1CRUdJTg=="
 STACK_TYPE = "pulumi:pulumi:Stack"
+# What Secrets Manager draws; no test may meet it anywhere but in the secret.
+RANDOM_PASSWORD = "drawn-by-secrets-manager"
 SECRET = "4dabf18193072939515e22adb298388d"
 
 
@@ -211,6 +213,9 @@ class _Mocks(mocks.Mocks):
             "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT},
             "aws:index/getPartition:getPartition": {"partition": "aws"},
             "aws:ssm/getParameter:getParameter": {"value": "ami-0123456789abcdef0"},
+            "aws:secretsmanager/getRandomPassword:getRandomPassword": {
+                "randomPassword": RANDOM_PASSWORD
+            },
             # A VPC as most are; its subnets say their zone by their last character.
             "aws:ec2/getVpc:getVpc": {
                 "cidrBlock": "10.40.0.0/16",
@@ -232,6 +237,9 @@ def _computed(args: mocks.MockResourceArgs) -> dict[str, Any]:
     arn = f"arn:aws:{service}:{REGION}:{ACCOUNT}:{own_name}"
     special: dict[str, dict[str, Any]] = {
         "aws:sqs/queue:Queue": {"url": f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{own_name}"},
+        "aws:lambda/functionUrl:FunctionUrl": {
+            "functionUrl": f"https://{args.name}.lambda-url.{REGION}.on.aws/"
+        },
         "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 1},
         "aws:kms/key:Key": {"keyId": f"{own_name}-key"},
         "aws:eks/cluster:Cluster": {

@@ -17,6 +17,9 @@ from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 FUNCTION, MAPPING = "lambda/function:Function", "lambda/eventSourceMapping:EventSourceMapping"
 KAFKA_RULE = "handlers-network-to-kafka"
 ROLES = ("interruption", "tick", "sweep")
+# Where a function's own policy and resource stand, for those of other components.
+ELSEWHERE = {"slack": "stories-slack", "webhook": "webhook-function"}
+EVERY_ROLE = (*ROLES, *ELSEWHERE)
 # What a Lambda function needs for itself: its log, and for one in a VPC its interfaces.
 OWN = ("logs:", "ec2:CreateNetwork", "ec2:DeleteNetwork", "ec2:Assign", "ec2:Unassign")
 OWN_LOOKS = ("ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets")
@@ -31,8 +34,10 @@ def function(operations: Recorded, role: str) -> Resource:
     return operations.one(FUNCTION, f"handlers-{role}-function")
 
 
-def granted(operations: Recorded, role: str) -> set[str]:
-    statements = operations.one("iam/rolePolicy:RolePolicy", f"handlers-{role}-policy").policy
+def granted(layers: dict[str, Recorded], role: str) -> set[str]:
+    layer = layers["platform" if role == "webhook" else "operations"]
+    name = ELSEWHERE.get(role, f"handlers-{role}")
+    statements = layer.one("iam/rolePolicy:RolePolicy", f"{name}-policy").policy
     actions = {action for s in statements["Statement"] for action in s["Action"]}
     return {a for a in actions if not a.startswith(OWN) and a not in OWN_LOOKS}
 
@@ -45,7 +50,7 @@ def documented() -> dict[str, set[str]]:
     for line in table.splitlines()[1:]:
         # A role starts at the first column, its calls at the second, a continuation deeper.
         first = line.split()[0]
-        if first in ROLES:
+        if first in EVERY_ROLE:
             role = first
             line = line.replace(role, " " * len(role), 1)  # noqa: PLW2901 - the rest of it
         for prefix, action in re.findall(r"(?:([a-z0-9]+):)?([A-Z][A-Za-z]+)(?=[,\s])", line + " "):
@@ -54,13 +59,22 @@ def documented() -> dict[str, set[str]]:
     return calls
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_function_may_do_what_it_calls_and_nothing_else(operations: Recorded, role: str) -> None:
-    assert granted(operations, role) == documented()[role]
+@pytest.mark.parametrize("role", EVERY_ROLE)
+def test_a_function_may_do_what_it_calls_and_nothing_else(
+    layers: dict[str, Recorded], role: str
+) -> None:
+    assert granted(layers, role) == documented()[role]
 
 
 # boto3's attribute in handlers.adapters and handlers.ledger -> the service IAM knows.
-CLIENTS = {"_ec2": "ec2", "_groups": "autoscaling", "_sqs": "sqs", "_client": "dynamodb"}
+CLIENTS = {
+    "_ec2": "ec2",
+    "_groups": "autoscaling",
+    "_sqs": "sqs",
+    "_client": "dynamodb",
+    "_s3": "s3",
+    "_secrets": "secretsmanager",
+}
 # What Lambda itself calls with a function's role, for the queue that feeds it.
 POLLING = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 
@@ -83,8 +97,10 @@ def called() -> set[str]:
     return found
 
 
-def test_the_handlers_may_make_every_call_in_their_code_and_no_other(operations: Recorded) -> None:
-    everything = set().union(*(granted(operations, role) for role in ROLES))
+def test_the_handlers_may_make_every_call_in_their_code_and_no_other(
+    layers: dict[str, Recorded],
+) -> None:
+    everything = set().union(*(granted(layers, role) for role in EVERY_ROLE))
     assert everything - POLLING == called()
 
 
@@ -114,7 +130,8 @@ def test_the_environment_is_what_the_handlers_read(operations: Recorded, role: s
 
 def test_every_variable_is_read_by_the_handlers(operations: Recorded) -> None:
     variables = environment(operations, "tick")
-    for name in set(variables) - {"STILLWATER_REGION"}:
+    # Without its queue, Slack is off.
+    for name in set(variables) - {"STILLWATER_REGION", "STILLWATER_STORIES_QUEUE_URL"}:
         without = {key: value for key, value in variables.items() if key != name}
         with pytest.raises(InvalidInput, match=name):
             Settings.from_env(without)
@@ -168,11 +185,14 @@ def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Re
     assert permission["sourceArn"].endswith(":test-orders-sweep")
 
 
-def test_all_functions_run_the_same_zip_by_its_hash(operations: Recorded) -> None:
-    hashes = {f.inputs["sourceCodeHash"] for f in operations.of(FUNCTION)}
+def test_all_functions_run_the_same_zip_by_its_hash(
+    layers: dict[str, Recorded], operations: Recorded
+) -> None:
+    webhook = layers["platform"].one(FUNCTION)
+    hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), webhook)}
     assert len(hashes) == 1
     names = {f.inputs["handler"] for f in operations.of(FUNCTION)}
-    assert names == {f"handlers.{role}.handler" for role in ROLES}
+    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack")}
 
 
 def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) -> None:
@@ -249,7 +269,9 @@ def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorde
 
 def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:
     groups = operations.of("cloudwatch/logGroup:LogGroup")
-    assert {g.inputs["name"] for g in groups} == {f"/aws/lambda/test-orders-{r}" for r in ROLES}
+    assert {g.inputs["name"] for g in groups} == {
+        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack")
+    }
     assert all(g.inputs["retentionInDays"] > 0 for g in groups)
 
 
