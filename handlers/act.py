@@ -11,6 +11,7 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict, StillwaterError
 from core.incidents import Incident
 from core.loss import CONFIRMED
+from core.metrics_names import PAGES_SENT
 from core.naming import DRAIN_HOOK
 from core.observations import (
     Action,
@@ -30,6 +31,7 @@ from core.observations import (
     TerminateInGroup,
     Untaint,
 )
+from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.kubernetes import Nodes
 from handlers.freezes import Freezes, LostZone
@@ -77,6 +79,7 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
         case ForwardDrain():
             _forward(incident, effects)
         case Page(key=key, reason=reason):
+            metrics.count(PAGES_SENT)
             logger.critical(reason, page=key, incident_id=incident.id)
         case Heartbeat() | CompleteHook():
             _touch_hook(incident, action, effects)
@@ -148,6 +151,7 @@ def _freeze(zone: str, reason: str, effects: Effects, now: float) -> None:
     known = effects.freezes.current(now)
     frozen = effects.freezes.note(LostZone(ids.get(zone, zone), zone), now)
     if frozen != known:
+        metrics.count(PAGES_SENT)
         logger.critical(reason, page="zone_lost", zone=zone)
         effects.ticks.send(SHIFT_MESSAGE)
 

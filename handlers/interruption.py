@@ -27,10 +27,11 @@ from core.events import (
     ZoneNotice,
     parse,
 )
+from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory
+from handlers.chronicle import open_ledger
 from handlers.freezes import LedgerFreezes
-from handlers.ledger import DynamoLedger
 from handlers.notices import Notices
 from handlers.reception import Reception
 from handlers.records import DynamoRecords
@@ -78,7 +79,7 @@ class Desk:
 def _desk() -> Desk:
     settings = Settings.from_env()
     reception = Reception(
-        ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
+        ledger=open_ledger(settings),
         cloud=AwsCloud(settings.region),
         ticks=SqsQueue(settings.ticks_queue_url, settings.region),
         managed_tag=settings.managed_tag,
@@ -99,6 +100,7 @@ def _take(record: SQSRecord) -> None:
     _desk().take(record.body, time.time())
 
 
+@metrics.emitted
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Answer a batch of the events queue; failed messages alone are delivered again."""
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)

@@ -20,11 +20,14 @@ from core.errors import Conflict, StillwaterError
 from core.naming import SYSTEM_POOL
 from core.observations import NodeView
 from core.sweep import Announce, Finding, Snapshot, Wake, answered, findings, turn
+from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory, Inventory
 from handlers.adapters.kubernetes import EksNodes, Nodes
+from handlers.chronicle import open_ledger
+from handlers.export import Archivist, open_archivist
 from handlers.freezes import Freezes, LedgerFreezes
-from handlers.ledger import DynamoLedger, rounds
+from handlers.ledger import rounds
 from handlers.messages import SHIFT_MESSAGE
 from handlers.reception import Reception
 from handlers.records import DynamoRecords, Records
@@ -49,10 +52,11 @@ class Broom:
     freezes: Freezes
     cluster: str
     late_seconds: float
+    archivist: Archivist
     most_instances: int = MOST_INSTANCES
 
     def sweep(self, now: float) -> dict[str, int]:
-        """Open what was lost and wake what is stuck, for the instances whose turn it is."""
+        """Open what was lost, wake what is stuck, file what is over; return how many of each."""
         seen = self._lists(now)
         cursor = self.records.read(CURSOR)
         whose_turn, following = turn(
@@ -67,7 +71,7 @@ class Broom:
         if pending(self.freezes, self.records, self.cluster, now):
             self.reception.ticks.send(SHIFT_MESSAGE)
         del done["nothing"]
-        return dict(done)
+        return {**done, "filed": self.archivist.file_closed()}
 
     def _lists(self, now: float) -> Snapshot:
         tag = self.reception.managed_tag
@@ -144,9 +148,10 @@ class Broom:
 def _broom() -> Broom:
     settings = Settings.from_env()
     records = DynamoRecords(settings.ledger_table, settings.region)
+    ledger = open_ledger(settings)
     return Broom(
         reception=Reception(
-            ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
+            ledger=ledger,
             cloud=AwsCloud(settings.region),
             ticks=SqsQueue(settings.ticks_queue_url, settings.region),
             managed_tag=settings.managed_tag,
@@ -164,9 +169,11 @@ def _broom() -> Broom:
         freezes=LedgerFreezes(records, settings.cluster),
         cluster=settings.cluster,
         late_seconds=settings.late_seconds,
+        archivist=open_archivist(settings, ledger),
     )
 
 
+@metrics.emitted
 def handler(event: Any, context: Any) -> dict[str, int]:
     """Sweep once; what triggers it says nothing worth reading."""
     del event, context

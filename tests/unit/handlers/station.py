@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from core.incidents import Incident
 from core.observations import Policy
 from handlers.act import Effects
+from handlers.export import Archivist
 from handlers.freezes import LedgerFreezes
 from handlers.interruption import Desk
 from handlers.leadership import Leadership
@@ -18,6 +19,7 @@ from handlers.shifts import Shifts
 from handlers.sweep import Broom
 from handlers.tick import Loop
 from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster, FakeQueue, three_brokers
+from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
 
@@ -34,6 +36,8 @@ class Station:
     ticks: FakeQueue = field(default_factory=FakeQueue)
     termination_handler: FakeQueue = field(default_factory=FakeQueue)
     records: MemoryRecords = field(default_factory=MemoryRecords)
+    archive: MemoryArchive = field(default_factory=MemoryArchive)
+    told: list[Incident] = field(default_factory=list)
     now: float = START
 
     def __post_init__(self) -> None:
@@ -42,7 +46,14 @@ class Station:
         self.notices = Notices(self.reception, self.cluster, self.freezes, PREFIX)
         self.desk = Desk(self.reception, self.notices)
         self.broom = Broom(
-            self.reception, self.cluster, self.cluster, self.records, self.freezes, "orders", 45
+            reception=self.reception,
+            inventory=self.cluster,
+            nodes=self.cluster,
+            records=self.records,
+            freezes=self.freezes,
+            cluster="orders",
+            late_seconds=45,
+            archivist=Archivist(self.ledger, self.archive, self.told.append, PREFIX),
         )
         self.leadership = Leadership(self.cluster, self.records, "orders")
         self.shifts = Shifts(

@@ -15,6 +15,7 @@ ENVIRONMENT = {
     "STILLWATER_NAMESPACE": "kafka",
     "STILLWATER_REGION": "us-east-1",
     "STILLWATER_LEDGER_TABLE": "local-orders-incidents",
+    "STILLWATER_ARCHIVE_BUCKET": "local-orders-incidents-123456789012",
     "STILLWATER_TICKS_QUEUE_URL": "http://sqs/ticks",
     "STILLWATER_NTH_QUEUE_URL": "http://sqs/nth",
     "STILLWATER_EKS_CLUSTER": "local-orders",
@@ -106,3 +107,9 @@ def test_a_window_becomes_the_policys() -> None:
 def test_no_hook_is_believed_to_last_longer_than_aws_lets_it() -> None:
     long = Settings.from_env({**ENVIRONMENT, "STILLWATER_HOOK_LIMIT_S": "720000"})
     assert long.policy.hook_limit_seconds == 172_800
+
+
+def test_slack_is_off_where_no_queue_is_named() -> None:
+    assert Settings.from_env(ENVIRONMENT).stories_queue_url is None
+    told = Settings.from_env({**ENVIRONMENT, "STILLWATER_STORIES_QUEUE_URL": "http://sqs/stories"})
+    assert told.stories_queue_url == "http://sqs/stories"

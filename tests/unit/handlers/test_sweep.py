@@ -88,4 +88,4 @@ def test_only_an_instance_that_stays_after_an_incident_gets_another(
 
 def test_the_function_says_what_it_swept(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "_broom", lambda: station.broom)
-    assert sweep.handler({}, None) == {"revived": 0, "opened": 0, "looked_at": 3}
+    assert sweep.handler({}, None) == {"revived": 0, "opened": 0, "looked_at": 3, "filed": 0}
