@@ -18,6 +18,8 @@ FOUNDATION, PLATFORM, KAFKA, OPERATIONS, ANALYTICS = LAYERS = (
     "operations",
     "analytics",
 )
+# The environment that is a twin of AWS and EKS on this machine.
+TWIN_ENVIRONMENT = "local"
 DRAIN_HOOK = "drain"
 GATE_HOOK = "gate"
 DEDICATED_TAINT_KEY = "dedicated"
@@ -39,6 +41,8 @@ CLUSTER_TAG = "stillwater:cluster"
 ENVIRONMENT_TAG = "stillwater:environment"
 POOL_TAG = "stillwater:pool"
 EBS_CSI_DRIVER = "ebs.csi.aws.com"
+# Tags of a group from which Cluster Autoscaler builds a node it has never seen.
+NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 # AWS limits a target group's name to 32 characters.
 TARGET_GROUP_NAME_LIMIT = 32
 
@@ -106,6 +110,11 @@ def headless_service(cluster: str) -> str:
     return f"{cluster}-kafka-brokers"
 
 
+def kafka_component(cluster: str) -> str:
+    """Return what a Kafka's disruption budget, service account and pods' selector are called by."""
+    return f"{cluster}-kafka"
+
+
 def connect(cluster: str) -> str:
     """Return the KafkaConnect beside a Kafka.
 
@@ -156,6 +165,16 @@ def queue(prefix: str, role: str) -> str:
 
 def dead_letter_queue(queue_name: str) -> str:
     return f"{queue_name}-dlq"
+
+
+def function(prefix: str, role: str) -> str:
+    """Return the Lambda function of a role: interruption, tick, sweep."""
+    return f"{prefix}-{role}"
+
+
+def alarm(prefix: str, key: str) -> str:
+    """Return the CloudWatch alarm of a key: (prod-orders, ticks-age) -> prod-orders-ticks-age."""
+    return f"{prefix}-{key}"
 
 
 def ledger_table(prefix: str) -> str:

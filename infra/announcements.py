@@ -12,11 +12,11 @@ from typing import Any
 
 from core import naming
 from core.events import alarms, groups, health, instances, volumes, zones
+from core.fixed import HOOKS
 
 Pattern = Mapping[str, Any]
 
 TERMINATE = "EC2 Instance-terminate Lifecycle Action"
-OUR_HOOKS = (naming.DRAIN_HOOK, naming.GATE_HOOK)
 
 
 def _ec2(detail_type: str, **detail: Sequence[str]) -> Pattern:
@@ -38,7 +38,7 @@ OF_INSTANCES: Mapping[str, Pattern] = {
 def events_rules(prefix: str, pools: Sequence[str]) -> Mapping[str, Pattern]:
     """Return the patterns of the events queue by the rule's short name."""
     return {
-        "terminate": _terminate(prefix, pools, OUR_HOOKS),
+        "terminate": _terminate(prefix, pools, HOOKS),
         "activity": _of_our_groups(prefix, pools, groups.ACTIVITIES),
         "refresh": _of_our_groups(prefix, pools, groups.REFRESHES),
         **OF_INSTANCES,

@@ -18,6 +18,7 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec
+from core.fixed import TICKS_MAX_RECEIVE_COUNT
 from infra import iam
 from infra.archive import Archive
 from infra.function import Function, FunctionArgs, Placement
@@ -29,7 +30,6 @@ from infra.queues import Queue, QueueArgs
 TYPE = "stillwater:infra:Functions"
 # The sweep looks at everything: one that fails needs no dead letter, the next makes up for it.
 SWEEP_SCHEDULE = "rate(1 minute)"
-TICKS_MAX_RECEIVE_COUNT = 5
 INTERRUPTION_BATCH = 10
 # One incident per invocation: a slow one delays no other.
 TICK_BATCH = 1
@@ -118,7 +118,7 @@ class Functions(pulumi.ComponentResource):
         return Function(
             f"{self._name}-{role}",
             FunctionArgs(
-                function_name=f"{self._args.spec.prefix}-{role}",
+                function_name=naming.function(self._args.spec.prefix, role),
                 description=description,
                 handler=f"handlers.{role}.handler",
                 package=self._args.package,

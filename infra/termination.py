@@ -19,12 +19,11 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import Timings
+from core.fixed import EVENTS_MAX_RECEIVE_COUNT
 from infra.announcements import Pattern, direct_rules, events_rules
 from infra.queues import Queue, QueueArgs
 
 TYPE = "stillwater:infra:Termination"
-# A bad event is recorded as ignored at the first try; what fails so often is a fault of ours.
-EVENTS_MAX_RECEIVE_COUNT = 10
 # By then the sweep has long found what an event would have said; one that still cannot be delivered
 # is evidence, not news.
 DELIVERY_SECONDS = 3600
