@@ -1,4 +1,4 @@
-"""Announcements through the deployed rules: EventBridge -> queue -> λ interruption -> the ledger."""
+"""Announcements through the deployed rules: EventBridge, queue, λ interruption, the ledger."""
 
 from __future__ import annotations
 
