@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from core.events import (
 )
 from tests.announcements import BODIES, load
 
-RETIRED = "i-1234567890abcdef0"
+ROOT = Path(__file__).resolve().parents[3]
 GROUP = "test-orders-broker-a"
 # Name of the announcement -> what it says, in a word per result.
 TABLE: dict[str, list[object]] = {
@@ -318,3 +319,9 @@ def test_a_health_copy_has_its_originals_keys(name: str, event_id: object, regio
     if "communicationId" in event["detail"]:
         keys = [getattr(f, "dedupe_key", None) for f in parse(json.dumps(copy))]
         assert keys == [getattr(f, "dedupe_key", None) for f in parse(BODIES[name])]
+
+
+@pytest.mark.parametrize("words", [Kind, VolumeChange, ZoneSource, GroupChange])
+def test_the_reference_says_what_becomes_of_everything_that_can_be_read(words: Any) -> None:
+    page = (ROOT / "docs/reference/announcements.md").read_text()
+    assert [word.value for word in words if f"`{word.value}`" not in page] == []
