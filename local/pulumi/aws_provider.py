@@ -26,6 +26,7 @@ from local.pulumi import (
     aws_messaging,
     aws_network,
     aws_s3,
+    aws_secrets,
     aws_security,
 )
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
@@ -48,6 +49,7 @@ ADAPTER_MODULES = (
     aws_messaging,
     aws_network,
     aws_s3,
+    aws_secrets,
     aws_security,
 )
 
