@@ -7,6 +7,8 @@
 
 settings    the frozen environment infra rendered
 interruption, tick, sweep, webhook, slack    `handler(event, context)` of each function
+reception   an announcement about an instance -> its incident
+notices     announcements about volumes, zones and groups
 observe     adapters -> core.observations: what is true now
 act         core actions -> idempotent effects
 ledger      incidents, lease and announcements in one DynamoDB table (table: its items)
@@ -22,7 +24,9 @@ AWS offers no resource level). Every function also writes its own log group.
     interruption  sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-events
                   sqs:SendMessage                                    <prefix>-ticks, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
-                  ec2:DescribeInstances                              *
+                  dynamodb:Query                                     <prefix>-incidents/index/open
+                  ec2:DescribeInstances, DescribeVolumes,
+                    DescribeAvailabilityZones                        *
     tick          sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-ticks
                   sqs:SendMessage                                    <prefix>-ticks, -nth, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
@@ -34,6 +38,7 @@ AWS offers no resource level). Every function also writes its own log group.
     sweep         sqs:SendMessage                                    <prefix>-ticks, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
+                  ec2:DescribeInstances, DescribeInstanceStatus      *
                   autoscaling:DescribeAutoScalingGroups              *
                   s3:PutObject                                       the archive, incidents/*
     webhook       sqs:SendMessage                                    <prefix>-ticks
@@ -47,10 +52,11 @@ AWS offers no resource level). Every function also writes its own log group.
 Instances and groups of this cluster are those that carry the tag key of core.naming.managed_tag
 (any value): on the groups, and propagated at launch to their instances.
 
-sts:GetCallerIdentity, presigned for the EKS token by tick, needs no permission. Only tick talks to
-Kubernetes and Kafka, so only tick needs an access entry (group stillwater:handlers) and a route to
-the API server and the brokers.
+sts:GetCallerIdentity, presigned for the EKS token by tick and sweep, needs no permission. Those two
+talk to Kubernetes, so they need an access entry (group stillwater:handlers) and a route to the API
+server; tick alone talks to the brokers.
 
+    Kubernetes (sweep)  cluster-wide: list nodes, csinodes
     Kubernetes (tick)   cluster-wide: list nodes, csinodes, volumeattachments
                         in the Kafka namespace: list pods, and where its listener has TLS
                         get the one Secret <cluster>-cluster-ca-cert

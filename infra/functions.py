@@ -3,9 +3,9 @@
     events queue -> interruption -> ticks queue -> tick -> ticks queue ...
     every minute -> sweep        -> ticks queue
 
-Permissions follow the list of calls in handlers/__init__.py. Only tick speaks to the API server and
-the brokers, so only tick stands in the VPC and has an access entry; the other two start faster
-and go on working when the VPC's way out does not.
+Permissions follow the list of calls in handlers/__init__.py. Tick and sweep speak to the API
+server, tick to the brokers too, so they stand in the VPC and have access entries; interruption
+starts faster and goes on working when the VPC's way out does not.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec
+from core.fixed import TICKS_MAX_RECEIVE_COUNT
 from infra import iam
 from infra.archive import Archive
 from infra.function import Function, FunctionArgs, Placement
@@ -29,7 +30,6 @@ from infra.queues import Queue, QueueArgs
 TYPE = "stillwater:infra:Functions"
 # The sweep looks at everything: one that fails needs no dead letter, the next makes up for it.
 SWEEP_SCHEDULE = "rate(1 minute)"
-TICKS_MAX_RECEIVE_COUNT = 5
 INTERRUPTION_BATCH = 10
 # One incident per invocation: a slow one delays no other.
 TICK_BATCH = 1
@@ -83,7 +83,11 @@ class Functions(pulumi.ComponentResource):
             "sweep": self._function(
                 "sweep",
                 "What no event told and no tick carries, and what is over",
-                [*self._following(), self._args.archive.may_write()],
+                [
+                    *self._following("ec2:DescribeInstances", "ec2:DescribeInstanceStatus"),
+                    self._args.archive.may_write(),
+                ],
+                args.placement,
             ),
         }
         self._feed("interruption", args.events_queue_arn, INTERRUPTION_BATCH)
@@ -114,7 +118,7 @@ class Functions(pulumi.ComponentResource):
         return Function(
             f"{self._name}-{role}",
             FunctionArgs(
-                function_name=f"{self._args.spec.prefix}-{role}",
+                function_name=naming.function(self._args.spec.prefix, role),
                 description=description,
                 handler=f"handlers.{role}.handler",
                 package=self._args.package,
@@ -132,18 +136,15 @@ class Functions(pulumi.ComponentResource):
             _read(self._args.events_queue_arn),
             *self._sending(),
             self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
-            _look("ec2:DescribeInstances"),
+            self._find_open(),
+            _look("ec2:DescribeInstances", "ec2:DescribeVolumes", "ec2:DescribeAvailabilityZones"),
         ]
 
     def _following(self, *looks: str) -> list[iam.Statement]:
         return [
             *self._sending(),
             self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
-            iam.Statement(
-                sid="FindOpenIncidents",
-                actions=["dynamodb:Query"],
-                resources=[self._args.ledger.open_index_arn],
-            ),
+            self._find_open(),
             _look("autoscaling:DescribeAutoScalingGroups", *looks),
         ]
 
@@ -175,6 +176,13 @@ class Functions(pulumi.ComponentResource):
     def _ledger(self, *actions: str) -> iam.Statement:
         return iam.Statement(
             sid="KeepTheLedger", actions=actions, resources=[self._args.ledger.table_arn]
+        )
+
+    def _find_open(self) -> iam.Statement:
+        return iam.Statement(
+            sid="FindOpenIncidents",
+            actions=["dynamodb:Query"],
+            resources=[self._args.ledger.open_index_arn],
         )
 
     def _feed(self, role: str, queue_arn: pulumi.Input[str], batch_size: int) -> None:

@@ -17,18 +17,17 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import Timings
+from core.fixed import NTH_EXIT_MARGIN_SECONDS as EXIT_MARGIN_SECONDS
+from core.fixed import NTH_NAMESPACE as NAMESPACE
+from core.fixed import NTH_RELEASE as RELEASE
 from infra import iam
 from infra import webhook as hook
 from infra.versions import NTH_CHART, NTH_CHART_VERSION
 
 TYPE = "stillwater:infra:NodeTerminationHandler"
-RELEASE = "aws-node-termination-handler"
-NAMESPACE = "kube-system"
 # The default template's Description ends in a raw newline: a body no JSON parser accepts.
 WEBHOOK_TEMPLATE = "{{ toJson . }}"
 TOKEN_ANNOTATION = "stillwater.dev/webhook-token"  # noqa: S105 - the annotation's name
-# The process must outlive a drain it has begun, or its own restart aborts it.
-EXIT_MARGIN_SECONDS = 30
 # On the direct route nobody waits for the volumes to detach (NTH#651).
 DIRECT_DETACH_WAIT_SECONDS = 60
 # Valid: 30-3600 s, and below the hook's own timeout.

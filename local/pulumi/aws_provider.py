@@ -28,6 +28,7 @@ from local.pulumi import (
     aws_s3,
     aws_secrets,
     aws_security,
+    aws_watching,
 )
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
@@ -51,6 +52,7 @@ ADAPTER_MODULES = (
     aws_s3,
     aws_secrets,
     aws_security,
+    aws_watching,
 )
 
 

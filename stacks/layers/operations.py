@@ -9,12 +9,14 @@ from core.cluster import ClusterSpec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra import packaging
 from infra.access import HandlerAccess, HandlerAccessArgs
+from infra.alerts import Alerts, AlertsArgs
 from infra.archive import Archive, ArchiveArgs
 from infra.function import Placement
 from infra.functions import Functions, FunctionsArgs
 from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
 from infra.ledger import Ledger, LedgerArgs
 from infra.stories import Stories, StoriesArgs
+from infra.sweep_access import SweepAccess, SweepAccessArgs
 from stacks.layer import Layer
 
 
@@ -27,10 +29,11 @@ def build(layer: Layer) -> None:
         HandlerNetworkArgs(
             prefix=spec.prefix,
             vpc_id=foundation.text("vpc_id"),
-            vpc_cidr=spec.network.vpc_cidr,
             cluster_security_group_id=foundation.text("cluster_security_group_id"),
+            load_balancer_security_group_id=layer.earlier(KAFKA).text(
+                "load_balancer_security_group_id"
+            ),
             advertised_ports=_advertised_ports(spec),
-            listener_port=spec.kafka.listener.port,
         ),
         opts=layer.on_aws,
     )
@@ -81,6 +84,22 @@ def build(layer: Layer) -> None:
             kafka_ca_secret=_kafka_ca_secret(spec),
             role_arns={"tick": handlers.functions["tick"].role_arn},
         ),
+        opts=layer.on_both,
+    )
+    if spec.alerts.enabled:
+        alerts = Alerts(
+            "alerts",
+            AlertsArgs(
+                spec=spec,
+                account=layer.account,
+                functions={role: naming.function(spec.prefix, role) for role in handlers.functions},
+            ),
+            opts=layer.on_aws,
+        )
+        pulumi.export("alerts_topic", alerts.topic_arn)
+    SweepAccess(
+        "sweep-access",
+        SweepAccessArgs(eks_cluster=spec.prefix, role_arn=handlers.functions["sweep"].role_arn),
         opts=layer.on_both,
     )
     pulumi.export("ledger_table", ledger.table_name)

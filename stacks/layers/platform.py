@@ -22,7 +22,12 @@ def build(layer: Layer) -> None:
     spec = layer.spec
     termination = Termination(
         "termination",
-        TerminationArgs(prefix=spec.prefix, timings=spec.timings, drain_route=spec.drain_route),
+        TerminationArgs(
+            prefix=spec.prefix,
+            pools=[pool.name for pool in spec.pools],
+            timings=spec.timings,
+            drain_route=spec.drain_route,
+        ),
         opts=layer.on_aws,
     )
     webhook = Webhook(
