@@ -14,6 +14,7 @@ from core.cluster.fields import DnsLabel, Frozen, ZoneName
 from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
 from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots
+from core.cluster.slack import Slack
 from core.cluster.timings import Timings
 
 # AWS's quota of a network load balancer; it cannot be raised.
@@ -67,7 +68,9 @@ class ClusterSpec(Frozen):
     snapshots: Snapshots | None = Snapshots()
     """Scheduled snapshots of Kafka's volumes; null: none are taken."""
     ephemeral: bool = False
-    """An environment that may be destroyed: nothing in it is protected from deletion."""
+    """An environment that may be destroyed: nothing in it is protected from deletion, and
+    `stillwater destroy` deletes Kafka's volumes with it.
+    """
     drain_route: Literal["held", "direct"] = "held"
     """`held`: a node is drained once its replacement is Ready and Kafka can bear it. `direct`: at
     once, by the node termination handler alone.
@@ -80,6 +83,8 @@ class ClusterSpec(Frozen):
     """In-sync replicas that must be left above `min.insync.replicas` after a broker has gone, where
     the replication factor allows.
     """
+    slack: Slack | None = None
+    """Where incidents are told; without it they stand in the ledger alone."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on everything, beside the project's own."""
 
