@@ -165,6 +165,16 @@ def dead_letter_queue(queue_name: str) -> str:
     return f"{queue_name}-dlq"
 
 
+def function(prefix: str, role: str) -> str:
+    """Return the Lambda function of a role: interruption, tick, sweep."""
+    return f"{prefix}-{role}"
+
+
+def alarm(prefix: str, key: str) -> str:
+    """Return the CloudWatch alarm of a key: (prod-orders, ticks-age) -> prod-orders-ticks-age."""
+    return f"{prefix}-{key}"
+
+
 def ledger_table(prefix: str) -> str:
     return f"{prefix}-incidents"
 

@@ -108,7 +108,7 @@ class Functions(pulumi.ComponentResource):
         return Function(
             f"{self._name}-{role}",
             FunctionArgs(
-                function_name=f"{self._args.spec.prefix}-{role}",
+                function_name=naming.function(self._args.spec.prefix, role),
                 description=description,
                 handler=f"handlers.{role}.handler",
                 package=self._args.package,

@@ -8,7 +8,7 @@ healthy, which only works for bindings that exist before the pod. Spare ids have
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,8 @@ GATED = {naming.READINESS_GATE_LABEL: GATE_LABEL}
 @dataclass(frozen=True, kw_only=True)
 class LoadBalancingArgs:
     spec: ClusterSpec
-    # What the bindings live in; nothing else of the balancer waits for it.
-    namespace: pulumi.Resource
+    # What the bindings wait for: their namespace, say. Nothing else of the balancer does.
+    bindings_after: Sequence[pulumi.Resource]
     vpc_id: pulumi.Input[str]
     cluster_security_group_id: pulumi.Input[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
@@ -47,6 +47,7 @@ class LoadBalancing(pulumi.ComponentResource):
     """An NLB with a route per broker id, spare ones included, and one for the bootstrap."""
 
     dns_name: pulumi.Output[str]
+    security_group_id: pulumi.Output[str]
     target_group_arns: Mapping[str, pulumi.Output[str]]
 
     def __init__(
@@ -55,7 +56,9 @@ class LoadBalancing(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         self._name, self._args, self._spec = name, args, args.spec
         self._child = pulumi.ResourceOptions(parent=self)
-        balancer = self._balancer()
+        clients = access(name, args.spec, args.vpc_id, args.cluster_security_group_id, self._child)
+        self.security_group_id = clients.id
+        balancer = self._balancer(clients)
         arns = {}
         for route in routes(args.spec):
             group = self._target_group(route)
@@ -76,15 +79,8 @@ class LoadBalancing(pulumi.ComponentResource):
         self.dns_name, self.target_group_arns = balancer.dns_name, arns
         self.register_outputs({"dns_name": self.dns_name, "target_group_arns": arns})
 
-    def _balancer(self) -> aws.lb.LoadBalancer:
+    def _balancer(self, group: aws.ec2.SecurityGroup) -> aws.lb.LoadBalancer:
         name = naming.load_balancer(self._spec.prefix)
-        group = access(
-            self._name,
-            self._spec,
-            self._args.vpc_id,
-            self._args.cluster_security_group_id,
-            self._child,
-        )
         return aws.lb.LoadBalancer(
             f"{self._name}-nlb",
             name=name,
@@ -174,7 +170,9 @@ class LoadBalancing(pulumi.ComponentResource):
                 "vpcID": self._args.vpc_id,
             },
             # A target of a group without listener is not in use, and its gate never turns True.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[listener, self._args.namespace]),
+            opts=pulumi.ResourceOptions(
+                parent=self, depends_on=[listener, *self._args.bindings_after]
+            ),
         )
 
 

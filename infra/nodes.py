@@ -128,8 +128,8 @@ class BrokerNodes(pulumi.ComponentResource):
                 max_healthy_percentage=HEALTHY_PERCENT[1],
             ),
             instance_lifecycle_policy=_retain_on_abandon(),
-            # A new template reaches nodes that start from now on. Running ones are rotated by
-            # `stillwater rotate`, one at a time: an instance refresh would take every zone at once.
+            # A new template reaches nodes that start from now on. Running ones are
+            # terminated one at a time: an instance refresh would take every zone at once.
             termination_policies=["OldestLaunchTemplate", "OldestInstance"],
             suspended_processes=list(SUSPENDED_PROCESSES),
             tags=group_tags(

@@ -157,7 +157,7 @@ def _hold_directory(held: ExitStack, homes: Path, number: int) -> int:
     return handle
 
 
-def running(cache: Path | None = None) -> list[Place]:
+def taken(cache: Path | None = None) -> list[Place]:
     """Return the places of this user's twins that somebody holds at this moment."""
     homes = (cache or cache_directory()) / "twins"
     found = []
@@ -173,7 +173,7 @@ def running(cache: Path | None = None) -> list[Place]:
 def running_one() -> Place:
     """Return the one twin that runs, or the one STILLWATER_TWIN names; else raise in a sentence."""
     named = os.environ.get(PLACE_VARIABLE)
-    places = running()
+    places = taken()
     if named:
         places = [place for place in places if place.directory == Path(named).resolve()]
         if not places:

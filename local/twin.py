@@ -23,7 +23,7 @@ from local import environment
 from local.kafka import jars
 from local.kubernetes import authenticator, control_plane
 from local.kubernetes.client import Api
-from local.place import PLACE_VARIABLE, Place, check_addresses, claimed
+from local.place import PLACE_VARIABLE, Place, check_addresses, claimed, taken
 from local.processes import Child, Processes, kill_left
 from local.pulumi import bin as engine_bin
 from local.stopping import Stopping
@@ -31,6 +31,7 @@ from local.tools import build
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 AWS_START_SECONDS = 60.0
+KEPT = "kept"
 Progress = Callable[[str], None]
 
 
@@ -56,6 +57,11 @@ class Reached:
         )
 
 
+def kept() -> list[Reached]:
+    """Return the running twins whose starters keep them for whoever looks around."""
+    return [Reached(place) for place in taken() if place.path(KEPT).exists()]
+
+
 @dataclass
 class Twin(Reached):
     """A running twin and its processes, in the hands of who started it."""
@@ -63,6 +69,10 @@ class Twin(Reached):
     processes: Processes
     tools: Mapping[str, Path]
     api: Api
+
+    def keep(self) -> None:
+        """Let other processes of this user find the twin."""
+        self.place.path(KEPT).touch()
 
     def start_program(self, name: str, *command: str) -> Child:
         """Start one of the twin's own Python programs, pointed at this twin."""

@@ -9,6 +9,7 @@ from core.cluster import ClusterSpec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra import packaging
 from infra.access import HandlerAccess, HandlerAccessArgs
+from infra.alerts import Alerts, AlertsArgs
 from infra.function import Placement
 from infra.functions import Functions, FunctionsArgs
 from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
@@ -25,10 +26,11 @@ def build(layer: Layer) -> None:
         HandlerNetworkArgs(
             prefix=spec.prefix,
             vpc_id=foundation.text("vpc_id"),
-            vpc_cidr=spec.network.vpc_cidr,
             cluster_security_group_id=foundation.text("cluster_security_group_id"),
+            load_balancer_security_group_id=layer.earlier(KAFKA).text(
+                "load_balancer_security_group_id"
+            ),
             advertised_ports=_advertised_ports(spec),
-            listener_port=spec.kafka.listener.port,
         ),
         opts=layer.on_aws,
     )
@@ -62,6 +64,17 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
+    if spec.alerts.enabled:
+        alerts = Alerts(
+            "alerts",
+            AlertsArgs(
+                spec=spec,
+                account=layer.account,
+                functions={role: naming.function(spec.prefix, role) for role in handlers.functions},
+            ),
+            opts=layer.on_aws,
+        )
+        pulumi.export("alerts_topic", alerts.topic_arn)
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
     pulumi.export("functions", {key: each.name for key, each in handlers.functions.items()})
