@@ -15,7 +15,7 @@ from core.live import Pod, Service, Snapshot, Volume
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
 
 SPEC = spec(pools=[CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}])
-EXPECTED = expected(SPEC, alarms=["test-orders-incidents-retained"])
+EXPECTED = expected(SPEC, ["test-orders-incidents-retained"])
 CLUSTER = EXPECTED.cluster
 BOOTSTRAP_GATE = naming.readiness_gate(naming.target_group_binding(CLUSTER, None))
 
@@ -119,7 +119,7 @@ def test_a_part_that_was_not_read_says_nothing(part: str) -> None:
 
 
 def test_a_part_that_is_not_of_this_cluster_says_nothing() -> None:
-    on_karpenter = expected(spec(node_provisioner="karpenter"))
+    on_karpenter = expected(spec(node_provisioner="karpenter"), [])
     assert on_karpenter.snapshot.groups is None
     assert on_karpenter.snapshot.hooks is None
     names = {f.what for f in findings(on_karpenter, Snapshot(groups={}, hooks={}, alarms={}))}

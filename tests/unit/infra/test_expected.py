@@ -12,9 +12,9 @@ from cli.doctor.account import ZONE_TAG
 from core import live, naming
 from core.cluster import parse
 from core.cluster.expected import expected
-from core.live import Snapshot
+from infra.alarms import names
 from infra.nth import NodeTerminationHandlerArgs, values
-from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers
+from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers, spec
 from tests.unit.infra.recording import Recorded, Resource
 
 # Every figure another than its default, so that none agrees by chance.
@@ -36,7 +36,7 @@ RAW = description(
     },
 )
 SPEC = parse(RAW)
-EXPECTED = expected(SPEC).snapshot
+EXPECTED = expected(SPEC, names(SPEC)).snapshot
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +162,12 @@ def test_the_namespace_and_the_drain_are_made_as_they_are_expected(
     assert handler.grace_seconds == chart["terminationGracePeriodSeconds"]
 
 
-def test_nothing_is_expected_of_a_part_nobody_makes() -> None:
-    assert EXPECTED.alarms is None
-    assert Snapshot().groups is None
+def test_alarms_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> None:
+    alarms = made["operations"].of("cloudwatch/metricAlarm:MetricAlarm")
+    found = {a.inputs["name"]: live.Alarm(acts=bool(a.inputs["alarmActions"])) for a in alarms}
+    assert found == EXPECTED.alarms
+
+
+def test_a_cluster_without_alarms_misses_none() -> None:
+    quiet = spec(alerts={"enabled": False})
+    assert expected(quiet, names(quiet)).snapshot.alarms is None
