@@ -34,6 +34,8 @@ BROKER_ROLE_LABEL = "strimzi.io/broker-role"
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 STORAGE_CLASS = "gp3-kafka"
 NODE_POOL_LABEL = "stillwater.dev/pool"
+# The pool of everything that is not Kafka; EKS itself looks after its nodes.
+SYSTEM_POOL = "system"
 # Tags of ours, on everything of a cluster and on the instances of a pool; bills are split by them.
 CLUSTER_TAG = "stillwater:cluster"
 ENVIRONMENT_TAG = "stillwater:environment"
@@ -224,3 +226,8 @@ def advertised_port(first_advertised_port: int, node_id: int) -> int:
 def managed_tag(prefix: str) -> str:
     """Return the tag key by which NTH knows the instances of one cluster in a shared account."""
     return f"aws-node-termination-handler/{prefix}"
+
+
+def webhook_secret(prefix: str) -> str:
+    """Return the Secrets Manager secret that the webhook and NTH share."""
+    return f"{prefix}/nth-webhook"

@@ -21,11 +21,13 @@ from core.fixed import NTH_EXIT_MARGIN_SECONDS as EXIT_MARGIN_SECONDS
 from core.fixed import NTH_NAMESPACE as NAMESPACE
 from core.fixed import NTH_RELEASE as RELEASE
 from infra import iam
+from infra import webhook as hook
 from infra.versions import NTH_CHART, NTH_CHART_VERSION
 
 TYPE = "stillwater:infra:NodeTerminationHandler"
 # The default template's Description ends in a raw newline: a body no JSON parser accepts.
 WEBHOOK_TEMPLATE = "{{ toJson . }}"
+TOKEN_ANNOTATION = "stillwater.dev/webhook-token"  # noqa: S105 - the annotation's name
 # On the direct route nobody waits for the volumes to detach (NTH#651).
 DIRECT_DETACH_WAIT_SECONDS = 60
 # Valid: 30-3600 s, and below the hook's own timeout.
@@ -43,6 +45,7 @@ class NodeTerminationHandlerArgs:
     group_arns: Sequence[pulumi.Input[str]]
     timings: Timings
     drain_route: Literal["held", "direct"]
+    webhook: hook.Webhook
 
 
 class NodeTerminationHandler(pulumi.ComponentResource):
@@ -79,7 +82,9 @@ class NodeTerminationHandler(pulumi.ComponentResource):
             version=NTH_CHART_VERSION,
             values=values(args),
             # Pods get credentials when they start, so the association comes first.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[association, permission]),
+            opts=pulumi.ResourceOptions(
+                parent=self, depends_on=[association, permission, args.webhook.secret]
+            ),
         )
         self.release_name = release.name.apply(str)
         self.register_outputs({"release_name": self.release_name})
@@ -102,6 +107,16 @@ def values(args: NodeTerminationHandlerArgs) -> dict[str, Any]:
         "nodeTerminationGracePeriod": timings.nth_drain_timeout_seconds,
         "terminationGracePeriodSeconds": timings.nth_drain_timeout_seconds + EXIT_MARGIN_SECONDS,
         "sqsMsgVisibilityTimeoutSec": timings.nth_visibility_timeout_seconds,
+        "webhookURL": args.webhook.url,
+        # As `webhookHeaders` the token would stand in the release and in the Deployment.
+        "extraEnv": [
+            {
+                "name": "WEBHOOK_HEADERS",
+                "valueFrom": {"secretKeyRef": {"name": hook.SECRET, "key": hook.HEADERS_KEY}},
+            }
+        ],
+        # A pod reads its environment once: another token, another pod.
+        "podAnnotations": {TOKEN_ANNOTATION: args.webhook.token_fingerprint},
         "webhookTemplate": WEBHOOK_TEMPLATE,
         "emitKubernetesEvents": True,
         "jsonLogging": True,

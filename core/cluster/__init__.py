@@ -10,6 +10,7 @@ from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage
 from core.cluster.reading import json_schema, parse
 from core.cluster.routes import Route, routes
+from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
 
@@ -25,6 +26,7 @@ __all__ = [
     "Probe",
     "Role",
     "Route",
+    "Slack",
     "Snapshots",
     "Storage",
     "Timings",
