@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import boto3
+import yaml
 
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
@@ -14,6 +17,7 @@ from core.cluster.expected import expected
 from handlers.adapters.kubernetes import EksApi
 from tests.unit.infra.programs import spec
 
+GUIDE = Path(__file__).resolve().parents[4] / "docs" / "how-to" / "doctor.md"
 SPEC = spec()
 EXPECTED = expected(SPEC, [])
 ARN = "arn:aws:elasticloadbalancing:us-east-1:1:targetgroup/test-orders-10/0123"
@@ -54,6 +58,30 @@ def test_an_empty_cluster_is_read_in_seven_lists() -> None:
     assert len(api.asked) == len(found) == 7
     assert all(members == {} for members in found.values())
     assert api.asked["/api/v1/namespaces"] == {"fieldSelector": "metadata.name=kafka"}
+
+
+def granted() -> set[tuple[str, str, str]]:
+    """Return (namespace, API group, resource) of all that the guide's roles let anybody list."""
+    (manifests,) = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    return {
+        (role["metadata"].get("namespace", ""), group, resource)
+        for role in yaml.safe_load_all(manifests)
+        for rule in role.get("rules", ())
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if rule["verbs"] == ["list"]
+    }
+
+
+def test_the_guides_roles_allow_what_is_listed_and_nothing_else() -> None:
+    _, api = read()
+    parsed = (
+        re.fullmatch(r"/apis?/(?:([a-z0-9.]+)/)?v\w+/(?:namespaces/([^/]+)/)?(\w+)", path)
+        for path in api.asked
+    )
+    asked = {(m[2] or "", m[1] or "", m[3]) for m in parsed if m is not None}
+    assert len(asked) == len(api.asked)
+    assert asked == granted()
 
 
 def test_a_namespace_is_known_by_its_gate_label() -> None:
