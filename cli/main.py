@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
 import typer
-import yaml
 from rich.console import Console
 
-from core import cluster, timing
 from core.errors import InvalidInput, StillwaterError
 
 OUTPUT = Path("out")
@@ -68,7 +67,7 @@ def demo(
 
 @app.command()
 def up(environment: Environment) -> None:
-    """Provision every layer in order; for `local`, start the twin and keep it until Ctrl-C."""
+    """Provision every layer in order; for `local`, on a twin that lives until Ctrl-C."""
     from cli.provision import run_layers
 
     run_layers("up", environment, console)
@@ -84,7 +83,7 @@ def preview(environment: Environment) -> None:
 
 @app.command()
 def destroy(environment: Environment) -> None:
-    """Remove every layer, last first. Retained volumes stay."""
+    """Remove every layer, last first. Volumes stay, unless the environment is `ephemeral`."""
     from cli.provision import run_layers
 
     run_layers("destroy", environment, console)
@@ -92,19 +91,54 @@ def destroy(environment: Environment) -> None:
 
 @app.command()
 def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")]) -> None:
-    """Check a ClusterSpec: its shape, and every timeout against the ones it must fit."""
-    parsed = read_spec(spec)
-    violations = timing.check(parsed)
-    if violations:
-        raise InvalidInput(violation.sentence for violation in violations)
-    console.print(f"{spec}: {parsed.prefix} is consistent.")
+    """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
+    from core import limits
+    from infra.spec import read
+
+    parsed = read(spec)
+    for sentence in limits.unchecked(parsed):
+        complaints.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{spec}: {parsed.prefix} is consistent.", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def estimate(
+    spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
+    prices: Annotated[
+        Path | None, typer.Option(help="A price file shaped like core/prices.json.")
+    ] = None,
+    produce_mib_per_s: Annotated[
+        float, typer.Option(help="What clients produce, all together.")
+    ] = 0,
+    readers: Annotated[float, typer.Option(help="Consumer groups that read each byte.")] = 1,
+    filled: Annotated[float, typer.Option(help="Share of the volumes that holds data.")] = 0.5,
+    log_gib_per_day: Annotated[float, typer.Option(help="Control plane logs.")] = 0.5,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Say what a cluster costs a month at list price, and what that assumes."""
+    from cli import estimate as rendered
+    from core import estimate as counted
+    from core import pricing
+    from infra.spec import read
+
+    parsed = read(spec)
+    given = (produce_mib_per_s, readers, filled, log_gib_per_day)
+    usage = counted.Usage(*(Decimal(repr(number)) for number in given))
+    result = counted.monthly(parsed, pricing.book(parsed.region, prices or pricing.SHIPPED), usage)
+    if as_json:
+        typer.echo(rendered.as_json(result, usage))
+        return
+    console.print(rendered.table(result))
+    for note in rendered.notes(result, usage):
+        console.print(note, highlight=False)
 
 
 @app.command()
 def reference(
     directory: Annotated[Path, typer.Argument(help="Where the pages go.")] = Path("docs/reference"),
 ) -> None:
-    """Write the reference pages: the ClusterSpec's JSON schema, every timeout and rule."""
+    """Write the reference pages: a ClusterSpec's keys, timings, the example's cost."""
     from cli import reference as rendered
 
     rendered.write(directory)
@@ -128,21 +162,6 @@ def report_cost(
         result = cost.run(focus=focus, cur=cur, out=output)
     console.print(result.table())
     console.print(f"The page: {result.page}")
-
-
-def read_spec(path: Path) -> cluster.ClusterSpec:
-    """Read a ClusterSpec from a YAML or JSON file."""
-    try:
-        raw = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise InvalidInput([f"{path} cannot be read: {error.strerror}."]) from None
-    except UnicodeDecodeError:
-        raise InvalidInput([f"{path} is not UTF-8 text; name a YAML or JSON file."]) from None
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f" in line {where.line + 1}" if where else ""
-        raise InvalidInput([f"{path} is not valid YAML{line}; correct it and try again."]) from None
-    return cluster.parse(raw)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from cli import reference_cost, reference_spec
 from core import cluster, timing
 
 _RELATIONS = {"<": "is below", "<=": "is at most"}
@@ -12,7 +13,12 @@ _RELATIONS = {"<": "is below", "<=": "is at most"}
 
 def pages() -> Mapping[str, str]:
     """Return every generated page: file name -> content."""
-    return {"cluster-spec.schema.json": cluster.json_schema(), "timings.md": timings()}
+    return {
+        "cluster-spec.md": reference_spec.page(),
+        "cluster-spec.schema.json": cluster.json_schema(),
+        "default-stack-cost.md": reference_cost.page(),
+        "timings.md": timings(),
+    }
 
 
 def write(directory: Path) -> None:
@@ -39,7 +45,10 @@ def timings() -> str:
         f"| {rule.breaks} |"
         for rule in timing.RULES
     ]
-    lines += ["", "## Defaults", "| setting | default |", "|---|---|"]
-    lines += [f"| `{name}` | {getattr(defaults, name)} |" for name in cluster.Timings.model_fields]
+    lines += ["", "## Settings", "| setting | default | meaning |", "|---|---|---|"]
+    lines += [
+        f"| `{name}` | {getattr(defaults, name)} | {' '.join((field.description or '').split())} |"
+        for name, field in cluster.Timings.model_fields.items()
+    ]
     facts = ", ".join(f"`{name}` {value}" for name, value in timing.FACTS.items())
     return "\n".join([*lines, "", f"Fixed by others: {facts}.", ""])

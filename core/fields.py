@@ -16,7 +16,12 @@ LONGEST_FIELD = 1024
 LONGEST_SHOWN = 80
 
 _INSTANCE_ID = re.compile(r"i-[0-9a-z]{1,32}")
-_INSTANCE_ARN = re.compile(r"arn:[a-z0-9-]+:ec2:[^:]*:[^:]*:instance/(i-[0-9a-z]{1,32})")
+# A spot warning's ARN names a zone, and no account.
+_INSTANCE_ARN = re.compile(r"arn:[a-z0-9-]+:ec2:[^:]*:(?:[^:]*:)?instance/(i-[0-9a-z]{1,32})")
+_VOLUME_ID = re.compile(r"vol-[0-9a-z]{1,32}")
+_VOLUME_ARN = re.compile(r"arn:[a-z0-9-]+:ec2:[^:]*:[^:]*:volume/(vol-[0-9a-z]{1,32})")
+# use1-az2, apne1-az4, usw2-lax1-az1 (a Local Zone): the same zone in every account.
+_ZONE_ID = re.compile(r"\b[a-z]{2,5}[0-9](?:-[a-z]{3}[0-9])?-az[0-9]{1,2}\b")
 
 Fields = Mapping[str, object]
 
@@ -30,12 +35,31 @@ def readable(raw: str | bytes) -> str:
 
 def instance_in(value: object) -> str | None:
     """Return the instance id in a bare id or an instance's ARN."""
+    return _id_in(value, _INSTANCE_ID, _INSTANCE_ARN)
+
+
+def volume_in(value: object) -> str | None:
+    """Return the volume id in a bare id or a volume's ARN."""
+    return _id_in(value, _VOLUME_ID, _VOLUME_ARN)
+
+
+def _id_in(value: object, bare: re.Pattern[str], arn: re.Pattern[str]) -> str | None:
     if not isinstance(value, str):
         return None
-    if _INSTANCE_ID.fullmatch(value):
+    if bare.fullmatch(value):
         return value
-    arn = _INSTANCE_ARN.fullmatch(value)
-    return arn.group(1) if arn else None
+    found = arn.fullmatch(value)
+    return found.group(1) if found else None
+
+
+def zone_id_in(value: str | None) -> str | None:
+    """Return an Availability Zone's id, or None for anything else."""
+    return value if value is not None and _ZONE_ID.fullmatch(value) else None
+
+
+def zone_ids_in(prose: str) -> tuple[str, ...]:
+    """Return every zone id a text names, each once, in order."""
+    return tuple(dict.fromkeys(_ZONE_ID.findall(prose)))
 
 
 def text(fields: Fields, key: str) -> str | None:

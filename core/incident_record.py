@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
+from core.errors import Conflict, InvalidInput
 from core.events import Interruption, Kind
 from core.naming import DRAIN_HOOK
 from core.observations import Action, ForwardDrain, Heartbeat, Observation, Page
@@ -51,6 +53,9 @@ _GRAVITY = (
     Kind.ASG_LAUNCH,
     Kind.STATE_CHANGE,
     Kind.REBALANCE,
+    Kind.INSTANCE_ISSUE,
+    Kind.INSTANCE_STORE_DEGRADED,
+    Kind.VOLUME_PROBLEM,
     Kind.SCHEDULED_CHANGE,
     Kind.ASG_TERMINATE,
     Kind.CAPACITY_RESERVATION,
@@ -104,6 +109,12 @@ class Incident:
     forwarded_at: float | None = None
     heartbeat_at: float | None = None
     pages: tuple[str, ...] = ()
+    # Said by a person, or by AWS about the group; see the functions at the end.
+    held_until: float | None = None
+    ignored_by: str | None = None
+    release_asked_by: str | None = None
+    launch_failed_at: float | None = None
+    launch_failure: str | None = None  # AWS's own words
     reason: str = ""
     transitions: tuple[Transition, ...] = ()
     notes: tuple[Transition, ...] = ()
@@ -149,6 +160,16 @@ class Decision:
 def incident_id(instance_id: str, round_number: int) -> str:
     """Return the id of an instance's incident; a retained instance may be announced again."""
     return instance_id if round_number == 1 else f"{instance_id}.{round_number}"
+
+
+def round_of(id_: str) -> int:
+    """Return the round that an incident's id names.
+
+    >>> [round_of(id_) for id_ in ("i-0a", "i-0a.2")]
+    [1, 2]
+    """
+    _, _, number = id_.partition(".")
+    return int(number) if number else 1
 
 
 def open_incident(
@@ -303,6 +324,105 @@ def _noted(incident: Incident, entry: Transition, *, moved: bool) -> tuple[Trans
     if moved or entry.reason == incident.reason or len(incident.notes) >= MOST_NOTES:
         return incident.notes
     return (*incident.notes, entry)
+
+
+class GroupNotice(Protocol):
+    """What an Auto Scaling group said about one of its launches; core.events reads it."""
+
+    @property
+    def group(self) -> str: ...
+    @property
+    def what(self) -> str: ...  # launched, launch_failed, ...
+    @property
+    def instance_id(self) -> str | None: ...
+    @property
+    def cause(self) -> str | None: ...
+
+
+def hold(incident: Incident, until: float, actor: str, now: float) -> Incident:
+    """Keep the instance until a moment a person names: nothing is drained before.
+
+    What runs already goes on: a drain cannot be called back. Raises Conflict when the incident is
+    over, InvalidInput for a moment that has passed.
+    """
+    _still_open(incident, "held")
+    if until <= now:
+        raise InvalidInput(
+            [f"Incident {incident.id} cannot be held until {_clock(until)}: it is {_clock(now)}."]
+        )
+    said = f"{actor} holds instance {incident.instance_id} until {_clock(until)}."
+    return _said(replace(incident, held_until=until), actor, said, now)
+
+
+def ignore(incident: Incident, actor: str, reason: str, now: float) -> Incident:
+    """Let the loop end an incident without doing anything; only a graver one opens another.
+
+    Raises Conflict when the incident is over.
+    """
+    _still_open(incident, "ignored")
+    said = f"{actor} wants incident {incident.id} ignored: {reason}"
+    return _said(replace(incident, ignored_by=actor), actor, said, now)
+
+
+def ask_release(incident: Incident, actor: str, now: float) -> Incident:
+    """Let the instance go without a replacement and without Kafka's consent; still drained first.
+
+    Of an incident whose instance was retained this is the next round, which nobody has written yet
+    (version 0). Raises Conflict when the incident is over in any other way.
+    """
+    said = f"{actor} lets instance {incident.instance_id} go."
+    if incident.state is not State.RETAINED:
+        _still_open(incident, "released")
+        return _said(replace(incident, release_asked_by=actor, held_until=None), actor, said, now)
+    round_number = round_of(incident.id) + 1
+    return Incident(
+        id=incident_id(incident.instance_id, round_number),
+        instance_id=incident.instance_id,
+        kind=incident.kind,
+        state=State.OPENED,
+        opened_at=now,
+        announced_at=now,
+        announcements=incident.announcements,
+        group=incident.group,
+        release_asked_by=actor,
+        reason=said,
+        transitions=(Transition(now, State.OPENED, actor, said),),
+    )
+
+
+def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
+    """Add what the group said about its launches: no capacity, or capacity again."""
+    if not incident.open or incident.group != notice.group:
+        return incident
+    if notice.what == "launch_failed":
+        cause = notice.cause or "AWS gave no cause"
+        noted = replace(incident, launch_failed_at=now, launch_failure=cause)
+        return _said(noted, "aws", f"{notice.group} could not launch an instance: {cause}", now)
+    if notice.what == "launched" and incident.launch_failed_at is not None:
+        noted = replace(incident, launch_failed_at=None, launch_failure=None)
+        return _said(noted, "aws", f"{notice.group} launched {notice.instance_id}.", now)
+    return incident
+
+
+def _said(incident: Incident, actor: str, sentence: str, now: float) -> Incident:
+    """Note what somebody other than the loop said; a repetition is not worth another note."""
+    repeated = bool(incident.notes) and incident.notes[-1].reason == sentence
+    if repeated or len(incident.notes) >= MOST_NOTES:
+        return incident
+    note = Transition(now, incident.state, actor, sentence)
+    return replace(incident, notes=(*incident.notes, note))
+
+
+def _still_open(incident: Incident, done: str) -> None:
+    if not incident.open:
+        raise Conflict(
+            f"Incident {incident.id} cannot be {done}: it is over ({incident.state.value}: "
+            f"{incident.reason})"
+        )
+
+
+def _clock(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def to_json(incident: Incident) -> str:

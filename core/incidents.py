@@ -191,12 +191,27 @@ def _unannounced(incident: Incident, seen: Observation, policy: Policy) -> Decis
     )
 
 
+def _damaged(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Keep what AWS says is damaged: only a person knows whether the broker is better off gone."""
+    del seen, policy
+    what = incident.event_type or incident.kind.value
+    return retained(
+        incident,
+        "damaged",
+        f"AWS reports {what} for instance {incident.instance_id}; it is kept until a person "
+        f"decides.",
+    )
+
+
 _Step = Callable[[Incident, Observation, Policy], Decision]
 _FIRST_STEPS: Mapping[Kind, _Step] = {
     Kind.ASG_TERMINATE: _terminating,
     Kind.SCHEDULED_CHANGE: _scheduled,
     Kind.REBALANCE: _recommended,
     Kind.STATE_CHANGE: _unannounced,
+    Kind.INSTANCE_ISSUE: _damaged,
+    Kind.INSTANCE_STORE_DEGRADED: _damaged,
+    Kind.VOLUME_PROBLEM: _damaged,
 }
 _STEPS: Mapping[State, _Step] = {
     State.OPENED: _opened,

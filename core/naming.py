@@ -75,6 +75,11 @@ def pod(cluster: str, node_pool: str, node_id: int) -> str:
     return f"{cluster}-{node_pool}-{node_id}"
 
 
+def pod_set(cluster: str, node_pool: str) -> str:
+    """Return the StrimziPodSet that owns a KafkaNodePool's pods."""
+    return f"{cluster}-{node_pool}"
+
+
 def node_id_of_pod(pod_name: str) -> int | None:
     """Return the Kafka node id a pod's name ends with, or None when it ends with none."""
     tail = pod_name.rpartition("-")[2]
@@ -140,6 +145,19 @@ def listener_broker_service(
 def listener_port_name(listener: str) -> str:
     """Return the port name Services and pods use for a listener: tcp-<listener>."""
     return f"tcp-{listener}"
+
+
+def queue(prefix: str, role: str) -> str:
+    """Return the SQS queue of a role: events, ticks, nth, karpenter."""
+    return f"{prefix}-{role}"
+
+
+def dead_letter_queue(queue_name: str) -> str:
+    return f"{queue_name}-dlq"
+
+
+def ledger_table(prefix: str) -> str:
+    return f"{prefix}-incidents"
 
 
 def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:

@@ -39,6 +39,13 @@ ITEMS = (
     "eks_cluster_hour",
     "nlb_hour",
     "nlb_lcu_hour",
+    "nat_hour",
+    "public_ipv4_hour",
+    "interface_endpoint_hour",
+    "snapshot_gib_month",
+    "kms_key_month",
+    "log_gib_ingested",
+    "log_gib_month",
 )
 
 

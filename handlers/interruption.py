@@ -48,8 +48,10 @@ class Desk:
         for found in parse(body):
             if isinstance(found, Ignored):
                 self._ignore(found.body, found.reason, now)
-            else:
+            elif isinstance(found, Interruption):
                 self._answer(found, now)
+            else:
+                self._ignore(found.body, f"Nobody acts on {found.dedupe_key} yet.", now)
 
     def _answer(self, found: Interruption, now: float) -> None:
         for attempt in range(MOST_ATTEMPTS):

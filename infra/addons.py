@@ -13,16 +13,13 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from core.errors import InvalidInput
 from infra import iam
-from infra.versions import ADDONS, ADDONS_KUBERNETES
+from infra.addon_versions import version
 
 NAMESPACE = "kube-system"
 VOLUME_DRIVER = "aws-ebs-csi-driver"
 BEFORE_NODES = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
 AFTER_NODES = ("coredns", VOLUME_DRIVER, "snapshot-controller")
-# The one add-on whose version must be that of the control plane.
-FOLLOWS_KUBERNETES = "kube-proxy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +51,6 @@ class AddonsArgs:
     volume_tags: Mapping[str, str]
 
 
-def version(addon: str, kubernetes_version: str, chosen: Mapping[str, str]) -> str:
-    """Return the version of an add-on: the user's, else the one this release was made with.
-
-    Raises InvalidInput where ours is for another Kubernetes.
-    """
-    if addon in chosen:
-        return chosen[addon]
-    if addon == FOLLOWS_KUBERNETES and kubernetes_version != ADDONS_KUBERNETES:
-        problem = (
-            f"kubernetes.version is {kubernetes_version}, but the version of {addon} known here is "
-            f"for {ADDONS_KUBERNETES}: name one in kubernetes.addon_versions, from `aws eks "
-            f"describe-addon-versions --addon-name {addon} "
-            f"--kubernetes-version {kubernetes_version}`."
-        )
-        raise InvalidInput([problem])
-    return ADDONS[addon]
-
-
-def check(kubernetes_version: str, chosen: Mapping[str, str]) -> None:
-    """Refuse versions of add-ons that are not ours, before anything is planned."""
-    problems = [
-        f"kubernetes.addon_versions names {addon}, which is no add-on of this cluster: it has "
-        f"{', '.join(sorted(ADDONS))}."
-        for addon in sorted(chosen.keys() - ADDONS.keys())
-    ]
-    if problems:
-        raise InvalidInput(problems)
-    for addon in ADDONS:
-        version(addon, kubernetes_version, chosen)
-
-
 def configuration(addon: str, volume_tags: Mapping[str, str]) -> dict[str, Any] | None:
     """Return what an add-on is told beyond its defaults."""
     if addon != VOLUME_DRIVER:
@@ -110,7 +76,7 @@ def install(
         f"{name}-addon-{addon}",
         cluster_name=args.eks_cluster,
         addon_name=addon,
-        addon_version=version(addon, args.kubernetes_version, args.versions),
+        addon_version=version(addon, args.versions),
         configuration_values=None if told is None else json.dumps(told, sort_keys=True),
         resolve_conflicts_on_create="OVERWRITE",
         resolve_conflicts_on_update="OVERWRITE",

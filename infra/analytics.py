@@ -18,6 +18,8 @@ from infra.versions import EMR_RELEASE
 TYPE = "stillwater:infra:Analytics"
 BUCKET_NAME_LIMIT = 63
 IDLE_MINUTES = 15
+OLD_VERSION_DAYS = 90
+UNFINISHED_UPLOAD_DAYS = 7
 # What a month of a large account needs, and a bound on what a runaway job can cost.
 MAXIMUM_CPU, MAXIMUM_MEMORY, MAXIMUM_DISK = "64 vCPU", "256 GB", "1000 GB"
 
@@ -61,13 +63,36 @@ class Analytics(pulumi.ComponentResource):
 
     def _keep_versions(self, bucket: aws.s3.Bucket) -> None:
         # A delivery that overwrites a month can be undone.
-        aws.s3.BucketVersioning(
+        versioning = aws.s3.BucketVersioning(
             f"{self._name}-billing-versions",
             bucket=bucket.bucket,
             versioning_configuration=aws.s3.BucketVersioningVersioningConfigurationArgs(
                 status="Enabled"
             ),
             opts=self._child,
+        )
+        rule = aws.s3.BucketLifecycleConfigurationRuleArgs(
+            id="old-versions",
+            status="Enabled",
+            filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=""),
+            # AWS writes the running month again several times a day: each would be kept for ever.
+            noncurrent_version_expiration=(
+                aws.s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs(
+                    noncurrent_days=OLD_VERSION_DAYS
+                )
+            ),
+            abort_incomplete_multipart_upload=(
+                aws.s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs(
+                    days_after_initiation=UNFINISHED_UPLOAD_DAYS
+                )
+            ),
+        )
+        aws.s3.BucketLifecycleConfiguration(
+            f"{self._name}-billing-lifecycle",
+            bucket=bucket.bucket,
+            rules=[rule],
+            # Rules on versions mean nothing before there are any.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[versioning]),
         )
 
     def _keep_private(self, bucket: aws.s3.Bucket) -> None:

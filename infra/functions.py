@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
+from core import naming
 from core.cluster import ClusterSpec
 from infra import iam
 from infra.function import Function, FunctionArgs, Placement
@@ -89,7 +90,7 @@ class Functions(pulumi.ComponentResource):
         return Queue(
             f"{self._name}-ticks",
             QueueArgs(
-                queue_name=f"{self._args.spec.prefix}-ticks",
+                queue_name=naming.queue(self._args.spec.prefix, "ticks"),
                 visibility_timeout_seconds=timings.queue_visibility_timeout_seconds,
                 retention_seconds=timings.events_queue_retention_seconds,
                 max_receive_count=TICKS_MAX_RECEIVE_COUNT,

@@ -46,6 +46,7 @@ class HandlerNetwork(pulumi.ComponentResource):
         aws.vpc.SecurityGroupEgressRule(
             f"{name}-to-https",
             security_group_id=group.id,
+            description="AWS, Slack and the API server",
             ip_protocol="tcp",
             from_port=HTTPS,
             to_port=HTTPS,
@@ -57,6 +58,7 @@ class HandlerNetwork(pulumi.ComponentResource):
         aws.vpc.SecurityGroupEgressRule(
             f"{name}-to-kafka",
             security_group_id=group.id,
+            description="Brokers through the load balancer",
             ip_protocol="tcp",
             from_port=first,
             to_port=last,
@@ -66,6 +68,7 @@ class HandlerNetwork(pulumi.ComponentResource):
         aws.vpc.SecurityGroupIngressRule(
             f"{name}-cluster-from-https",
             security_group_id=args.cluster_security_group_id,
+            description="Stillwater's functions to the API server",
             referenced_security_group_id=group.id,
             ip_protocol="tcp",
             from_port=HTTPS,

@@ -19,7 +19,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
 from infra.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
-from infra.metrics_rules import prometheus_rule
+from infra.rules import prometheus_rule
 from infra.storage import attributes_class
 from infra.versions import STRIMZI_API
 

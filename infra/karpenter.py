@@ -15,6 +15,7 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
+from core import naming
 from infra import iam, karpenter_policy
 from infra.queues import Queue, QueueArgs
 from infra.termination import EVENTS_RULES
@@ -126,7 +127,7 @@ class Karpenter(pulumi.ComponentResource):
 
 
 def queue_name(prefix: str) -> str:
-    return f"{prefix}-karpenter"
+    return naming.queue(prefix, "karpenter")
 
 
 def values(args: KarpenterArgs) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
+from core import naming
+
 TYPE = "stillwater:infra:Ledger"
 KEY = "pk"
 EXPIRES_AT = "expires_at"
@@ -35,7 +37,7 @@ class Ledger(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         table = aws.dynamodb.Table(
             f"{name}-table",
-            name=f"{args.prefix}-incidents",
+            name=naming.ledger_table(args.prefix),
             billing_mode="PAY_PER_REQUEST",
             hash_key=KEY,
             attributes=[

@@ -38,6 +38,7 @@ def access(
             aws.vpc.SecurityGroupIngressRule(
                 f"{name}-{role}-from-{source}",
                 security_group_id=group.id,
+                description=f"Clients in {block} to {role}",
                 ip_protocol="tcp",
                 from_port=first,
                 to_port=last,
@@ -47,6 +48,7 @@ def access(
     aws.vpc.SecurityGroupEgressRule(
         f"{name}-to-brokers",
         security_group_id=group.id,
+        description="Brokers, their connections and their health checks",
         referenced_security_group_id=cluster_security_group_id,
         ip_protocol="tcp",
         from_port=listener.port,
@@ -56,6 +58,7 @@ def access(
     aws.vpc.SecurityGroupIngressRule(
         f"{name}-brokers-from-nlb",
         security_group_id=cluster_security_group_id,
+        description="Brokers from the network load balancer",
         referenced_security_group_id=group.id,
         ip_protocol="tcp",
         from_port=listener.port,

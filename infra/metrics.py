@@ -94,6 +94,21 @@ def pod_monitor(
     )
 
 
+def operator_monitor(name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions) -> CustomResource:
+    """Return the PodMonitor of Strimzi's operator, which knows when certificates end."""
+    return CustomResource(
+        name,
+        api_version=POD_MONITOR_API,
+        kind="PodMonitor",
+        metadata={"name": "strimzi-cluster-operator", "namespace": spec.strimzi.namespace},
+        spec={
+            "selector": {"matchLabels": {"strimzi.io/kind": "cluster-operator"}},
+            "podMetricsEndpoints": [{"port": "http", "path": "/metrics"}],
+        },
+        opts=opts,
+    )
+
+
 def pod_monitor_spec(resource: str, strimzi_kind: str) -> dict[str, Any]:
     return {
         "selector": {

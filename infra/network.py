@@ -15,12 +15,12 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.errors import InvalidInput
+from core.limits import ZONE_LETTERS
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:Network"
 # A region names its zones a to at most h; each letter owns an eighth of the VPC.
-ZONE_BITS = 3
+ZONE_BITS = (len(ZONE_LETTERS) - 1).bit_length()
 PRIVATE_BITS = ZONE_BITS + 1
 PUBLIC_BITS = ZONE_BITS + 4
 
@@ -40,15 +40,8 @@ def zone_blocks(vpc_cidr: str, zone: str) -> ZoneBlocks:
     ZoneBlocks(private='10.40.32.0/20', public='10.40.62.0/23')
     """
     vpc = ipaddress.IPv4Network(vpc_cidr)
-    slot = ord(naming.zone_suffix(zone)) - ord("a")
     slots = list(vpc.subnets(ZONE_BITS))
-    if slot >= len(slots):
-        last = chr(ord("a") + len(slots) - 1)
-        problem = (
-            f"availability zone {zone} has no addresses: the VPC is divided among zones a to "
-            f"{last}; choose one of those."
-        )
-        raise InvalidInput([problem])
+    slot = ZONE_LETTERS.index(naming.zone_suffix(zone))
     private = next(slots[slot].subnets(PRIVATE_BITS - ZONE_BITS))
     public = list(slots[slot].subnets(PUBLIC_BITS - ZONE_BITS))[-1]
     return ZoneBlocks(str(private), str(public))
@@ -77,6 +70,7 @@ class Network(pulumi.ComponentResource):
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         vpc = self._vpc()
+        self._close_default_group(vpc)
         public_routes = self._way_out(vpc)
         private: dict[str, pulumi.Output[str]] = {}
         tables: dict[str, pulumi.Output[str]] = {}
@@ -100,6 +94,15 @@ class Network(pulumi.ComponentResource):
             # Node names are the instances' private DNS names.
             enable_dns_hostnames=True,
             tags=self._tags("vpc"),
+            opts=self._child,
+        )
+
+    def _close_default_group(self, vpc: aws.ec2.Vpc) -> None:
+        # What forgets to name a security group gets the VPC's own: let it reach nothing.
+        aws.ec2.DefaultSecurityGroup(
+            f"{self._name}-default-group",
+            vpc_id=vpc.id,
+            tags=self._tags("default"),
             opts=self._child,
         )
 

@@ -14,6 +14,7 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import ClusterSpec
+from infra.metrics import operator_monitor
 from infra.versions import STRIMZI_CHART, STRIMZI_CHART_VERSION
 
 TYPE = "stillwater:infra:StrimziOperator"
@@ -35,7 +36,7 @@ class StrimziOperator(pulumi.ComponentResource):
         self, name: str, args: StrimziOperatorArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        k8s.helm.v3.Release(
+        release = k8s.helm.v3.Release(
             f"{name}-release",
             name=RELEASE,
             namespace=args.spec.strimzi.namespace,
@@ -45,6 +46,10 @@ class StrimziOperator(pulumi.ComponentResource):
             values=values(args.spec),
             opts=pulumi.ResourceOptions(parent=self),
         )
+        if args.spec.metrics.prometheus_operator:
+            # The chart makes the namespace.
+            after = pulumi.ResourceOptions(parent=self, depends_on=[release])
+            operator_monitor(f"{name}-pod-monitor", args.spec, after)
         self.register_outputs({})
 
 

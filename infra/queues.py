@@ -9,6 +9,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from core import naming
 from infra import iam
 
 TYPE = "stillwater:infra:Queue"
@@ -42,7 +43,7 @@ class Queue(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         dead_letters = aws.sqs.Queue(
             f"{name}-dead-letters",
-            name=f"{args.queue_name}-dlq",
+            name=naming.dead_letter_queue(args.queue_name),
             message_retention_seconds=DEAD_LETTER_RETENTION_SECONDS,
             sqs_managed_sse_enabled=True,
             opts=child,

@@ -41,20 +41,24 @@ class Tags:
         return {naming.CLUSTER_TAG: self.cluster, naming.ENVIRONMENT_TAG: self.environment}
 
     @property
+    def ours(self) -> dict[str, str]:
+        return {**self.identity, MANAGED_BY_TAG: "stillwater"}
+
+    @property
     def everywhere(self) -> dict[str, str]:
-        return {
-            **self.extra,
-            **self.identity,
-            MANAGED_BY_TAG: "stillwater",
-        }
+        return {**self.extra, **self.ours}
 
     def named(self, name: str) -> dict[str, str]:
         """Tags for a resource whose only name in the console is its Name tag."""
         return {**self.everywhere, "Name": name}
 
     def of_volume(self, prefix: str) -> dict[str, str]:
-        """Tags of a volume that Kafka keeps its data on."""
-        return {**self.everywhere, SNAPSHOT_TAG: prefix}
+        """Tags of a volume that Kafka keeps its data on, but for the user's.
+
+        They stand in a storage class, which Kubernetes never lets change; the user's come from the
+        EBS CSI driver's own settings (infra.addons), which do.
+        """
+        return {**self.ours, SNAPSHOT_TAG: prefix}
 
     def of_node(self, name: str, pool: str, eks_cluster: str, prefix: str) -> dict[str, str]:
         """Tags an EC2 instance of a pool must carry.

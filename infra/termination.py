@@ -122,7 +122,7 @@ class Termination(pulumi.ComponentResource):
         queue = Queue(
             f"{self._name}-{role}",
             QueueArgs(
-                queue_name=f"{self._args.prefix}-{role}",
+                queue_name=naming.queue(self._args.prefix, role),
                 visibility_timeout_seconds=visibility,
                 retention_seconds=retention,
                 max_receive_count=max_receive_count,

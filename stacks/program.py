@@ -8,7 +8,7 @@ import pulumi
 
 from core.errors import InvalidInput
 from core.naming import ANALYTICS, FOUNDATION, KAFKA, LAYERS, OPERATIONS, PLATFORM
-from stacks import spec
+from infra import spec
 from stacks.layer import Layer
 from stacks.layers import analytics, foundation, kafka, operations, platform
 

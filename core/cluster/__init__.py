@@ -4,6 +4,7 @@ The only package of core that imports pydantic. Lambda code never imports it: in
 values a handler needs into its environment.
 """
 
+from core.cluster.alerts import Alerts
 from core.cluster.kafka import Acl, Connect, Metrics, Probe, Topic, User
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage
@@ -13,6 +14,7 @@ from core.cluster.timings import Timings
 
 __all__ = [
     "Acl",
+    "Alerts",
     "ClusterSpec",
     "Connect",
     "ExistingNetwork",

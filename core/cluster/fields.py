@@ -15,4 +15,6 @@ Seconds = Annotated[int, Field(ge=1)]
 
 
 class Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    """A section; the text below each of its fields is its meaning in docs/reference/."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)

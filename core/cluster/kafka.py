@@ -14,19 +14,32 @@ class Listener(Frozen):
     """The Kafka listener that clients outside the cluster reach through the load balancer."""
 
     name: ListenerName = "nlb"
+    """The listener's name in Kafka and in its Services. Strimzi's CRD admits no dash in it."""
     port: Annotated[int, Field(ge=9092, le=65535)] = 9094
+    """The port brokers listen on; targets of the load balancer."""
     tls: bool = True
+    """Whether clients speak TLS, with certificates of the cluster's own authority."""
     advertised_host: str = "kafka.stillwater.internal"
+    """The name every broker and the bootstrap are reached by; it stands in their certificates.
+    `load_balancer.private_zone` can hold its record.
+    """
     first_advertised_port: Annotated[int, Field(ge=1024, le=60000)] = 10000
+    """The load balancer's port for node id 0: broker N is reached at this port + N, for good."""
     bootstrap_port: Annotated[int, Field(ge=1024, le=65535)] = 9094
+    """The load balancer's port for bootstrapping; any Ready broker answers."""
 
 
 class InternalListener(Frozen):
     """The Kafka listener for clients inside the cluster: Connect's workers, and every user."""
 
     port: Annotated[int, Field(ge=9092, le=65535)] = 9093
+    """The port brokers listen on for pods of the cluster."""
     tls: bool = True
+    """Whether its clients speak TLS."""
     authentication: Literal["none", "tls", "scram-sha-512"] = "none"
+    """How clients say who they are: not at all, by certificate, or by password. Users need one of
+    the latter two.
+    """
 
     @model_validator(mode="after")
     def _certificates_need_tls(self) -> Self:
@@ -42,28 +55,37 @@ class Probe(Frozen):
     """When the kubelet asks, and how often it takes no for an answer."""
 
     initial_delay_seconds: Annotated[int, Field(ge=0)] = 15
+    """How long after its start a container is asked first."""
     period_seconds: Seconds = 10
+    """How often it is asked."""
     timeout_seconds: Seconds = 5
+    """How long an answer may take; none by then is a no."""
     failure_threshold: Annotated[int, Field(ge=1)] = 3
+    """How many times in a row no is the answer before the kubelet acts."""
 
 
 class Probes(Frozen):
     """Kafka's probes. Strimzi has one set for brokers and controllers: no pool has its own."""
 
     readiness: Probe = Probe()
-    # The shipped liveness script only looks for a Java process, which a broker is from its first
-    # second on; a long log recovery cannot fail it.
+    """Whether the node may be sent traffic."""
     liveness: Probe = Probe()
+    """Whether the container is restarted. The shipped script only looks for a Java process, which a
+    broker is from its first second on; a long log recovery cannot fail it.
+    """
 
 
 class Metrics(Frozen):
     """What Kafka and Connect expose to Prometheus; nothing is exposed that no list names."""
 
     enabled: bool = True
-    # Regular expressions over metric names, added to the list this project reads itself.
+    """Whether Kafka and Connect run Prometheus's JMX reporter at all."""
     allow: tuple[str, ...] = ()
-    # Whether the Prometheus operator is there, for which pods are described and alerts written.
+    """Regular expressions over metric names, added to the list this project reads itself."""
     prometheus_operator: bool = False
+    """Whether the Prometheus operator is there, for which pods are described and alerts written."""
+    dashboards: bool = False
+    """Whether Grafana\'s sidecar is there, which loads dashboards from labelled ConfigMaps."""
 
     @field_validator("allow")
     @classmethod
@@ -80,57 +102,83 @@ class Kafka(Frozen):
     """Kafka's own settings."""
 
     version: str = "4.2.0"
+    """Kafka's version; the operator's chart must know it."""
     metadata_version: str = "4.2-IV1"
+    """The format of the metadata log. Raised after `version`, once every node runs it; it is the
+    step that cannot be undone.
+    """
     default_replication_factor: Annotated[int, Field(ge=1)] = 3
+    """Replicas of a topic that says nothing else, Kafka's own topics included."""
     min_insync_replicas: Annotated[int, Field(ge=1)] = 2
+    """How many of them must be in sync for a write with `acks=all`."""
     listener: Listener = Listener()
+    """For clients outside the cluster."""
     internal_listener: InternalListener = InternalListener()
+    """For clients inside the cluster."""
     probes: Probes = Probes()
-    # Merged over the defaults; keys that Strimzi owns are refused by Strimzi itself.
+    """When Kafka's containers are asked how they are."""
     config: dict[str, str | int | bool] = Field(default_factory=dict)
+    """Broker settings, merged over the defaults; keys that Strimzi owns are refused by Strimzi
+    itself.
+    """
 
 
 class Strimzi(Frozen):
     """Who runs the cluster operator: this project, from its chart, or somebody before it."""
 
     operator: Literal["chart", "external"] = "chart"
+    """`chart` installs the operator; `external` expects one that watches `kubernetes.namespace`."""
     namespace: DnsLabel = "strimzi"
+    """Where the operator runs."""
     replicas: Annotated[int, Field(ge=1, le=5)] = 2
+    """Operator pods; one leads, the others take over."""
 
 
 class Connect(Frozen):
     """A Kafka Connect cluster beside Kafka, on the system nodes."""
 
     replicas: Annotated[int, Field(ge=1, le=50)] = 3
+    """Workers."""
     heap_mib: Annotated[int, Field(ge=128)] = 1024
+    """A worker's Java heap."""
     memory_request_mib: Annotated[int, Field(ge=256)] = 2048
+    """A worker's memory, request and limit."""
     cpu_request_millis: Annotated[int, Field(ge=50)] = 500
+    """A worker's CPU request, in thousandths of a core."""
     grace_seconds: Seconds = 60
-    # Until then a worker that starts, or rebalances for long, is not restarted for it.
+    """How long a worker has to stop its tasks before it is killed."""
     startup_seconds: Annotated[int, Field(ge=30, le=3600)] = 120
-    # An image with connectors in it; none: Strimzi's own.
+    """Until then a worker that starts, or rebalances for long, is not restarted for it."""
     image: str | None = None
-    # Merged over the defaults; keys that Strimzi owns are refused by Strimzi itself.
+    """An image with connectors in it; without one, Strimzi's, which has Kafka's own alone."""
     config: dict[str, str | int | bool] = Field(default_factory=dict)
+    """Worker settings, merged over the defaults; keys that Strimzi owns are refused by Strimzi
+    itself.
+    """
 
 
 class Topic(Frozen):
     """A topic; it outlives its entry here, because deleting it loses data."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+    """The topic's name in Kafka."""
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 12
-    # None: Kafka's default_replication_factor.
+    """Partitions. They can be added later, never taken away."""
     replication_factor: Annotated[int | None, Field(ge=1, le=32)] = None
+    """Replicas of each partition; without one, `kafka.default_replication_factor`."""
     config: dict[str, str | int | bool] = Field(default_factory=dict)
+    """Topic settings, such as `retention.ms`."""
 
 
 class Acl(Frozen):
     """What a user may do with a topic, a consumer group, or the cluster."""
 
     resource: Literal["topic", "group", "cluster", "transactionalId"]
-    # "*" is every resource of its kind; the cluster has no name.
+    """The kind of thing the operations are allowed on."""
     name: str = "*"
+    """Its name; `*` is every resource of its kind. The cluster has no name."""
     prefix: bool = False
+    """Whether the name is a prefix: every resource whose name begins with it."""
     operations: Annotated[
         tuple[
             Literal[
@@ -150,12 +198,17 @@ class Acl(Frozen):
         ],
         Field(min_length=1),
     ]
+    """What is allowed."""
 
 
 class User(Frozen):
     """A client with a name: how it authenticates is the internal listener's choice."""
 
     name: DnsLabel
+    """The user's name, and its Secret's."""
     acls: tuple[Acl, ...] = ()
+    """What the user may do; nothing else."""
     producer_bytes_per_s: Annotated[int | None, Field(ge=1)] = None
+    """Quota on what it writes, per broker."""
     consumer_bytes_per_s: Annotated[int | None, Field(ge=1)] = None
+    """Quota on what it reads, per broker."""

@@ -21,21 +21,24 @@ class ExistingNetwork(Frozen):
     """
 
     vpc_id: VpcId
-    # Availability zone -> the private subnet whose nodes, volumes and targets live there.
+    """The VPC."""
     private_subnet_ids: dict[ZoneName, SubnetId]
-    # Where the gateway endpoints of S3 and DynamoDB are entered; empty: none are made.
+    """Availability zone -> the private subnet whose nodes, volumes and targets live there."""
     private_route_table_ids: tuple[RouteTableId, ...] = ()
+    """Where the gateway endpoints of S3 and DynamoDB are entered; none named, none made."""
 
 
 class Network(Frozen):
     """The VPC: one private subnet per availability zone."""
 
-    # Of an existing VPC: the block it has.
     vpc_cidr: str = "10.40.0.0/16"
+    """The VPC's private IPv4 block, /16 to /20; of an existing VPC: the block it has."""
     existing: ExistingNetwork | None = None
-    # PrivateLink endpoints for every AWS API a node or function calls: none of it leaves through
-    # NAT. AWS bills each per hour and zone, so small clusters do without.
+    """A VPC you have, in place of a new one."""
     interface_endpoints: bool = False
+    """PrivateLink endpoints for every AWS API a node or function calls: none of it leaves through
+    NAT. AWS bills each per hour and zone, so small clusters do without.
+    """
 
     @field_validator("vpc_cidr")
     @classmethod
@@ -51,14 +54,16 @@ class Network(Frozen):
 class LoadBalancer(Frozen):
     """The network load balancer in front of the brokers, inside the VPC."""
 
-    # Networks beside the VPC's own whose clients may connect: peered VPCs, an office.
     client_cidrs: tuple[str, ...] = ()
-    # Accounts, users or roles, by ARN, that may connect through PrivateLink; empty: no endpoint
-    # service is made.
+    """Networks beside the VPC's own whose clients may connect: peered VPCs, an office."""
     endpoint_principals: tuple[str, ...] = ()
-    # The private hosted zone in which listener.advertised_host gets its record; None: the name is
-    # looked after elsewhere.
+    """Accounts, users or roles, by ARN, that may connect through PrivateLink; none named, no
+    endpoint service is made.
+    """
     private_zone: str | None = None
+    """The private hosted zone in which `kafka.listener.advertised_host` gets its record; without
+    one, the name is looked after elsewhere.
+    """
 
     @field_validator("client_cidrs")
     @classmethod

@@ -37,11 +37,17 @@ class Kubernetes(Frozen):
     """The EKS control plane and the nodes for everything that is not Kafka."""
 
     version: Annotated[str, StringConstraints(pattern=r"^1\.\d{2}$")] = "1.35"
+    """The EKS cluster's version. It moves up one minor version at a time, never down."""
     namespace: DnsLabel = "kafka"
+    """Kafka's own namespace, whose pods' readiness waits for the load balancer."""
     system_instance_type: InstanceType = "m7i.large"
+    """The nodes of everything that is not Kafka."""
     system_nodes_per_zone: Annotated[int, Field(ge=1, le=10)] = 1
-    # Who may reach the API server from outside the VPC; empty: nobody, its address is private.
+    """How many of them per availability zone."""
     public_access_cidrs: tuple[str, ...] = ()
+    """Who may reach the API server from outside the VPC; none named: nobody, its address is
+    private.
+    """
     control_plane_logs: tuple[ControlPlaneLog, ...] = (
         "api",
         "audit",
@@ -49,9 +55,11 @@ class Kubernetes(Frozen):
         "controllerManager",
         "scheduler",
     )
+    """Which of the control plane's logs go to CloudWatch."""
     control_plane_log_retention_days: LogRetentionDays = 90
-    # EKS add-on -> version, in place of the version this release was made with.
+    """How long CloudWatch keeps them; it accepts these numbers and no other."""
     addon_versions: dict[str, str] = Field(default_factory=dict)
+    """EKS add-on -> version, in place of the version this release was made with."""
 
     @field_validator("public_access_cidrs")
     @classmethod
@@ -68,8 +76,11 @@ class Storage(Frozen):
     """One gp3 volume of a Kafka node. Reclaim policy Retain and encryption are not settings."""
 
     size_gib: Annotated[int, Field(ge=1, le=65536)] = 500
+    """Its size. EBS volumes grow and never shrink."""
     iops: Annotated[int, Field(ge=3000, le=80000)] = 3000
+    """Provisioned IOPS; gp3 includes 3,000 and allows 500 per GiB."""
     throughput_mib_per_s: Annotated[int, Field(ge=125, le=2000)] = 125
+    """Provisioned throughput; gp3 includes 125 and allows 0.25 per IOPS."""
 
     @model_validator(mode="after")
     def _within_gp3(self) -> Self:
@@ -89,29 +100,43 @@ class Storage(Frozen):
 class Snapshots(Frozen):
     """Scheduled snapshots of every Kafka volume."""
 
-    # What Data Lifecycle Manager offers.
     every_hours: Literal[1, 2, 3, 4, 6, 8, 12, 24] = 24
+    """How often; what Data Lifecycle Manager offers."""
     start_at_utc: Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")] = "03:00"
-    # Of each volume; older ones are deleted.
+    """When the first of a day is taken, HH:MM."""
     kept: Annotated[int, Field(ge=1, le=1000)] = 7
+    """How many of each volume; older ones are deleted."""
 
 
 class NodePool(Frozen):
     """Kafka nodes of one role; provisioned as one Auto Scaling group per availability zone."""
 
     name: DnsLabel
+    """The pool's name; part of every node's, pod's and volume's."""
     role: Role
+    """What its Kafka nodes do."""
     instance_type: InstanceType
+    """On demand, never Spot. Its EBS baseline should carry its volumes' throughput."""
     nodes_per_zone: Annotated[int, Field(ge=1, le=50)] = 1
-    # Brokers to come, per zone: their listeners, target groups and bindings exist already, so that
-    # whoever adds them first finds their readiness gates in place.
+    """Kafka nodes, and EC2 instances, per availability zone."""
     spare_nodes_per_zone: Annotated[int, Field(ge=0, le=50)] = 0
+    """Brokers to come, per zone: their listeners, target groups and bindings exist already, so that
+    whoever adds them first finds their readiness gates in place.
+    """
     first_node_id: Annotated[int, Field(ge=0, le=100_000)]
+    """The first zone's first Kafka node id."""
     node_ids_per_zone: Annotated[int, Field(ge=1, le=1000)] = 10
+    """Node ids reserved per zone, so that adding a node moves nobody else's id."""
     volumes: Annotated[tuple[Storage, ...], Field(min_length=1, max_length=16)] = (Storage(),)
+    """One gp3 volume each per node (JBOD)."""
+    volumes_may_burst: bool = False
+    """Volumes may together be faster than their instance sustains: small sizes burst."""
     heap_mib: Annotated[int, Field(ge=128)] = 4096
+    """Kafka's Java heap; the page cache wants the larger rest."""
     memory_request_mib: Annotated[int, Field(ge=256)] = 8192
+    """The pod's memory, request and limit."""
     cpu_request_millis: Annotated[int, Field(ge=50)] = 1000
+    """The pod's CPU request, in thousandths of a core."""
 
     @model_validator(mode="after")
     def _ids_fit(self) -> Self:

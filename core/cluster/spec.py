@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from core import naming
+from core.cluster.alerts import Alerts
 from core.cluster.fields import DnsLabel, Frozen, ZoneName
 from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
 from core.cluster.network import LoadBalancer, Network
@@ -26,33 +27,61 @@ class ClusterSpec(Frozen):
     """One Kafka cluster on one EKS cluster."""
 
     name: DnsLabel
+    """The Kafka cluster's name, in every pod's and resource's."""
     environment: DnsLabel
+    """Begins the stacks' names, `<environment>-<layer>`, and with `name` every AWS resource's."""
     region: Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
+    """The AWS region."""
     availability_zones: Annotated[tuple[ZoneName, ...], Field(min_length=1, max_length=6)]
+    """In order: a zone's place decides its node ids, so add at the end."""
     pools: Annotated[tuple[NodePool, ...], Field(min_length=1)]
+    """Kafka's node pools; at least one with brokers and one with controllers."""
     network: Network = Network()
+    """The VPC."""
     kubernetes: Kubernetes = Kubernetes()
+    """The EKS cluster and its system nodes."""
     kafka: Kafka = Kafka()
+    """Kafka itself: its version, its listeners, its settings."""
     load_balancer: LoadBalancer = LoadBalancer()
+    """Who may connect from outside the cluster, and by what name."""
     strimzi: Strimzi = Strimzi()
+    """The operator."""
     metrics: Metrics = Metrics()
+    """What is exposed to Prometheus."""
+    alerts: Alerts = Alerts()
+    """Who is told when something is wrong."""
     connect: Connect | None = None
+    """A Kafka Connect cluster; without it, none is made."""
     topics: tuple[Topic, ...] = ()
+    """Topics kept as described here."""
     users: tuple[User, ...] = ()
+    """Users kept as described here."""
     timings: Timings = Timings()
-    # Only `asg` is built so far.
+    """Every timeout; [the rules between them](timings.md)."""
     node_provisioner: Literal["asg", "karpenter"] = "asg"
-    # With asg: adds nodes for pods that fit nowhere. It never takes one of Kafka's away.
+    """`asg`: Auto Scaling groups, held and drained by this project. `karpenter`: [guarantees
+    less](../how-to/karpenter.md).
+    """
     cluster_autoscaler: bool = True
-    # None: no snapshots are taken.
+    """With `asg`: adds nodes for pods that fit nowhere. It never takes one of Kafka's away."""
     snapshots: Snapshots | None = Snapshots()
-    # An environment that may be destroyed: nothing in it is protected from deletion.
+    """Scheduled snapshots of Kafka's volumes; null: none are taken."""
     ephemeral: bool = False
+    """An environment that may be destroyed: nothing in it is protected from deletion."""
     drain_route: Literal["held", "direct"] = "held"
-    # A scale-in that no replacement follows: page and wait, or let the node go.
+    """`held`: a node is drained once its replacement is Ready and Kafka can bear it. `direct`: at
+    once, by the node termination handler alone.
+    """
     scale_in: Literal["restore", "release"] = "restore"
+    """A scale-in that no replacement follows. `restore`: page, and ask for the node again;
+    `release`: let it go.
+    """
     isr_margin: Annotated[int, Field(ge=0, le=3)] = 1
+    """In-sync replicas that must be left above `min.insync.replicas` after a broker has gone, where
+    the replication factor allows.
+    """
     tags: dict[str, str] = Field(default_factory=dict)
+    """Tags on everything, beside the project's own."""
 
     @property
     def prefix(self) -> str:
@@ -76,6 +105,7 @@ class ClusterSpec(Frozen):
             *self._load_balancer_problems(),
             *self._topic_problems(),
             *self._user_problems(),
+            *self._alert_problems(),
         ]
         if problems:
             raise ValueError("; ".join(problems))
@@ -222,6 +252,15 @@ class ClusterSpec(Frozen):
             problems.append(
                 f"user {self.users[0].name} has no way to say who it is; set "
                 f"kafka.internal_listener.authentication to tls or scram-sha-512"
+            )
+        return problems
+
+    def _alert_problems(self) -> list[str]:
+        topic, problems = self.alerts.sns_topic_arn, []
+        if topic is not None and topic.split(":")[3] != self.region:
+            problems.append(
+                f"alerts.sns_topic_arn {topic} is in {topic.split(':')[3]}, and an alarm of "
+                f"{self.region} may only tell a topic of {self.region}; name one there"
             )
         return problems
 

@@ -120,6 +120,15 @@ class BucketEncryption(_Setting):
         return {"ServerSideEncryptionConfiguration": {"Rules": rules}}
 
 
+@adapts("s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration")
+class BucketLifecycle(_Setting):
+    put = "put_bucket_lifecycle_configuration"
+    remove = "delete_bucket_lifecycle"
+
+    def body(self, inputs: Properties) -> dict[str, Any]:
+        return {"LifecycleConfiguration": {"Rules": inputs["rules"]}}
+
+
 @adapts("s3/bucketPublicAccessBlock:BucketPublicAccessBlock")
 class BucketPublicAccessBlock(_Setting):
     put = "put_public_access_block"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, listed
+from local.pulumi.aws_adapter import Adapter, Aws, adapts, listed, tag_list, tags_of
 from local.pulumi.aws_network import retag_ec2, specification
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
@@ -75,6 +75,43 @@ class SecurityGroup(Adapter):
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("ec2").delete_security_group(GroupId=existing.id)
+
+
+@adapts("ec2/defaultSecurityGroup:DefaultSecurityGroup")
+class DefaultSecurityGroup(Adapter):
+    """The group a VPC comes with, adopted and emptied; it can be neither made nor deleted."""
+
+    replaces = frozenset({"vpcId"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        ec2 = aws.client("ec2")
+        here = [
+            {"Name": "vpc-id", "Values": [inputs["vpcId"]]},
+            {"Name": "group-name", "Values": ["default"]},
+        ]
+        (group,) = ec2.describe_security_groups(Filters=here)["SecurityGroups"]
+        identity = group["GroupId"]
+        if group["IpPermissions"]:
+            ec2.revoke_security_group_ingress(
+                GroupId=identity, IpPermissions=group["IpPermissions"]
+            )
+        if group["IpPermissionsEgress"]:
+            ec2.revoke_security_group_egress(
+                GroupId=identity, IpPermissions=group["IpPermissionsEgress"]
+            )
+        for direction in ("ingress", "egress"):
+            _change(aws, "authorize", direction, identity, listed(inputs.get(direction)))
+        if tags_of(inputs):
+            ec2.create_tags(Resources=[identity], Tags=tag_list(tags_of(inputs)))
+        arn = aws.arn("ec2", f"security-group/{identity}")
+        return State(identity, {"arn": arn, "ownerId": aws.account, "name": "default"})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        retag_ec2(aws, existing, inputs)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        """Leave it: it goes with its VPC."""
 
 
 class _Rule(Adapter):

@@ -96,6 +96,8 @@ def _build_binary(tool: Tool, binary: Binary, staging: Path, on_progress: OnProg
     on_progress(Progress(binary.name, tool.version, "building", binary.estimate_seconds))
     started = time.monotonic()
     command = ["go", "build", "-trimpath", "-mod=readonly", "-ldflags", tool.flags]
+    if tool.build_tags:
+        command += ["-tags", ",".join(tool.build_tags)]
     processes = Processes(staging / "work" / "pids", staging / "work" / "logs")
     try:
         child = processes.start(

@@ -40,6 +40,8 @@ class Tool:
     link_flags: str = ""
     # Folders of the module to keep: kept name -> path inside the module.
     charts: tuple[tuple[str, str], ...] = ()
+    # What the module lets a build leave out.
+    build_tags: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -75,6 +77,7 @@ class Tool:
             (self.folder / "go.sum").read_bytes(),
             self.flags.encode(),
             repr((self.binaries, self.charts)).encode(),
+            *(tag.encode() for tag in self.build_tags),
             platform.machine().encode(),
         ):
             digest.update(hashlib.sha256(part).digest())
@@ -150,5 +153,15 @@ TOOLS = (
         ),
     ),
 )
-BINARIES = {binary.name: tool for tool in TOOLS for binary in tool.binaries}
+# Built by whoever asks first, since neither the twin nor the demo runs them.
+ON_DEMAND = (
+    Tool(
+        "promtool",
+        "github.com/prometheus/prometheus",
+        (Binary("promtool", "github.com/prometheus/prometheus/cmd/promtool", 80),),
+        # A rule is checked without any service discovery.
+        build_tags=("remove_all_sd",),
+    ),
+)
+BINARIES = {binary.name: tool for tool in (*TOOLS, *ON_DEMAND) for binary in tool.binaries}
 CHARTS = {kept: tool for tool in TOOLS for kept, _ in tool.charts}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pulumi
 
-from infra import addons
 from infra.cluster import Cluster, ClusterArgs
 from infra.endpoints import Endpoints, EndpointsArgs
 from infra.site import site
@@ -13,7 +12,6 @@ from stacks.layer import Layer
 
 def build(layer: Layer) -> None:
     spec = layer.spec
-    addons.check(spec.kubernetes.version, spec.kubernetes.addon_versions)
     network = site(spec, layer.tags, layer.aws, layer.on_aws)
     Endpoints(
         "endpoints",

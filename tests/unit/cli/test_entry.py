@@ -125,7 +125,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_users_mistake_is_a_sentence_and_exit_code_1() -> None:
     done = run("check", "no-such-file.yaml")
     assert done.returncode == 1
-    assert done.stderr.startswith("no-such-file.yaml cannot be read")
+    assert done.stderr.startswith("The ClusterSpec no-such-file.yaml cannot be read")
     assert "Traceback" not in done.stderr
 
 

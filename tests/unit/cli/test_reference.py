@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cli import reference
+from cli import reference, reference_spec
 from core import timing
+from core.cluster import ClusterSpec
+from core.cluster.fields import Frozen
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 
@@ -20,3 +22,39 @@ def test_the_checked_in_page_is_current(name: str) -> None:
 def test_every_rule_is_on_the_page() -> None:
     page = reference.timings()
     assert all(f"| {rule.name} |" in page for rule in timing.RULES)
+
+
+def _sections(base: type[Frozen] = Frozen) -> list[type[Frozen]]:
+    """Every section of a ClusterSpec, whether it is reachable or not."""
+    return [cls for sub in base.__subclasses__() for cls in (sub, *_sections(sub))]
+
+
+@pytest.mark.parametrize("section", _sections(), ids=lambda section: section.__name__)
+def test_every_key_says_what_it_means(section: type[Frozen]) -> None:
+    silent = [name for name, field in section.model_fields.items() if not field.description]
+    assert not silent, "write what it means into a docstring below the field"
+    assert section.__doc__
+
+
+def test_every_key_of_every_section_is_a_row() -> None:
+    page = reference_spec.page()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert len(rows) == sum(len(section.model_fields) for section in _sections())
+    assert all(f"| `{name}` |" in page for s in _sections() for name in s.model_fields)
+
+
+def test_a_row_says_type_default_limits_and_meaning() -> None:
+    rows = reference_spec.page().splitlines()
+    described = ClusterSpec.model_fields["isr_margin"].description
+    assert f"| `isr_margin` | integer | `1` | 0 to 3 | {' '.join(str(described).split())} |" in rows
+
+
+def test_a_row_has_five_cells_whatever_a_pattern_holds() -> None:
+    rows = [line for line in reference_spec.page().splitlines() if line.startswith("|")]
+    assert {line.replace(r"\|", "").count("|") for line in rows} == {6}
+
+
+def test_a_section_at_two_places_has_one_table_that_both_point_to() -> None:
+    page = reference_spec.page()
+    assert page.count("## kafka.probes.readiness, kafka.probes.liveness") == 1
+    assert page.count("(#kafkaprobesreadiness-kafkaprobesliveness)") == 2

@@ -311,7 +311,7 @@ def test_a_reservation_warning_says_when_it_ends() -> None:
         ),
         pytest.param(
             {**TERMINATE, "detail-type": "EC2 Instance Launch Unsuccessful", "detail": {}},
-            "'EC2 Instance Launch Unsuccessful' of source 'aws.autoscaling'",
+            "names no group in AutoScalingGroupName",
             id="launch-unsuccessful",
         ),
         pytest.param(
@@ -321,20 +321,24 @@ def test_a_reservation_warning_says_when_it_ends() -> None:
         ),
         pytest.param(
             ec2("EBS Volume Notification"),
-            "'EBS Volume Notification' of source 'aws.ec2'",
+            "'EBS Volume Notification' of source 'aws.ec2' ('') names no volume",
             id="ebs",
         ),
-        pytest.param(with_detail(SPOT, **{"instance-id": 7}), "names no instance", id="wrong-type"),
         pytest.param(
-            retirement("i-0aaaaaaa", service="EBS", eventTypeCategory="issue"),
-            "service 'EBS'",
-            id="health-of-ebs",
+            with_detail(SPOT, **{"instance-id": 7}) | {"resources": []},
+            "names no instance",
+            id="wrong-type",
+        ),
+        pytest.param(
+            retirement("i-0aaaaaaa", service="RDS", eventTypeCategory="issue"),
+            "service 'RDS'",
+            id="health-of-another-service",
         ),
         pytest.param(retirement(), "names no affected entity", id="health-without-entities"),
         pytest.param(
-            {"source": "aws.arc-zonal-shift", "detail-type": "Practice Run Started", "detail": {}},
-            "'Practice Run Started' of source 'aws.arc-zonal-shift'",
-            id="practice-run",
+            {**REBALANCE, "source": "aws.arc-zonal-shift", "detail-type": "Practice Run Started"},
+            "names no zone id in awayFrom",
+            id="shift-without-a-zone",
         ),
         pytest.param({"source": "aws.ec2", "detail": "x"}, "carries no detail", id="no-detail"),
         pytest.param(

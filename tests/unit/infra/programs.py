@@ -15,14 +15,14 @@ ZONES = ["us-east-1a", "us-east-1b", "us-east-1c"]
 CONTROLLER = {
     "name": "controller",
     "role": "controller",
-    "instance_type": "m7g.large",
+    "instance_type": "m7g.xlarge",
     "first_node_id": 0,
     "node_ids_per_zone": 1,
 }
 BROKER = {
     "name": "broker",
     "role": "broker",
-    "instance_type": "r7g.xlarge",
+    "instance_type": "r7g.4xlarge",
     "first_node_id": 10,
     "volumes": [{"size_gib": 100, "iops": 4000, "throughput_mib_per_s": 250}, {"size_gib": 50}],
 }

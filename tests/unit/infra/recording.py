@@ -30,14 +30,19 @@ SECRET = "4dabf18193072939515e22adb298388d"
 class Resource:
     """One registration: what the engine would have been asked for."""
 
+    urn: str
     type: str
     name: str
     inputs: dict[str, Any]
     parent: str
     provider: str
     depends_on: frozenset[str]
+    # Input -> the URNs, in the mock monitor's spelling, whose outputs it was made from.
+    references: Mapping[str, frozenset[str]]
+    mock_urn: str
     ignore_changes: tuple[str, ...]
     protect: bool
+    retain_on_delete: bool
 
     @property
     def policy(self) -> dict[str, Any]:
@@ -132,6 +137,8 @@ def plain(value: Any) -> Any:
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list):
         return [plain(each) for each in value]
+    if isinstance(value, pulumi.FileArchive):
+        return value.path  # the wire tells archives apart by a hash, objects by who they are
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
@@ -141,11 +148,17 @@ class _Monitor(mocks.MockMonitor):
     def __init__(self, mocked: mocks.Mocks, recorded: Recorded) -> None:
         super().__init__(mocked)
         self._recorded = recorded
+        # The monitor's URN of a component -> its type after those of its parents.
+        self._qualified: dict[str, str] = {}
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - gRPC's name
+        answer = super().RegisterResource(request)  # type: ignore[no-untyped-call]
         if request.type != STACK_TYPE:
-            self._recorded.resources.append(_resource(request))
-        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+            above = self._qualified.get(request.parent, "")
+            qualified = f"{above}${request.type}" if above else request.type
+            self._qualified[answer.urn] = qualified
+            self._recorded.resources.append(_resource(request, answer.urn, qualified))
+        return answer
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - gRPC's name
         # A component's outputs may hold references that cannot be read here; exports never do.
@@ -155,16 +168,24 @@ class _Monitor(mocks.MockMonitor):
         return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
 
 
-def _resource(request: Any) -> Resource:
+def _resource(request: Any, mock_urn: str, qualified: str) -> Resource:
+    # The mock monitor's own URNs name one parent; the engine's name them all, but for the stack.
+    prefix = "::".join(mock_urn.split("::")[:2])
     return Resource(
+        urn=f"{prefix}::{qualified}::{request.name}",
+        mock_urn=mock_urn,
         type=request.type,
         name=request.name,
         inputs=plain(rpc.deserialize_properties(request.object, keep_unknowns=True)),
         parent=request.parent.rpartition("::")[2],
         provider=request.provider.rpartition("::")[0].rpartition("::")[2],
         depends_on=frozenset(urn.rpartition("::")[2] for urn in request.dependencies),
+        references={
+            key: frozenset(found.urns) for key, found in request.propertyDependencies.items()
+        },
         ignore_changes=tuple(request.ignoreChanges),
         protect=bool(request.protect),
+        retain_on_delete=bool(request.retainOnDelete),
     )
 
 

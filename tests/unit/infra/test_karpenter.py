@@ -47,7 +47,7 @@ def test_every_pool_has_a_node_pool_in_every_zone_and_no_group(kafka: Recorded) 
     for zone in ZONES:
         broker = requirements(pools(kafka)[f"broker-{zone[-1]}"])
         assert broker["topology.kubernetes.io/zone"] == [zone]
-        assert broker["node.kubernetes.io/instance-type"] == ["r7g.xlarge"]
+        assert broker["node.kubernetes.io/instance-type"] == ["r7g.4xlarge"]
     assert not kafka.of("autoscaling/group:Group")
     assert kafka.outputs["auto_scaling_groups"] == {}
 

@@ -129,6 +129,15 @@ def test_the_bill_is_versioned_encrypted_and_private(layers: dict[str, Recorded]
     )
 
 
+def test_a_bill_that_was_written_again_does_not_stay_for_ever(layers: dict[str, Recorded]) -> None:
+    lifecycle = layers["analytics"].one(
+        "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
+    )
+    (rule,) = lifecycle.inputs["rules"]
+    assert rule["noncurrentVersionExpiration"] == {"noncurrentDays": 90}
+    assert "expiration" not in rule
+
+
 def test_an_idle_spark_application_stops_and_a_busy_one_has_a_bound(
     layers: dict[str, Recorded],
 ) -> None:

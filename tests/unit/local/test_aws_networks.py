@@ -6,12 +6,15 @@ from collections.abc import Iterator
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from local.kubernetes import snapshot_crds
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_addons import Addon
 from local.pulumi.aws_invokes import answer
+from local.pulumi.aws_s3 import BucketLifecycle
+from local.pulumi.aws_security import DefaultSecurityGroup
 from local.pulumi.provider import Existing, Resource
 
 URN = "urn:pulumi:local-foundation::stillwater::aws:eks/addon:Addon::cluster-addon-coredns"
@@ -38,6 +41,40 @@ def test_a_program_may_look_at_a_vpc_and_its_subnets(aws: Aws) -> None:
     assert (found["enableDnsHostnames"], found["enableDnsSupport"]) == (True, True)
     inside = answer(aws, "aws:ec2/getSubnet:getSubnet", {"id": subnet})
     assert (inside["vpcId"], inside["availabilityZone"]) == (vpc, "us-east-1b")
+
+
+def test_the_group_a_vpc_comes_with_is_emptied_and_left_to_its_vpc(aws: Aws) -> None:
+    ec2 = aws.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    inputs = {"vpcId": vpc, "tags": {"team": "streaming"}}
+    made = DefaultSecurityGroup().create(aws, Resource(URN), inputs)
+    (group,) = ec2.describe_security_groups(GroupIds=[made.id])["SecurityGroups"]
+    assert group["GroupName"] == "default"
+    assert (group["IpPermissions"], group["IpPermissionsEgress"]) == ([], [])
+    assert group["Tags"] == [{"Key": "team", "Value": "streaming"}]
+    DefaultSecurityGroup().delete(aws, Existing(Resource(URN), made.id, inputs, {}))
+    assert ec2.describe_security_groups(GroupIds=[made.id])["SecurityGroups"]
+
+
+def test_a_bucket_forgets_old_versions_until_the_setting_goes(aws: Aws) -> None:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="bills")
+    rule = {
+        "id": "old-versions",
+        "status": "Enabled",
+        "filter": {"prefix": ""},
+        "noncurrentVersionExpiration": {"noncurrentDays": 90},
+    }
+    inputs = {"bucket": "bills", "rules": [rule]}
+    made = BucketLifecycle().create(aws, Resource(URN), inputs)
+    (kept,) = s3.get_bucket_lifecycle_configuration(Bucket="bills")["Rules"]
+    assert (kept["ID"], kept["NoncurrentVersionExpiration"]) == (
+        "old-versions",
+        {"NoncurrentDays": 90},
+    )
+    BucketLifecycle().delete(aws, Existing(Resource(URN), made.id, inputs, {}))
+    with pytest.raises(ClientError, match="lifecycle configuration"):
+        s3.get_bucket_lifecycle_configuration(Bucket="bills")
 
 
 def test_an_addon_keeps_the_version_it_was_given_and_takes_the_next(aws: Aws) -> None:

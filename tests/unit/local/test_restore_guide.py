@@ -104,7 +104,7 @@ def test_the_volume_and_the_claim_it_writes_name_each_other_and_our_classes(guid
     assert volume["spec"]["claimRef"]["name"] == CLAIM
     assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
     assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
-    expected = attributes_class(Storage(size_gib=500, iops=4000, throughput_mib_per_s=250))
+    expected = attributes_class(Storage(size_gib=500, iops=4000, throughput_mib_per_s=140))
     for each in (volume, claim):
         assert each["spec"]["storageClassName"] == "gp3-kafka"
         assert each["spec"]["volumeAttributesClassName"] == expected

@@ -15,7 +15,7 @@ from core.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
 from local.tools.build import Progress, chart_path, tool_path
 from local.tools.cache import making
-from local.tools.catalogue import BINARIES, TOOLS, Tool
+from local.tools.catalogue import BINARIES, ON_DEMAND, TOOLS, Tool
 
 ETCD = next(tool for tool in TOOLS if tool.name == "etcd")
 GOOD = {
@@ -36,7 +36,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 # Catalogue
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
+@pytest.mark.parametrize("tool", [*TOOLS, *ON_DEMAND], ids=lambda tool: tool.name)
 def test_a_tools_folder_pins_what_is_built_from_it(tool: Tool) -> None:
     go_mod = (tool.folder / "go.mod").read_text()
     assert tool.version[0].isdigit()
@@ -63,6 +63,7 @@ def test_the_key_follows_sources_and_flags(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr("local.tools.catalogue.MODULES", folders)
     assert ETCD.key == original
     assert replace(ETCD, link_flags="-X a=b").key != original
+    assert replace(ETCD, build_tags=("small",)).key != original
     with (folders / "etcd" / "go.sum").open("a") as go_sum:
         go_sum.write("\n")
     assert ETCD.key != original
@@ -157,7 +158,13 @@ def test_every_program_is_known_by_its_name() -> None:
         "pulumi",
         "aws-iam-authenticator",
         "aws-load-balancer-controller",
+        "promtool",
     }
+
+
+def test_what_only_a_test_runs_is_no_part_of_the_set_up() -> None:
+    assert not {tool.name for tool in ON_DEMAND} & {tool.name for tool in TOOLS}
+    assert BINARIES["promtool"] in ON_DEMAND
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 
 from core.errors import InvalidInput
 from core.naming import LAYERS
+from infra.spec import ROOT
 from stacks.program import main, split
-from stacks.spec import ROOT
-from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layer, run_layers
+from tests.unit.infra.programs import ZONES, description, run_layer
 from tests.unit.infra.recording import Recorded, run_program
 
 EXPORTS = {
@@ -110,46 +110,6 @@ def test_a_module_on_the_engines_path_hides_nobody_elses() -> None:
     assert names >= {"program", "layers"}
     hidden = {name for name in names if importlib.util.find_spec(name) is not None}
     assert not hidden
-
-
-def by_key(layers: dict[str, Recorded]) -> dict[tuple[str, str, str], dict[str, Any]]:
-    return {
-        (layer, resource.type, resource.name): resource.inputs
-        for layer, recorded in layers.items()
-        for resource in recorded.resources
-    }
-
-
-def test_adding_a_zone_adds_only_that_zones_resources(layers: dict[str, Recorded]) -> None:
-    before = by_key(layers)
-    after = by_key(run_layers(description(availability_zones=[*ZONES, "us-east-1d"])))
-    added = after.keys() - before.keys()
-    assert not before.keys() - after.keys()
-    assert all("us-east-1d" in name for _, _, name in added)
-    # What spans the zones learns of the new one; nothing else changes.
-    changed = {key for key, inputs in before.items() if after[key] != inputs}
-    assert {name for _, _, name in changed} == {
-        "autoscaler-policy",
-        "cluster-control-plane",
-        "nth-policy",
-        "handlers-interruption-function",
-        "handlers-sweep-function",
-        "handlers-tick-function",
-        "handlers-tick-policy",
-        "handlers-network-to-kafka",
-        "balancing-nlb",
-        "balancing-broker-from-vpc",
-    }
-
-
-def test_adding_a_pool_adds_only_that_pools_resources(layers: dict[str, Recorded]) -> None:
-    bulk = {**BROKER, "name": "bulk", "first_node_id": 100}
-    before = by_key(layers)
-    after = by_key(run_layers(description(pools=[CONTROLLER, BROKER, bulk])))
-    assert not before.keys() - after.keys()
-    assert all("bulk" in name for _, _, name in after.keys() - before.keys())
-    kafka = {key for key, inputs in before.items() if key[0] == "kafka" and after[key] != inputs}
-    assert kafka == set()
 
 
 def test_main_reads_the_stack_it_is_run_for(layers: dict[str, Recorded]) -> None:

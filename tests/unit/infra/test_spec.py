@@ -1,4 +1,4 @@
-"""stacks.spec: a spec is found, or the user is told in a sentence what is wrong with it."""
+"""infra.spec: a spec is found, or the user is told in a sentence what is wrong with it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput
-from stacks.spec import ROOT, load
-from tests.unit.infra.programs import description
+from core.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT
+from infra.spec import ROOT, load, read
+from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers
 
 
 class Settings:
@@ -110,3 +111,59 @@ def test_names_too_long_for_aws_are_refused_before_aws_does() -> None:
     raw = description(name="a" * 32, environment="b" * 32)
     (problem,) = problems(Settings(cluster=raw), environment="b" * 32)
     assert "65 characters long" in problem
+
+
+# What AWS refuses, by the kind that is named: the limit of a name in characters.
+NAME_LIMITS = {
+    "cloudwatch/eventRule:EventRule": 64,
+    "iam/role:Role": 64,
+    "iam/instanceProfile:InstanceProfile": 128,
+    "lambda/function:Function": 64,
+    "sqs/queue:Queue": 80,
+    "lb/loadBalancer:LoadBalancer": 32,
+    "lb/targetGroup:TargetGroup": 32,
+    "dynamodb/table:Table": 255,
+    "autoscaling/group:Group": 255,
+    "eks/cluster:Cluster": 100,
+    "cloudwatch/metricAlarm:MetricAlarm": 255,
+}
+
+
+@pytest.mark.parametrize("provisioner", ["asg", "karpenter"])
+def test_the_longest_prefix_we_accept_makes_no_name_aws_refuses(provisioner: str) -> None:
+    room = RULE_NAME_LIMIT - len(LONGEST_SUFFIX[provisioner])
+    environment, name = "e" * (room // 2), "n" * (room - room // 2 - 1)
+    raw = description(environment=environment, name=name, node_provisioner=provisioner)
+    longest: dict[str, int] = {}
+    for recorded in run_layers(raw).values():
+        for resource in recorded.resources:
+            kind = resource.type.partition(":")[2]
+            if kind in NAME_LIMITS and "name" in resource.inputs:
+                length = len(resource.inputs["name"])
+                assert length <= NAME_LIMITS[kind], (kind, resource.inputs["name"])
+                longest[kind] = max(length, longest.get(kind, 0))
+    # Exactly: one character more would be one too many.
+    assert longest["cloudwatch/eventRule:EventRule"] == RULE_NAME_LIMIT
+
+
+# Every kind of problem a spec can have before an account is asked.
+REFUSED = {
+    "shape": {"surprise": 1},
+    "timing": {"timings": {"pod_grace_seconds": 100}},
+    "limit": {"pools": [CONTROLLER, {**BROKER, "instance_type": "r7g.large"}]},
+    "name": {"environment": "b" * 32, "name": "a" * 32},
+    "zone": {"availability_zones": ["us-east-1a", "us-east-1b", "us-east-1k"]},
+    "add-on": {"kubernetes": {"addon_versions": {"kube-poxy": "v1"}}},
+    "kubernetes": {"kubernetes": {"version": "1.34"}},
+}
+
+
+@pytest.mark.parametrize("changed", REFUSED.values(), ids=REFUSED)
+def test_a_file_and_a_stack_are_refused_for_the_same_reasons(
+    tmp_path: Path, changed: Mapping[str, Any]
+) -> None:
+    raw = description(**changed)
+    (tmp_path / "cluster.yaml").write_text(json.dumps(raw))
+    with pytest.raises(InvalidInput) as caught:
+        read(tmp_path / "cluster.yaml")
+    assert problems(Settings(cluster=raw), raw["environment"]) == caught.value.problems

@@ -1,0 +1,100 @@
+"""`stillwater estimate SPEC`: a cluster's month at list price, as a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from decimal import Decimal
+
+from rich import box
+from rich.table import Table
+
+from core import pricing
+from core.estimate import Estimate, Line, Usage
+
+NOT_COUNTED = (
+    "what passes through NAT and interface endpoints, functions, queues and the ledger, alarms and "
+    "metrics, EMR Serverless while a report runs, tax, discounts"
+)
+
+
+def table(estimate: Estimate) -> Table:
+    """Return the estimate, a row per line, a sum per component and the total."""
+    shown = Table(box=box.SIMPLE_HEAD, show_footer=True, padding=(0, 1, 0, 0))
+    shown.add_column("component", footer="a month")
+    shown.add_column("what")
+    for name in ("quantity", "unit", "USD each", "USD"):
+        shown.add_column(name, justify="left" if name == "unit" else "right")
+    shown.columns[-1].footer = money(estimate.total)
+    for component, lines in by_component(estimate):
+        shown.add_row(component, "", "", "", "", money(together(lines)), style="bold")
+        for line in lines:
+            each, usd = f"{pricing.plain(line.price.usd)}", money(line.usd)
+            shown.add_row("", line.what, quantity(line.quantity), line.unit, each, usd)
+    return shown
+
+
+def notes(estimate: Estimate, usage: Usage) -> list[str]:
+    """Return what an estimate assumes, leaves out, and how old its prices are."""
+    oldest, newest = estimate.prices_as_of
+    produced, readers = pricing.plain(usage.produce_mib_per_s), pricing.plain(usage.readers)
+    assumed = (
+        f"{produced} MiB/s produced, each byte read {readers} x, all through the load balancer; "
+        f"volumes {usage.filled:.0%} full; {pricing.plain(usage.log_gib_per_day)} GiB of "
+        f"control plane logs a day"
+    )
+    return [
+        f"List prices of {estimate.region} in USD, read {oldest} to {newest}, for 730 hours.",
+        f"Assumed: {assumed}.",
+        f"Not counted: {NOT_COUNTED}.",
+    ]
+
+
+def as_json(estimate: Estimate, usage: Usage) -> str:
+    """Return the estimate for programs; amounts are strings, so that no digit is lost."""
+    oldest, newest = estimate.prices_as_of
+    return json.dumps(
+        {
+            "region": estimate.region,
+            "currency": "USD",
+            "total": str(estimate.total),
+            "prices_as_of": {"oldest": str(oldest), "newest": str(newest)},
+            "usage": {name: str(getattr(usage, name)) for name in Usage.__slots__},
+            "not_counted": NOT_COUNTED,
+            "lines": [
+                {
+                    "component": line.component,
+                    "what": line.what,
+                    "quantity": f"{pricing.plain(line.quantity)}",
+                    "unit": line.unit,
+                    "unit_usd": f"{pricing.plain(line.price.usd)}",
+                    "usd": str(line.usd),
+                    "source": line.price.source,
+                    "as_of": str(line.price.as_of),
+                }
+                for line in estimate.lines
+            ],
+        },
+        indent=2,
+    )
+
+
+def by_component(estimate: Estimate) -> list[tuple[str, list[Line]]]:
+    """Return the lines of each component, in the order of the first of each."""
+    found: dict[str, list[Line]] = {}
+    for line in estimate.lines:
+        found.setdefault(line.component, []).append(line)
+    return list(found.items())
+
+
+def together(lines: Iterable[Line]) -> Decimal:
+    return pricing.total(line.usd for line in lines)
+
+
+def money(usd: Decimal) -> str:
+    return f"{usd:,.2f}"
+
+
+def quantity(number: Decimal) -> str:
+    """Return a quantity as a bill shows it: thousands apart, at most three decimals."""
+    return f"{pricing.plain(round(number, 3)):,f}"

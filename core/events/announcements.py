@@ -1,0 +1,163 @@
+"""The results of parsing: what was announced, about which instance, volume, zone or group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What was announced about an instance; one decision per kind (docs/reference/announcements).
+
+    VOLUME_PROBLEM is announced about a volume; it becomes one of the instance the volume is on.
+    """
+
+    ASG_TERMINATE = "asg_terminate"
+    ASG_LAUNCH = "asg_launch"
+    SPOT_INTERRUPTION = "spot_interruption"
+    CAPACITY_RESERVATION = "capacity_reservation"
+    REBALANCE = "rebalance"
+    STATE_CHANGE = "state_change"
+    SCHEDULED_CHANGE = "scheduled_change"
+    INSTANCE_STORE_DEGRADED = "instance_store_degraded"
+    INSTANCE_ISSUE = "instance_issue"
+    VOLUME_PROBLEM = "volume_problem"
+
+
+class ZoneSource(StrEnum):
+    """Who said something about a zone."""
+
+    AUTOSHIFT = "autoshift"  # AWS moves traffic away; a FIS experiment plays the same
+    MANUAL_SHIFT = "manual_shift"  # somebody of the account does
+    PRACTICE_RUN = "practice_run"  # a rehearsal, which says nothing about the zone's health
+    HEALTH_ISSUE = "health_issue"
+
+
+class VolumeChange(StrEnum):
+    """What happened to an EBS volume."""
+
+    LOST = "lost"
+    DEGRADED = "degraded"
+    IMPAIRED = "impaired"  # a Health issue of another code
+    STALLED_IO = "stalled_io"
+    ATTACH_FAILED = "attach_failed"
+    CREATE_FAILED = "create_failed"
+    MODIFICATION_STARTED = "modification_started"  # `optimizing`: the new size is usable already
+    MODIFICATION_COMPLETED = "modification_completed"
+    MODIFICATION_FAILED = "modification_failed"
+
+    @property
+    def harmful(self) -> bool:
+        """Say whether a broker on this volume is in danger."""
+        return self in _HARMFUL
+
+
+_HARMFUL = frozenset(
+    {
+        VolumeChange.LOST,
+        VolumeChange.DEGRADED,
+        VolumeChange.IMPAIRED,
+        VolumeChange.STALLED_IO,
+        VolumeChange.ATTACH_FAILED,
+    }
+)
+
+
+class GroupChange(StrEnum):
+    """What an Auto Scaling group did, or could not do."""
+
+    LAUNCHED = "launched"
+    LAUNCH_FAILED = "launch_failed"
+    TERMINATED = "terminated"
+    TERMINATE_FAILED = "terminate_failed"
+    REFRESH_STARTED = "refresh_started"
+    REFRESH_CHECKPOINT = "refresh_checkpoint"
+    REFRESH_SUCCEEDED = "refresh_succeeded"
+    REFRESH_FAILED = "refresh_failed"
+    REFRESH_CANCELLED = "refresh_cancelled"
+    ROLLBACK_STARTED = "rollback_started"
+    ROLLBACK_SUCCEEDED = "rollback_succeeded"
+    ROLLBACK_FAILED = "rollback_failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Announced:
+    """What every announcement says about itself."""
+
+    event_id: str
+    # Equal for duplicates and for other deliveries of the same announcement. The two hooks of a
+    # terminating instance are two announcements: each has its own lifecycle token.
+    dedupe_key: str
+    account: str | None
+    region: str | None
+    occurred_at: float | None  # epoch seconds
+    body: str  # the EventBridge or bare ASG JSON as received, unwrapped from SNS: what NTH reads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interruption(_Announced):
+    """One announcement about one instance."""
+
+    kind: Kind
+    instance_id: str
+    group: str | None = None
+    hook: str | None = None
+    lifecycle_token: str | None = None
+    instance_state: str | None = None  # state changes
+    event_type: str | None = None  # Health: its eventTypeCode; a volume's problem: what it is
+    due_at: float | None = None  # epoch seconds: Health's start, a reservation's end
+    # Epoch seconds: Health's last word, so that an older update which comes late moves nothing.
+    updated_at: float | None = None
+    closed: bool = False  # Health: called off or done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeNotice(_Announced):
+    """One announcement about one EBS volume."""
+
+    volume_id: str
+    change: VolumeChange
+    cause: str = ""  # AWS's words, where it has any
+    instance_id: str | None = None  # where AWS names the instance beside the volume
+    event_type: str | None = None  # Health's eventTypeCode, or the alarm's name
+    over: bool = False  # the problem has ended: Health closed it, the alarm is OK again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneNotice(_Announced):
+    """One announcement about one Availability Zone.
+
+    AWS names a zone by its id, which is the same in every account; which of the account's zone
+    names that is must be asked (DescribeAvailabilityZones), so the parser leaves `zone` None.
+    """
+
+    zone_id: str  # use1-az1
+    over: bool  # it has ended; otherwise it began, or goes on
+    source: ZoneSource
+    zone: str | None = None  # us-east-1a
+    until: float | None = None  # epoch seconds; None: until its end is announced
+    resource: str | None = None  # the load balancer or group that is shifted, where one is
+    event_type: str | None = None  # the detail-type, or Health's eventTypeCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupNotice(_Announced):
+    """What an Auto Scaling group says it did, or could not do."""
+
+    group: str
+    what: GroupChange
+    instance_id: str | None = None
+    zone: str | None = None  # a zone's name
+    cause: str = ""  # AWS's words: why the group did it, or why it could not
+    activity_id: str | None = None  # of the scaling activity or the instance refresh
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A message that asks for nothing, with the reason in a sentence."""
+
+    reason: str
+    body: str
+
+
+Announcement = Interruption | VolumeNotice | ZoneNotice | GroupNotice

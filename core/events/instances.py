@@ -1,0 +1,47 @@
+"""aws.ec2: two-minute warnings, recommendations and state changes; volumes are read apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.events import volumes
+from core.events.announcements import Ignored, Interruption, Kind, VolumeNotice
+from core.events.envelope import Envelope
+from core.fields import epoch, instance_in, shown, text
+
+LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
+NOTICES = {
+    "EC2 Spot Instance Interruption Warning": Kind.SPOT_INTERRUPTION,
+    "EC2 Capacity Reservation Instance Interruption Warning": Kind.CAPACITY_RESERVATION,
+    "EC2 Instance Rebalance Recommendation": Kind.REBALANCE,
+    "EC2 Instance State-change Notification": Kind.STATE_CHANGE,
+}
+
+
+def read(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Ignored]:
+    if envelope.detail_type == volumes.DETAIL_TYPE:
+        yield from volumes.read(envelope)
+    elif (kind := NOTICES.get(envelope.detail_type or "")) is not None:
+        yield _notice(envelope, kind)
+    else:
+        yield envelope.says("is no announcement about a node.")
+
+
+def _notice(envelope: Envelope, kind: Kind) -> Interruption | Ignored:
+    detail = envelope.detail
+    # The reservation's page shows the id in `instance-id` and the ARN in `resources`, as text.
+    named = (detail.get("instance-id"), *envelope.resources)
+    instance_id = next((found for value in named if (found := instance_in(value))), None)
+    if instance_id is None:
+        return envelope.says("names no instance in instance-id.")
+    state = text(detail, "state") if kind is Kind.STATE_CHANGE else None
+    if kind is Kind.STATE_CHANGE and state not in LEAVING_STATES:
+        return envelope.ignored(f"Instance {instance_id} is {shown(state)}: it is not leaving.")
+    return Interruption(
+        kind=kind,
+        instance_id=instance_id,
+        dedupe_key=":".join((kind, instance_id, envelope.event_id)),
+        instance_state=state,
+        due_at=epoch(detail.get("instance-termination-time")),
+        **envelope.identity,
+    )

@@ -1,0 +1,61 @@
+"""Lifecycle hooks of Auto Scaling: an instance that waits to be launched or terminated."""
+
+from __future__ import annotations
+
+from core.events.announcements import Ignored, Interruption, Kind
+from core.events.envelope import Envelope
+from core.fields import Fields, instance_in, shown, text
+
+TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
+
+_TRANSITIONS = {
+    "autoscaling:EC2_INSTANCE_TERMINATING": Kind.ASG_TERMINATE,
+    "autoscaling:EC2_INSTANCE_LAUNCHING": Kind.ASG_LAUNCH,
+}
+# Where an instance goes when the lifecycle action is what it says; a warm pool is neither.
+_DESTINATIONS = {Kind.ASG_TERMINATE: "EC2", Kind.ASG_LAUNCH: "AutoScalingGroup"}
+
+
+def action(envelope: Envelope) -> Interruption | Ignored:
+    """Read a lifecycle action: from EventBridge, or bare from the group, where both are one."""
+    detail = envelope.detail
+    transition = text(detail, "LifecycleTransition")
+    if TEST_NOTIFICATION in (transition, detail.get("Event")):
+        return envelope.ignored(
+            "It is the test notification that Auto Scaling sends for a new hook."
+        )
+    kind = _TRANSITIONS.get(transition or "")
+    if kind is None:
+        said = f"with the lifecycle transition {shown(transition)} " if transition else ""
+        return envelope.says(f"{said}is no lifecycle action of an instance.")
+    instance_id = instance_in(detail.get("EC2InstanceId"))
+    if instance_id is None:
+        return envelope.says("names no instance in EC2InstanceId.")
+    look_alike = _look_alike(kind, instance_id, detail)
+    if look_alike:
+        return envelope.ignored(look_alike)
+    hook, token = text(detail, "LifecycleHookName"), text(detail, "LifecycleActionToken")
+    return Interruption(
+        kind=kind,
+        instance_id=instance_id,
+        dedupe_key=":".join((kind, instance_id, hook or "", token or envelope.event_id)),
+        group=text(detail, "AutoScalingGroupName"),
+        hook=hook,
+        lifecycle_token=token,
+        **envelope.identity,
+    )
+
+
+def _look_alike(kind: Kind, instance_id: str, detail: Fields) -> str | None:
+    """Say why an action that looks like a launch or a termination is neither."""
+    action_name, destination = text(detail, "Action"), text(detail, "Destination")
+    if action_name == "ReplaceRootVolume":
+        return f"Instance {instance_id} only has its root volume replaced; it stays in its group."
+    if destination == "WarmPool":
+        return f"Instance {instance_id} moves to the warm pool; no Kafka node runs there."
+    if destination is not None and destination != _DESTINATIONS[kind]:
+        return (
+            f"Instance {instance_id} goes to {shown(destination)}, "
+            f"so this is not the {kind.value.removeprefix('asg_')} action it looks like."
+        )
+    return None

@@ -1,0 +1,70 @@
+"""What EC2 says of the instance types Kafka may run on: the ceiling above every volume's own.
+
+A table (core/instances.json) and not a call: `stillwater check` works without an account. A type
+that is not in it is not refused, only not compared.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+SHIPPED = Path(__file__).with_name("instances.json")
+BYTES_PER_MB, BYTES_PER_MIB = 1000**2, 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceType:
+    """One instance type; its EBS figures are baselines, which it sustains for ever."""
+
+    name: str
+    vcpus: int
+    memory_mib: int
+    ebs_mb_per_s: float
+    ebs_iops: int
+    # Volumes it takes, the root volume among them and instance store already subtracted.
+    attachments: int
+    # Whether every network interface but the first takes one of them.
+    attachments_shared: bool
+
+    @property
+    def ebs_mib_per_s(self) -> int:
+        """The baseline in the unit of gp3's throughput, rounded down."""
+        return int(self.ebs_mb_per_s * BYTES_PER_MB / BYTES_PER_MIB)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Instance types by name, and where they were read."""
+
+    source: str
+    types: Mapping[str, InstanceType]
+
+
+@functools.cache
+def table() -> Table:
+    """Return the table this release ships."""
+    stored = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    columns = stored["columns"]
+    return Table(
+        stored["source"],
+        {
+            name: _row(name, dict(zip(columns, values, strict=True)))
+            for name, values in stored["types"].items()
+        },
+    )
+
+
+def _row(name: str, values: Mapping[str, float]) -> InstanceType:
+    return InstanceType(
+        name=name,
+        vcpus=int(values["vcpus"]),
+        memory_mib=int(values["memory_mib"]),
+        ebs_mb_per_s=values["ebs_mb_per_s"],
+        ebs_iops=int(values["ebs_iops"]),
+        attachments=int(values["attachments"]),
+        attachments_shared=bool(values["attachments_shared"]),
+    )

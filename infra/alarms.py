@@ -1,0 +1,273 @@
+"""What CloudWatch calls somebody for: the toolkit itself, which Prometheus does not see.
+
+Pure: a description in, alarms out; infra.alerts makes them. Each says what no data means, because
+AWS's counters fall silent when nothing happens, and for one alarm that silence is the fault. The
+names of what is watched are the layers' own, so that an alarm needs no other stack's output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from core import metrics_names as counted
+from core import naming
+from core.cluster import ClusterSpec
+
+MINUTE = 60
+FIVE_MINUTES = 300
+# Of the time a function has; what comes nearer is killed on a bad day.
+NEAR_TIMEOUT = 0.8
+FAILURES = 3
+# The interruption function reads within seconds, and a spot warning is given two minutes ahead.
+EVENTS_AGE_SECONDS = 300
+LEDGER_CALLS = ("GetItem", "PutItem", "Query")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What an alarm makes of no data, and why that is right."""
+
+    treatment: Literal["breaching", "notBreaching", "ignore"]
+    reason: str
+
+
+LETTERS_STAY = Missing(
+    "ignore", "SQS falls silent about a queue nobody touches, and letters in it are still there."
+)
+NOTHING_WAITS = Missing("notBreaching", "SQS tells an age only while something waits.")
+NOTHING_HAPPENED = Missing("notBreaching", "What does not happen is not counted.")
+SILENCE_IS_THE_FAULT = Missing("breaching", "A function that is not called leaves no data.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One series of CloudWatch's."""
+
+    namespace: str
+    name: str
+    dimensions: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """One alarm over one series, or over the sum of several."""
+
+    key: str
+    metrics: tuple[Metric, ...]
+    statistic: Literal["Sum", "Maximum"]
+    period_seconds: int = FIVE_MINUTES
+    periods: int = 1
+    threshold: float = 0
+    below: bool = False
+    severity: Literal["critical", "warning"]
+    meaning: str
+    runbook: str
+    missing: Missing
+    # A count of what happened is over when nothing more happens, which does not mean it is well.
+    announces_end: bool = field(default=True)
+
+    def description(self, runbooks_url: str) -> str:
+        """Return what whoever is called reads first."""
+        return (
+            f"{self.severity.upper()}: {self.meaning} Runbook: {runbooks_url}/{self.runbook}.md "
+            f"No data: {self.missing.reason}"
+        )
+
+
+def alarms(spec: ClusterSpec, functions: Mapping[str, str], queues: Iterable[str]) -> list[Alarm]:
+    """Return every alarm of a cluster: `functions` are names by role, `queues` names by no suffix.
+
+    The timeouts they are measured against are the description's.
+    """
+    found = [*_incidents(spec), *_ledger(spec)]
+    for queue in queues:
+        found.append(_dead_letters(queue, spec.prefix))
+    found += _ages(spec)
+    for role, name in functions.items():
+        found += _function(role, name, spec.timings.lambda_timeout_seconds)
+    found.append(_sweep_silent(functions["sweep"]))
+    return found
+
+
+def _incidents(spec: ClusterSpec) -> list[Alarm]:
+    return [
+        Alarm(
+            key="incidents-retained",
+            metrics=(_counted(counted.INCIDENTS_RETAINED, spec),),
+            statistic="Sum",
+            severity="critical",
+            meaning="An instance was kept because its broker could not leave; it waits for you.",
+            runbook="held-or-retained",
+            missing=NOTHING_HAPPENED,
+            announces_end=False,
+        ),
+        Alarm(
+            key="incidents-lost",
+            metrics=(_counted(counted.INCIDENTS_LOST, spec),),
+            statistic="Sum",
+            severity="critical",
+            meaning="An instance ended before its broker could leave it.",
+            runbook="instance-lost",
+            missing=NOTHING_HAPPENED,
+            announces_end=False,
+        ),
+        Alarm(
+            key="pages-sent",
+            metrics=(_counted(counted.PAGES_SENT, spec),),
+            statistic="Sum",
+            severity="warning",
+            meaning="An incident asked for somebody; this is the second way to hear of it.",
+            runbook="held-or-retained",
+            missing=NOTHING_HAPPENED,
+            announces_end=False,
+        ),
+    ]
+
+
+def _ledger(spec: ClusterSpec) -> list[Alarm]:
+    table = {"TableName": naming.ledger_table(spec.prefix)}
+    shared = {"severity": "critical", "runbook": "ledger-failing", "missing": NOTHING_HAPPENED}
+    return [
+        Alarm(
+            # DynamoDB counts what callers did wrong for a whole account, whoever they are; what
+            # the ledger refused us is counted by us.
+            key="ledger-errors",
+            metrics=(_counted(counted.LEDGER_ERRORS, spec),),
+            statistic="Sum",
+            meaning="The ledger refused the functions, or did not answer.",
+            **shared,
+        ),
+        Alarm(
+            key="ledger-system-errors",
+            metrics=tuple(
+                Metric(
+                    namespace="AWS/DynamoDB",
+                    name="SystemErrors",
+                    dimensions={**table, "Operation": call},
+                )
+                for call in LEDGER_CALLS
+            ),
+            statistic="Sum",
+            meaning="DynamoDB failed on the ledger's table.",
+            **shared,
+        ),
+        Alarm(
+            key="ledger-throttled",
+            metrics=tuple(
+                Metric(namespace="AWS/DynamoDB", name=name, dimensions=table)
+                for name in ("ReadThrottleEvents", "WriteThrottleEvents")
+            ),
+            statistic="Sum",
+            meaning="DynamoDB slowed the ledger's table down.",
+            **shared,
+        ),
+    ]
+
+
+def _dead_letters(queue: str, prefix: str) -> Alarm:
+    letters = naming.dead_letter_queue(queue)
+    return Alarm(
+        key=letters.removeprefix(f"{prefix}-"),
+        metrics=(_of_queue(letters, "ApproximateNumberOfMessagesVisible"),),
+        statistic="Maximum",
+        period_seconds=MINUTE,
+        severity="critical",
+        meaning=f"Messages of {queue} could not be handled and lie in {letters}.",
+        runbook="dead-letters",
+        missing=LETTERS_STAY,
+    )
+
+
+def _ages(spec: ClusterSpec) -> list[Alarm]:
+    timings = spec.timings
+    limits = {
+        "events": (EVENTS_AGE_SECONDS, "announcements of AWS are not read"),
+        # A tick that failed comes back after one visibility timeout, and is late, not lost.
+        "ticks": (2 * timings.queue_visibility_timeout_seconds, "no incident goes on"),
+        # The handler receives a drain it still works on again and again, and SQS leaves out what
+        # was received three times: an older message is one that nobody receives.
+        "nth": (6 * timings.nth_visibility_timeout_seconds, "nodes are not drained"),
+    }
+    return [
+        Alarm(
+            key=f"{role}-age",
+            metrics=(_of_queue(naming.queue(spec.prefix, role), "ApproximateAgeOfOldestMessage"),),
+            statistic="Maximum",
+            period_seconds=MINUTE,
+            periods=2,
+            threshold=limit,
+            severity="critical",
+            meaning=f"A message waits for more than {limit} s: {consequence}.",
+            runbook="queue-not-read",
+            missing=NOTHING_WAITS,
+        )
+        for role, (limit, consequence) in limits.items()
+    ]
+
+
+def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
+    shared = {"runbook": "function-failing", "missing": NOTHING_HAPPENED}
+    return [
+        Alarm(
+            key=f"{role}-errors",
+            metrics=(_of_function(name, "Errors"),),
+            statistic="Sum",
+            # One that fails is tried again: by its queue, or by the next minute.
+            threshold=FAILURES - 1,
+            severity="critical",
+            meaning=f"The function {name} fails again and again.",
+            **shared,
+        ),
+        Alarm(
+            key=f"{role}-throttles",
+            metrics=(_of_function(name, "Throttles"),),
+            statistic="Sum",
+            periods=2,
+            severity="warning",
+            meaning=f"AWS does not let {name} run: the account's concurrency is used up.",
+            **shared,
+        ),
+        Alarm(
+            key=f"{role}-duration",
+            metrics=(_of_function(name, "Duration"),),
+            statistic="Maximum",
+            periods=2,
+            threshold=NEAR_TIMEOUT * timeout_seconds * 1000,
+            severity="warning",
+            meaning=f"{name} takes nearly all of the {timeout_seconds} s it has.",
+            **shared,
+        ),
+    ]
+
+
+def _sweep_silent(name: str) -> Alarm:
+    return Alarm(
+        key="sweep-silent",
+        metrics=(_of_function(name, "Invocations"),),
+        statistic="Sum",
+        threshold=1,
+        below=True,
+        periods=2,
+        severity="critical",
+        meaning="The sweep does not run: an announcement that is lost stays lost.",
+        runbook="sweep-silent",
+        missing=SILENCE_IS_THE_FAULT,
+    )
+
+
+def _counted(name: str, spec: ClusterSpec) -> Metric:
+    return Metric(
+        namespace=counted.NAMESPACE,
+        name=name,
+        dimensions={counted.CLUSTER_DIMENSION: spec.prefix},
+    )
+
+
+def _of_queue(queue: str, name: str) -> Metric:
+    return Metric(namespace="AWS/SQS", name=name, dimensions={"QueueName": queue})
+
+
+def _of_function(function: str, name: str) -> Metric:
+    return Metric(namespace="AWS/Lambda", name=name, dimensions={"FunctionName": function})

@@ -1,0 +1,57 @@
+"""`stillwater estimate`: a table, JSON for programs, a sentence where it has no price."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from core import pricing
+from core.errors import InvalidInput
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "stacks" / "config" / "clusters" / "example.yaml"
+
+
+def estimated(*arguments: str, spec: Path = EXAMPLE) -> Result:
+    return CliRunner().invoke(app, ["estimate", str(spec), *arguments])
+
+
+def test_the_table_ends_in_the_total_and_says_what_it_assumes() -> None:
+    shown = estimated().output
+    assert "1,294.03" in shown
+    assert all(word in shown for word in ("Assumed: 0 MiB/s produced", "Not counted:", "us-east-1"))
+
+
+def test_json_adds_up_and_names_every_source() -> None:
+    document = json.loads(estimated("--json", "--produce-mib-per-s", "10", "--readers", "2").output)
+    assert document["total"] == "5069.67"
+    assert sum(Decimal(line["usd"]) for line in document["lines"]) == Decimal("5069.67")
+    assert all(line["source"] and line["as_of"] for line in document["lines"])
+    assert document["usage"]["produce_mib_per_s"] == "10.0"
+
+
+def test_a_region_without_prices_is_refused_with_those_that_have_them(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "spec.yaml"
+    elsewhere.write_text(EXAMPLE.read_text().replace("us-east-1", "eu-west-1"))
+    refused = estimated(spec=elsewhere).exception
+    assert isinstance(refused, InvalidInput)
+    assert "no prices for region eu-west-1, only for us-east-1" in str(refused)
+
+
+def test_a_users_own_prices_take_the_place_of_the_shipped(tmp_path: Path) -> None:
+    document = json.loads(pricing.SHIPPED.read_text())
+    document["regions"]["us-east-1"]["eks_cluster_hour"]["usd"] = "0.6"
+    own = tmp_path / "prices.json"
+    own.write_text(json.dumps(document))
+    assert "1,659.03" in estimated("--prices", str(own)).output  # 730 x 0.5 more
+
+
+@pytest.mark.parametrize("wrong", ["-1", "nan", "inf"])
+def test_a_use_that_cannot_be_is_a_sentence(wrong: str) -> None:
+    refused = estimated("--produce-mib-per-s", wrong).exception
+    assert isinstance(refused, InvalidInput)
+    assert str(refused).startswith("produce_mib_per_s is ")

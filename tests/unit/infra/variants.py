@@ -1,0 +1,63 @@
+"""Every shape of cluster the program can build, for what must hold in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
+from tests.unit.infra.recording import EXISTING_VPC
+
+# Every optional part of a spec that does not exclude another one.
+EVERYTHING: Mapping[str, Any] = {
+    "pools": [CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}],
+    "connect": {"image": "registry.example/connect:1", "config": {"offset.flush.interval.ms": 1}},
+    "topics": [{"name": "orders", "config": {"retention.ms": 1000}}, {"name": "Orders_V1"}],
+    "users": [
+        {
+            "name": "billing",
+            "acls": [
+                {"resource": "topic", "name": "orders", "operations": ["Read", "Describe"]},
+                {"resource": "group", "prefix": True, "name": "b-", "operations": ["Read"]},
+                {"resource": "cluster", "operations": ["IdempotentWrite"]},
+            ],
+            "producer_bytes_per_s": 1_000_000,
+        }
+    ],
+    "metrics": {"prometheus_operator": True, "allow": ["kafka_server_quota_.*"]},
+    "network": {"interface_endpoints": True},
+    "load_balancer": {
+        "client_cidrs": ["10.99.0.0/16"],
+        "endpoint_principals": ["arn:aws:iam::111122223333:root"],
+        "private_zone": "stillwater.internal",
+    },
+    "snapshots": {"every_hours": 12, "kept": 3},
+}
+VARIANTS: Mapping[str, dict[str, Any]] = {
+    "asg": description(),
+    "karpenter": description(node_provisioner="karpenter"),
+    "certificates": description(
+        **EVERYTHING, kafka={"internal_listener": {"authentication": "tls"}}
+    ),
+    "passwords": description(
+        **EVERYTHING, kafka={"internal_listener": {"authentication": "scram-sha-512"}}
+    ),
+    "karpenter with everything": description(
+        **EVERYTHING,
+        node_provisioner="karpenter",
+        kafka={"internal_listener": {"authentication": "tls"}},
+    ),
+    "combined": description(pools=[{**BROKER, "role": "combined"}], connect={"replicas": 1}),
+    "direct": description(drain_route="direct", scale_in="release"),
+    "without what is optional": description(
+        cluster_autoscaler=False, snapshots=None, strimzi={"operator": "external"}
+    ),
+    "in a VPC that exists": description(
+        network={
+            "existing": {
+                "vpc_id": EXISTING_VPC,
+                "private_subnet_ids": {z: f"subnet-0123456789abcdef{z[-1]}" for z in ZONES},
+            }
+        }
+    ),
+}

@@ -1,0 +1,145 @@
+"""Growing a cluster only adds: what exists keeps its inputs, but for a list with reasons.
+
+Two recordings of the whole program are compared, one of the cluster as it is and one of what its
+user wants next, under both provisioners and with every optional part there is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers
+from tests.unit.infra.recording import Resource
+from tests.unit.infra.variants import EVERYTHING
+
+PROVISIONERS = ("asg", "karpenter")
+BULK = {**BROKER, "name": "bulk", "first_node_id": 100}
+FULL = {
+    **EVERYTHING,
+    "pools": [CONTROLLER, BROKER],
+    "kafka": {"internal_listener": {"authentication": "tls"}},
+}
+GROWTH: Mapping[str, dict[str, Any]] = {
+    "a broker per zone": {"pools": [CONTROLLER, {**BROKER, "nodes_per_zone": 2}]},
+    "a zone": {"availability_zones": [*ZONES, "us-east-1d"]},
+    "a pool": {"pools": [CONTROLLER, BROKER, BULK]},
+    "spare nodes": {"pools": [CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}]},
+}
+# What is added must say by its name what it is added for.
+NEW: Mapping[str, tuple[str, ...]] = {
+    "a broker per zone": ("*-broker-11-*", "*-broker-21-*", "*-broker-31-*"),
+    "a zone": ("*-us-east-1d-*",),
+    "a pool": ("*-bulk", "*-bulk-*"),
+    "spare nodes": ("*-broker-11-*", "*-broker-21-*", "*-broker-31-*"),
+}
+# growth -> resource -> the one input that changes, in place, and why no other way is left.
+INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "a broker per zone": {
+        "nodes-us-east-1?-broker": {
+            "minSize": "the group that launches the new node",
+            "maxSize": "twice the new size, so that every node can be replaced at once",
+        },
+        "kafka-us-east-1?-broker": {"spec": "replicas, and the ids Strimzi may give them"},
+        "kafka-rules": {"spec": "alerts that count brokers"},
+    },
+    "a zone": {
+        "cluster-control-plane": {"vpcConfig": "EKS may stand in the new subnet, too"},
+        "endpoints-*": {"subnetIds": "an endpoint has an interface per zone"},
+        "balancing-nlb": {"subnets": "the load balancer gets an address in the new zone"},
+        "balancing-broker-from-*": {"toPort": "the ids reserved for the zone have ports"},
+        "kafka-rules": {"spec": "alerts that count brokers"},
+        "autoscaler-policy": {"policy": "names the new zone's groups"},
+        "nth-policy": {"policy": "names the new zone's groups"},
+        "nodes-*-class": {"spec": "Karpenter finds subnets by their ids"},
+        "handlers-tick-policy": {"policy": "names the new zone's groups and its subnet"},
+        "handlers-*-function": {"environment": "brokers to bootstrap from in the new zone"},
+        "handlers-tick-function": {"vpcConfig": "stands in every private subnet"},
+        "handlers-network-to-kafka": {"toPort": "the ids reserved for the zone have ports"},
+    },
+    "a pool": {
+        "kafka-rules": {"spec": "alerts that count brokers"},
+        "autoscaler-policy": {"policy": "names the new pool's groups"},
+        "nth-policy": {"policy": "names the new pool's groups"},
+        "handlers-tick-policy": {"policy": "names the new pool's groups"},
+        "handlers-*-function": {"environment": "brokers to bootstrap from in the new pool"},
+        "handlers-network-to-kafka": {"toPort": "the ids reserved for the pool have ports"},
+    },
+    "spare nodes": {},
+}
+
+
+@functools.cache
+def recorded(provisioner: str, growth: str | None = None) -> Mapping[str, Resource]:
+    """Return what the program registers, by URN: as it is, or grown."""
+    changed = GROWTH[growth] if growth else {}
+    raw = description(**{**FULL, "node_provisioner": provisioner, **changed})
+    return {r.urn: r for layer in run_layers(raw).values() for r in layer.resources}
+
+
+def changes(before: Resource, after: Resource) -> set[str]:
+    """Return the inputs the engine would see change."""
+    names = before.inputs.keys() | after.inputs.keys()
+    differing = {key for key in names if before.inputs.get(key) != after.inputs.get(key)}
+    return differing - set(after.ignore_changes)
+
+
+def foreseen(growth: str, name: str) -> set[str]:
+    return {
+        key
+        for pattern, inputs in INEVITABLE[growth].items()
+        if fnmatchcase(name, pattern)
+        for key in inputs
+    }
+
+
+@pytest.mark.parametrize("provisioner", PROVISIONERS)
+@pytest.mark.parametrize("growth", GROWTH)
+def test_growing_only_adds(growth: str, provisioner: str, cache: None) -> None:
+    before, after = recorded(provisioner), recorded(provisioner, growth)
+    assert not before.keys() - after.keys()
+    added = [after[urn].name for urn in after.keys() - before.keys()]
+    assert added
+    stray = [n for n in added if not any(fnmatchcase(f"{n}-", p + "*") for p in NEW[growth])]
+    assert not stray
+    surprises = {
+        before[urn].name: unforeseen
+        for urn in before
+        if (unforeseen := changes(before[urn], after[urn]) - foreseen(growth, before[urn].name))
+    }
+    assert not surprises, (
+        f"Adding {growth} also changes what is there: {surprises}. Key the input by what it is "
+        f"for, or, if there is no other way, give the reason in INEVITABLE."
+    )
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+def test_every_update_called_inevitable_happens(growth: str, cache: None) -> None:
+    seen = set()
+    for provisioner in PROVISIONERS:
+        before, after = recorded(provisioner), recorded(provisioner, growth)
+        for urn, resource in before.items():
+            name = resource.name
+            seen |= {
+                (pattern, key)
+                for key in changes(resource, after[urn])
+                for pattern, inputs in INEVITABLE[growth].items()
+                if key in inputs and fnmatchcase(name, pattern)
+            }
+    expected = {(p, key) for p, inputs in INEVITABLE[growth].items() for key in inputs}
+    assert expected - seen == set()
+
+
+@pytest.mark.parametrize("provisioner", PROVISIONERS)
+def test_a_spare_broker_finds_its_place_prepared(provisioner: str, cache: None) -> None:
+    prepared = recorded(provisioner, "spare nodes")
+    grown = recorded(provisioner, "a broker per zone")
+    # Its listener, target group and binding were there before it.
+    assert grown.keys() == prepared.keys()
+    changed = {grown[urn].name for urn in grown if changes(prepared[urn], grown[urn])}
+    nodes = {f"nodes-{zone}-broker" for zone in ZONES} if provisioner == "asg" else set()
+    assert changed == {*(f"kafka-{zone}-broker" for zone in ZONES), *nodes, "kafka-rules"}
