@@ -19,7 +19,7 @@ from cli.engine.progress import LayerResult, Step
 from cli.volumes import VolumesApi, delete_retained
 from core.cluster import ClusterSpec, parse
 from core.errors import InvalidInput
-from core.naming import FOUNDATION, KAFKA, LAYERS
+from core.naming import FOUNDATION, KAFKA, LAYERS, TWIN_ENVIRONMENT
 
 if TYPE_CHECKING:
     from local.twin import Reached, Twin
@@ -28,7 +28,6 @@ Operation = Literal["up", "preview", "destroy"]
 OnLayer = Callable[[str], None]
 REPOSITORY = Path(__file__).resolve().parents[1]
 SETTINGS = REPOSITORY / "stacks" / "config"
-TWIN_ENVIRONMENT = "local"
 
 
 def run_layers(operation: Operation, environment: str, console: Console) -> None:
@@ -138,7 +137,7 @@ def _on_a_twin(operation: Operation, console: Console) -> None:
     kept = twin.kept()
     if len(kept) > 1:
         homes = ", ".join(str(reached.place.directory) for reached in kept)
-        raise InvalidInput([f"Several twins run ({homes}); end all but one with Ctrl-C."])
+        raise InvalidInput([f"Several twins run; set STILLWATER_TWIN to one of {homes}."])
     if kept:
         _provision(operation, kept[0], console)
     elif operation == "destroy":
@@ -166,6 +165,7 @@ def _keep(running: Twin, console: Console) -> None:
     running.keep()
     console.print(f"kubectl --kubeconfig {running.place.path('kubeconfig')} get nodes")
     console.print(f"aws --endpoint-url {running.place.url('moto')} ec2 describe-instances")
+    console.print(f"stillwater doctor {TWIN_ENVIRONMENT}")
     console.print("The twin lives until Ctrl-C; preview, up and destroy find it meanwhile.")
     while True:
         running.check_alive()

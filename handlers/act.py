@@ -10,6 +10,7 @@ from aws_lambda_powertools import Logger
 
 from core.errors import Conflict
 from core.incidents import Incident
+from core.metrics_names import PAGES_SENT
 from core.naming import DRAIN_HOOK
 from core.observations import (
     Action,
@@ -21,6 +22,7 @@ from core.observations import (
     SetDesired,
     TakeLease,
 )
+from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud, Queue
 from handlers.ledger import Ledger
 
@@ -55,6 +57,7 @@ def perform(incident: Incident, actions: Sequence[Action], effects: Effects, now
             case ForwardDrain():
                 _forward(incident, effects)
             case Page(key=key, reason=reason):
+                metrics.count(PAGES_SENT)
                 logger.critical(reason, page=key, incident_id=incident.id)
             case SetDesired(desired=desired):
                 if incident.group is not None:

@@ -33,6 +33,9 @@ class Settings:
     eks_ca_pem: str
     kafka_bootstrap: tuple[str, ...]
     kafka_security: str
+    # None: Slack is off.
+    stories_queue_url: str | None = None
+    archive_bucket: str
     policy: Policy
 
     @property
@@ -56,19 +59,27 @@ class Settings:
     @classmethod
     def from_env(cls, environment: Mapping[str, str] = os.environ) -> Settings:
         """Read the environment; raises InvalidInput with one sentence per problem."""
-        reader = _Reader(environment)
+        reader = Reader(environment)
         settings = _read(cls, reader)
-        if reader.problems:
-            raise InvalidInput(reader.problems)
+        reader.check()
         return settings
 
 
-class _Reader:
+class Reader:
     """Reads variables and collects every problem, so that one deployment fixes them all."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self.problems: list[str] = []
+
+    def check(self) -> None:
+        """Raise InvalidInput with every problem found so far."""
+        if self.problems:
+            raise InvalidInput(self.problems)
+
+    def optional(self, name: str) -> str | None:
+        """Return a variable that is left out where what it names is off."""
+        return self._environment.get(f"STILLWATER_{name}") or None
 
     def text(self, name: str, *, or_else: str | None = None) -> str:
         full = f"STILLWATER_{name}"
@@ -117,7 +128,7 @@ class _Reader:
             return ""
 
 
-def _read(cls: type[Settings], reader: _Reader) -> Settings:
+def _read(cls: type[Settings], reader: Reader) -> Settings:
     return cls(
         prefix=reader.text("PREFIX"),
         cluster=reader.text("CLUSTER"),
@@ -133,6 +144,8 @@ def _read(cls: type[Settings], reader: _Reader) -> Settings:
             address.strip() for address in reader.text("KAFKA_BOOTSTRAP").split(",")
         ),
         kafka_security=reader.choice("KAFKA_SECURITY", "PLAINTEXT", "SSL"),
+        stories_queue_url=reader.optional("STORIES_QUEUE_URL"),
+        archive_bucket=reader.text("ARCHIVE_BUCKET"),
         policy=Policy(
             drain_route=reader.choice("DRAIN_ROUTE", "held", "direct"),
             scale_in=reader.choice("SCALE_IN", "restore", "release"),

@@ -24,12 +24,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict
 from core.incidents import Decision, Incident, learn, next_action, settle, unattended
+from core.metrics_names import DECISIONS_MADE
 from core.observations import Observation, Policy
 from handlers.act import Effects, perform
+from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kubernetes import EksNodes
-from handlers.ledger import DynamoLedger
+from handlers.chronicle import open_ledger
 from handlers.observe import Sources, observe
 from handlers.settings import Settings
 
@@ -62,6 +64,7 @@ class Loop:
             logger.warning("An action failed.", incident_id=incident.id, error=str(error))
             self._schedule(claimed, self.policy.tick_interval_seconds)
             return
+        metrics.count(DECISIONS_MADE)
         recorded = self._record(incident, seen, decision)
         if recorded is not None and recorded.open:
             # An announcement that joined meanwhile may be a two-minute warning: look at once.
@@ -104,7 +107,7 @@ class Loop:
 @functools.cache
 def _loop() -> Loop:
     settings = Settings.from_env()
-    ledger = DynamoLedger(settings.ledger_table, settings.cluster, settings.region)
+    ledger = open_ledger(settings)
     cloud = AwsCloud(settings.region)
     nodes = EksNodes(
         endpoint=settings.eks_endpoint,
@@ -133,6 +136,7 @@ def _turn(record: SQSRecord) -> None:
     _loop().turn(record.body, time.time())
 
 
+@metrics.emitted
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Answer a batch of the ticks queue; failed messages alone are delivered again."""
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)

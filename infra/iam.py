@@ -63,6 +63,11 @@ class Account:
         """Return an ARN of a service without regions: IAM."""
         return f"arn:{self.partition}:{service}::{self.account_id}:{resource}"
 
+    def queue_url(self, name: str) -> str:
+        """Return the URL of a queue that another layer creates."""
+        suffix = "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com"
+        return f"https://sqs.{self.region}.{suffix}/{self.account_id}/{name}"
+
     def group_arn(self, group_name: str) -> str:
         """Return the ARN of an Auto Scaling group by name.
 

@@ -18,6 +18,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
+from core.fixed import EVICTED_AT_A_TIME
 from infra.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
 from infra.rules import prometheus_rule
 from infra.storage import attributes_class
@@ -161,7 +162,7 @@ def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
             **metrics_config(spec.metrics, KAFKA_ALLOW),
             # Strimzi writes it as an integer minAvailable over controllers and brokers together,
             # the one form that lets pods without a scalable owner be evicted at all.
-            "template": {"podDisruptionBudget": {"maxUnavailable": 1}},
+            "template": {"podDisruptionBudget": {"maxUnavailable": EVICTED_AT_A_TIME}},
         },
         "entityOperator": {
             "topicOperator": {},
@@ -242,7 +243,7 @@ def _pod_template(spec: ClusterSpec, pool: NodePool, zone: str) -> dict[str, Any
                         "labelSelector": {
                             "matchLabels": {
                                 naming.CLUSTER_LABEL: spec.name,
-                                "strimzi.io/name": f"{spec.name}-kafka",
+                                "strimzi.io/name": naming.kafka_component(spec.name),
                             }
                         },
                     }

@@ -17,15 +17,19 @@ import pulumi_aws as aws
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
-from core.cluster import ClusterSpec
+from core.cluster import ClusterSpec, Route, routes
+from core.fixed import (
+    DNS_FAILOVER_OF_BOOTSTRAP,
+    DNS_FAILOVER_OF_BROKER,
+    GATE_LABEL,
+    UNHEALTHY_THRESHOLD,
+)
 from infra.loadbalancing_access import access, endpoint_service, private_record
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:LoadBalancing"
 BINDING_API = "elbv2.k8s.aws/v1beta1"
-BOOTSTRAP: None = None
-UNHEALTHY_THRESHOLD = 2
-GATED = {naming.READINESS_GATE_LABEL: "enabled"}
+GATED = {naming.READINESS_GATE_LABEL: GATE_LABEL}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,18 +41,6 @@ class LoadBalancingArgs:
     cluster_security_group_id: pulumi.Input[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
     tags: Tags
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One port of the load balancer and the Kubernetes Service whose pods it leads to."""
-
-    # Names the route's resources, zone and pool first, so that adding either adds only its own.
-    key: str
-    node_id: int | None
-    port: int
-    service: str
-    binding: str
 
 
 class LoadBalancing(pulumi.ComponentResource):
@@ -134,7 +126,9 @@ class LoadBalancing(pulumi.ComponentResource):
             load_balancing_cross_zone_enabled="true" if of_broker else "false",
             # A zone stays in the balancer's name only while every group has a healthy target: with
             # one broker down, all zones would leave it. Only the bootstrap may decide about zones.
-            target_group_health=_group_health("off" if of_broker else "1"),
+            target_group_health=_group_health(
+                DNS_FAILOVER_OF_BROKER if of_broker else DNS_FAILOVER_OF_BOOTSTRAP
+            ),
             tags=self._args.tags.named(name),
             opts=self._child,
         )
@@ -180,44 +174,6 @@ class LoadBalancing(pulumi.ComponentResource):
                 parent=self, depends_on=[listener, *self._args.bindings_after]
             ),
         )
-
-
-def routes(spec: ClusterSpec) -> list[Route]:
-    """Return the bootstrap's route and every broker id's, spare ones included."""
-    listener = spec.kafka.listener
-    bootstrap = Route(
-        "bootstrap",
-        BOOTSTRAP,
-        listener.bootstrap_port,
-        naming.listener_bootstrap_service(spec.name, listener.name, listener.port),
-        naming.target_group_binding(spec.name, BOOTSTRAP),
-    )
-    return [bootstrap, *_broker_routes(spec)]
-
-
-def _broker_routes(spec: ClusterSpec) -> list[Route]:
-    listener = spec.kafka.listener
-    found = []
-    for pool in spec.pools:
-        if not pool.role.is_broker:
-            continue
-        prepared = pool.nodes_per_zone + pool.spare_nodes_per_zone
-        for index, zone in enumerate(spec.availability_zones):
-            ids = naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index)
-            node_pool = naming.kafka_node_pool(pool.name, zone)
-            found += [
-                Route(
-                    f"{zone}-{pool.name}-{node_id}",
-                    node_id,
-                    naming.advertised_port(listener.first_advertised_port, node_id),
-                    naming.listener_broker_service(
-                        spec.name, node_pool, node_id, listener.name, listener.port
-                    ),
-                    naming.target_group_binding(spec.name, node_id),
-                )
-                for node_id in ids[:prepared]
-            ]
-    return found
 
 
 def _group_health(minimum: str) -> Any:

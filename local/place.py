@@ -13,7 +13,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -158,18 +158,47 @@ def _hold_directory(held: ExitStack, homes: Path, number: int) -> int:
 
 
 def taken(cache: Path | None = None) -> list[Place]:
-    """Return the places of this user's twins that run now."""
+    """Return the places of this user's twins that somebody holds at this moment."""
     homes = (cache or cache_directory()) / "twins"
-    return [
-        Place.load(lock.with_suffix(""))
-        for lock in sorted(homes.glob("*.lock"))
-        if _is_held(lock) and lock.with_suffix("").joinpath("place.json").exists()
-    ]
+    found = []
+    for stored in sorted(homes.glob("*/place.json")):
+        # A twin that ends meanwhile takes its directory away.
+        with suppress(OSError, ValueError, KeyError):
+            place = Place.load(stored.parent)
+            if _is_held(homes / f"{place.number}.lock"):
+                found.append(place)
+    return found
+
+
+def running_one() -> Place:
+    """Return the one twin that runs, or the one STILLWATER_TWIN names; else raise in a sentence."""
+    named = os.environ.get(PLACE_VARIABLE)
+    places = taken()
+    if named:
+        places = [place for place in places if place.directory == Path(named).resolve()]
+        if not places:
+            raise StillwaterError(
+                f"No twin runs in {named}, which {PLACE_VARIABLE} names; unset it, or name the "
+                f"directory of one that runs."
+            )
+    if not places:
+        raise StillwaterError(
+            "No twin runs on this machine under your cache; start one with `stillwater up local` "
+            "in another terminal."
+        )
+    if len(places) > 1:
+        known = ", ".join(str(place.directory) for place in places)
+        raise StillwaterError(
+            f"Several twins run here; set {PLACE_VARIABLE} to the directory of the one you mean: "
+            f"{known}."
+        )
+    return places[0]
 
 
 def _is_held(lock: Path) -> bool:
-    handle = os.open(lock, os.O_RDWR)
+    handle = os.open(lock, os.O_RDONLY)
     try:
+        # Shared, so that two who ask do not take each other for a twin.
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

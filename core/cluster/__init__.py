@@ -9,6 +9,8 @@ from core.cluster.kafka import Acl, Connect, Metrics, Probe, Topic, User
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage
 from core.cluster.reading import json_schema, parse
+from core.cluster.routes import Route, routes
+from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
 
@@ -23,6 +25,8 @@ __all__ = [
     "NodePool",
     "Probe",
     "Role",
+    "Route",
+    "Slack",
     "Snapshots",
     "Storage",
     "Timings",
@@ -30,4 +34,5 @@ __all__ = [
     "User",
     "json_schema",
     "parse",
+    "routes",
 ]

@@ -14,6 +14,7 @@ from core.cluster.fields import DnsLabel, Frozen, ZoneName
 from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
 from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots
+from core.cluster.slack import Slack
 from core.cluster.timings import Timings
 
 # AWS's quota of a network load balancer; it cannot be raised.
@@ -80,6 +81,8 @@ class ClusterSpec(Frozen):
     """In-sync replicas that must be left above `min.insync.replicas` after a broker has gone, where
     the replication factor allows.
     """
+    slack: Slack | None = None
+    """Where incidents are told; without it they stand in the ledger alone."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on everything, beside the project's own."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
@@ -77,7 +77,7 @@ def eks_token(cluster: str, region: str, session: boto3.Session | None = None) -
     return f"k8s-aws-v1.{encoded}"
 
 
-class EksNodes:
+class EksApi:
     """Reads an EKS cluster's API server, TLS verified against the cluster's own CA."""
 
     def __init__(
@@ -87,76 +87,36 @@ class EksNodes:
         ca_pem: str,
         eks_cluster: str,
         region: str,
-        namespace: str,
-        kafka_cluster: str,
+        session: boto3.Session | None = None,
+        connections: int = 1,
     ) -> None:
         self._endpoint = endpoint.rstrip("/")
         self._ca_pem = ca_pem
         self._eks_cluster = eks_cluster
         self._region = region
-        self._namespace = namespace
-        self._kafka_cluster = kafka_cluster
+        self._session = session
+        self._connections = connections
 
     @cached_property
     def _pool(self) -> urllib3.PoolManager:
         context = trusting(self._ca_pem, "The Kubernetes API's")
-        return urllib3.PoolManager(ssl_context=context, timeout=_TIMEOUT, retries=False)
-
-    def nodes(self) -> tuple[NodeView, ...]:
-        drivers = {
-            item["metadata"]["name"]: _drivers(item)
-            for item in self._list("/apis/storage.k8s.io/v1/csinodes")
-        }
-        return tuple(
-            _node(item, drivers.get(item["metadata"]["name"], frozenset()))
-            for item in self._list("/api/v1/nodes")
+        return urllib3.PoolManager(
+            ssl_context=context, timeout=_TIMEOUT, retries=False, maxsize=self._connections
         )
 
-    def kafka_pods(self) -> tuple[PodView, ...]:
-        path = f"/api/v1/namespaces/{quote(self._namespace)}/pods"
-        items = self._list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
-        return tuple(pod for item in items if (pod := _pod(item)) is not None)
-
-    def attachments(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
-        for item in self._list("/apis/storage.k8s.io/v1/volumeattachments"):
-            spec = item["spec"]
-            if spec["attacher"] == EBS_CSI_DRIVER:
-                volume = spec["source"].get("persistentVolumeName") or item["metadata"]["name"]
-                found[spec["nodeName"]] = (*found.get(spec["nodeName"], ()), volume)
-        return found
-
-    def kafka_authorities(self) -> str:
-        """Return the authorities that may have signed a broker's certificate, as PEM.
-
-        Strimzi keeps those before `ca.crt` beside it until no broker needs them any more.
-        """
-        name = cluster_ca_secret(self._kafka_cluster)
-        secret = self._get(f"/api/v1/namespaces/{quote(self._namespace)}/secrets/{name}", {})
-        data = secret.get("data") or {}
-        found = [
-            base64.b64decode(data[key]).decode() for key in sorted(data) if key.endswith(".crt")
-        ]
-        if not found:
-            raise StillwaterError(
-                f"Secret {name} in namespace {self._namespace} holds no certificate; Strimzi's "
-                f"cluster operator writes it."
-            )
-        return "\n".join(found)
-
-    def _list(self, path: str, **query: str) -> Iterator[Json]:
+    def list(self, path: str, **query: str) -> Iterator[Json]:
         """Yield the items of a list, page after page."""
         following = ""
         while True:
-            answer = self._get(path, {**query, "limit": str(PAGE_SIZE), "continue": following})
+            answer = self.get(path, {**query, "limit": str(PAGE_SIZE), "continue": following})
             yield from answer.get("items") or ()
             following = answer.get("metadata", {}).get("continue", "")
             if not following:
                 return
 
-    def _get(self, path: str, query: dict[str, str]) -> Json:
+    def get(self, path: str, query: Mapping[str, str]) -> Json:
         # A token costs one signature, no call, so each request carries a fresh one.
-        token = eks_token(self._eks_cluster, self._region)
+        token = eks_token(self._eks_cluster, self._region, self._session)
         sent = urlencode({k: v for k, v in query.items() if v})
         try:
             answer = self._pool.request(
@@ -175,6 +135,66 @@ class EksNodes:
             )
         decoded: Json = json.loads(answer.data)
         return decoded
+
+
+class EksNodes:
+    """What the handlers read from an EKS cluster."""
+
+    def __init__(
+        self,
+        *,
+        endpoint: str,
+        ca_pem: str,
+        eks_cluster: str,
+        region: str,
+        namespace: str,
+        kafka_cluster: str,
+    ) -> None:
+        self._api = EksApi(endpoint=endpoint, ca_pem=ca_pem, eks_cluster=eks_cluster, region=region)
+        self._namespace = namespace
+        self._kafka_cluster = kafka_cluster
+
+    def nodes(self) -> tuple[NodeView, ...]:
+        drivers = {
+            item["metadata"]["name"]: _drivers(item)
+            for item in self._api.list("/apis/storage.k8s.io/v1/csinodes")
+        }
+        return tuple(
+            _node(item, drivers.get(item["metadata"]["name"], frozenset()))
+            for item in self._api.list("/api/v1/nodes")
+        )
+
+    def kafka_pods(self) -> tuple[PodView, ...]:
+        path = f"/api/v1/namespaces/{quote(self._namespace)}/pods"
+        items = self._api.list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
+        return tuple(pod for item in items if (pod := _pod(item)) is not None)
+
+    def attachments(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for item in self._api.list("/apis/storage.k8s.io/v1/volumeattachments"):
+            spec = item["spec"]
+            if spec["attacher"] == EBS_CSI_DRIVER:
+                volume = spec["source"].get("persistentVolumeName") or item["metadata"]["name"]
+                found[spec["nodeName"]] = (*found.get(spec["nodeName"], ()), volume)
+        return found
+
+    def kafka_authorities(self) -> str:
+        """Return the authorities that may have signed a broker's certificate, as PEM.
+
+        Strimzi keeps those before `ca.crt` beside it until no broker needs them any more.
+        """
+        name = cluster_ca_secret(self._kafka_cluster)
+        secret = self._api.get(f"/api/v1/namespaces/{quote(self._namespace)}/secrets/{name}", {})
+        data = secret.get("data") or {}
+        found = [
+            base64.b64decode(data[key]).decode() for key in sorted(data) if key.endswith(".crt")
+        ]
+        if not found:
+            raise StillwaterError(
+                f"Secret {name} in namespace {self._namespace} holds no certificate; Strimzi's "
+                f"cluster operator writes it."
+            )
+        return "\n".join(found)
 
 
 def _drivers(csi_node: Json) -> frozenset[str]:

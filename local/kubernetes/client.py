@@ -120,12 +120,23 @@ class Api:
         return self._request("PATCH", path, body, {}, "application/strategic-merge-patch+json")
 
     def apply(
-        self, path: str, body: Mapping[str, Any], *, field_manager: str, dry_run: bool = False
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        field_manager: str,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Object:
-        """Create or change an object by server-side apply, taking over contested fields."""
+        """Create or change an object by server-side apply, taking over contested fields.
+
+        Strict refuses unknown and duplicate fields, which are dropped in silence otherwise.
+        """
         query: dict[str, object] = {"fieldManager": field_manager, "force": True}
         if dry_run:
             query["dryRun"] = "All"
+        if strict:
+            query["fieldValidation"] = "Strict"
         # JSON is YAML, and the content type must say YAML.
         return self._request("PATCH", path, body, query, "application/apply-patch+yaml")
 

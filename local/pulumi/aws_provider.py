@@ -27,6 +27,7 @@ from local.pulumi import (
     aws_network,
     aws_s3,
     aws_security,
+    aws_watching,
 )
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
@@ -49,6 +50,7 @@ ADAPTER_MODULES = (
     aws_network,
     aws_s3,
     aws_security,
+    aws_watching,
 )
 
 

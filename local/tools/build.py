@@ -6,6 +6,7 @@ that is interrupted leaves no compiler running: the house's own warden (local.pr
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -125,21 +126,21 @@ def _environment() -> dict[str, str]:
 
 
 def _module_folder(tool: Tool) -> Path:
-    """Return where Go keeps the sources of the module that a tool pins."""
+    """Return where Go keeps the sources of the module that a tool pins, fetched if need be."""
     found = subprocess.run(
-        ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", tool.module],
+        ["go", "mod", "download", "-json", tool.module],
         cwd=tool.folder,
         env=_environment(),
         capture_output=True,
         text=True,
         check=False,
     )
-    if found.returncode != 0 or not found.stdout.strip():
+    if found.returncode != 0:
         raise StillwaterError(
-            f"Go does not say where it keeps {tool.module}: {found.stderr.strip() or 'no answer'}. "
+            f"Go cannot fetch {tool.module}: {found.stderr.strip() or 'no answer'}. "
             f"Check the network or set GOPROXY, and try again."
         )
-    return Path(found.stdout.strip())
+    return Path(json.loads(found.stdout)["Dir"])
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -162,6 +162,13 @@ ON_DEMAND = (
         # A rule is checked without any service discovery.
         build_tags=("remove_all_sd",),
     ),
+    # Its charts alone, which bring the real definitions of its kinds.
+    Tool(
+        "karpenter",
+        "github.com/aws/karpenter-provider-aws",
+        (),
+        charts=(("karpenter", "charts/karpenter"), ("karpenter-crd", "charts/karpenter-crd")),
+    ),
 )
 BINARIES = {binary.name: tool for tool in (*TOOLS, *ON_DEMAND) for binary in tool.binaries}
-CHARTS = {kept: tool for tool in TOOLS for kept, _ in tool.charts}
+CHARTS = {kept: tool for tool in (*TOOLS, *ON_DEMAND) for kept, _ in tool.charts}

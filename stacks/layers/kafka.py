@@ -6,6 +6,7 @@ import pulumi
 
 from core.naming import FOUNDATION
 from infra.connect import ConnectArgs, ConnectCluster
+from infra.dashboards import Dashboards
 from infra.kafka import Kafka, KafkaArgs, bootstrap_servers
 from infra.kafka_namespace import KafkaNamespace, KafkaNamespaceArgs
 from infra.loadbalancing import GATED, LoadBalancing, LoadBalancingArgs
@@ -49,6 +50,8 @@ def build(layer: Layer) -> None:
         ConnectCluster(
             "connect", ConnectArgs(spec=spec, connect=spec.connect), opts=_after(layer, kafka)
         )
+    if spec.metrics.dashboards:
+        Dashboards("dashboards", spec, opts=_after(layer, namespace))
     pulumi.export("auto_scaling_groups", dict(groups))
     pulumi.export("namespace", namespace.name)
     pulumi.export("load_balancer", balancing.dns_name)

@@ -12,8 +12,8 @@ import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from core.fields import digest
+from core.fixed import TICKS_MAX_RECEIVE_COUNT
 from core.naming import NODE_POOL_LABEL
-from infra.functions import TICKS_MAX_RECEIVE_COUNT
 from local import environment
 from local.aws.mappings import WAIT_SECONDS
 from local.demo import spec as demo_spec

@@ -26,6 +26,12 @@ def test_the_table_ends_in_the_total_and_says_what_it_assumes() -> None:
     assert all(word in shown for word in ("Assumed: 0 MiB/s produced", "Not counted:", "us-east-1"))
 
 
+def test_the_tutorial_names_the_same_sum() -> None:
+    tutorial = EXAMPLE.parents[3] / "docs" / "tutorial.md"
+    total = Decimal(json.loads(estimated("--json").output)["total"])
+    assert f"about {round(total, -2):,f} USD a month idle" in tutorial.read_text()
+
+
 def test_json_adds_up_and_names_every_source() -> None:
     document = json.loads(estimated("--json", "--produce-mib-per-s", "10", "--readers", "2").output)
     assert document["total"] == "5069.67"

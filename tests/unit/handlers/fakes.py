@@ -7,9 +7,11 @@ between two ticks.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.errors import StillwaterError
+from core.inventory import StatusView, VolumeView
 from core.naming import managed_tag
 from core.observations import GroupView, HookResult, InstanceView, NodeView, PodView
 from core.rotation import ClusterView, PartitionView, VoterView
@@ -66,6 +68,8 @@ class FakeCluster:
     completed: list[tuple[str, str, str]] = field(default_factory=list)
     waiting_hooks: set[tuple[str, str]] = field(default_factory=set)
     desired_calls: list[tuple[str, int]] = field(default_factory=list)
+    volumes: dict[str, VolumeView] = field(default_factory=dict)
+    checks: dict[str, StatusView] = field(default_factory=dict)
 
     # What the handlers ask.
     def instance(self, instance_id: str) -> InstanceView | None:
@@ -109,6 +113,18 @@ class FakeCluster:
         if self.kafka is None:
             raise StillwaterError("No Kafka broker could be asked: refused.")
         return self.kafka
+
+    def volume(self, volume_id: str) -> VolumeView | None:
+        return self.volumes.get(volume_id)
+
+    def zone_names(self) -> Mapping[str, str]:
+        return {"use1-az4": "us-east-1a", "use1-az6": "us-east-1b", "use1-az1": "us-east-1c"}
+
+    def instance_states(self, tag_key: str) -> Mapping[str, str]:
+        return {i.instance_id: i.state for i in self.instances.values() if tag_key in i.tags}
+
+    def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
+        return {id_: self.checks[id_] for id_ in instance_ids if id_ in self.checks}
 
     # What happens to the cluster.
     def add_instance(self, instance_id: str, zone: str, lifecycle: str = "InService") -> None:

@@ -14,6 +14,7 @@ ENVIRONMENT = {
     "STILLWATER_NAMESPACE": "kafka",
     "STILLWATER_REGION": "us-east-1",
     "STILLWATER_LEDGER_TABLE": "local-orders-incidents",
+    "STILLWATER_ARCHIVE_BUCKET": "local-orders-incidents-123456789012",
     "STILLWATER_TICKS_QUEUE_URL": "http://sqs/ticks",
     "STILLWATER_NTH_QUEUE_URL": "http://sqs/nth",
     "STILLWATER_EKS_CLUSTER": "local-orders",
@@ -85,3 +86,9 @@ def test_a_wrong_value_is_one_sentence(name: str, value: str, complaint: str) ->
         Settings.from_env({**ENVIRONMENT, name: value})
     assert len(raised.value.problems) == 1
     assert complaint in raised.value.problems[0]
+
+
+def test_slack_is_off_where_no_queue_is_named() -> None:
+    assert Settings.from_env(ENVIRONMENT).stories_queue_url is None
+    told = Settings.from_env({**ENVIRONMENT, "STILLWATER_STORIES_QUEUE_URL": "http://sqs/stories"})
+    assert told.stories_queue_url == "http://sqs/stories"

@@ -16,11 +16,17 @@ def station() -> Station:
     return Station()
 
 
+def swept(station: Station, later: float = 0.0) -> dict[str, int]:
+    """Return what one run of the sweep did."""
+    done = station.broom.sweep(station.now + later)
+    return {key: done[key] for key in ("revived", "opened")}
+
+
 def test_an_incident_without_a_tick_gets_one(station: Station) -> None:
     announced(station)
     sent = len(station.ticks.sent)
-    assert station.broom.sweep(station.now + 40) == {"revived": 0, "opened": 0}
-    assert station.broom.sweep(station.now + 60) == {"revived": 1, "opened": 0}
+    assert swept(station, 40) == {"revived": 0, "opened": 0}
+    assert swept(station, 60) == {"revived": 1, "opened": 0}
     assert len(station.ticks.sent) == sent + 1
     station.tick()
     assert len(station.ticks.sent) == sent + 2
@@ -39,8 +45,8 @@ def test_a_revived_tick_and_the_one_believed_lost_make_one_chain(station: Statio
 
 def test_an_instance_nobody_announced_gets_an_incident(station: Station) -> None:
     station.cluster.terminate(OLD)
-    assert station.broom.sweep(station.now) == {"revived": 0, "opened": 1}
-    assert station.broom.sweep(station.now) == {"revived": 0, "opened": 0}
+    assert swept(station) == {"revived": 0, "opened": 1}
+    assert swept(station) == {"revived": 0, "opened": 0}
     incident = station.incident()
     assert incident.transitions[0].actor == "sweep"
     station.tick_until_quiet()
@@ -82,4 +88,4 @@ def test_only_an_instance_that_stays_after_an_incident_gets_another(
 
 def test_the_function_says_what_it_swept(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "_broom", lambda: station.broom)
-    assert sweep.handler({}, None) == {"revived": 0, "opened": 0}
+    assert sweep.handler({}, None) == {"revived": 0, "opened": 0, "looked_at": 3, "filed": 0}

@@ -23,6 +23,18 @@ EXISTING_VPC = "vpc-0123456789abcdef0"
 ENDPOINT = "https://eks.example"
 CA = "LS0tLS1CRUdJTg=="
 STACK_TYPE = "pulumi:pulumi:Stack"
+# Where others check the form of an id or an ARN: definitions of Kubernetes kinds, IAM's linter.
+ID_PREFIXES = {"aws:ec2/subnet:Subnet": "subnet-"}
+ARNS = {
+    "aws:cloudwatch/logGroup:LogGroup": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{{}}",
+    "aws:dynamodb/table:Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
+    "aws:iam/instanceProfile:InstanceProfile": f"arn:aws:iam::{ACCOUNT}:instance-profile/{{}}",
+    "aws:iam/role:Role": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
+    "aws:kms/key:Key": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{{}}",
+    "aws:s3/bucket:Bucket": "arn:aws:s3:::{}",
+}
+# What Secrets Manager draws; no test may meet it anywhere but in the secret.
+RANDOM_PASSWORD = "drawn-by-secrets-manager"
 SECRET = "4dabf18193072939515e22adb298388d"
 
 
@@ -203,7 +215,9 @@ class _Mocks(mocks.Mocks):
             return "", dict(args.inputs)
         if self._preview:
             return "", dict(args.inputs)
-        return f"{args.name}-id", {**args.inputs, **_computed(args)}
+        prefix = ID_PREFIXES.get(args.typ)
+        identity = f"{prefix}{args.name}" if prefix else f"{args.name}-id"
+        return identity, {**args.inputs, **_computed(args)}
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         self._recorded.invokes.append((args.token, dict(args.args)))
@@ -211,6 +225,9 @@ class _Mocks(mocks.Mocks):
             "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT},
             "aws:index/getPartition:getPartition": {"partition": "aws"},
             "aws:ssm/getParameter:getParameter": {"value": "ami-0123456789abcdef0"},
+            "aws:secretsmanager/getRandomPassword:getRandomPassword": {
+                "randomPassword": RANDOM_PASSWORD
+            },
             # A VPC as most are; its subnets say their zone by their last character.
             "aws:ec2/getVpc:getVpc": {
                 "cidrBlock": "10.40.0.0/16",
@@ -229,9 +246,13 @@ def _computed(args: mocks.MockResourceArgs) -> dict[str, Any]:
     """Return what AWS would add to a resource, as far as the program reads it."""
     own_name = args.inputs.get("name") or args.inputs.get("bucket") or args.name
     service = args.typ.split(":")[1].split("/")[0]
-    arn = f"arn:aws:{service}:{REGION}:{ACCOUNT}:{own_name}"
+    form = ARNS.get(args.typ, f"arn:aws:{service}:{REGION}:{ACCOUNT}:{{}}")
+    arn = form.format(own_name)
     special: dict[str, dict[str, Any]] = {
         "aws:sqs/queue:Queue": {"url": f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{own_name}"},
+        "aws:lambda/functionUrl:FunctionUrl": {
+            "functionUrl": f"https://{args.name}.lambda-url.{REGION}.on.aws/"
+        },
         "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 1},
         "aws:kms/key:Key": {"keyId": f"{own_name}-key"},
         "aws:eks/cluster:Cluster": {

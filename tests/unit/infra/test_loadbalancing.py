@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from core import naming
+from core.cluster import routes
 from infra.kafka import bootstrap_servers
-from infra.loadbalancing import routes
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
 from tests.unit.infra.recording import Recorded
 

@@ -32,7 +32,7 @@ def test_each_zone_goes_out_through_its_own_gateway(layers: dict[str, Recorded])
         route = foundation.one("ec2/route:Route", f"network-{zone}-private-default")
         assert route.inputs["natGatewayId"] == f"network-{zone}-nat-id"
         gateway = foundation.one("ec2/natGateway:NatGateway", f"network-{zone}-nat")
-        assert gateway.inputs["subnetId"] == f"network-{zone}-public-id"
+        assert gateway.inputs["subnetId"] == f"subnet-network-{zone}-public"
 
 
 def test_private_subnets_are_in_their_zone_and_never_give_public_addresses(

@@ -26,7 +26,7 @@ def tags_of(group: Resource) -> dict[str, tuple[str, bool]]:
 def test_each_pool_has_one_group_per_zone_on_one_subnet(groups: list[Resource]) -> None:
     places = {group.inputs["name"]: group.inputs["vpcZoneIdentifiers"] for group in groups}
     assert places == {
-        naming.auto_scaling_group("test-orders", pool, zone): [f"network-{zone}-private-id"]
+        naming.auto_scaling_group("test-orders", pool, zone): [f"subnet-network-{zone}-private"]
         for pool in ("controller", "broker")
         for zone in ZONES
     }
@@ -84,7 +84,7 @@ def test_a_group_at_zero_tells_the_autoscaler_its_zone_label_and_taint(
     template = "k8s.io/cluster-autoscaler/node-template"
     for group in groups:
         tags, zone = tags_of(group), group.inputs["vpcZoneIdentifiers"][0].split("-private")[0]
-        zone = zone.removeprefix("network-")
+        zone = zone.removeprefix("subnet-network-")
         assert tags[f"{template}/label/topology.kubernetes.io/zone"] == (zone, False)
         assert tags[f"{template}/label/topology.ebs.csi.aws.com/zone"] == (zone, False)
         assert tags[f"{template}/taint/dedicated"] == ("kafka:NoSchedule", False)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from infra.analytics import bucket_name
+from infra.buckets import bucket_name
 from tests.unit.infra.programs import description, run_layer
 from tests.unit.infra.recording import Recorded, Resource
 
@@ -19,6 +19,7 @@ WITHOUT_RESOURCE = {
     "autoscaling:DescribeLifecycleHooks",
     "autoscaling:DescribeScalingActivities",
     "autoscaling:DescribeTags",
+    "ec2:DescribeAvailabilityZones",
     "ec2:DescribeCapacityReservations",
     "ec2:DescribeImages",
     "ec2:DescribeInstanceStatus",
@@ -66,6 +67,8 @@ def test_there_are_policies_to_judge(layers: dict[str, Recorded]) -> None:
         "handlers-sweep-policy",
         "handlers-tick-policy",
         "karpenter-policy",
+        "stories-slack-policy",
+        "webhook-function-policy",
         "lbc-policy",
         "nth-policy",
         "snapshots-policy",
@@ -148,7 +151,7 @@ def test_an_idle_spark_application_stops_and_a_busy_one_has_a_bound(
 
 def test_a_bucket_name_fits_and_stays_apart_from_its_neighbours() -> None:
     long = "a" * 30 + "-" + "b" * 31
-    names = {bucket_name(long, account) for account in ("123456789012", "210987654321")}
+    names = {bucket_name(long, "billing", account) for account in ("123456789012", "210987654321")}
     assert len(names) == 2
     assert all(len(name) <= 63 for name in names)
 

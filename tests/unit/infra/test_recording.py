@@ -24,7 +24,7 @@ def test_a_registration_is_recorded_with_its_options_and_exports() -> None:
     recorded = run_program(a_protected_queue)
     queue = recorded.one("sqs/queue:Queue")
     assert queue.inputs["visibilityTimeoutSeconds"] == 30
-    assert queue.inputs["kmsMasterKeyId"].endswith(":key")
+    assert queue.inputs["kmsMasterKeyId"].endswith(":key/key")
     assert queue.protect
     assert queue.ignore_changes == ("delaySeconds",)
     assert queue.depends_on == {"key"}
