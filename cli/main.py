@@ -84,7 +84,7 @@ def preview(environment: Environment) -> None:
 
 @app.command()
 def destroy(environment: Environment) -> None:
-    """Remove every layer, last first. Volumes stay, unless the environment is `ephemeral`."""
+    """Remove every layer, last first; an ephemeral environment's volumes with them."""
     from cli.provision import run_layers
 
     run_layers("destroy", environment, console)

@@ -68,7 +68,9 @@ class ClusterSpec(Frozen):
     snapshots: Snapshots | None = Snapshots()
     """Scheduled snapshots of Kafka's volumes; null: none are taken."""
     ephemeral: bool = False
-    """An environment that may be destroyed: nothing in it is protected from deletion."""
+    """An environment that may be destroyed: nothing in it is protected from deletion, and
+    `stillwater destroy` deletes Kafka's volumes with it.
+    """
     drain_route: Literal["held", "direct"] = "held"
     """`held`: a node is drained once its replacement is Ready and Kafka can bear it. `direct`: at
     once, by the node termination handler alone.
