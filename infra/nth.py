@@ -17,7 +17,7 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import Timings
-from infra import iam
+from infra import iam, pods
 from infra.versions import NTH_CHART, NTH_CHART_VERSION
 
 TYPE = "stillwater:infra:NodeTerminationHandler"
@@ -98,6 +98,9 @@ def values(args: NodeTerminationHandlerArgs) -> dict[str, Any]:
         # Else the event of a node that is already gone is received until it is a dead letter.
         "deleteSqsMsgIfNodeNotFound": True,
         "serviceAccount": {"name": RELEASE},
+        "podSecurityContext": pods.FILTERED_CALLS,
+        "securityContext": pods.NO_CAPABILITIES,
+        "resources": pods.resources(cpu_millis=50, memory_mib=64, memory_limit_mib=256),
         # Negative: the pod's own grace. A broker knows best how long it needs.
         "podTerminationGracePeriod": -1,
         "nodeTerminationGracePeriod": timings.nth_drain_timeout_seconds,
