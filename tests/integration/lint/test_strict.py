@@ -84,7 +84,7 @@ def _define(api: Api, programs: Mapping[str, dict[str, Recorded]]) -> None:
 
 
 def _served(api: Api, name: str) -> bool:
-    conditions = api.get(f"{DEFINITIONS}/{name}").get("status", {}).get("conditions", [])
+    conditions = api.get(f"{DEFINITIONS}/{name}").get("status", {}).get("conditions") or []
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
