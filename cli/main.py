@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from core.errors import InvalidInput, StillwaterError
+from core.naming import TWIN_ENVIRONMENT
 
 OUTPUT = Path("out")
 
@@ -67,7 +68,7 @@ def demo(
 
 @app.command()
 def up(environment: Environment) -> None:
-    """Provision every layer in order; for `local`, start the twin and keep it until Ctrl-C."""
+    """Provision every layer in order; for `local`, on a twin that lives until Ctrl-C."""
     from cli.provision import run_layers
 
     run_layers("up", environment, console)
@@ -83,7 +84,7 @@ def preview(environment: Environment) -> None:
 
 @app.command()
 def destroy(environment: Environment) -> None:
-    """Remove every layer, last first. Retained volumes stay."""
+    """Remove every layer, last first; an ephemeral environment's volumes with them."""
     from cli.provision import run_layers
 
     run_layers("destroy", environment, console)
@@ -99,6 +100,33 @@ def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON
     for sentence in limits.unchecked(parsed):
         complaints.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{spec}: {parsed.prefix} is consistent.", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def doctor(
+    environment: Environment,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Say where the live account and cluster differ from their spec. Reads, and changes nothing.
+
+    Exit code 0: nothing differs; 1: something does; 2: a part of it, or all, could not be read.
+    """
+    from cli.doctor import examine, report, target
+
+    try:
+        local = environment == TWIN_ENVIRONMENT
+        where = target.of_twin() if local else target.of_environment(environment)
+        diagnosis = examine.examine(where)
+    except StillwaterError as error:
+        # Not the usual 1, which says that something was read and differs.
+        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(examine.NOT_READ) from None
+    if as_json:
+        typer.echo(report.as_json(diagnosis))
+    else:
+        report.show(diagnosis, console)
+    raise typer.Exit(diagnosis.exit_code)
 
 
 @app.command()

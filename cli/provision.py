@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
+from cli import stack_settings
 from cli.engine.layers import Layers
 from cli.engine.progress import LayerResult, Step
+from cli.volumes import VolumesApi, delete_retained
+from core.cluster import ClusterSpec
 from core.errors import InvalidInput
-from core.naming import LAYERS
+from core.naming import FOUNDATION, KAFKA, TWIN_ENVIRONMENT
+
+if TYPE_CHECKING:
+    from local.twin import Reached, Twin
 
 Operation = Literal["up", "preview", "destroy"]
+OnLayer = Callable[[str], None]
 REPOSITORY = Path(__file__).resolve().parents[1]
-SETTINGS = REPOSITORY / "stacks" / "config"
-TWIN_ENVIRONMENT = "local"
 
 
 def run_layers(operation: Operation, environment: str, console: Console) -> None:
@@ -28,32 +34,43 @@ def run_layers(operation: Operation, environment: str, console: Console) -> None
     if environment == TWIN_ENVIRONMENT:
         _on_a_twin(operation, console)
         return
-    _require_settings(environment)
+    stack_settings.require(environment)
     with console.status(f"{operation} {environment}") as status:
         layers = Layers(environment, os.environ, REPOSITORY, on_step=_Steps(status))
-        results = run(operation, layers)
+        volumes = _volumes(environment, layers) if operation == "destroy" else _nothing
+        results = run(operation, layers, volumes)
     console.print(summary(results))
 
 
-def run(operation: Operation, layers: Layers) -> list[LayerResult]:
+def run(operation: Operation, layers: Layers, volumes: OnLayer) -> list[LayerResult]:
+    """Run an operation on all layers; `volumes` hears of each one that a destroy took away."""
     if operation == "up":
         return layers.up()
-    return layers.preview() if operation == "preview" else layers.destroy()
+    return layers.preview() if operation == "preview" else layers.destroy(volumes)
 
 
-def _require_settings(environment: str) -> None:
-    """Refuse an environment nobody described, before any stack is made for it."""
-    missing = [
-        layer for layer in LAYERS if not (SETTINGS / f"Pulumi.{environment}-{layer}.yaml").is_file()
-    ]
-    if missing:
-        known = sorted({p.name.split(".")[1].rpartition("-")[0] for p in SETTINGS.glob("*.yaml")})
-        problem = (
-            f"Environment {environment} has no settings for {', '.join(missing)}: add "
-            f"stacks/config/Pulumi.{environment}-<layer>.yaml with stillwater:spec, as those "
-            f"of {', '.join(known)} have, or use `{TWIN_ENVIRONMENT}` for the twin."
-        )
-        raise InvalidInput([problem])
+def _volumes(environment: str, layers: Layers) -> OnLayer:
+    """Return what becomes of the volumes that Kafka leaves: an ephemeral environment keeps none."""
+    spec = stack_settings.described(environment).spec
+    foundation = layers.outputs(FOUNDATION) if spec.ephemeral else {}
+
+    def after(layer: str) -> None:
+        if layer == KAFKA and foundation:
+            delete_retained(_cluster_api(spec, foundation), spec.kubernetes.namespace)
+
+    return after
+
+
+def _cluster_api(spec: ClusterSpec, foundation: Mapping[str, Any]) -> VolumesApi:
+    """Return the API of an environment's cluster, with the AWS identity of this process."""
+    from handlers.adapters.kubernetes import eks_token  # noqa: PLC0415
+    from local.kubernetes.client import Api  # noqa: PLC0415 - any API server's
+
+    return Api(
+        str(foundation["eks_endpoint"]),
+        lambda: eks_token(str(foundation["eks_cluster_name"]), spec.region),
+        ca_pem=base64.b64decode(foundation["eks_ca"]).decode(),
+    )
 
 
 class _Steps:
@@ -82,25 +99,48 @@ def summary(results: Iterable[LayerResult]) -> Table:
     return table
 
 
+def _nothing(_layer: str) -> None:
+    """Volumes stay as they are."""
+
+
 def _on_a_twin(operation: Operation, console: Console) -> None:
-    """Start a twin, run the operation on it, and for `up` keep it for whoever looks around."""
+    """Run an operation on the twin that `up` keeps in another terminal, else on one of its own."""
     from cli.setup import prepare_tools  # noqa: PLC0415 - a real account needs no twin
-    from cli.twin_layers import TwinLayers  # noqa: PLC0415
     from local import twin  # noqa: PLC0415
+
+    kept = twin.kept()
+    if len(kept) > 1:
+        homes = ", ".join(str(reached.place.directory) for reached in kept)
+        raise InvalidInput([f"Several twins run; set STILLWATER_TWIN to one of {homes}."])
+    if kept:
+        _provision(operation, kept[0], console)
+    elif operation == "destroy":
+        raise InvalidInput(
+            ["No twin runs that could be destroyed; `stillwater up local` starts one."]
+        )
+    else:
+        prepare_tools(console)
+        with twin.running(console.print) as running:
+            _provision(operation, running, console)
+            if operation == "up":
+                _keep(running, console)
+
+
+def _provision(operation: Operation, reached: Reached, console: Console) -> None:
+    from cli.twin_layers import TwinLayers  # noqa: PLC0415
     from local.demo import spec as demo_spec  # noqa: PLC0415
 
-    if operation == "destroy":
-        raise InvalidInput(["The twin is destroyed by ending it: press Ctrl-C where it runs."])
-    prepare_tools(console)
-    with twin.running(console.print) as running:
-        layers = TwinLayers(running, demo_spec.write(running.place))
-        with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
-            console.print(summary(run(operation, layers.layers)))
-        if operation == "preview":
-            return
-        console.print(f"kubectl --kubeconfig {running.place.path('kubeconfig')} get nodes")
-        console.print(f"aws --endpoint-url {running.place.url('moto')} ec2 describe-instances")
-        console.print("The twin lives until Ctrl-C.")
-        while True:
-            running.check_alive()
-            time.sleep(1)
+    layers = TwinLayers(reached, demo_spec.write(reached.place))
+    with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
+        console.print(summary(run(operation, layers.layers, layers.volumes)))
+
+
+def _keep(running: Twin, console: Console) -> None:
+    running.keep()
+    console.print(f"kubectl --kubeconfig {running.place.path('kubeconfig')} get nodes")
+    console.print(f"aws --endpoint-url {running.place.url('moto')} ec2 describe-instances")
+    console.print(f"stillwater doctor {TWIN_ENVIRONMENT}")
+    console.print("The twin lives until Ctrl-C; preview, up and destroy find it meanwhile.")
+    while True:
+        running.check_alive()
+        time.sleep(1)

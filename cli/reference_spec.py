@@ -59,7 +59,7 @@ def _table(model: Schema, schema: Schema, sections: Mapping[str, list[str]]) -> 
             _type(field, schema, sections),
             default,
             "; ".join(_limits(field, schema)),
-            _one_line(field["description"]),
+            _one_line(_meaning(field, schema)),
         )
         lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return lines
@@ -127,6 +127,12 @@ def _type_of(kind: Schema, schema: Schema, sections: Mapping[str, list[str]]) ->
     if resolved.get("type") == "object":
         return f"mapping to {_type(_values(resolved)[1], schema, sections)}"
     return _TYPES[resolved["type"]]
+
+
+def _meaning(field: Schema, schema: Schema) -> str:
+    """Return what a key means; pydantic leaves it out where its section says word for word so."""
+    described = (_resolved(kind, schema).get("description", "") for kind in _kinds(field))
+    return str(field.get("description") or next(described))
 
 
 def _values(mapping: Schema) -> tuple[str | None, Schema]:

@@ -70,15 +70,11 @@ class TwinLayers:
             )
         return Provisioned(tuple(results))
 
-    def destroy(self) -> list[LayerResult]:
-        """Take every layer down, and the volumes with them: a twin's cluster is ephemeral."""
-        api = Api.from_kubeconfig(self._place.path("kubeconfig"))
-
-        def after(layer: str) -> None:
-            if layer == KAFKA:
-                delete_retained(api, NAMESPACE)
-
-        return self.layers.destroy(after)
+    def volumes(self, layer: str) -> None:
+        """Delete the volumes that Kafka leaves: a twin's cluster is ephemeral."""
+        if layer == KAFKA:
+            api = Api.from_kubeconfig(self._place.path("kubeconfig"))
+            delete_retained(api, NAMESPACE)
 
 
 def provision(twin: Twin, spec: Path) -> TwinLayers:

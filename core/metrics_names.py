@@ -22,6 +22,10 @@ DECISIONS_MADE = "DecisionsMade"
 LEDGER_ERRORS = "LedgerErrors"
 # Somebody was called.
 PAGES_SENT = "PagesSent"
+# Slack could not be told, or not yet: the story was put back on its queue.
+STORIES_DELAYED = "StoriesDelayed"
+# The public webhook turned a caller away: by token, size or shape.
+WEBHOOKS_REFUSED = "WebhooksRefused"
 
 ALL = (
     INCIDENTS_OPENED,
@@ -30,4 +34,6 @@ ALL = (
     DECISIONS_MADE,
     LEDGER_ERRORS,
     PAGES_SENT,
+    STORIES_DELAYED,
+    WEBHOOKS_REFUSED,
 )

@@ -18,6 +18,8 @@ FOUNDATION, PLATFORM, KAFKA, OPERATIONS, ANALYTICS = LAYERS = (
     "operations",
     "analytics",
 )
+# The environment that is a twin of AWS and EKS on this machine.
+TWIN_ENVIRONMENT = "local"
 DRAIN_HOOK = "drain"
 GATE_HOOK = "gate"
 DEDICATED_TAINT_KEY = "dedicated"
@@ -32,11 +34,15 @@ BROKER_ROLE_LABEL = "strimzi.io/broker-role"
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 STORAGE_CLASS = "gp3-kafka"
 NODE_POOL_LABEL = "stillwater.dev/pool"
+# The pool of everything that is not Kafka; EKS itself looks after its nodes.
+SYSTEM_POOL = "system"
 # Tags of ours, on everything of a cluster and on the instances of a pool; bills are split by them.
 CLUSTER_TAG = "stillwater:cluster"
 ENVIRONMENT_TAG = "stillwater:environment"
 POOL_TAG = "stillwater:pool"
 EBS_CSI_DRIVER = "ebs.csi.aws.com"
+# Tags of a group from which Cluster Autoscaler builds a node it has never seen.
+NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 # AWS limits a target group's name to 32 characters.
 TARGET_GROUP_NAME_LIMIT = 32
 
@@ -104,6 +110,11 @@ def headless_service(cluster: str) -> str:
     return f"{cluster}-kafka-brokers"
 
 
+def kafka_component(cluster: str) -> str:
+    """Return what a Kafka's disruption budget, service account and pods' selector are called by."""
+    return f"{cluster}-kafka"
+
+
 def connect(cluster: str) -> str:
     """Return the KafkaConnect beside a Kafka.
 
@@ -156,6 +167,16 @@ def dead_letter_queue(queue_name: str) -> str:
     return f"{queue_name}-dlq"
 
 
+def function(prefix: str, role: str) -> str:
+    """Return the Lambda function of a role: interruption, tick, sweep."""
+    return f"{prefix}-{role}"
+
+
+def alarm(prefix: str, key: str) -> str:
+    """Return the CloudWatch alarm of a key: (prod-orders, ticks-age) -> prod-orders-ticks-age."""
+    return f"{prefix}-{key}"
+
+
 def ledger_table(prefix: str) -> str:
     return f"{prefix}-incidents"
 
@@ -205,3 +226,8 @@ def advertised_port(first_advertised_port: int, node_id: int) -> int:
 def managed_tag(prefix: str) -> str:
     """Return the tag key by which NTH knows the instances of one cluster in a shared account."""
     return f"aws-node-termination-handler/{prefix}"
+
+
+def webhook_secret(prefix: str) -> str:
+    """Return the Secrets Manager secret that the webhook and NTH share."""
+    return f"{prefix}/nth-webhook"

@@ -1,49 +1,76 @@
 """Lambda entry points, thin: what AWS announced -> one incident in the ledger -> ticks until done.
 
     EventBridge -> events queue -> interruption -> ledger -> ticks queue -> tick -> ... -> released
-    every minute                -> sweep        -> ledger -> ticks queue
+    every minute                -> sweep        -> ledger -> ticks queue, and what is over -> S3
+    NTH, over HTTPS             -> webhook      -> ledger -> ticks queue
+    whoever wrote the ledger    -> stories queue -> slack -> one thread per incident
 
 settings    the frozen environment infra rendered
-interruption, tick, sweep    `handler(event, context)` of each function
+interruption, tick, sweep, webhook, slack    `handler(event, context)` of each function
+reception   an announcement about an instance -> its incident
+notices     announcements about volumes, zones and groups
 observe     adapters -> core.observations: what is true now
 act         core actions -> idempotent effects
-ledger      incidents, lease and announcements in one DynamoDB table
-adapters/   aws, kubernetes, kafka: the only modules that know a client library
+ledger      incidents, lease and announcements in one DynamoDB table (table: its items)
+chronicle   tells Slack's queue and CloudWatch what was written to the ledger
+export      files what is over in S3
+threads     what Slack was told of each incident
+records     single documents in the same table, on which stand
+  freezes     the zones that are frozen
+  leadership  which brokers are kept from leading, and what was changed for it
+  shifts      what is done about frozen zones, and undone
+adapters/   aws, kubernetes, kafka, slack, secrets, metrics: who alone knows a client library
 
 What each function calls, for its least-privilege role (ARNs: the prefix's own resources; `*` where
 AWS offers no resource level). Every function also writes its own log group.
 
     function      AWS actions                                        resource
     interruption  sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-events
-                  sqs:SendMessage                                    <prefix>-ticks
-                  dynamodb:GetItem, PutItem                          <prefix>-incidents
-                  ec2:DescribeInstances                              *
-    tick          sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-ticks
-                  sqs:SendMessage                                    <prefix>-ticks, <prefix>-nth
+                  sqs:SendMessage                                    <prefix>-ticks, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
-                  ec2:DescribeInstances                              *
+                  ec2:DescribeInstances, DescribeVolumes,
+                    DescribeAvailabilityZones                        *
+    tick          sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-ticks
+                  sqs:SendMessage                                    <prefix>-ticks, -nth, -stories
+                  dynamodb:GetItem, PutItem                          <prefix>-incidents
+                  dynamodb:Query                                     <prefix>-incidents/index/open
+                  ec2:DescribeInstances, DescribeVolumes,
+                    DescribeAvailabilityZones                        *
                   autoscaling:DescribeAutoScalingGroups              *
                   autoscaling:RecordLifecycleActionHeartbeat,
-                    CompleteLifecycleAction, SetDesiredCapacity      the prefix's groups
-    sweep         sqs:SendMessage                                    <prefix>-ticks
+                    CompleteLifecycleAction, SetDesiredCapacity,
+                    SetInstanceProtection,
+                    TerminateInstanceInAutoScalingGroup              the prefix's groups
+    sweep         sqs:SendMessage                                    <prefix>-ticks, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
+                  ec2:DescribeInstances, DescribeInstanceStatus      *
                   autoscaling:DescribeAutoScalingGroups              *
+                  s3:PutObject                                       the archive, incidents/*
+    webhook       sqs:SendMessage                                    <prefix>-ticks
+                  dynamodb:GetItem, PutItem                          incident#*, ignored#*
+                  secretsmanager:GetSecretValue                      <prefix>/nth-webhook
+    slack         sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-stories
+                  sqs:SendMessage                                    <prefix>-stories
+                  dynamodb:GetItem, PutItem                          incident#*, story#*
+                  secretsmanager:GetSecretValue                      the spec's slack.secret_name
 
 Instances and groups of this cluster are those that carry the tag key of core.naming.managed_tag
 (any value): on the groups, and propagated at launch to their instances.
 
-sts:GetCallerIdentity, presigned for the EKS token by tick, needs no permission. Only tick talks to
-Kubernetes and Kafka, so only tick needs an access entry (group stillwater:handlers) and a route to
-the API server and the brokers.
+sts:GetCallerIdentity, presigned for the EKS token by tick and sweep, needs no permission. Those two
+talk to Kubernetes, so they need an access entry (group stillwater:handlers) and a route to the API
+server; tick alone talks to the brokers.
 
-    Kubernetes (tick)   cluster-wide: list nodes, csinodes, volumeattachments
-                        in the Kafka namespace: list pods, and where its listener has TLS
-                        get the one Secret <cluster>-cluster-ca-cert
-    Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics
+    Kubernetes (sweep)  cluster-wide: list nodes, csinodes
+    Kubernetes (tick)   cluster-wide: list csinodes, volumeattachments; list, get and patch nodes
+                        in the Kafka namespace: list pods and poddisruptionbudgets, and where its
+                        listener has TLS get the one Secret <cluster>-cluster-ca-cert
+    Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics;
+                        ALTER on the cluster, to move leaders
 
 The ledger's table: partition key `pk` (string), time to live on `expires_at`, and one sparse index
 named `open` with partition key `open` (string), all attributes projected: an item carries `open`
-only while its incident is open, so the sweep never reads what is over.
+only while its incident is open or not yet filed, so the sweep never reads what is over.
 """

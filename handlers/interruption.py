@@ -1,7 +1,6 @@
-"""λ interruption: what AWS announced -> an incident in the ledger, and its first tick.
+"""λ interruption: what AWS announced -> an incident, a freeze or a record; never nothing.
 
-Order of effects: incident, tick, record. Dying between any two makes SQS deliver the announcement
-again, which changes nothing it has changed already and sends the tick it had not.
+handlers.reception answers what is about an instance, handlers.notices the rest.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import functools
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.batch import (
@@ -19,26 +18,34 @@ from aws_lambda_powertools.utilities.batch import (
 )
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
-from core.errors import Conflict
-from core.events import Ignored, Interruption, parse
-from core.incidents import Incident, merge, open_incident, reopens, unanswered
-from handlers.adapters.aws import AwsCloud, Cloud, Queue, SqsQueue, tick_message
-from handlers.ledger import DynamoLedger, Ledger, rounds
+from core.events import (
+    Announcement,
+    GroupNotice,
+    Ignored,
+    Interruption,
+    VolumeNotice,
+    ZoneNotice,
+    parse,
+)
+from handlers.adapters import metrics
+from handlers.adapters.aws import AwsCloud, SqsQueue
+from handlers.adapters.inventory import Ec2Inventory
+from handlers.chronicle import open_ledger
+from handlers.freezes import LedgerFreezes
+from handlers.notices import Notices
+from handlers.reception import Reception
+from handlers.records import DynamoRecords
 from handlers.settings import Settings
 
 logger = Logger(service="stillwater")
-# Deliveries about one instance meet at its record; more than a few in a row is a fault.
-MOST_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class Desk:
     """Takes announcements in."""
 
-    ledger: Ledger
-    cloud: Cloud
-    ticks: Queue
-    managed_tag: str
+    reception: Reception
+    notices: Notices
 
     def take(self, body: str, now: float) -> None:
         """Give every announcement in one message its place; nothing is lost, nothing counts twice.
@@ -47,66 +54,45 @@ class Desk:
         """
         for found in parse(body):
             if isinstance(found, Ignored):
-                self._ignore(found.body, found.reason, now)
-            elif isinstance(found, Interruption):
+                self.reception.ignore(found.body, found.reason, now)
+                continue
+            with logger.append_context_keys(
+                correlation_id=found.event_id, announcement=found.dedupe_key
+            ):
                 self._answer(found, now)
-            else:
-                self._ignore(found.body, f"Nobody acts on {found.dedupe_key} yet.", now)
 
-    def _answer(self, found: Interruption, now: float) -> None:
-        for attempt in range(MOST_ATTEMPTS):
-            try:
-                incident = self._join(found, now)
-                break
-            except Conflict:
-                if attempt == MOST_ATTEMPTS - 1:
-                    raise
-        if incident is None:
-            return
-        if incident.open:
-            self.ticks.send(tick_message(incident.id, incident.version))
-        outcome = f"Incident {incident.id}, which is {incident.state.value}."
-        self.ledger.record_event(found.dedupe_key, found.body, outcome, now)
-        logger.info(outcome, kind=found.kind.value, instance_id=found.instance_id)
-
-    def _join(self, found: Interruption, now: float) -> Incident | None:
-        """Return the incident an announcement belongs to, opened if need be; None: to none."""
-        history = rounds(self.ledger, found.instance_id)
-        current = history[-1] if history else None
-        if current is not None:
-            known = any(found.dedupe_key in past.announcements for past in history)
-            if known or not (current.open or reopens(current, found)):
-                return current
-            if current.open:
-                return self.ledger.put(merge(current, found, now))
-        refusal = unanswered(found) or self._foreign(found.instance_id)
-        if refusal:
-            self._ignore(found.body, refusal, now)
-            return None
-        return self.ledger.put(open_incident(found, now, round_number=len(history) + 1))
-
-    def _foreign(self, instance_id: str) -> str | None:
-        """Say why an instance is none of this cluster's: EC2's events name no cluster."""
-        instance = self.cloud.instance(instance_id)
-        if instance is None:
-            return f"EC2 does not know instance {instance_id}."
-        if self.managed_tag not in instance.tags:
-            return f"Instance {instance_id} has no tag {self.managed_tag}: another's."
-        return None
-
-    def _ignore(self, body: str, reason: str, now: float) -> None:
-        self.ledger.record_ignored(body, reason, now)
-        logger.info("Ignored an announcement.", reason=reason)
+    def _answer(self, found: Announcement, now: float) -> None:
+        match found:
+            case Interruption():
+                self.reception.receive(found, now)
+            case VolumeNotice():
+                self.notices.volume(found, now)
+            case ZoneNotice():
+                self.notices.zone(found, now)
+            case GroupNotice():
+                self.notices.group(found, now)
+            case _:
+                assert_never(found)
 
 
 @functools.cache
 def _desk() -> Desk:
     settings = Settings.from_env()
-    return Desk(
-        ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
+    reception = Reception(
+        ledger=open_ledger(settings),
         cloud=AwsCloud(settings.region),
         ticks=SqsQueue(settings.ticks_queue_url, settings.region),
         managed_tag=settings.managed_tag,
+    )
+    records = DynamoRecords(settings.ledger_table, settings.region)
+    return Desk(
+        reception=reception,
+        notices=Notices(
+            reception=reception,
+            inventory=Ec2Inventory(settings.region),
+            freezes=LedgerFreezes(records, settings.cluster),
+            prefix=settings.prefix,
+        ),
     )
 
 
@@ -114,6 +100,7 @@ def _take(record: SQSRecord) -> None:
     _desk().take(record.body, time.time())
 
 
+@metrics.emitted
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Answer a batch of the events queue; failed messages alone are delivered again."""
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)

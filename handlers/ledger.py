@@ -1,30 +1,32 @@
 """The ledger: incidents, the lease and what was announced, in one DynamoDB table.
 
-Keys (`pk`): `incident#<id>`, `lease#<cluster>`, `event#<dedupe key>`, `ignored#<digest>`. Every
-write that could lose another's is conditional on the version it read. An incident carries the
-attribute `open` while it is open, and the sparse index of that name lists those.
+Keys (`pk`): `incident#<id>`, `lease#<cluster>`, `event#<dedupe key>`, `ignored#<digest>`, and
+`story#<id>` of handlers.threads. Every write that could lose another's is conditional on the
+version it read. An incident carries the attribute `open` until it is filed: its value is `open`
+while the incident is, then `closing` until handlers.export has written it to the archive. The
+sparse index of that name lists both, and the sweep never reads what is over.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
-
-import boto3
-from botocore.exceptions import ClientError
 
 from core.errors import Conflict
 from core.fields import digest
 from core.incident_record import Incident, from_json, incident_id, to_json
 from core.rotation import Lease, LeaseDecision, grant
+from handlers.table import Table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 OPEN_INDEX = "open"
-# What is over stays readable for reports; only its copies are deleted by DynamoDB.
-ANNOUNCEMENT_DAYS = 90
+OPEN, CLOSING = "open", "closing"
+# What is over stays readable this long, for people and for announcements that come late.
+KEPT_DAYS = 90
 # A partition key holds 2048 bytes; an announcement may name itself at any length.
 LONGEST_KEY = 512
 
@@ -59,6 +61,15 @@ class Ledger(Protocol):
     def drop_lease(self, holder: str) -> None:
         """Give the lease back if `holder` has it."""
 
+    def closing(self, most: int) -> tuple[Incident, ...]:
+        """Return incidents that are over and not yet filed, at most so many."""
+
+    def file(self, incident: Incident, expires_at: float | None) -> None:
+        """Take a closed incident off the index, for good; with a time, let it expire then.
+
+        Raises Conflict when somebody has written since: then it is to be exported again.
+        """
+
 
 def rounds(ledger: Ledger, instance_id: str) -> tuple[Incident, ...]:
     """Return an instance's incidents, the first round first; all but the last are over."""
@@ -69,43 +80,44 @@ def rounds(ledger: Ledger, instance_id: str) -> tuple[Incident, ...]:
 
 
 class DynamoLedger:
-    """The ledger in DynamoDB."""
+    """The ledger in DynamoDB; `written` hears of every incident that was written."""
 
     def __init__(
-        self, table: str, cluster: str, region: str, *, client: DynamoDBClient | None = None
+        self,
+        table: str,
+        cluster: str,
+        region: str,
+        *,
+        client: DynamoDBClient | None = None,
+        written: Callable[[Incident], None] | None = None,
     ) -> None:
-        self._table = table
+        self._table = Table(table, region, client=client)
         self._lease_key = f"lease#{cluster}"
-        self._client = client or boto3.client("dynamodb", region_name=region)
+        self._written = written
 
     def get(self, id_: str) -> Incident | None:
-        item = self._item(f"incident#{id_}")
-        return None if item is None else _incident(item)
+        item = self._table.item(f"incident#{id_}")
+        return None if item is None else incident_in(item)
 
     def put(self, incident: Incident) -> Incident:
-        item: dict[str, Any] = {
-            "pk": {"S": f"incident#{incident.id}"},
-            "version": {"N": str(incident.version + 1)},
-            "instance_id": {"S": incident.instance_id},
-            "state": {"S": incident.state.value},
-            "document": {"S": to_json(incident)},
-        }
-        if incident.open:
-            item["open"] = {"S": "open"}
-        self._write(
-            item, incident.version, f"Incident {incident.id} was changed by another invocation."
-        )
-        return _incident(item)
+        item = _item(incident)
+        item[OPEN_INDEX] = {"S": OPEN if incident.open else CLOSING}
+        written = self._write(item, incident)
+        if self._written is not None:
+            self._written(written)
+        return written
+
+    def file(self, incident: Incident, expires_at: float | None) -> None:
+        item = _item(incident)
+        if expires_at is not None:
+            item["expires_at"] = {"N": str(int(expires_at))}
+        self._write(item, incident)
 
     def open_incidents(self) -> tuple[Incident, ...]:
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._table,
-            IndexName=OPEN_INDEX,
-            KeyConditionExpression="#open = :open",
-            ExpressionAttributeNames={"#open": "open"},
-            ExpressionAttributeValues={":open": {"S": "open"}},
-        )
-        return tuple(_incident(item) for page in pages for item in page["Items"])
+        return tuple(incident_in(item) for item in self._table.indexed(OPEN_INDEX, OPEN))
+
+    def closing(self, most: int) -> tuple[Incident, ...]:
+        return tuple(incident_in(item) for item in self._table.indexed(OPEN_INDEX, CLOSING, most))
 
     def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
         key = dedupe_key if len(dedupe_key) <= LONGEST_KEY else digest(dedupe_key)
@@ -141,7 +153,7 @@ class DynamoLedger:
             self._write_lease(Lease(holder, 0.0), version)
 
     def _lease(self) -> tuple[Lease | None, int]:
-        item = self._item(self._lease_key)
+        item = self._table.item(self._lease_key)
         if item is None:
             return None, 0
         stored = json.loads(item["document"]["S"])
@@ -154,28 +166,13 @@ class DynamoLedger:
             "version": {"N": str(version + 1)},
             "document": {"S": json.dumps(document)},
         }
-        self._write(item, version, "The lease changed hands meanwhile.")
+        self._table.write(item, version, "The lease changed hands meanwhile.")
 
-    def _item(self, key: str) -> dict[str, Any] | None:
-        answer = self._client.get_item(
-            TableName=self._table, Key={"pk": {"S": key}}, ConsistentRead=True
+    def _write(self, item: dict[str, Any], incident: Incident) -> Incident:
+        self._table.write(
+            item, incident.version, f"Incident {incident.id} was changed by another invocation."
         )
-        return answer.get("Item")
-
-    def _write(self, item: dict[str, Any], read_version: int, conflict: str) -> None:
-        """Write an item over the version it was read at; 0 is an item that must not exist."""
-        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
-        if read_version:
-            condition = {
-                "ConditionExpression": "version = :read",
-                "ExpressionAttributeValues": {":read": {"N": str(read_version)}},
-            }
-        try:
-            self._client.put_item(TableName=self._table, Item=item, **condition)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
-                raise Conflict(conflict) from None
-            raise
+        return incident_in(item)
 
     def _record(self, key: str, body: str, outcome: str, now: float) -> None:
         item = {
@@ -184,13 +181,24 @@ class DynamoLedger:
             "body": {"S": body},
             "outcome": {"S": outcome},
             "at": {"N": repr(now)},
-            "expires_at": {"N": str(int(now) + ANNOUNCEMENT_DAYS * 86_400)},
+            "expires_at": {"N": str(int(now) + KEPT_DAYS * 86_400)},
         }
         try:
-            self._write(item, 0, "recorded already")
+            self._table.write(item, 0, "recorded already")
         except Conflict:
             return
 
 
-def _incident(item: dict[str, Any]) -> Incident:
+def _item(incident: Incident) -> dict[str, Any]:
+    return {
+        "pk": {"S": f"incident#{incident.id}"},
+        "version": {"N": str(incident.version + 1)},
+        "instance_id": {"S": incident.instance_id},
+        "state": {"S": incident.state.value},
+        "document": {"S": to_json(incident)},
+    }
+
+
+def incident_in(item: dict[str, Any]) -> Incident:
+    """Read an incident's item."""
     return replace(from_json(item["document"]["S"]), version=int(item["version"]["N"]))

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from core.errors import InvalidInput
 from core.naming import managed_tag
 from core.observations import Policy
+from core.timing import FACTS
+from core.window import DAYS, Window
 
 # A tick takes seconds. One that takes longer than this is taken for dead and its incident carried
 # on; where it was only slow, versions in the ledger and idempotent effects keep that harmless.
 LONGEST_TICK_SECONDS = 45.0
+AWS_HOOK_LIMIT_SECONDS = float(FACTS["aws_hook_limit_seconds"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,9 @@ class Settings:
     eks_ca_pem: str
     kafka_bootstrap: tuple[str, ...]
     kafka_security: str
+    # None: Slack is off.
+    stories_queue_url: str | None = None
+    archive_bucket: str
     policy: Policy
 
     @property
@@ -56,19 +62,27 @@ class Settings:
     @classmethod
     def from_env(cls, environment: Mapping[str, str] = os.environ) -> Settings:
         """Read the environment; raises InvalidInput with one sentence per problem."""
-        reader = _Reader(environment)
+        reader = Reader(environment)
         settings = _read(cls, reader)
-        if reader.problems:
-            raise InvalidInput(reader.problems)
+        reader.check()
         return settings
 
 
-class _Reader:
+class Reader:
     """Reads variables and collects every problem, so that one deployment fixes them all."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self.problems: list[str] = []
+
+    def check(self) -> None:
+        """Raise InvalidInput with every problem found so far."""
+        if self.problems:
+            raise InvalidInput(self.problems)
+
+    def optional(self, name: str) -> str | None:
+        """Return a variable that is left out where what it names is off."""
+        return self._environment.get(f"STILLWATER_{name}") or None
 
     def text(self, name: str, *, or_else: str | None = None) -> str:
         full = f"STILLWATER_{name}"
@@ -106,6 +120,22 @@ class _Reader:
             )
         return value
 
+    def window(self, name: str) -> Window | None:
+        """Read a maintenance window: "any", or days, start and minutes as in "sat,sun 180 120"."""
+        value = self.text(name)
+        if value in {"", "any"}:
+            return None
+        days, _, rest = value.partition(" ")
+        minutes = [int(m) for m in rest.split() if m.isascii() and m.isdigit()]
+        named = frozenset(days.split(","))
+        if not named <= set(DAYS) or len(minutes) != 2:
+            self.problems.append(
+                f"STILLWATER_{name} is {value!r}, and must be days, the minute after midnight and "
+                f"a number of minutes, as in 'sat,sun 180 120', or 'any'."
+            )
+            return None
+        return Window(days=named, start_minute=minutes[0], duration_minutes=minutes[1])
+
     def pem(self, name: str) -> str:
         value = self.text(name)
         try:
@@ -117,7 +147,7 @@ class _Reader:
             return ""
 
 
-def _read(cls: type[Settings], reader: _Reader) -> Settings:
+def _read(cls: type[Settings], reader: Reader) -> Settings:
     return cls(
         prefix=reader.text("PREFIX"),
         cluster=reader.text("CLUSTER"),
@@ -133,6 +163,8 @@ def _read(cls: type[Settings], reader: _Reader) -> Settings:
             address.strip() for address in reader.text("KAFKA_BOOTSTRAP").split(",")
         ),
         kafka_security=reader.choice("KAFKA_SECURITY", "PLAINTEXT", "SSL"),
+        stories_queue_url=reader.optional("STORIES_QUEUE_URL"),
+        archive_bucket=reader.text("ARCHIVE_BUCKET"),
         policy=Policy(
             drain_route=reader.choice("DRAIN_ROUTE", "held", "direct"),
             scale_in=reader.choice("SCALE_IN", "restore", "release"),
@@ -145,5 +177,10 @@ def _read(cls: type[Settings], reader: _Reader) -> Settings:
                 reader.number("POST_CONDITION_HOLD_S"), reader.number("SESSION_TIMEOUT_S")
             ),
             post_condition_wait_seconds=reader.number("POST_CONDITION_WAIT_S"),
+            hook_limit_seconds=min(reader.number("HOOK_LIMIT_S"), AWS_HOOK_LIMIT_SECONDS),
+            forward_again_seconds=reader.number("FORWARD_AGAIN_S"),
+            planned_margin_seconds=reader.number("PLANNED_MARGIN_S"),
+            gate=reader.choice("GATE", "isr", "ready"),
+            maintenance=reader.window("MAINTENANCE"),
         ),
     )

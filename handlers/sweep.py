@@ -1,103 +1,179 @@
 """λ sweep, every minute: what EventBridge lost, and what no tick is carrying.
 
-The queues and EventBridge are fast and at best at-least-once; this is the net below them. It only
-opens incidents and sends ticks: the loop does the rest.
+The queues and EventBridge are fast and at best at-least-once; this is the net below them. It reads
+lists, lets core.sweep compare them, and only opens incidents and sends ticks: the loop does the
+rest. One run looks closely at a bounded number of instances; the next goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from core.errors import Conflict
-from core.events import Interruption, Kind
-from core.incidents import open_incident, reopens, unattended
-from core.naming import GATE_HOOK
-from handlers.adapters.aws import AwsCloud, Cloud, Queue, SqsQueue, tick_message
-from handlers.ledger import DynamoLedger, Ledger, rounds
+from core.errors import Conflict, StillwaterError
+from core.naming import SYSTEM_POOL
+from core.observations import NodeView
+from core.sweep import Announce, Finding, Snapshot, Wake, answered, findings, turn
+from handlers.adapters import metrics
+from handlers.adapters.aws import AwsCloud, SqsQueue
+from handlers.adapters.inventory import Ec2Inventory, Inventory
+from handlers.adapters.kubernetes import EksNodes, Nodes
+from handlers.chronicle import open_ledger
+from handlers.export import Archivist, open_archivist
+from handlers.freezes import Freezes, LedgerFreezes
+from handlers.ledger import rounds
+from handlers.messages import SHIFT_MESSAGE
+from handlers.reception import Reception
+from handlers.records import DynamoRecords, Records
 from handlers.settings import Settings
+from handlers.shifts import pending
 
 logger = Logger(service="stillwater")
+# Two questions to EC2 about status checks, and as many reads of the ledger as something is wrong
+# with: seconds of work, far below a function's time limit, for as many nodes as clusters have.
+MOST_INSTANCES = 200
+CURSOR = "cursor#sweep"
 
 
 @dataclass(frozen=True)
 class Broom:
     """Finds what was dropped."""
 
-    ledger: Ledger
-    cloud: Cloud
-    ticks: Queue
-    managed_tag: str
+    reception: Reception
+    inventory: Inventory
+    nodes: Nodes
+    records: Records
+    freezes: Freezes
+    cluster: str
     late_seconds: float
+    archivist: Archivist
+    most_instances: int = MOST_INSTANCES
 
     def sweep(self, now: float) -> dict[str, int]:
-        """Revive incidents without a tick and open those nobody announced; return how many."""
-        return {"revived": self._revive(now), "opened": self._open_unannounced(now)}
+        """Open what was lost, wake what is stuck, file what is over; return how many of each."""
+        seen = self._lists(now)
+        cursor = self.records.read(CURSOR)
+        whose_turn, following = turn(
+            seen.instance_ids(), cursor.document or "", self.most_instances
+        )
+        seen = self._closely(seen, whose_turn)
+        done = Counter({"opened": 0, "revived": 0, "looked_at": len(whose_turn)})
+        for finding in findings(seen, whose_turn, self.late_seconds):
+            done[self._act(finding, now)] += 1
+        if following != (cursor.document or ""):
+            self._remember(following, cursor.version)
+        if pending(self.freezes, self.records, self.cluster, now):
+            self.reception.ticks.send(SHIFT_MESSAGE)
+        del done["nothing"]
+        return {**done, "filed": self.archivist.file_closed()}
 
-    def _revive(self, now: float) -> int:
-        late = [i for i in self.ledger.open_incidents() if unattended(i, now, self.late_seconds)]
-        for incident in late:
-            logger.warning("No tick carried an incident.", incident_id=incident.id)
-            self.ticks.send(tick_message(incident.id, incident.version))
-        return len(late)
+    def _lists(self, now: float) -> Snapshot:
+        tag = self.reception.managed_tag
+        return Snapshot(
+            now=now,
+            groups=self.reception.cloud.groups_tagged(tag),
+            states=self.inventory.instance_states(tag),
+            nodes=self._kafka_nodes(),
+            incidents=self.reception.ledger.open_incidents(),
+        )
 
-    def _open_unannounced(self, now: float) -> int:
-        waiting = [
-            (group.name, instance_id)
-            for group in self.cloud.groups_tagged(self.managed_tag)
-            for instance_id, state in group.instances.items()
-            if state == "Terminating:Wait"
-        ]
-        return sum(self._open(group, instance_id, now) for group, instance_id in waiting)
-
-    def _open(self, group: str, instance_id: str, now: float) -> bool:
-        history = rounds(self.ledger, instance_id)
-        found = _lost_announcement(group, instance_id, len(history) + 1)
-        if history and (history[-1].open or not reopens(history[-1], found)):
-            return False
+    def _kafka_nodes(self) -> tuple[NodeView, ...] | None:
+        """Return Kafka's nodes; without an answer the other lists are compared all the same."""
         try:
-            incident = self.ledger.put(
-                open_incident(found, now, round_number=len(history) + 1, actor="sweep")
-            )
-        except Conflict:
-            return False  # Its announcement arrived at this moment.
-        logger.warning("An announcement never arrived.", incident_id=incident.id)
-        self.ticks.send(tick_message(incident.id, incident.version))
+            nodes = self.nodes.nodes()
+        except StillwaterError as error:
+            logger.warning("The sweep saw no Nodes.", error=str(error))
+            return None
+        return tuple(n for n in nodes if n.pool not in {None, SYSTEM_POOL} and n.instance_id)
+
+    def _closely(self, seen: Snapshot, whose_turn: Sequence[str]) -> Snapshot:
+        """Add the status checks, and what EC2 says of nodes that its list leaves out."""
+        running = [id_ for id_ in whose_turn if seen.states.get(id_) == "running"]
+        unlisted = {
+            node.instance_id
+            for node in seen.nodes or ()
+            if node.instance_id in whose_turn and node.instance_id not in seen.states
+        }
+        states, foreign = dict(seen.states), set()
+        for instance_id in sorted(id_ for id_ in unlisted if id_):
+            instance = self.reception.cloud.instance(instance_id)
+            if instance is not None and self.reception.managed_tag in instance.tags:
+                states[instance_id] = instance.state
+            elif instance is not None:
+                foreign.add(instance_id)
+        kept = tuple(n for n in seen.nodes or () if n.instance_id not in foreign)
+        return replace(
+            seen,
+            states=states,
+            nodes=None if seen.nodes is None else kept,
+            statuses=self.inventory.statuses(running),
+        )
+
+    def _act(self, finding: Finding, now: float) -> str:
+        """Carry out one finding; return what it is counted as."""
+        match finding:
+            case Wake(incident=incident, reason=reason):
+                logger.warning(reason, incident_id=incident.id)
+                self.reception.wake(incident)
+                return "revived"
+            case Announce():
+                return "opened" if self._announce(finding, now) else "nothing"
+
+    def _announce(self, found: Announce, now: float) -> bool:
+        history = rounds(self.reception.ledger, found.interruption.instance_id)
+        if answered(history, found):
+            return False
+        # An open incident is the last round; what joins it belongs to that one.
+        number = len(history) if history and history[-1].open else len(history) + 1
+        if not self.reception.discover(found.in_round(number), now):
+            return False
+        logger.warning(found.reason, instance_id=found.interruption.instance_id)
         return True
 
-
-def _lost_announcement(group: str, instance_id: str, round_number: int) -> Interruption:
-    """Return what EventBridge should have said; either hook's name stands for both."""
-    return Interruption(
-        kind=Kind.ASG_TERMINATE,
-        instance_id=instance_id,
-        event_id=f"sweep-{instance_id}-{round_number}",
-        dedupe_key=f"sweep:{instance_id}:{round_number}",
-        account=None,
-        region=None,
-        occurred_at=None,
-        group=group,
-        hook=GATE_HOOK,
-        body="",
-    )
+    def _remember(self, cursor: str, version: int) -> None:
+        try:
+            self.records.write(CURSOR, cursor, version)
+        except Conflict:
+            # Another run was as far at the same moment; either cursor is as good.
+            logger.info("Another sweep moved the cursor.")
 
 
 @functools.cache
 def _broom() -> Broom:
     settings = Settings.from_env()
+    records = DynamoRecords(settings.ledger_table, settings.region)
+    ledger = open_ledger(settings)
     return Broom(
-        ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-        cloud=AwsCloud(settings.region),
-        ticks=SqsQueue(settings.ticks_queue_url, settings.region),
-        managed_tag=settings.managed_tag,
+        reception=Reception(
+            ledger=ledger,
+            cloud=AwsCloud(settings.region),
+            ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+            managed_tag=settings.managed_tag,
+        ),
+        inventory=Ec2Inventory(settings.region),
+        nodes=EksNodes(
+            endpoint=settings.eks_endpoint,
+            ca_pem=settings.eks_ca_pem,
+            eks_cluster=settings.eks_cluster,
+            region=settings.region,
+            namespace=settings.namespace,
+            kafka_cluster=settings.cluster,
+        ),
+        records=records,
+        freezes=LedgerFreezes(records, settings.cluster),
+        cluster=settings.cluster,
         late_seconds=settings.late_seconds,
+        archivist=open_archivist(settings, ledger),
     )
 
 
+@metrics.emitted
 def handler(event: Any, context: Any) -> dict[str, int]:
     """Sweep once; what triggers it says nothing worth reading."""
     del event, context

@@ -103,7 +103,7 @@ def _pod_role(
     policy = aws.iam.RolePolicyAttachment(
         f"{name}-{wanted.short_name}-policy",
         role=role.name,
-        policy_arn=f"{iam.MANAGED_POLICIES}/{wanted.managed_policy}",
+        policy_arn=iam.managed_policy(wanted.managed_policy, parent),
         opts=pulumi.ResourceOptions(parent=parent),
     )
     return [association, policy]

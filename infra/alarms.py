@@ -7,13 +7,15 @@ names of what is watched are the layers' own, so that an alarm needs no other st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from core import metrics_names as counted
 from core import naming
 from core.cluster import ClusterSpec
+from core.fixed import FUNCTIONS
 
 MINUTE = 60
 FIVE_MINUTES = 300
@@ -77,18 +79,36 @@ class Alarm:
 
 
 def alarms(spec: ClusterSpec, functions: Mapping[str, str], queues: Iterable[str]) -> list[Alarm]:
-    """Return every alarm of a cluster: `functions` are names by role, `queues` names by no suffix.
+    """Return every alarm of a cluster.
 
-    The timeouts they are measured against are the description's.
+    `functions` are the functions' names by role, `queues` the names of all queues whose dead
+    letters are watched; limits come from the description's own timeouts.
     """
-    found = [*_incidents(spec), *_ledger(spec)]
-    for queue in queues:
-        found.append(_dead_letters(queue, spec.prefix))
-    found += _ages(spec)
+    found = [*_incidents(spec), *_ledger(spec), *_ages(spec)]
+    found += [_dead_letters(queue, spec.prefix) for queue in queues]
     for role, name in functions.items():
         found += _function(role, name, spec.timings.lambda_timeout_seconds)
     found.append(_sweep_silent(functions["sweep"]))
     return found
+
+
+def queues(spec: ClusterSpec) -> Sequence[str]:
+    """Return every queue that has dead letters."""
+    roles = ["events", "nth", "ticks"]
+    if spec.node_provisioner == "karpenter":
+        roles.append("karpenter")
+    if spec.slack is not None:
+        roles.append("stories")
+    return [naming.queue(spec.prefix, role) for role in roles]
+
+
+def names(spec: ClusterSpec) -> list[str]:
+    """Return what CloudWatch knows a cluster's alarms by; none where the spec wants none."""
+    if not spec.alerts.enabled:
+        return []
+    functions = {role: naming.function(spec.prefix, role) for role in FUNCTIONS}
+    found = alarms(spec, functions, queues(spec))
+    return [naming.alarm(spec.prefix, alarm.key) for alarm in found]
 
 
 def _incidents(spec: ClusterSpec) -> list[Alarm]:
@@ -128,18 +148,22 @@ def _incidents(spec: ClusterSpec) -> list[Alarm]:
 
 def _ledger(spec: ClusterSpec) -> list[Alarm]:
     table = {"TableName": naming.ledger_table(spec.prefix)}
-    shared = {"severity": "critical", "runbook": "ledger-failing", "missing": NOTHING_HAPPENED}
+    of_ledger = functools.partial(
+        Alarm,
+        statistic="Sum",
+        severity="critical",
+        runbook="ledger-failing",
+        missing=NOTHING_HAPPENED,
+    )
     return [
-        Alarm(
+        of_ledger(
             # DynamoDB counts what callers did wrong for a whole account, whoever they are; what
             # the ledger refused us is counted by us.
             key="ledger-errors",
             metrics=(_counted(counted.LEDGER_ERRORS, spec),),
-            statistic="Sum",
             meaning="The ledger refused the functions, or did not answer.",
-            **shared,
         ),
-        Alarm(
+        of_ledger(
             key="ledger-system-errors",
             metrics=tuple(
                 Metric(
@@ -149,19 +173,15 @@ def _ledger(spec: ClusterSpec) -> list[Alarm]:
                 )
                 for call in LEDGER_CALLS
             ),
-            statistic="Sum",
             meaning="DynamoDB failed on the ledger's table.",
-            **shared,
         ),
-        Alarm(
+        of_ledger(
             key="ledger-throttled",
             metrics=tuple(
                 Metric(namespace="AWS/DynamoDB", name=name, dimensions=table)
                 for name in ("ReadThrottleEvents", "WriteThrottleEvents")
             ),
-            statistic="Sum",
             meaning="DynamoDB slowed the ledger's table down.",
-            **shared,
         ),
     ]
 
@@ -208,9 +228,9 @@ def _ages(spec: ClusterSpec) -> list[Alarm]:
 
 
 def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
-    shared = {"runbook": "function-failing", "missing": NOTHING_HAPPENED}
+    of_function = functools.partial(Alarm, runbook="function-failing", missing=NOTHING_HAPPENED)
     return [
-        Alarm(
+        of_function(
             key=f"{role}-errors",
             metrics=(_of_function(name, "Errors"),),
             statistic="Sum",
@@ -218,18 +238,16 @@ def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
             threshold=FAILURES - 1,
             severity="critical",
             meaning=f"The function {name} fails again and again.",
-            **shared,
         ),
-        Alarm(
+        of_function(
             key=f"{role}-throttles",
             metrics=(_of_function(name, "Throttles"),),
             statistic="Sum",
             periods=2,
             severity="warning",
             meaning=f"AWS does not let {name} run: the account's concurrency is used up.",
-            **shared,
         ),
-        Alarm(
+        of_function(
             key=f"{role}-duration",
             metrics=(_of_function(name, "Duration"),),
             statistic="Maximum",
@@ -237,7 +255,6 @@ def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
             threshold=NEAR_TIMEOUT * timeout_seconds * 1000,
             severity="warning",
             meaning=f"{name} takes nearly all of the {timeout_seconds} s it has.",
-            **shared,
         ),
     ]
 

@@ -6,17 +6,15 @@ application costs nothing between two reports: it starts with a job and stops wh
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
-from infra import iam
+from infra import buckets
 from infra.versions import EMR_RELEASE
 
 TYPE = "stillwater:infra:Analytics"
-BUCKET_NAME_LIMIT = 63
 IDLE_MINUTES = 15
 OLD_VERSION_DAYS = 90
 UNFINISHED_UPLOAD_DAYS = 7
@@ -24,19 +22,12 @@ UNFINISHED_UPLOAD_DAYS = 7
 MAXIMUM_CPU, MAXIMUM_MEMORY, MAXIMUM_DISK = "64 vCPU", "256 GB", "1000 GB"
 
 
-def bucket_name(prefix: str, account_id: str) -> str:
-    """Return a name no other account has, shortened with a hash to S3's 63 characters."""
-    full = f"{prefix}-billing-{account_id}"
-    if len(full) <= BUCKET_NAME_LIMIT:
-        return full
-    digest = hashlib.sha256(full.encode()).hexdigest()[:8]
-    return f"{full[: BUCKET_NAME_LIMIT - 9].rstrip('-')}-{digest}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class AnalyticsArgs:
     prefix: str
     account_id: str
+    # Its bills go with it.
+    ephemeral: bool
 
 
 class Analytics(pulumi.ComponentResource):
@@ -52,11 +43,12 @@ class Analytics(pulumi.ComponentResource):
         self._name, self._child = name, pulumi.ResourceOptions(parent=self)
         bucket = aws.s3.Bucket(
             f"{name}-billing",
-            bucket=bucket_name(args.prefix, args.account_id),
+            bucket=buckets.bucket_name(args.prefix, "billing", args.account_id),
+            force_destroy=args.ephemeral,
             opts=self._child,
         )
         self._keep_versions(bucket)
-        self._keep_private(bucket)
+        buckets.close(f"{name}-billing", bucket, parent=self)
         application = self._application(args.prefix)
         self.bucket, self.application_id = bucket.bucket, application.id
         self.register_outputs({"bucket": self.bucket, "application_id": self.application_id})
@@ -93,38 +85,6 @@ class Analytics(pulumi.ComponentResource):
             rules=[rule],
             # Rules on versions mean nothing before there are any.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[versioning]),
-        )
-
-    def _keep_private(self, bucket: aws.s3.Bucket) -> None:
-        by_default = (
-            aws.s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgs
-        )
-        aws.s3.BucketServerSideEncryptionConfiguration(
-            f"{self._name}-billing-encryption",
-            bucket=bucket.bucket,
-            rules=[
-                aws.s3.BucketServerSideEncryptionConfigurationRuleArgs(
-                    apply_server_side_encryption_by_default=by_default(sse_algorithm="AES256")
-                )
-            ],
-            opts=self._child,
-        )
-        block = aws.s3.BucketPublicAccessBlock(
-            f"{self._name}-billing-private",
-            bucket=bucket.bucket,
-            block_public_acls=True,
-            block_public_policy=True,
-            ignore_public_acls=True,
-            restrict_public_buckets=True,
-            opts=self._child,
-        )
-        everything = [bucket.arn, bucket.arn.apply(lambda arn: f"{arn}/*")]
-        aws.s3.BucketPolicy(
-            f"{self._name}-billing-policy",
-            bucket=bucket.bucket,
-            policy=iam.document([iam.only_over_tls("s3:*", everything)]),
-            # S3 refuses two changes of a bucket's access at once.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[block]),
         )
 
     def _application(self, prefix: str) -> aws.emrserverless.Application:

@@ -21,7 +21,6 @@ from infra.launch import Launch, launch_template
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:Cluster"
-SYSTEM_POOL = "system"
 KEY_DELETION_WINDOW_DAYS = 30
 # What a node itself may do. Addresses and volumes are for the pods that manage them.
 NODE_POLICIES = {
@@ -196,7 +195,7 @@ class Cluster(pulumi.ComponentResource):
             instance_types=[instance_type],
             # The node termination handler lives here: it must not be reclaimed with its nodes.
             capacity_type="ON_DEMAND",
-            labels={naming.NODE_POOL_LABEL: SYSTEM_POOL},
+            labels={naming.NODE_POOL_LABEL: naming.SYSTEM_POOL},
             scaling_config=aws.eks.NodeGroupScalingConfigArgs(
                 desired_size=wanted, min_size=wanted, max_size=2 * wanted
             ),

@@ -37,6 +37,8 @@ class FunctionArgs:
     statements: Sequence[iam.Statement]
     account: iam.Account
     placement: Placement | None = None
+    # How many may run at once; None: as many as the account allows.
+    reserved_concurrency: int | None = None
 
 
 class Function(pulumi.ComponentResource):
@@ -84,6 +86,7 @@ class Function(pulumi.ComponentResource):
             role=role.arn,
             timeout=args.timeout_seconds,
             memory_size=MEMORY_MIB,
+            reserved_concurrent_executions=args.reserved_concurrency,
             environment=aws.lambda_.FunctionEnvironmentArgs(variables=dict(args.environment)),
             vpc_config=_vpc_config(args.placement),
             # Lambda checks its right to make network interfaces when it creates the function.

@@ -3,9 +3,9 @@
     events queue -> interruption -> ticks queue -> tick -> ticks queue ...
     every minute -> sweep        -> ticks queue
 
-Permissions follow the list of calls in handlers/__init__.py. Only tick speaks to the API server and
-the brokers, so only tick stands in the VPC and has an access entry; the other two start faster
-and go on working when the VPC's way out does not.
+Permissions follow the list of calls in handlers/__init__.py. Tick and sweep speak to the API
+server, tick to the brokers too, so they stand in the VPC and have access entries; interruption
+starts faster and goes on working when the VPC's way out does not.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.cluster import ClusterSpec
+from core.cluster import ClusterSpec, Maintenance
+from core.fixed import TICKS_MAX_RECEIVE_COUNT
 from infra import iam
+from infra.archive import Archive
 from infra.function import Function, FunctionArgs, Placement
 from infra.ledger import Ledger
 from infra.nodes import group_arns
@@ -28,12 +30,12 @@ from infra.queues import Queue, QueueArgs
 TYPE = "stillwater:infra:Functions"
 # The sweep looks at everything: one that fails needs no dead letter, the next makes up for it.
 SWEEP_SCHEDULE = "rate(1 minute)"
-TICKS_MAX_RECEIVE_COUNT = 5
 INTERRUPTION_BATCH = 10
 # One incident per invocation: a slow one delays no other.
 TICK_BATCH = 1
 # The least AWS accepts is 2; the ledger's lease keeps two ticks from acting on one incident.
 MAXIMUM_CONCURRENCY = 5
+TICK_LOOKS = ("ec2:DescribeAvailabilityZones", "ec2:DescribeInstances", "ec2:DescribeVolumes")
 READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 
 
@@ -43,6 +45,9 @@ class FunctionsArgs:
     account: iam.Account
     package: Package
     ledger: Ledger
+    archive: Archive
+    # None: Slack is off.
+    stories_queue: Queue | None
     events_queue_arn: pulumi.Input[str]
     nth_queue_arn: pulumi.Input[str]
     nth_queue_url: pulumi.Input[str]
@@ -73,11 +78,17 @@ class Functions(pulumi.ComponentResource):
             "tick": self._function(
                 "tick",
                 "Observe an incident, decide, act, tick again",
-                [*self._following("ec2:DescribeInstances"), *self._acting()],
+                [*self._following(*TICK_LOOKS), *self._acting()],
                 args.placement,
             ),
             "sweep": self._function(
-                "sweep", "What no event told and no tick carries", self._following()
+                "sweep",
+                "What no event told and no tick carries, and what is over",
+                [
+                    *self._following("ec2:DescribeInstances", "ec2:DescribeInstanceStatus"),
+                    self._args.archive.may_write(),
+                ],
+                args.placement,
             ),
         }
         self._feed("interruption", args.events_queue_arn, INTERRUPTION_BATCH)
@@ -108,7 +119,7 @@ class Functions(pulumi.ComponentResource):
         return Function(
             f"{self._name}-{role}",
             FunctionArgs(
-                function_name=f"{self._args.spec.prefix}-{role}",
+                function_name=naming.function(self._args.spec.prefix, role),
                 description=description,
                 handler=f"handlers.{role}.handler",
                 package=self._args.package,
@@ -124,20 +135,17 @@ class Functions(pulumi.ComponentResource):
     def _opening(self) -> list[iam.Statement]:
         return [
             _read(self._args.events_queue_arn),
-            _send([self.ticks_queue.arn]),
+            *self._sending(),
             self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
-            _look("ec2:DescribeInstances"),
+            self._find_open(),
+            _look("ec2:DescribeInstances", "ec2:DescribeVolumes", "ec2:DescribeAvailabilityZones"),
         ]
 
     def _following(self, *looks: str) -> list[iam.Statement]:
         return [
-            _send([self.ticks_queue.arn]),
+            *self._sending(),
             self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
-            iam.Statement(
-                sid="FindOpenIncidents",
-                actions=["dynamodb:Query"],
-                resources=[self._args.ledger.open_index_arn],
-            ),
+            self._find_open(),
             _look("autoscaling:DescribeAutoScalingGroups", *looks),
         ]
 
@@ -155,14 +163,29 @@ class Functions(pulumi.ComponentResource):
                     "autoscaling:CompleteLifecycleAction",
                     "autoscaling:RecordLifecycleActionHeartbeat",
                     "autoscaling:SetDesiredCapacity",
+                    "autoscaling:SetInstanceProtection",
+                    "autoscaling:TerminateInstanceInAutoScalingGroup",
                 ],
                 resources=group_arns(self._args.spec, self._args.account),
             ),
         ]
 
+    def _sending(self) -> list[iam.Statement]:
+        statements = [_send("AskForATick", self.ticks_queue.arn)]
+        if self._args.stories_queue is not None:
+            statements.append(_send("AskForAStory", self._args.stories_queue.arn))
+        return statements
+
     def _ledger(self, *actions: str) -> iam.Statement:
         return iam.Statement(
             sid="KeepTheLedger", actions=actions, resources=[self._args.ledger.table_arn]
+        )
+
+    def _find_open(self) -> iam.Statement:
+        return iam.Statement(
+            sid="FindOpenIncidents",
+            actions=["dynamodb:Query"],
+            resources=[self._args.ledger.open_index_arn],
         )
 
     def _feed(self, role: str, queue_arn: pulumi.Input[str], batch_size: int) -> None:
@@ -211,7 +234,10 @@ def environment(
 ) -> dict[str, pulumi.Input[str]]:
     """Return the variables from which handlers.settings reads everything it needs."""
     spec, timings = args.spec, args.spec.timings
+    stories = args.stories_queue
     return {
+        **({} if stories is None else {"STILLWATER_STORIES_QUEUE_URL": stories.url}),
+        "STILLWATER_ARCHIVE_BUCKET": args.archive.bucket,
         "STILLWATER_PREFIX": spec.prefix,
         "STILLWATER_CLUSTER": spec.name,
         "STILLWATER_NAMESPACE": spec.kubernetes.namespace,
@@ -233,15 +259,32 @@ def environment(
         "STILLWATER_SESSION_TIMEOUT_S": str(timings.broker_session_timeout_seconds),
         "STILLWATER_POST_CONDITION_HOLD_S": str(timings.post_condition_hold_seconds),
         "STILLWATER_POST_CONDITION_WAIT_S": str(timings.post_condition_wait_seconds),
+        "STILLWATER_HOOK_LIMIT_S": str(
+            timings.hook_heartbeat_timeout_seconds * timings.hook_heartbeats
+        ),
+        "STILLWATER_FORWARD_AGAIN_S": str(
+            timings.nth_drain_timeout_seconds + timings.nth_visibility_timeout_seconds
+        ),
+        "STILLWATER_PLANNED_MARGIN_S": str(timings.planned_margin_seconds),
+        "STILLWATER_GATE": spec.gate,
+        "STILLWATER_MAINTENANCE": _window(spec.maintenance),
     }
+
+
+def _window(maintenance: Maintenance | None) -> str:
+    """Return a window as handlers.settings reads it: sat,sun 180 120 (days, start, minutes)."""
+    if maintenance is None:
+        return "any"
+    days = ",".join(maintenance.days)
+    return f"{days} {maintenance.start_minute} {maintenance.duration_minutes}"
 
 
 def _read(queue_arn: pulumi.Input[str]) -> iam.Statement:
     return iam.Statement(sid="ReadItsQueue", actions=READ_QUEUE, resources=[queue_arn])
 
 
-def _send(queue_arns: Sequence[pulumi.Input[str]]) -> iam.Statement:
-    return iam.Statement(sid="AskForATick", actions=["sqs:SendMessage"], resources=queue_arns)
+def _send(sid: str, queue_arn: pulumi.Input[str]) -> iam.Statement:
+    return iam.Statement(sid=sid, actions=["sqs:SendMessage"], resources=[queue_arn])
 
 
 def _look(*actions: str) -> iam.Statement:

@@ -1,11 +1,11 @@
-"""The functions' way to the API server and the brokers.
+"""The functions' way to the API server and, through the load balancer, to the brokers.
 
-Their security group accepts nothing: what it may reach, others must allow.
+Their security group accepts nothing: what it may reach, others must allow. The load balancer does,
+for every client of its VPC.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
@@ -20,11 +20,10 @@ ANYWHERE = "0.0.0.0/0"
 class HandlerNetworkArgs:
     prefix: str
     vpc_id: pulumi.Input[str]
-    vpc_cidr: str
     cluster_security_group_id: pulumi.Input[str]
-    # Ports of the load balancer, first to last, and the port the brokers themselves listen on.
+    load_balancer_security_group_id: pulumi.Input[str]
+    # Ports of the load balancer, first to last.
     advertised_ports: tuple[int, int]
-    listener_port: int
 
 
 class HandlerNetwork(pulumi.ComponentResource):
@@ -44,33 +43,37 @@ class HandlerNetwork(pulumi.ComponentResource):
             vpc_id=args.vpc_id,
             opts=child,
         )
+        aws.vpc.SecurityGroupEgressRule(
+            f"{name}-to-https",
+            security_group_id=group.id,
+            description="AWS, Slack and the API server",
+            ip_protocol="tcp",
+            from_port=HTTPS,
+            to_port=HTTPS,
+            # AWS's APIs and Slack have no addresses that a rule could name.
+            cidr_ipv4=ANYWHERE,
+            opts=child,
+        )
         first, last = args.advertised_ports
-        out: Mapping[str, tuple[int, int, str, str]] = {
-            "https": (HTTPS, HTTPS, ANYWHERE, "AWS and the API server"),
-            "kafka": (first, last, args.vpc_cidr, "Brokers through the load balancer"),
-        }
-        for key, (from_port, to_port, block, description) in out.items():
-            aws.vpc.SecurityGroupEgressRule(
-                f"{name}-to-{key}",
-                security_group_id=group.id,
-                description=description,
-                ip_protocol="tcp",
-                from_port=from_port,
-                to_port=to_port,
-                cidr_ipv4=block,
-                opts=child,
-            )
-        # The load balancer keeps the client's address, so brokers see the function itself.
-        for key, port in (("https", HTTPS), ("kafka", args.listener_port)):
-            aws.vpc.SecurityGroupIngressRule(
-                f"{name}-cluster-from-{key}",
-                security_group_id=args.cluster_security_group_id,
-                description=f"Stillwater's functions, {key}",
-                referenced_security_group_id=group.id,
-                ip_protocol="tcp",
-                from_port=port,
-                to_port=port,
-                opts=child,
-            )
+        aws.vpc.SecurityGroupEgressRule(
+            f"{name}-to-kafka",
+            security_group_id=group.id,
+            description="Brokers through the load balancer",
+            ip_protocol="tcp",
+            from_port=first,
+            to_port=last,
+            referenced_security_group_id=args.load_balancer_security_group_id,
+            opts=child,
+        )
+        aws.vpc.SecurityGroupIngressRule(
+            f"{name}-cluster-from-https",
+            security_group_id=args.cluster_security_group_id,
+            description="Stillwater's functions to the API server",
+            referenced_security_group_id=group.id,
+            ip_protocol="tcp",
+            from_port=HTTPS,
+            to_port=HTTPS,
+            opts=child,
+        )
         self.security_group_id = group.id
         self.register_outputs({"security_group_id": self.security_group_id})

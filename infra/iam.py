@@ -14,7 +14,6 @@ import pulumi
 import pulumi_aws as aws
 
 POLICY_VERSION = "2012-10-17"
-MANAGED_POLICIES = "arn:aws:iam::aws:policy"
 # Describe and List calls that IAM cannot narrow to a resource.
 ANY_RESOURCE: tuple[str, ...] = ("*",)
 
@@ -64,6 +63,11 @@ class Account:
         """Return an ARN of a service without regions: IAM."""
         return f"arn:{self.partition}:{service}::{self.account_id}:{resource}"
 
+    def queue_url(self, name: str) -> str:
+        """Return the URL of a queue that another layer creates."""
+        suffix = "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com"
+        return f"https://sqs.{self.region}.{suffix}/{self.account_id}/{name}"
+
     def group_arn(self, group_name: str) -> str:
         """Return the ARN of an Auto Scaling group by name.
 
@@ -108,6 +112,12 @@ def trust(service: str, *, pods: bool = False) -> pulumi.Output[str]:
     )
 
 
+def managed_policy(name: str, parent: pulumi.Resource) -> str:
+    """Return the ARN of one of AWS's own policies, in the partition of the parent's provider."""
+    opts = pulumi.InvokeOptions(parent=parent)
+    return f"arn:{aws.get_partition(opts=opts).partition}:iam::aws:policy/{name}"
+
+
 def service_role(
     name: str,
     *,
@@ -127,7 +137,7 @@ def service_role(
         aws.iam.RolePolicyAttachment(
             f"{name}-{key}",
             role=role.name,
-            policy_arn=f"{MANAGED_POLICIES}/{policy_name}",
+            policy_arn=managed_policy(policy_name, parent),
             opts=opts,
         )
         for key, policy_name in managed_policies.items()

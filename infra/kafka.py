@@ -9,7 +9,7 @@ rights, the load balancer's bindings) lives in it too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
+from core.fixed import EVICTED_AT_A_TIME
 from infra.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
 from infra.rules import prometheus_rule
 from infra.storage import attributes_class
@@ -42,19 +43,26 @@ class KafkaArgs:
 
 
 class Kafka(pulumi.ComponentResource):
-    """One Kafka cluster; its first pods start when all of `opts.depends_on` is there."""
+    """One Kafka cluster: the pools of its controllers first, brokers and the Kafka with `run`.
+
+    On the way down the brokers' pools are the first to go and the controllers' the last: without
+    a controller a broker waits five minutes before it stops (KafkaBroker.shutdown).
+    """
+
+    controllers: Sequence[pulumi.Resource]
 
     def __init__(
         self, name: str, args: KafkaArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        spec = args.spec
-        child = pulumi.ResourceOptions(parent=self)
-        controllers = self._pools(name, spec, [p for p in spec.pools if p.role.is_controller])
-        # Deleted before the controllers: without them a broker waits five minutes before it stops
-        # (KafkaBroker.shutdown), and everything else with it.
+        self._name, self._spec = name, args.spec
+        self.controllers = self._pools(lambda role: role.is_controller, after=())
+
+    def run(self, *, after: Sequence[pulumi.Resource]) -> None:
+        """Add the brokers and the Kafka: the first pods start once all of `after` is there."""
+        name, spec = self._name, self._spec
         brokers = self._pools(
-            name, spec, [p for p in spec.pools if not p.role.is_controller], after=controllers
+            lambda role: not role.is_controller, after=[*self.controllers, *after]
         )
         CustomResource(
             f"{name}-kafka",
@@ -69,33 +77,33 @@ class Kafka(pulumi.ComponentResource):
             # Created last and deleted first: Strimzi refuses a Kafka without its pools.
             opts=pulumi.ResourceOptions(
                 parent=self,
-                depends_on=[*controllers, *brokers],
+                # Combined nodes are brokers whose pools came first.
+                depends_on=[*self.controllers, *brokers, *after],
                 custom_timeouts=pulumi.CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT),
             ),
         )
         if spec.metrics.prometheus_operator:
+            child = pulumi.ResourceOptions(parent=self)
             pod_monitor(f"{name}-pod-monitor", spec, spec.name, "Kafka", child)
             prometheus_rule(f"{name}-rules", spec, child)
         self.register_outputs({})
 
     def _pools(
-        self,
-        name: str,
-        spec: ClusterSpec,
-        pools: Sequence[NodePool],
-        after: Sequence[pulumi.Resource] = (),
+        self, of: Callable[[Role], bool], *, after: Sequence[pulumi.Resource]
     ) -> list[pulumi.Resource]:
-        """Return a KafkaNodePool per pool and zone."""
+        """Return a KafkaNodePool per pool of some roles, and zone."""
+        spec = self._spec
         return [
             CustomResource(
-                f"{name}-{zone}-{pool.name}",
+                f"{self._name}-{zone}-{pool.name}",
                 api_version=STRIMZI_API,
                 kind="KafkaNodePool",
                 metadata=_pool_metadata(spec, pool, index),
                 spec=node_pool_spec(spec, pool, zone),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
             )
-            for pool in pools
+            for pool in spec.pools
+            if of(pool.role)
             for index, zone in enumerate(spec.availability_zones)
         ]
 
@@ -154,7 +162,7 @@ def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
             **metrics_config(spec.metrics, KAFKA_ALLOW),
             # Strimzi writes it as an integer minAvailable over controllers and brokers together,
             # the one form that lets pods without a scalable owner be evicted at all.
-            "template": {"podDisruptionBudget": {"maxUnavailable": 1}},
+            "template": {"podDisruptionBudget": {"maxUnavailable": EVICTED_AT_A_TIME}},
         },
         "entityOperator": {
             "topicOperator": {},
@@ -235,7 +243,7 @@ def _pod_template(spec: ClusterSpec, pool: NodePool, zone: str) -> dict[str, Any
                         "labelSelector": {
                             "matchLabels": {
                                 naming.CLUSTER_LABEL: spec.name,
-                                "strimzi.io/name": f"{spec.name}-kafka",
+                                "strimzi.io/name": naming.kafka_component(spec.name),
                             }
                         },
                     }

@@ -17,8 +17,8 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from infra import iam, karpenter_policy, pods
+from infra.announcements import OF_INSTANCES
 from infra.queues import Queue, QueueArgs
-from infra.termination import EVENTS_RULES
 from infra.versions import KARPENTER_CHART, KARPENTER_CHART_VERSION, KARPENTER_CRD_CHART
 
 TYPE = "stillwater:infra:Karpenter"
@@ -28,8 +28,6 @@ NAMESPACE = "kube-system"
 RETENTION_SECONDS = 300
 VISIBILITY_SECONDS = 30
 MAX_RECEIVE_COUNT = 10
-# Not Health's: an event weeks ahead would end its node at once (karpenter-provider-aws#8524).
-RULES = ("state-change", "capacity-reservation", "spot", "rebalance")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +73,17 @@ class Karpenter(pulumi.ComponentResource):
         self.register_outputs({})
 
     def _interruptions(self) -> Queue:
+        # Not Health's: an event weeks ahead would end its node at once
+        # (karpenter-provider-aws#8524).
         rules = {
             key: aws.cloudwatch.EventRule(
                 f"{self._name}-{key}",
                 name=f"{self._args.prefix}-karpenter-{key}",
                 description=f"Stillwater {self._args.prefix}: {key} for Karpenter",
-                event_pattern=json.dumps(EVENTS_RULES[key]),
+                event_pattern=json.dumps(pattern),
                 opts=self._child,
             )
-            for key in RULES
+            for key, pattern in OF_INSTANCES.items()
         }
         queue = Queue(
             f"{self._name}-interruptions",

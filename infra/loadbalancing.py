@@ -8,7 +8,7 @@ healthy, which only works for bindings that exist before the pod. Spare ids have
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,44 +17,37 @@ import pulumi_aws as aws
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
-from core.cluster import ClusterSpec
+from core.cluster import ClusterSpec, Route, routes
+from core.fixed import (
+    DNS_FAILOVER_OF_BOOTSTRAP,
+    DNS_FAILOVER_OF_BROKER,
+    GATE_LABEL,
+    UNHEALTHY_THRESHOLD,
+)
 from infra.loadbalancing_access import access, endpoint_service, private_record
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:LoadBalancing"
 BINDING_API = "elbv2.k8s.aws/v1beta1"
-BOOTSTRAP: None = None
-UNHEALTHY_THRESHOLD = 2
-GATED = {naming.READINESS_GATE_LABEL: "enabled"}
+GATED = {naming.READINESS_GATE_LABEL: GATE_LABEL}
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadBalancingArgs:
     spec: ClusterSpec
-    # What the bindings live in; nothing else of the balancer waits for it.
-    namespace: pulumi.Resource
+    # What the bindings wait for: their namespace, say. Nothing else of the balancer does.
+    bindings_after: Sequence[pulumi.Resource]
     vpc_id: pulumi.Input[str]
     cluster_security_group_id: pulumi.Input[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
     tags: Tags
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One port of the load balancer and the Kubernetes Service whose pods it leads to."""
-
-    # Names the route's resources, zone and pool first, so that adding either adds only its own.
-    key: str
-    node_id: int | None
-    port: int
-    service: str
-    binding: str
-
-
 class LoadBalancing(pulumi.ComponentResource):
     """An NLB with a route per broker id, spare ones included, and one for the bootstrap."""
 
     dns_name: pulumi.Output[str]
+    security_group_id: pulumi.Output[str]
     target_group_arns: Mapping[str, pulumi.Output[str]]
 
     def __init__(
@@ -63,7 +56,9 @@ class LoadBalancing(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         self._name, self._args, self._spec = name, args, args.spec
         self._child = pulumi.ResourceOptions(parent=self)
-        balancer = self._balancer()
+        clients = access(name, args.spec, args.vpc_id, args.cluster_security_group_id, self._child)
+        self.security_group_id = clients.id
+        balancer = self._balancer(clients)
         arns = {}
         for route in routes(args.spec):
             group = self._target_group(route)
@@ -84,15 +79,8 @@ class LoadBalancing(pulumi.ComponentResource):
         self.dns_name, self.target_group_arns = balancer.dns_name, arns
         self.register_outputs({"dns_name": self.dns_name, "target_group_arns": arns})
 
-    def _balancer(self) -> aws.lb.LoadBalancer:
+    def _balancer(self, group: aws.ec2.SecurityGroup) -> aws.lb.LoadBalancer:
         name = naming.load_balancer(self._spec.prefix)
-        group = access(
-            self._name,
-            self._spec,
-            self._args.vpc_id,
-            self._args.cluster_security_group_id,
-            self._child,
-        )
         return aws.lb.LoadBalancer(
             f"{self._name}-nlb",
             name=name,
@@ -138,7 +126,9 @@ class LoadBalancing(pulumi.ComponentResource):
             load_balancing_cross_zone_enabled="true" if of_broker else "false",
             # A zone stays in the balancer's name only while every group has a healthy target: with
             # one broker down, all zones would leave it. Only the bootstrap may decide about zones.
-            target_group_health=_group_health("off" if of_broker else "1"),
+            target_group_health=_group_health(
+                DNS_FAILOVER_OF_BROKER if of_broker else DNS_FAILOVER_OF_BOOTSTRAP
+            ),
             tags=self._args.tags.named(name),
             opts=self._child,
         )
@@ -180,46 +170,10 @@ class LoadBalancing(pulumi.ComponentResource):
                 "vpcID": self._args.vpc_id,
             },
             # A target of a group without listener is not in use, and its gate never turns True.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[listener, self._args.namespace]),
+            opts=pulumi.ResourceOptions(
+                parent=self, depends_on=[listener, *self._args.bindings_after]
+            ),
         )
-
-
-def routes(spec: ClusterSpec) -> list[Route]:
-    """Return the bootstrap's route and every broker id's, spare ones included."""
-    listener = spec.kafka.listener
-    bootstrap = Route(
-        "bootstrap",
-        BOOTSTRAP,
-        listener.bootstrap_port,
-        naming.listener_bootstrap_service(spec.name, listener.name, listener.port),
-        naming.target_group_binding(spec.name, BOOTSTRAP),
-    )
-    return [bootstrap, *_broker_routes(spec)]
-
-
-def _broker_routes(spec: ClusterSpec) -> list[Route]:
-    listener = spec.kafka.listener
-    found = []
-    for pool in spec.pools:
-        if not pool.role.is_broker:
-            continue
-        prepared = pool.nodes_per_zone + pool.spare_nodes_per_zone
-        for index, zone in enumerate(spec.availability_zones):
-            ids = naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index)
-            node_pool = naming.kafka_node_pool(pool.name, zone)
-            found += [
-                Route(
-                    f"{zone}-{pool.name}-{node_id}",
-                    node_id,
-                    naming.advertised_port(listener.first_advertised_port, node_id),
-                    naming.listener_broker_service(
-                        spec.name, node_pool, node_id, listener.name, listener.port
-                    ),
-                    naming.target_group_binding(spec.name, node_id),
-                )
-                for node_id in ids[:prepared]
-            ]
-    return found
 
 
 def _group_health(minimum: str) -> Any:

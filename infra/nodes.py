@@ -19,15 +19,21 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool
+from core.fixed import (
+    ABANDON,
+    HEALTHY_PERCENT,
+    HOOKS,
+    MAXIMUM_PER_NODE,
+    RETAIN_INSTANCE,
+    SUSPENDED_PROCESSES,
+    TERMINATING,
+)
 from infra import bootstrap, iam
 from infra.launch import Launch, launch_template
 from infra.node_identity import node_identity
 from infra.tags import Tags, group_tags, node_template_tags
 
 TYPE = "stillwater:infra:BrokerNodes"
-HOOKS = (naming.DRAIN_HOOK, naming.GATE_HOOK)
-TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
-ABANDON = "ABANDON"
 TAINT = f"{naming.DEDICATED_TAINT_KEY}={naming.DEDICATED_TAINT_VALUE}:NoSchedule"
 # Longer than a node needs to boot, join and register its volume driver: until then a launched
 # instance does not count as the replacement of one to be terminated.
@@ -111,20 +117,21 @@ class BrokerNodes(pulumi.ComponentResource):
             vpc_zone_identifiers=[args.private_subnet_ids[zone]],
             min_size=pool.nodes_per_zone,
             desired_capacity=pool.nodes_per_zone,
-            max_size=2 * pool.nodes_per_zone,
+            max_size=MAXIMUM_PER_NODE * pool.nodes_per_zone,
             launch_template=aws.autoscaling.GroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),
             health_check_type="EC2",
             default_instance_warmup=WARMUP_SECONDS,
             instance_maintenance_policy=aws.autoscaling.GroupInstanceMaintenancePolicyArgs(
-                min_healthy_percentage=100, max_healthy_percentage=200
+                min_healthy_percentage=HEALTHY_PERCENT[0],
+                max_healthy_percentage=HEALTHY_PERCENT[1],
             ),
             instance_lifecycle_policy=_retain_on_abandon(),
-            # A new template reaches nodes that start from now on. Running ones are rotated by
-            # `stillwater rotate`, one at a time: an instance refresh would take every zone at once.
+            # A new template reaches nodes that start from now on. Running ones are
+            # terminated one at a time: an instance refresh would take every zone at once.
             termination_policies=["OldestLaunchTemplate", "OldestInstance"],
-            suspended_processes=["AZRebalance"],
+            suspended_processes=list(SUSPENDED_PROCESSES),
             tags=group_tags(
                 args.tags.of_node(group_name, pool.name, args.cluster.name, args.prefix),
                 node_template_tags(args.cluster.name, zone, _labels(pool)),
@@ -171,6 +178,6 @@ def _retain_on_abandon() -> aws.autoscaling.GroupInstanceLifecyclePolicyArgs:
     # Without it ABANDON on a terminating instance still terminates it.
     return aws.autoscaling.GroupInstanceLifecyclePolicyArgs(
         retention_triggers=aws.autoscaling.GroupInstanceLifecyclePolicyRetentionTriggersArgs(
-            terminate_hook_abandon="retain"
+            terminate_hook_abandon=RETAIN_INSTANCE
         )
     )

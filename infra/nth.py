@@ -17,16 +17,17 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import Timings
+from core.fixed import NTH_EXIT_MARGIN_SECONDS as EXIT_MARGIN_SECONDS
+from core.fixed import NTH_NAMESPACE as NAMESPACE
+from core.fixed import NTH_RELEASE as RELEASE
 from infra import iam, pods
+from infra import webhook as hook
 from infra.versions import NTH_CHART, NTH_CHART_VERSION
 
 TYPE = "stillwater:infra:NodeTerminationHandler"
-RELEASE = "aws-node-termination-handler"
-NAMESPACE = "kube-system"
 # The default template's Description ends in a raw newline: a body no JSON parser accepts.
 WEBHOOK_TEMPLATE = "{{ toJson . }}"
-# The process must outlive a drain it has begun, or its own restart aborts it.
-EXIT_MARGIN_SECONDS = 30
+TOKEN_ANNOTATION = "stillwater.dev/webhook-token"  # noqa: S105 - the annotation's name
 # On the direct route nobody waits for the volumes to detach (NTH#651).
 DIRECT_DETACH_WAIT_SECONDS = 60
 # Valid: 30-3600 s, and below the hook's own timeout.
@@ -44,6 +45,7 @@ class NodeTerminationHandlerArgs:
     group_arns: Sequence[pulumi.Input[str]]
     timings: Timings
     drain_route: Literal["held", "direct"]
+    webhook: hook.Webhook
 
 
 class NodeTerminationHandler(pulumi.ComponentResource):
@@ -80,7 +82,9 @@ class NodeTerminationHandler(pulumi.ComponentResource):
             version=NTH_CHART_VERSION,
             values=values(args),
             # Pods get credentials when they start, so the association comes first.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[association, permission]),
+            opts=pulumi.ResourceOptions(
+                parent=self, depends_on=[association, permission, args.webhook.secret]
+            ),
         )
         self.release_name = release.name.apply(str)
         self.register_outputs({"release_name": self.release_name})
@@ -106,6 +110,16 @@ def values(args: NodeTerminationHandlerArgs) -> dict[str, Any]:
         "nodeTerminationGracePeriod": timings.nth_drain_timeout_seconds,
         "terminationGracePeriodSeconds": timings.nth_drain_timeout_seconds + EXIT_MARGIN_SECONDS,
         "sqsMsgVisibilityTimeoutSec": timings.nth_visibility_timeout_seconds,
+        "webhookURL": args.webhook.url,
+        # As `webhookHeaders` the token would stand in the release and in the Deployment.
+        "extraEnv": [
+            {
+                "name": "WEBHOOK_HEADERS",
+                "valueFrom": {"secretKeyRef": {"name": hook.SECRET, "key": hook.HEADERS_KEY}},
+            }
+        ],
+        # A pod reads its environment once: another token, another pod.
+        "podAnnotations": {TOKEN_ANNOTATION: args.webhook.token_fingerprint},
         "webhookTemplate": WEBHOOK_TEMPLATE,
         "emitKubernetesEvents": True,
         "jsonLogging": True,

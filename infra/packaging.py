@@ -24,10 +24,13 @@ from core.errors import MissingPrerequisite
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("core", "handlers")
 LEFT_OUT = "core/cluster/"
+# Old names that distributions keep beside what is used.
+OBSOLETE = frozenset({"slack"})
 DISTRIBUTIONS = (
     "aws-lambda-powertools",
     "jmespath",
     "kafka-python",
+    "slack-sdk",
     "typing_extensions",
     "urllib3",
 )
@@ -127,9 +130,10 @@ def _vendored_files(distribution: str) -> Iterable[tuple[str, Path]]:
                 f"processor only; install its pure-Python release and run again."
             )
         # Scripts are listed as ../../bin/name; the .dist-info beside a package has no code.
-        if file.suffix in SUFFIXES and ".." not in file.parts and not _is_metadata(file.parts[0]):
+        if file.suffix in SUFFIXES and _runs(file.parts):
             yield file.as_posix(), Path(str(file.locate()))
 
 
-def _is_metadata(folder: str) -> bool:
-    return folder.endswith(".dist-info")
+def _runs(parts: tuple[str, ...]) -> bool:
+    folder = parts[0]
+    return ".." not in parts and not folder.endswith(".dist-info") and folder not in OBSOLETE

@@ -10,11 +10,10 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
+from core.fixed import DEAD_LETTER_RETENTION_SECONDS
 from infra import iam
 
 TYPE = "stillwater:infra:Queue"
-# SQS's longest: a dead letter is evidence, and somebody may be on holiday.
-DEAD_LETTER_RETENTION_SECONDS = 1_209_600
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,9 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import Snapshots as Schedule
+from core.fixed import RETAIN_VOLUME
 from infra import iam
-from infra.storage import RETAIN, volume_tags
+from infra.storage import volume_tags
 from infra.tags import SNAPSHOT_TAG
 from infra.versions import SNAPSHOT_API
 
@@ -92,7 +93,7 @@ class _SnapshotClass(pulumi.CustomResource):
                 "metadata": {"name": SNAPSHOT_CLASS},
                 "driver": naming.EBS_CSI_DRIVER,
                 # Deleting the VolumeSnapshot, or its namespace, leaves the snapshot in EBS.
-                "deletionPolicy": RETAIN,
+                "deletionPolicy": RETAIN_VOLUME,
                 "parameters": volume_tags(tags),
             },
             opts,

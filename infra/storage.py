@@ -16,9 +16,9 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import NodePool, Storage
+from core.fixed import RETAIN_VOLUME
 
 TYPE = "stillwater:infra:Storage"
-RETAIN = "Retain"
 # Kubernetes keeps a class until its last volume has left it, and ours outlive the cluster's claims:
 # whoever waited for the deletion would wait for ever.
 SKIP_AWAIT = "pulumi.com/skipAwait"
@@ -60,7 +60,7 @@ class KafkaStorage(pulumi.ComponentResource):
             },
             volume_binding_mode="WaitForFirstConsumer",
             allow_volume_expansion=True,
-            reclaim_policy=RETAIN,
+            reclaim_policy=RETAIN_VOLUME,
             opts=child,
         )
         for class_name, volume in sorted(_performances(args.pools).items()):

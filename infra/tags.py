@@ -20,7 +20,6 @@ SNAPSHOT_TAG = "stillwater:snapshots"
 # How long Cluster Autoscaler lets an idle node of Kafka's be: it has no word for `for ever`. The
 # idle node may be the replacement that a broker is about to move to.
 NEVER_SCALED_DOWN = "8760h"
-NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +79,14 @@ def node_template_tags(eks_cluster: str, zone: str, labels: Mapping[str, str]) -
     Without the zones a group at zero is never scaled up for a pod whose volume is in that zone
     (autoscaler#3230): older volumes carry the CSI driver's own zone label, newer ones Kubernetes'.
     """
-    options = f"{NODE_TEMPLATE}/autoscaling-options"
+    options = f"{naming.NODE_TEMPLATE}/autoscaling-options"
     every_label = {naming.ZONE_LABEL: zone, naming.EBS_ZONE_LABEL: zone, **labels}
     taint = f"{naming.DEDICATED_TAINT_VALUE}:NoSchedule"
     return {
         "k8s.io/cluster-autoscaler/enabled": "true",
         f"k8s.io/cluster-autoscaler/{eks_cluster}": "owned",
-        **{f"{NODE_TEMPLATE}/label/{key}": value for key, value in every_label.items()},
-        f"{NODE_TEMPLATE}/taint/{naming.DEDICATED_TAINT_KEY}": taint,
+        **{f"{naming.NODE_TEMPLATE}/label/{key}": value for key, value in every_label.items()},
+        f"{naming.NODE_TEMPLATE}/taint/{naming.DEDICATED_TAINT_KEY}": taint,
         f"{options}/scaledownunneededtime": NEVER_SCALED_DOWN,
         f"{options}/scaledownunreadytime": NEVER_SCALED_DOWN,
     }

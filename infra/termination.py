@@ -1,8 +1,6 @@
 """How AWS's announcements reach us: EventBridge rules -> the events queue.
 
-Auto Scaling events name their lifecycle hook, so rules take ours alone. Events of EC2 and Health
-name neither group nor cluster: every cluster of an account hears all of them, and the handlers
-ask the instance's tags.
+infra.announcements says which events; what nobody would act on is not delivered.
 
 The node termination handler has a queue of its own. On the `held` route only our tick writes to
 it, once a replacement is Ready and the broker may go. On the `direct` route the rules feed it as
@@ -14,64 +12,30 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
 from core.cluster import Timings
+from core.fixed import EVENTS_MAX_RECEIVE_COUNT
+from infra.announcements import Pattern, direct_rules, events_rules
 from infra.queues import Queue, QueueArgs
 
 TYPE = "stillwater:infra:Termination"
-# A bad event is recorded as ignored at the first try; what fails so often is a fault of ours.
-EVENTS_MAX_RECEIVE_COUNT = 10
-
-Pattern = Mapping[str, Any]
-
-
-def _lifecycle(detail_type: str, hooks: Sequence[str]) -> Pattern:
-    return {
-        "source": ["aws.autoscaling"],
-        "detail-type": [detail_type],
-        "detail": {"LifecycleHookName": list(hooks)},
-    }
-
-
-def _ec2(detail_type: str) -> Pattern:
-    return {"source": ["aws.ec2"], "detail-type": [detail_type]}
-
-
-TERMINATE = "EC2 Instance-terminate Lifecycle Action"
-LAUNCH = "EC2 Instance-launch Lifecycle Action"
-OUR_HOOKS = (naming.DRAIN_HOOK, naming.GATE_HOOK)
-
-EVENTS_RULES: Mapping[str, Pattern] = {
-    "terminate": _lifecycle(TERMINATE, OUR_HOOKS),
-    "launch": _lifecycle(LAUNCH, OUR_HOOKS),
-    "spot": _ec2("EC2 Spot Instance Interruption Warning"),
-    "capacity-reservation": _ec2("EC2 Capacity Reservation Instance Interruption Warning"),
-    "rebalance": _ec2("EC2 Instance Rebalance Recommendation"),
-    "state-change": _ec2("EC2 Instance State-change Notification"),
-    "health": {
-        "source": ["aws.health"],
-        "detail-type": ["AWS Health Event"],
-        "detail": {"service": ["EC2"], "eventTypeCategory": ["scheduledChange"]},
-    },
-}
-
-# What the handler understands. Never `gate`: it would complete the hook that guards the volumes.
-DIRECT_RULES: Mapping[str, Pattern] = {
-    "nth-terminate": _lifecycle(TERMINATE, [naming.DRAIN_HOOK]),
-    "nth-spot": EVENTS_RULES["spot"],
-    "nth-state-change": EVENTS_RULES["state-change"],
-    "nth-health": EVENTS_RULES["health"],
-}
+# By then the sweep has long found what an event would have said; one that still cannot be delivered
+# is evidence, not news.
+DELIVERY_SECONDS = 3600
+# EventBridge's own limit, which the age above comes before.
+DELIVERY_ATTEMPTS = 185
 
 
 @dataclass(frozen=True, kw_only=True)
 class TerminationArgs:
     prefix: str
+    # The pools whose Auto Scaling groups are listened to, by name.
+    pools: Sequence[str]
     timings: Timings
     drain_route: Literal["held", "direct"]
 
@@ -91,14 +55,14 @@ class Termination(pulumi.ComponentResource):
         timings = args.timings
         self.events_queue = self._fed_queue(
             "events",
-            EVENTS_RULES,
+            events_rules(args.prefix, args.pools),
             visibility=timings.queue_visibility_timeout_seconds,
             retention=timings.events_queue_retention_seconds,
             max_receive_count=EVENTS_MAX_RECEIVE_COUNT,
         )
         self.nth_queue = self._fed_queue(
             "nth",
-            DIRECT_RULES if args.drain_route == "direct" else {},
+            direct_rules(args.prefix, args.pools) if args.drain_route == "direct" else {},
             visibility=timings.nth_visibility_timeout_seconds,
             retention=timings.nth_queue_retention_seconds,
             # A drain that outlasts the visibility timeout is received again, and dropped as known:
@@ -136,7 +100,11 @@ class Termination(pulumi.ComponentResource):
                 rule=rule.name,
                 target_id=role,
                 arn=queue.arn,
-                # What EventBridge cannot deliver for a day is kept with the other dead letters.
+                retry_policy=aws.cloudwatch.EventTargetRetryPolicyArgs(
+                    maximum_event_age_in_seconds=DELIVERY_SECONDS,
+                    maximum_retry_attempts=DELIVERY_ATTEMPTS,
+                ),
+                # What EventBridge cannot deliver is kept with the other dead letters.
                 dead_letter_config=aws.cloudwatch.EventTargetDeadLetterConfigArgs(
                     arn=queue.dead_letters_arn
                 ),

@@ -13,7 +13,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +36,7 @@ SERVICES = {
     "authenticator": (7, 21362),
     "sts-proxy": (8, 3128),
     "lambda": (9, 9001),
+    "slack": (10, 8065),
 }
 
 
@@ -155,6 +156,31 @@ def _hold_directory(held: ExitStack, homes: Path, number: int) -> int:
     held.callback(os.close, handle)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return handle
+
+
+def taken(cache: Path | None = None) -> list[Place]:
+    """Return the places of this user's twins that somebody holds at this moment."""
+    homes = (cache or cache_directory()) / "twins"
+    found = []
+    for stored in sorted(homes.glob("*/place.json")):
+        # A twin that ends meanwhile takes its directory away.
+        with suppress(OSError, ValueError, KeyError):
+            place = Place.load(stored.parent)
+            if _is_held(homes / f"{place.number}.lock"):
+                found.append(place)
+    return found
+
+
+def _is_held(lock: Path) -> bool:
+    handle = os.open(lock, os.O_RDONLY)
+    try:
+        # Shared, so that two who ask do not take each other for a twin.
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def check_addresses(place: Place) -> None:

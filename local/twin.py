@@ -23,14 +23,16 @@ from local import environment
 from local.kafka import jars
 from local.kubernetes import authenticator, control_plane
 from local.kubernetes.client import Api
-from local.place import PLACE_VARIABLE, Place, check_addresses, claimed
+from local.place import PLACE_VARIABLE, Place, check_addresses, claimed, taken
 from local.processes import Child, Processes, kill_left
 from local.pulumi import bin as engine_bin
+from local.slack import workspace as slack
 from local.stopping import Stopping
 from local.tools import build
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 AWS_START_SECONDS = 60.0
+KEPT = "kept"
 Progress = Callable[[str], None]
 
 
@@ -56,6 +58,16 @@ class Reached:
         )
 
 
+def kept() -> list[Reached]:
+    """Return the running twins whose starters keep them for whoever looks around.
+
+    STILLWATER_TWIN, the directory of one, chooses.
+    """
+    places = [place for place in taken() if place.path(KEPT).exists()]
+    named = os.environ.get(PLACE_VARIABLE)
+    return [Reached(place) for place in places if named in (None, str(place.directory))]
+
+
 @dataclass
 class Twin(Reached):
     """A running twin and its processes, in the hands of who started it."""
@@ -63,6 +75,10 @@ class Twin(Reached):
     processes: Processes
     tools: Mapping[str, Path]
     api: Api
+
+    def keep(self) -> None:
+        """Let other processes of this user find the twin."""
+        self.place.path(KEPT).touch()
 
     def start_program(self, name: str, *command: str) -> Child:
         """Start one of the twin's own Python programs, pointed at this twin."""
@@ -179,6 +195,8 @@ def _start(
     for name in ("egress", "kubelet", "csi", "strimzi"):
         twin.start_program(name, f"local.kubernetes.{name}")
     twin.start_program("nlb", "local.nlb")
+    twin.start_program("slack", "local.slack.server")
+    twin.aws("secretsmanager").create_secret(Name=slack.SECRET_NAME, SecretString=slack.TOKEN)
     progress(f"AWS, nodes, volumes and operator ready after {time.monotonic() - started:.1f} s")
     return twin
 

@@ -132,23 +132,24 @@ class Layers:
         results: list[LayerResult] = []
         missing: str | None = None
         for layer in self.layers:
-            started = time.monotonic()
             if missing is not None:
                 reason = f"Layer {layer} needs what layer {missing} exports; bring that up first."
                 results.append(LayerResult(layer=layer, seconds=0.0, skipped=reason))
                 continue
-            results.append(self._run(layer, self._preview(layer), started))
+            results.append(self.preview_one(layer))
             deployment = self._stack(layer).export_stack().deployment or {}
             if not deployment.get("resources"):
                 missing = layer
         return results
 
-    def _preview(self, layer: str) -> Callable[[Watch], Mapping[str, Any]]:
+    def preview_one(self, layer: str) -> LayerResult:
+        """Say what `up_one` would do."""
+
         def plan(watch: Watch) -> Mapping[str, Any]:
             self._stack(layer).preview(on_event=watch, color="never")
             return {}
 
-        return plan
+        return self._run(layer, plan, time.monotonic())
 
     def destroy(self, after: Callable[[str], None] = lambda _layer: None) -> list[LayerResult]:
         """Delete every layer's resources, last layer first; `after` hears of each one gone."""

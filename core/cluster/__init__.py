@@ -6,9 +6,12 @@ values a handler needs into its environment.
 
 from core.cluster.alerts import Alerts
 from core.cluster.kafka import Acl, Connect, Metrics, Probe, Topic, User
+from core.cluster.maintenance import Maintenance
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage
 from core.cluster.reading import json_schema, parse
+from core.cluster.routes import Route, routes
+from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
 
@@ -19,10 +22,13 @@ __all__ = [
     "Connect",
     "ExistingNetwork",
     "Kubernetes",
+    "Maintenance",
     "Metrics",
     "NodePool",
     "Probe",
     "Role",
+    "Route",
+    "Slack",
     "Snapshots",
     "Storage",
     "Timings",
@@ -30,4 +36,5 @@ __all__ = [
     "User",
     "json_schema",
     "parse",
+    "routes",
 ]

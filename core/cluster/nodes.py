@@ -37,7 +37,7 @@ class Kubernetes(Frozen):
     """The EKS control plane and the nodes for everything that is not Kafka."""
 
     version: Annotated[str, StringConstraints(pattern=r"^1\.\d{2}$")] = "1.35"
-    """The EKS cluster's version. It moves up one minor version at a time, never down."""
+    """The EKS cluster's version. It moves up one minor version at a time."""
     namespace: DnsLabel = "kafka"
     """Kafka's own namespace, whose pods' readiness waits for the load balancer."""
     system_instance_type: InstanceType = "m7i.large"

@@ -1,8 +1,8 @@
 """EventBridge in the twin: AWS's envelope, targets that fail alone, rules that fire by rate.
 
 Replaces what moto does when an event meets a rule. moto's envelope has no `account`, its disabled
-and its scheduled rules match everything, and one target it cannot serve (Lambda among them) fails
-the whole put_events call.
+and its scheduled rules match everything, its patterns do not look into lists of objects, and one
+target it cannot serve (Lambda among them) fails the whole put_events call.
 """
 
 from __future__ import annotations
@@ -92,6 +92,34 @@ def payload(target: dict[str, Any], event: dict[str, Any]) -> Any:
             event={**whole, "ingestion-time": event["ingestion-time"]},
         )
     return whole
+
+
+def matches(pattern: Any, event: dict[str, Any]) -> bool:
+    """Say whether an event meets moto's pattern, whose lists of objects it looks through."""
+    return bool(pattern.matches_event(_spread(event)))
+
+
+def _spread(value: Any) -> Any:
+    """Return an event in which a list of objects is one object with lists for its values.
+
+    EventBridge asks of such a list whether any of its objects has the value.
+    """
+    if isinstance(value, dict):
+        return {key: _spread(inner) for key, inner in value.items()}
+    if not isinstance(value, list) or not value or not all(isinstance(v, dict) for v in value):
+        return value
+    merged: dict[str, list[Any]] = {}
+    for each in value:
+        for key, inner in each.items():
+            merged.setdefault(key, []).append(inner)
+    return {key: _spread(_only(values)) for key, values in merged.items()}
+
+
+def _only(values: list[Any]) -> Any:
+    """Return the one value, or all: lists within lists are one list to a pattern."""
+    if len(values) == 1:
+        return values[0]
+    return [v for value in values for v in (value if isinstance(value, list) else [value])]
 
 
 def interval_seconds(expression: str) -> int | None:
@@ -212,7 +240,7 @@ def install(invoke: InvokeFunction) -> Schedules:
 
     def send_to_targets(rule: Any, event: dict[str, Any], **_moto_options: Any) -> None:
         pattern = rule.event_pattern.dump()
-        if rule.state == "ENABLED" and pattern and rule.event_pattern.matches_event(event):
+        if rule.state == "ENABLED" and pattern and matches(rule.event_pattern, event):
             delivery.to_targets(rule, event)
 
     models.Rule.send_to_targets = send_to_targets

@@ -9,6 +9,7 @@ loopback address that stands for the pod's.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import logging
 import socket
@@ -72,10 +73,25 @@ def forwards_to(backend: Any, listener: Any) -> Iterator[str]:
             yield from backend._get_target_group_arns_from(action.data)  # noqa: SLF001
 
 
-def in_use(backend: Any, arn: str) -> bool:
-    """Say whether a listener forwards to a target group."""
+def zone_of(backend: Any, group: Any, target: Target) -> str | None:
+    """Return the zone of a target in the group's VPC, or None for an address outside of it."""
+    address = ipaddress.ip_address(target.id)
+    for subnet in backend.ec2_backend.describe_subnets():
+        if subnet.vpc_id == group.vpc_id and address in subnet.cidr:
+            return str(subnet.availability_zone)
+    return None
+
+
+def stands_in(balancer: Any, zone: str | None) -> bool:
+    """Say whether a load balancer has a node in a zone; an address outside the VPC is in all."""
+    return zone is None or zone in {subnet.availability_zone for subnet in balancer.subnets}
+
+
+def in_use(backend: Any, group: Any, target: Target) -> bool:
+    """Say whether a listener forwards to a target's group, from a balancer that has its zone."""
+    zone = zone_of(backend, group, target)
     return any(
-        arn in forwards_to(backend, listener)
+        stands_in(balancer, zone) and group.arn in forwards_to(backend, listener)
         for balancer in list(backend.load_balancers.values())
         for listener in list(balancer.listeners.values())
     )
@@ -90,8 +106,9 @@ def forwarding() -> list[dict[str, Any]]:
             "targets": [
                 {"id": t.id, "port": t.port, "state": t.state}
                 for arn in forwards_to(backend, listener)
-                if arn in backend.target_groups
-                for t in list(backend.target_groups[arn].targets.values())
+                if (group := backend.target_groups.get(arn)) is not None
+                for t in list(group.targets.values())
+                if stands_in(balancer, zone_of(backend, group, t))
             ],
         }
         for backend in all_backends(elbv2_backends)
@@ -142,7 +159,7 @@ class HealthChecks:
             if target.over(now):
                 del group.targets[key]
                 self._tell("target_deregistered", group, target)
-            elif target.due(now) and in_use(backend, group.arn):
+            elif target.due(now) and in_use(backend, group, target):
                 target.checking = True
                 self._pool.submit(self._check, group, target)
 
@@ -209,7 +226,7 @@ def _state(group: Any, target: Target | None) -> tuple[str, str | None]:
     if target is None:
         return "unused", NOT_REGISTERED
     backend = elbv2_backends[group.account_id][group.region_name]
-    if not target.draining and not in_use(backend, group.arn):
+    if not target.draining and not in_use(backend, group, target):
         return "unused", NOT_IN_USE
     return target.state, target.reason
 

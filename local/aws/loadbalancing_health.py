@@ -25,7 +25,10 @@ DESCRIPTIONS = {
     FAILED_CHECKS: "Health checks failed",
     DEREGISTERING: "Target deregistration is in progress",
     NOT_REGISTERED: "Target is not registered to the target group",
-    NOT_IN_USE: "Target group is not configured to receive traffic from the load balancer",
+    NOT_IN_USE: (
+        "Target group is not configured to receive traffic from the load balancer, or the target "
+        "is in an Availability Zone that is not enabled for it"
+    ),
 }
 
 

@@ -11,10 +11,12 @@ from typing import Any
 
 import yaml
 
+from core.naming import TWIN_ENVIRONMENT
 from local.environment import REGION
 from local.place import Place
+from local.slack import workspace as slack
 
-ENVIRONMENT = "local"
+ENVIRONMENT = TWIN_ENVIRONMENT
 CLUSTER = "harbour"
 ZONES = tuple(f"{REGION}{letter}" for letter in "abc")
 
@@ -28,6 +30,10 @@ def spec(place: Place) -> dict[str, Any]:
         "availability_zones": list(ZONES),
         # What a private cluster needs is made as well; the twin's costs nothing.
         "network": {"vpc_cidr": place.vpc_cidr, "interface_endpoints": True},
+        # Nobody is written to: moto keeps the subscription.
+        "alerts": {"email": ["on-call@example.com"]},
+        # Grafana is not there; what it would load is.
+        "metrics": {"dashboards": True},
         # It ends with the twin.
         "ephemeral": True,
         # Its chart is in no registry the twin could take it from.
@@ -75,6 +81,12 @@ def spec(place: Place) -> dict[str, Any]:
         },
         # Strimzi's chart and images are in no registry the twin reaches: its stand-in runs already.
         "strimzi": {"operator": "external"},
+        # A sink of the twin's own, with a page that shows the threads.
+        "slack": {
+            "channel": slack.CHANNEL,
+            "secret_name": slack.SECRET_NAME,
+            "api_url": f"{place.url('slack')}/api/",
+        },
         "timings": {
             "tick_interval_seconds": 2,
             "post_condition_hold_seconds": 10,
@@ -83,8 +95,13 @@ def spec(place: Place) -> dict[str, Any]:
     }
 
 
+def path(place: Place) -> Path:
+    """Return where a twin's ClusterSpec is, once it has been written."""
+    return place.path("cluster.yaml")
+
+
 def write(place: Place) -> Path:
     """Write the demo's ClusterSpec into the twin's directory and return its path."""
-    path = place.path("cluster.yaml")
-    path.write_text(yaml.safe_dump(spec(place), sort_keys=False))
-    return path
+    written = path(place)
+    written.write_text(yaml.safe_dump(spec(place), sort_keys=False))
+    return written

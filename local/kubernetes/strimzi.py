@@ -32,6 +32,7 @@ from local.place import Place
 LOG = logging.getLogger("strimzi")
 FULL_RECONCILIATION_SECONDS = 120.0  # STRIMZI_FULL_RECONCILIATION_INTERVAL_MS
 RETRY_SECONDS = 1.0
+PAUSE = "strimzi.io/pause-reconciliation"
 
 
 class Operator:
@@ -110,6 +111,10 @@ class Operator:
             said = f"Field {error} is missing." if isinstance(error, KeyError) else str(error)
             self._report(kafka, ready=False, reason="InvalidResource", message=said)
             return
+        if _paused(kafka):
+            # Its pods are another controller's, which pauses for nobody.
+            self._reconcile_pods(cluster, roll=False)
+            return
         for pool in pools:
             self._report_pool(pool, ids[pool["metadata"]["name"]], cluster)
         self._apply_all(cluster)
@@ -132,7 +137,7 @@ class Operator:
                 self._objects.apply(claim)
         self._objects.apply(strimzi_resources.budget(cluster))
 
-    def _reconcile_pods(self, cluster: Cluster) -> list[str]:
+    def _reconcile_pods(self, cluster: Cluster, *, roll: bool = True) -> list[str]:
         """Make missing pods, remove surplus ones, restart one outdated one; return who is not
         ready yet."""
         wanted = {
@@ -144,7 +149,7 @@ class Operator:
             if namespace == cluster.namespace
             and pod["metadata"]["labels"].get(naming.CLUSTER_LABEL) == cluster.name
         }
-        return self._objects.bring(wanted, live)
+        return self._objects.bring(wanted, live, roll=roll)
 
     def _pod(self, cluster: Cluster, node: Node) -> dict[str, Any]:
         config = strimzi_resources.config_map(cluster, node)
@@ -194,6 +199,10 @@ class Operator:
         if status.items() <= (pool.get("status") or {}).items():
             return
         self._api.merge(f"{resource_path('kafkanodepools', pool)}/status", {"status": status})
+
+
+def _paused(kafka: Object) -> bool:
+    return (kafka["metadata"].get("annotations") or {}).get(PAUSE) == "true"
 
 
 def _kafka_path(kafka: Object) -> str:

@@ -50,7 +50,9 @@ class Objects:
             self._api.apply(path, rendered, field_manager=FIELD_MANAGER)
             self._applied[path] = now
 
-    def bring(self, wanted: Mapping[str, Object], live: Mapping[str, Object]) -> list[str]:
+    def bring(
+        self, wanted: Mapping[str, Object], live: Mapping[str, Object], *, roll: bool = True
+    ) -> list[str]:
         """Make missing pods, remove surplus ones, restart one outdated one; return who is not
         ready yet."""
         for name, rendered in wanted.items():
@@ -60,7 +62,7 @@ class Objects:
             ended = pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}
             if (name not in wanted or ended) and "deletionTimestamp" not in pod["metadata"]:
                 self._delete(pod, "pod_removed")
-        outdated = next_to_roll(wanted, live)
+        outdated = next_to_roll(wanted, live) if roll else None
         if outdated is not None:
             self._delete(live[outdated], "pod_rolled")
         return [

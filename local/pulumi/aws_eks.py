@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from typing import Any
 
+from core.errors import StillwaterError
 from local.place import Place
 from local.pulumi import aws_auth
 from local.pulumi.aws_adapter import (
@@ -19,6 +22,30 @@ from local.pulumi.aws_adapter import (
 from local.pulumi.aws_autoscaling import wait_for_capacity, wait_until_gone
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
+
+# A second on an idle machine: it looks for clusters twice a second, then starts.
+AUTHENTICATOR_SECONDS = 30.0
+AUTHENTICATOR_POLL_SECONDS = 0.1
+
+
+def _wait_for_authenticator(place: Place, cluster: str) -> None:
+    """Wait until somebody can log in: EKS calls a cluster ACTIVE no sooner."""
+    if not place.path("kubeconfig").exists():
+        return  # an account without a control plane
+    address = place.host("authenticator"), place.port("authenticator")
+    deadline = time.monotonic() + AUTHENTICATOR_SECONDS
+    while True:
+        try:
+            socket.create_connection(address, timeout=1.0).close()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise StillwaterError(
+                    f"Nobody listens at {address[0]}:{address[1]} {AUTHENTICATOR_SECONDS:.0f} s "
+                    f"after the cluster {cluster} was made; see authenticator.log."
+                ) from None
+            time.sleep(AUTHENTICATOR_POLL_SECONDS)
+        else:
+            return
 
 
 @adapts("eks/cluster:Cluster")
@@ -37,6 +64,8 @@ class Cluster(Adapter):
                 {"resources": encryption["resources"], "provider": provider}
             ]
         made = eks.create_cluster(**parameters, tags=tags_of(inputs))["cluster"]
+        if aws.place is not None:
+            _wait_for_authenticator(aws.place, name)
         return State(name, {**self._outputs(made), "vpcConfig": self._vpc(aws, name, inputs)})
 
     @staticmethod

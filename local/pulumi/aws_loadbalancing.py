@@ -82,6 +82,12 @@ class _Elb(Adapter):
     """A resource of ELBv2, named by its ARN."""
 
     @staticmethod
+    def _tags(inputs: Properties) -> dict[str, Any]:
+        """Return the parameter for tags, which ELB does not take empty."""
+        tags = tag_list(tags_of(inputs))
+        return {"Tags": tags} if tags else {}
+
+    @staticmethod
     def _retag(aws: Aws, existing: Existing, inputs: Properties) -> None:
         elb = aws.client("elbv2")
         retag(
@@ -105,7 +111,7 @@ class LoadBalancer(_Elb):
             Scheme="internal" if inputs.get("internal") else "internet-facing",
             Subnets=inputs["subnets"],
             SecurityGroups=listed(inputs.get("securityGroups")),
-            Tags=tag_list(tags_of(inputs)),
+            **self._tags(inputs),
         )["LoadBalancers"][0]
         arn = made["LoadBalancerArn"]
         attributes = _attributes(inputs, _BALANCER_ATTRIBUTES)
@@ -172,7 +178,7 @@ class TargetGroup(_Elb):
                 },
             ),
             **self._check(inputs),
-            Tags=tag_list(tags_of(inputs)),
+            **self._tags(inputs),
         )["TargetGroups"][0]
         arn = made["TargetGroupArn"]
         elb.modify_target_group_attributes(
@@ -227,7 +233,7 @@ class Listener(_Elb):
         made = aws.client("elbv2").create_listener(
             LoadBalancerArn=inputs["loadBalancerArn"],
             **self._settings(inputs),
-            Tags=tag_list(tags_of(inputs)),
+            **self._tags(inputs),
         )["Listeners"][0]
         arn = made["ListenerArn"]
         self._keep_idle(aws, arn, inputs)

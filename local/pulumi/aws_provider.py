@@ -26,7 +26,9 @@ from local.pulumi import (
     aws_messaging,
     aws_network,
     aws_s3,
+    aws_secrets,
     aws_security,
+    aws_watching,
 )
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
@@ -48,7 +50,9 @@ ADAPTER_MODULES = (
     aws_messaging,
     aws_network,
     aws_s3,
+    aws_secrets,
     aws_security,
+    aws_watching,
 )
 
 

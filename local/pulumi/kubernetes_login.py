@@ -23,8 +23,10 @@ from core.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.eks_token import RENEW_AFTER_SECONDS, token
 
-# On EKS a cluster is ACTIVE only when its authenticator runs; the twin's starts a moment later.
+# For an API server that does not answer. A refused identity is hardly asked about again: a cluster
+# is there only once its authenticator is (local.pulumi.aws_eks).
 PATIENCE_SECONDS = 20.0
+REFUSED_SECONDS = 1.0
 RETRY_SECONDS = 0.3
 DEFAULT_REGION = "us-east-1"
 WHO_AM_I = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -113,11 +115,9 @@ class Login:
         self,
         cluster: Cluster,
         credentials: Callable[[], ReadOnlyCredentials] = ambient_credentials,
-        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self.cluster = cluster
         self._credentials = credentials
-        self._patience_seconds = patience_seconds
         self._lock = threading.Lock()
         self._welcome = False
         self._token, self._token_made_at = "", 0.0
@@ -144,12 +144,13 @@ class Login:
 
     def _knock(self) -> None:
         """Ask the cluster who we are until it knows."""
-        deadline = time.monotonic() + self._patience_seconds
+        began = time.monotonic()
+        patience = {0: PATIENCE_SECONDS, 401: REFUSED_SECONDS}
         while True:
             try:
                 self._api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", WHO_AM_I)
             except ApiError as error:
-                if error.status not in (0, 401) or time.monotonic() > deadline:
+                if time.monotonic() - began >= patience.get(error.status, 0.0):
                     raise self._refused(error) from error
                 time.sleep(RETRY_SECONDS)
             else:

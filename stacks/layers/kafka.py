@@ -6,6 +6,7 @@ import pulumi
 
 from core.naming import FOUNDATION
 from infra.connect import ConnectArgs, ConnectCluster
+from infra.dashboards import Dashboards
 from infra.kafka import Kafka, KafkaArgs, bootstrap_servers
 from infra.kafka_namespace import KafkaNamespace, KafkaNamespaceArgs
 from infra.loadbalancing import GATED, LoadBalancing, LoadBalancingArgs
@@ -21,12 +22,20 @@ def build(layer: Layer) -> None:
     args = KafkaNamespaceArgs(namespace=spec.kubernetes.namespace, labels=GATED)
     # After the nodes: on the way down every pod in it ends, orderly, while its node is there.
     namespace = KafkaNamespace("kafka", args, opts=_after(layer, nodes))
-    # Bindings that come after a broker's pod give it no readiness gate, for all its life.
+    before: list[pulumi.Resource] = [nodes, namespace]
+    if spec.strimzi.operator == "chart":
+        operator = StrimziOperator(
+            "strimzi", StrimziOperatorArgs(spec=spec), opts=_after(layer, namespace)
+        )
+        before.append(operator)
+    kafka = Kafka("kafka", KafkaArgs(spec=spec), opts=_after(layer, *before))
     balancing = LoadBalancing(
         "balancing",
         LoadBalancingArgs(
             spec=spec,
-            namespace=namespace,
+            # On the way down, taking the bindings away is the time brokers have to stop in while
+            # their controllers still answer.
+            bindings_after=[namespace, *kafka.controllers],
             vpc_id=foundation.text("vpc_id"),
             cluster_security_group_id=foundation.text("cluster_security_group_id"),
             private_subnet_ids=layer.private_subnet_ids(),
@@ -34,21 +43,19 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
-    before: list[pulumi.Resource] = [nodes, namespace, balancing]
-    if spec.strimzi.operator == "chart":
-        operator = StrimziOperator(
-            "strimzi", StrimziOperatorArgs(spec=spec), opts=_after(layer, namespace)
-        )
-        before.append(operator)
-    kafka = Kafka("kafka", KafkaArgs(spec=spec), opts=_after(layer, *before))
+    # Bindings that come after a broker's pod give it no readiness gate, for all its life.
+    kafka.run(after=[balancing])
     Topics("topics", TopicsArgs(spec=spec), opts=_after(layer, kafka))
     if spec.connect is not None:
         ConnectCluster(
             "connect", ConnectArgs(spec=spec, connect=spec.connect), opts=_after(layer, kafka)
         )
+    if spec.metrics.dashboards:
+        Dashboards("dashboards", spec, opts=_after(layer, namespace))
     pulumi.export("auto_scaling_groups", dict(groups))
     pulumi.export("namespace", namespace.name)
     pulumi.export("load_balancer", balancing.dns_name)
+    pulumi.export("load_balancer_security_group_id", balancing.security_group_id)
     pulumi.export("target_groups", dict(balancing.target_group_arns))
     pulumi.export("bootstrap", ",".join(bootstrap_servers(spec)))
 

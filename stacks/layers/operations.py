@@ -9,10 +9,14 @@ from core.cluster import ClusterSpec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra import packaging
 from infra.access import HandlerAccess, HandlerAccessArgs
+from infra.alerts import Alerts, AlertsArgs
+from infra.archive import Archive, ArchiveArgs
 from infra.function import Placement
 from infra.functions import Functions, FunctionsArgs
 from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
 from infra.ledger import Ledger, LedgerArgs
+from infra.stories import Stories, StoriesArgs
+from infra.sweep_access import SweepAccess, SweepAccessArgs
 from stacks.layer import Layer
 
 
@@ -25,20 +29,40 @@ def build(layer: Layer) -> None:
         HandlerNetworkArgs(
             prefix=spec.prefix,
             vpc_id=foundation.text("vpc_id"),
-            vpc_cidr=spec.network.vpc_cidr,
             cluster_security_group_id=foundation.text("cluster_security_group_id"),
+            load_balancer_security_group_id=layer.earlier(KAFKA).text(
+                "load_balancer_security_group_id"
+            ),
             advertised_ports=_advertised_ports(spec),
-            listener_port=spec.kafka.listener.port,
         ),
         opts=layer.on_aws,
     )
+    archive = Archive(
+        "archive",
+        ArchiveArgs(
+            prefix=spec.prefix, account_id=layer.account.account_id, ephemeral=spec.ephemeral
+        ),
+        opts=layer.on_aws,
+    )
+    package = packaging.build()
+    stories = None
+    if spec.slack is not None:
+        stories = Stories(
+            "stories",
+            StoriesArgs(
+                spec=spec, slack=spec.slack, account=layer.account, package=package, ledger=ledger
+            ),
+            opts=layer.on_aws,
+        )
     handlers = Functions(
         "handlers",
         FunctionsArgs(
             spec=spec,
             account=layer.account,
-            package=packaging.build(),
+            package=package,
             ledger=ledger,
+            archive=archive,
+            stories_queue=None if stories is None else stories.queue,
             events_queue_arn=platform.text("events_queue_arn"),
             nth_queue_arn=platform.text("nth_queue_arn"),
             nth_queue_url=platform.text("nth_queue_url"),
@@ -62,9 +86,31 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
+    if spec.alerts.enabled:
+        alerts = Alerts(
+            "alerts",
+            AlertsArgs(
+                spec=spec,
+                account=layer.account,
+                functions={role: naming.function(spec.prefix, role) for role in _roles(spec)},
+            ),
+            opts=layer.on_aws,
+        )
+        pulumi.export("alerts_topic", alerts.topic_arn)
+    SweepAccess(
+        "sweep-access",
+        SweepAccessArgs(eks_cluster=spec.prefix, role_arn=handlers.functions["sweep"].role_arn),
+        opts=layer.on_both,
+    )
     pulumi.export("ledger_table", ledger.table_name)
+    pulumi.export("incidents_bucket", archive.bucket)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
     pulumi.export("functions", {key: each.name for key, each in handlers.functions.items()})
+
+
+def _roles(spec: ClusterSpec) -> list[str]:
+    """Return every function of the cluster; the webhook stands in the platform's layer."""
+    return ["interruption", "tick", "sweep", "webhook", *(["slack"] if spec.slack else [])]
 
 
 def _kafka_ca_secret(spec: ClusterSpec) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from core.naming import FOUNDATION
+from infra import packaging
 from infra.autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from infra.karpenter import Karpenter, KarpenterArgs
 from infra.lbc import LoadBalancerController, LoadBalancerControllerArgs
@@ -13,6 +14,7 @@ from infra.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.snapshots import Snapshots, SnapshotsArgs
 from infra.storage import KafkaStorage, StorageArgs
 from infra.termination import Termination, TerminationArgs
+from infra.webhook import Webhook, WebhookArgs
 from stacks.layer import Layer
 
 
@@ -20,8 +22,18 @@ def build(layer: Layer) -> None:
     spec = layer.spec
     termination = Termination(
         "termination",
-        TerminationArgs(prefix=spec.prefix, timings=spec.timings, drain_route=spec.drain_route),
+        TerminationArgs(
+            prefix=spec.prefix,
+            pools=[pool.name for pool in spec.pools],
+            timings=spec.timings,
+            drain_route=spec.drain_route,
+        ),
         opts=layer.on_aws,
+    )
+    webhook = Webhook(
+        "webhook",
+        WebhookArgs(spec=spec, account=layer.account, package=packaging.build()),
+        opts=layer.on_both,
     )
     handler = NodeTerminationHandler(
         "nth",
@@ -34,6 +46,7 @@ def build(layer: Layer) -> None:
             group_arns=group_arns(spec, layer.account),
             timings=spec.timings,
             drain_route=spec.drain_route,
+            webhook=webhook,
         ),
         opts=layer.on_both,
     )

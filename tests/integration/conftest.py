@@ -7,8 +7,9 @@ Tests leave nothing behind that another could stumble over, and take whatever or
 
 from __future__ import annotations
 
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from cli.setup import prepare_tools
 from cli.twin_layers import TwinLayers
 from local import twin as twins
 from local.demo import spec as demo_spec
+from local.tools import build, tool_path
+from local.tools.catalogue import BINARIES
 from local.twin import Twin
 from tests.integration.cluster import Cluster
 from tests.integration.nodes import make_subnets
@@ -32,6 +35,7 @@ QUICK = {
     "STILLWATER_HEALTH_CHECK_SECONDS": "0.3",
     "STILLWATER_LAUNCH_RETRY_SECONDS": "1",
 }
+Promtool = Callable[..., None]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -105,3 +109,17 @@ def cluster(provisioned: Cluster) -> Cluster:
     """The shared cluster, whole: what the test before did to it is over."""
     provisioned.settle()
     return provisioned
+
+
+@pytest.fixture(scope="session")
+def promtool() -> Promtool:
+    """Prometheus's own checker; built by the first test that asks for it, and kept."""
+    build.build(BINARIES["promtool"])
+
+    def run(*arguments: str | Path) -> None:
+        ended = subprocess.run(
+            [tool_path("promtool"), *arguments], capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+
+    return run

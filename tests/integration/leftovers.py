@@ -21,12 +21,26 @@ WRITERS = {"pulumi", "helm", "strimzi-cluster-operator"}
 # deletes every object of its kind. On EKS they go with the cluster.
 KEPT_BY_HELM = "CustomResourceDefinition"
 # Over, and shown by AWS for a while: nothing is billed or in the way.
-OVER = {"terminated", "PendingDeletion"}
+OVER = {"terminated", "deleted", "PendingDeletion"}
+# What EC2 has of a cluster beside instances and addresses: call, list, id.
+EC2 = (
+    ("describe_vpcs", "Vpcs", "VpcId"),
+    ("describe_subnets", "Subnets", "SubnetId"),
+    ("describe_internet_gateways", "InternetGateways", "InternetGatewayId"),
+    ("describe_nat_gateways", "NatGateways", "NatGatewayId"),
+    ("describe_route_tables", "RouteTables", "RouteTableId"),
+    ("describe_security_groups", "SecurityGroups", "GroupId"),
+    ("describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
+    ("describe_launch_templates", "LaunchTemplates", "LaunchTemplateId"),
+    ("describe_network_interfaces", "NetworkInterfaces", "NetworkInterfaceId"),
+    ("describe_volumes", "Volumes", "VolumeId"),
+    ("describe_snapshots", "Snapshots", "SnapshotId"),
+)
 
 
 def in_aws(twin: Twin) -> list[str]:
     """Return what moto still has of the cluster."""
-    return sorted({*_tagged(twin), *_named(twin)})
+    return sorted({*_tagged(twin), *_in_ec2(twin), *_named(twin)})
 
 
 def in_store(twin: Twin) -> list[str]:
@@ -75,35 +89,42 @@ def _everything(api: Api) -> Iterator[dict[str, Any]]:
 
 
 def _tagged(twin: Twin) -> Iterator[str]:
+    """Yield the ARNs of what carries our tags, but for EC2's."""
     ours = [
         {"Key": naming.CLUSTER_TAG, "Values": [demo_spec.CLUSTER]},
         {"Key": naming.ENVIRONMENT_TAG, "Values": [demo_spec.ENVIRONMENT]},
     ]
+    keys = set(_keys_to_be_deleted(twin))
     pages = twin.aws("resourcegroupstaggingapi").get_paginator("get_resources")
-    gone = set(_over(twin))
     for page in pages.paginate(TagFilters=ours):
         for found in page["ResourceTagMappingList"]:
-            if found["ResourceARN"].rpartition("/")[2] not in gone:
-                yield f"tagged: {found['ResourceARN']}"
-    mark = [
-        {"Name": "key", "Values": [naming.CLUSTER_TAG]},
-        {"Name": "value", "Values": [demo_spec.CLUSTER]},
-    ]
-    for page in twin.aws("ec2").get_paginator("describe_tags").paginate(Filters=mark):
-        for tag in page["Tags"]:
-            if tag["ResourceId"] not in gone:
-                yield f"tagged: {tag['ResourceType']} {tag['ResourceId']}"
+            arn = found["ResourceARN"]
+            if ":ec2:" not in arn and arn.rpartition("/")[2] not in keys:
+                yield arn
 
 
-def _over(twin: Twin) -> Iterator[str]:
-    for reservation in twin.aws("ec2").describe_instances()["Reservations"]:
-        for instance in reservation["Instances"]:
-            if instance["State"]["Name"] in OVER:
-                yield instance["InstanceId"]
+def _in_ec2(twin: Twin) -> Iterator[str]:
+    """Yield what carries our tags and is there: moto keeps the tags of what is gone."""
+    ec2 = twin.aws("ec2")
+    mark = [{"Name": f"tag:{naming.CLUSTER_TAG}", "Values": [demo_spec.CLUSTER]}]
+    for call, key, identity in EC2:
+        for page in ec2.get_paginator(call).paginate(Filters=mark):
+            yield from (str(item[identity]) for item in page[key] if item.get("State") not in OVER)
+    for address in ec2.describe_addresses(Filters=mark)["Addresses"]:
+        yield str(address["AllocationId"])
+    for page in ec2.get_paginator("describe_instances").paginate(Filters=mark):
+        for reservation in page["Reservations"]:
+            for instance in reservation["Instances"]:
+                if instance["State"]["Name"] not in OVER:
+                    yield str(instance["InstanceId"])
+
+
+def _keys_to_be_deleted(twin: Twin) -> Iterator[str]:
+    """Yield the keys that wait for their deletion, for which AWS takes a week at least."""
     kms = twin.aws("kms")
     for key in kms.list_keys()["Keys"]:
         if kms.describe_key(KeyId=key["KeyId"])["KeyMetadata"]["KeyState"] in OVER:
-            yield key["KeyId"]
+            yield str(key["KeyId"])
 
 
 def _named(twin: Twin) -> Iterator[str]:
@@ -138,6 +159,9 @@ def _named(twin: Twin) -> Iterator[str]:
         ("s3", "list_buckets", under("Buckets", "Name")),
         ("kms", "list_aliases", under("Aliases", "AliasName")),
         ("eks", "list_clusters", under("clusters")),
+        ("sns", "list_topics", under("Topics", "TopicArn")),
+        ("secretsmanager", "list_secrets", under("SecretList", "Name")),
+        ("cloudwatch", "list_dashboards", under("DashboardEntries", "DashboardName")),
     ):
         yield from names(service, call, each)
 

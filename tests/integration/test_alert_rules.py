@@ -6,7 +6,6 @@ No twin: a rule needs series, and promtool makes them.
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,10 @@ import pytest
 
 from core import naming
 from infra.rules import alerts, rule_file
-from local.tools import build, tool_path
-from local.tools.catalogue import BINARIES
 from tests.integration.alert_case_table import CASES
 from tests.integration.alert_cases import ALWAYS, CLUSTER, NAMESPACE, Series, claim_name, constant
 from tests.integration.alert_cases import series as one
+from tests.integration.conftest import Promtool
 from tests.unit.infra.programs import spec
 
 pytestmark = pytest.mark.integration
@@ -27,21 +25,6 @@ SPEC = spec(connect={})
 ALERTS = {alert.name: alert for alert in alerts(SPEC)}
 # The pattern of claims in Strimzi's example rules, until strimzi#13173.
 SHIPPED_CLAIMS = "data(-[0-9]+)?-(.+)-kafka-[0-9]+"
-Promtool = Callable[..., None]
-
-
-@pytest.fixture(scope="session")
-def promtool() -> Promtool:
-    """Prometheus's own checker; built by the first test that asks for it, and kept."""
-    build.build(BINARIES["promtool"])
-
-    def run(*arguments: str | Path) -> None:
-        ended = subprocess.run(
-            [tool_path("promtool"), *arguments], capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-
-    return run
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,14 +14,20 @@ from kafka.admin import KafkaAdminClient
 from core import naming
 from core.cluster import Connect, Topic, parse
 from infra.connect import connect_spec
+from infra.metrics import KAFKA_ALLOW
 from infra.topics import topic_spec
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
-from tests.integration.cluster import BROKERS, Cluster
+from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
+from tests.unit.infra.test_metrics import NEEDED, allowed
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 STRIMZI = "/apis/kafka.strimzi.io/v1"
 START_SECONDS = 180.0
+# What only a controller has to tell, and what is there only while logs are recovered.
+OF_CONTROLLERS = {name for name in NEEDED if name.startswith("kafka_controller_")}
+OF_RECOVERY = {"kafka_log_logmanager_remaininglogstorecover"}
+OF_BOTH = {name for name in NEEDED if name.startswith("kafka_server_raft_")}
 SMALL = Connect(replicas=1, memory_request_mib=256, cpu_request_millis=50)
 
 
@@ -173,3 +180,32 @@ def test_every_brokers_rack_is_the_zone_its_node_stands_in(cluster: Cluster) -> 
 def test_no_two_kafka_pods_share_a_node(cluster: Cluster) -> None:
     nodes = [pod["spec"]["nodeName"] for pod in cluster.pods().values()]
     assert len(nodes) == len(set(nodes))
+
+
+def metrics(cluster: Cluster, node_id: int) -> set[str]:
+    """Return the names of what a node's reporter tells of Kafka."""
+    address = cluster.twin.place.socket_address(cluster.pods()[node_id]["status"]["podIP"])
+    status, told = get(address, 9404, "/metrics")
+    assert status == 200
+    lines = (line for line in told.splitlines() if line.startswith("kafka_"))
+    return {re.split(r"[{ ]", line, maxsplit=1)[0] for line in lines}
+
+
+def test_a_broker_exposes_what_the_list_allows_and_nothing_else(cluster: Cluster) -> None:
+    needed = set(NEEDED) - OF_CONTROLLERS - OF_RECOVERY
+    # Some names come with the first byte that is replicated.
+    with cluster.under_load():
+        told = cluster.until(
+            lambda: needed <= (names := metrics(cluster, min(BROKERS))) and names,
+            "a broker tells of everything that is needed",
+        )
+    assert [name for name in sorted(told) if not allowed(name, KAFKA_ALLOW)] == []
+
+
+def test_a_controller_exposes_what_the_list_allows_and_nothing_else(cluster: Cluster) -> None:
+    needed = OF_CONTROLLERS | OF_BOTH
+    told = cluster.until(
+        lambda: needed <= (names := metrics(cluster, min(CONTROLLERS))) and names,
+        "a controller tells of everything that is needed",
+    )
+    assert [name for name in sorted(told) if not allowed(name, KAFKA_ALLOW)] == []

@@ -14,6 +14,7 @@ class MemoryLedger:
         self._incidents: dict[str, tuple[int, str]] = {}
         self._lease: Lease | None = None
         self.events: dict[str, tuple[str, str]] = {}
+        self.filed: dict[str, float | None] = {}
         self.ignored: dict[tuple[str, str], float] = {}
 
     def get(self, id_: str) -> Incident | None:
@@ -25,6 +26,7 @@ class MemoryLedger:
         if held != incident.version:
             raise Conflict(f"Incident {incident.id} was changed by another invocation.")
         self._incidents[incident.id] = (held + 1, to_json(incident))
+        self.filed.pop(incident.id, None)
         written = self.get(incident.id)
         assert written is not None
         return written
@@ -32,6 +34,14 @@ class MemoryLedger:
     def open_incidents(self) -> tuple[Incident, ...]:
         found = (self.get(id_) for id_ in self._incidents)
         return tuple(i for i in found if i is not None and i.open)
+
+    def closing(self, most: int) -> tuple[Incident, ...]:
+        found = (self.get(id_) for id_ in self._incidents if id_ not in self.filed)
+        return tuple(i for i in found if i is not None and not i.open)[:most]
+
+    def file(self, incident: Incident, expires_at: float | None) -> None:
+        self.put(incident)
+        self.filed[incident.id] = expires_at
 
     def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
         self.events.setdefault(dedupe_key, (body, outcome))

@@ -8,12 +8,20 @@ from dataclasses import dataclass, field
 from core.incidents import Incident
 from core.observations import Policy
 from handlers.act import Effects
+from handlers.export import Archivist
+from handlers.freezes import LedgerFreezes
 from handlers.interruption import Desk
+from handlers.leadership import Leadership
+from handlers.notices import Notices
 from handlers.observe import Sources
+from handlers.reception import Reception
+from handlers.shifts import Shifts
 from handlers.sweep import Broom
 from handlers.tick import Loop
-from tests.unit.handlers.fakes import TAG, FakeCluster, FakeQueue, three_brokers
+from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster, FakeQueue, three_brokers
+from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
+from tests.unit.handlers.memory_records import MemoryRecords
 
 # 2026-11-20T10:00:00Z, when the fakes' events say they happened.
 START = 1_795_168_800.0
@@ -27,17 +35,53 @@ class Station:
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
     ticks: FakeQueue = field(default_factory=FakeQueue)
     termination_handler: FakeQueue = field(default_factory=FakeQueue)
+    records: MemoryRecords = field(default_factory=MemoryRecords)
+    archive: MemoryArchive = field(default_factory=MemoryArchive)
+    told: list[Incident] = field(default_factory=list)
     now: float = START
 
     def __post_init__(self) -> None:
-        self.desk = Desk(self.ledger, self.cluster, self.ticks, TAG)
-        self.broom = Broom(self.ledger, self.cluster, self.ticks, TAG, late_seconds=45)
+        self.reception = Reception(self.ledger, self.cluster, self.ticks, TAG)
+        self.freezes = LedgerFreezes(self.records, "orders")
+        self.notices = Notices(self.reception, self.cluster, self.freezes, PREFIX)
+        self.desk = Desk(self.reception, self.notices)
+        self.broom = Broom(
+            reception=self.reception,
+            inventory=self.cluster,
+            nodes=self.cluster,
+            records=self.records,
+            freezes=self.freezes,
+            cluster="orders",
+            late_seconds=45,
+            archivist=Archivist(self.ledger, self.archive, self.told.append, PREFIX),
+        )
+        self.leadership = Leadership(self.cluster, self.records, "orders")
+        self.shifts = Shifts(
+            freezes=self.freezes,
+            ledger=self.ledger,
+            cloud=self.cluster,
+            nodes=self.cluster,
+            leadership=self.leadership,
+            records=self.records,
+            managed_tag=TAG,
+            cluster="orders",
+        )
         self.loop = Loop(
-            sources=Sources(self.cluster, self.cluster, self.cluster, self.ledger),
-            effects=Effects(self.cluster, self.ledger, self.termination_handler, 900),
+            sources=Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes),
+            effects=Effects(
+                cloud=self.cluster,
+                nodes=self.cluster,
+                ledger=self.ledger,
+                freezes=self.freezes,
+                leadership=self.leadership,
+                termination_handler=self.termination_handler,
+                ticks=self.ticks,
+                lease_seconds=900,
+            ),
             ticks=self.ticks,
             policy=self.policy,
             late_seconds=45,
+            shifts=self.shifts,
         )
 
     def announce(self, body: str) -> None:

@@ -56,8 +56,8 @@ def test_an_instance_of_another_cluster_is_ignored_with_its_body(station: Statio
     assert kept == body
     assert reason == "EC2 does not know instance i-0foreign."
     station.cluster.add_instance("i-0foreign", "us-east-1a")
-    foreign = Desk(station.ledger, station.cluster, station.ticks, TAG + "-2")
-    foreign.take(body, START)
+    elsewhere = replace(station.reception, managed_tag=TAG + "-2")
+    Desk(elsewhere, replace(station.notices, reception=elsewhere)).take(body, START)
     assert f"Instance i-0foreign has no tag {TAG}-2: another's." in {
         reason for _, reason in station.ledger.ignored
     }

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from core.errors import Conflict
 from core.events import parse
@@ -16,38 +13,7 @@ from core.rotation import Lease
 from handlers.ledger import DynamoLedger, Ledger, rounds
 from tests.unit.handlers.fakes import hook_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
-
-REGION = "us-east-1"
-TABLE = "local-orders-incidents"
-
-
-def make_table() -> None:
-    boto3.client("dynamodb", region_name=REGION).create_table(
-        TableName=TABLE,
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "open", "AttributeType": "S"},
-        ],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "open",
-                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
-
-
-@pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    with mock_aws():
-        make_table()
-        yield
+from tests.unit.handlers.tables import REGION, TABLE, stored
 
 
 @pytest.fixture(params=["memory", "dynamodb"])
@@ -132,11 +98,6 @@ def test_a_lease_asked_for_at_the_same_moment_is_refused(
     assert not ledger.take_lease("i-0b", 10.0, 30).granted
 
 
-def stored(key: str) -> list[dict[str, object]]:
-    items = boto3.client("dynamodb", region_name=REGION).scan(TableName=TABLE)["Items"]
-    return [dict(i) for i in items if i["pk"]["S"].startswith(key)]
-
-
 def test_an_ignored_message_is_kept_once_with_its_body(aws: None) -> None:
     ledger = DynamoLedger(TABLE, "orders", REGION)
     for _ in range(2):
@@ -158,3 +119,36 @@ def test_the_first_record_of_an_announcement_stands(aws: None) -> None:
 def test_an_announcement_may_name_itself_at_any_length(aws: None) -> None:
     DynamoLedger(TABLE, "orders", REGION).record_event("k" * 4000, "body", "opened", 1.0)
     assert len(stored("event#")) == 1
+
+
+def test_what_is_over_is_listed_until_it_is_filed(ledger: Ledger) -> None:
+    ledger.put(incident("i-0b"))
+    over = ledger.put(replace(ledger.put(incident()), state=State.RELEASED))
+    assert ledger.closing(10) == (over,)
+    ledger.file(over, 5000.0)
+    assert ledger.closing(10) == ()
+    found = ledger.get("i-0a")
+    assert found is not None
+    assert replace(found, version=over.version) == over
+
+
+def test_an_incident_that_changed_meanwhile_is_not_filed(ledger: Ledger) -> None:
+    over = ledger.put(replace(ledger.put(incident()), state=State.RELEASED))
+    newer = ledger.put(replace(over, reason="late"))
+    with pytest.raises(Conflict):
+        ledger.file(over, None)
+    assert ledger.closing(10) == (newer,)
+
+
+def test_at_most_so_many_are_listed_for_filing(ledger: Ledger) -> None:
+    for name in ("i-0a", "i-0b", "i-0c"):
+        ledger.put(replace(ledger.put(incident(name)), state=State.LOST))
+    assert len(ledger.closing(2)) == 2
+
+
+def test_only_what_was_filed_with_a_time_expires(aws: None) -> None:
+    ledger = DynamoLedger(TABLE, "orders", REGION)
+    over = ledger.put(replace(ledger.put(incident()), state=State.RELEASED))
+    assert "expires_at" not in stored("incident#i-0a")[0]
+    ledger.file(over, 5000.4)
+    assert stored("incident#i-0a")[0]["expires_at"] == {"N": "5000"}

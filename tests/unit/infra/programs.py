@@ -36,6 +36,7 @@ def description(**changed: Any) -> dict[str, Any]:
         "region": "us-east-1",
         "availability_zones": ZONES,
         "pools": [CONTROLLER, BROKER],
+        "slack": {"channel": "C0HARBOUR1", "secret_name": "orders/slack"},
         **changed,
     }
 

@@ -33,6 +33,8 @@ ARNS = {
     "aws:kms/key:Key": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{{}}",
     "aws:s3/bucket:Bucket": "arn:aws:s3:::{}",
 }
+# What Secrets Manager draws; no test may meet it anywhere but in the secret.
+RANDOM_PASSWORD = "drawn-by-secrets-manager"
 SECRET = "4dabf18193072939515e22adb298388d"
 
 
@@ -223,6 +225,9 @@ class _Mocks(mocks.Mocks):
             "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT},
             "aws:index/getPartition:getPartition": {"partition": "aws"},
             "aws:ssm/getParameter:getParameter": {"value": "ami-0123456789abcdef0"},
+            "aws:secretsmanager/getRandomPassword:getRandomPassword": {
+                "randomPassword": RANDOM_PASSWORD
+            },
             # A VPC as most are; its subnets say their zone by their last character.
             "aws:ec2/getVpc:getVpc": {
                 "cidrBlock": "10.40.0.0/16",
@@ -245,6 +250,9 @@ def _computed(args: mocks.MockResourceArgs) -> dict[str, Any]:
     arn = form.format(own_name)
     special: dict[str, dict[str, Any]] = {
         "aws:sqs/queue:Queue": {"url": f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{own_name}"},
+        "aws:lambda/functionUrl:FunctionUrl": {
+            "functionUrl": f"https://{args.name}.lambda-url.{REGION}.on.aws/"
+        },
         "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 1},
         "aws:kms/key:Key": {"keyId": f"{own_name}-key"},
         "aws:eks/cluster:Cluster": {

@@ -49,7 +49,8 @@ def test_the_environment_is_what_the_handlers_read(operations: Recorded, role: s
 
 def test_every_variable_is_read_by_the_handlers(operations: Recorded) -> None:
     variables = environment(operations, "tick")
-    for name in set(variables) - {"STILLWATER_REGION"}:
+    # Without its queue, Slack is off.
+    for name in set(variables) - {"STILLWATER_REGION", "STILLWATER_STORIES_QUEUE_URL"}:
         without = {key: value for key, value in variables.items() if key != name}
         with pytest.raises(InvalidInput, match=name):
             Settings.from_env(without)
@@ -70,12 +71,12 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
             "nth_queue_arn": "arn:nth",
             "nth_queue_url": "https://nth",
         },
-        "test-kafka": {"bootstrap": "127.0.0.1:10010"},
+        "test-kafka": {"load_balancer_security_group_id": "sg-2", "bootstrap": "127.0.0.1:10010"},
     }
     recorded = run_layer("operations", raw, outputs)
     assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
-    (rule,) = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
-    assert rule["resources"] == ["pods"]
+    rules = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
+    assert [rule["resources"] for rule in rules] == [["pods"], ["poddisruptionbudgets"]]
 
 
 def test_queues_wake_their_functions_and_take_back_single_messages(operations: Recorded) -> None:
@@ -103,41 +104,67 @@ def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Re
     assert permission["sourceArn"].endswith(":test-orders-sweep")
 
 
-def test_all_functions_run_the_same_zip_by_its_hash(operations: Recorded) -> None:
-    hashes = {f.inputs["sourceCodeHash"] for f in operations.of(FUNCTION)}
+def test_all_functions_run_the_same_zip_by_its_hash(
+    layers: dict[str, Recorded], operations: Recorded
+) -> None:
+    webhook = layers["platform"].one(FUNCTION)
+    hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), webhook)}
     assert len(hashes) == 1
     names = {f.inputs["handler"] for f in operations.of(FUNCTION)}
-    assert names == {f"handlers.{role}.handler" for role in ROLES}
+    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack")}
 
 
-def test_only_the_tick_stands_in_the_vpc_and_in_the_cluster(operations: Recorded) -> None:
+def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) -> None:
     placed = {f.name for f in operations.of(FUNCTION) if "vpcConfig" in f.inputs}
-    assert placed == {"handlers-tick-function"}
-    entry = operations.one("eks/accessEntry:AccessEntry").inputs
-    assert entry["principalArn"].endswith(":role/test-orders-tick")
-    assert entry["kubernetesGroups"] == ["stillwater:handlers"]
+    assert placed == {"handlers-tick-function", "handlers-sweep-function"}
 
 
-def test_in_the_cluster_it_may_list_and_read_one_authority(operations: Recorded) -> None:
+@pytest.mark.parametrize(
+    ("role", "entry", "group"),
+    [
+        ("tick", "handlers-access-tick-entry", "stillwater:handlers"),
+        ("sweep", "sweep-access-entry", "stillwater:sweep"),
+    ],
+)
+def test_a_function_is_known_to_the_cluster_by_a_group_of_its_own(
+    operations: Recorded, role: str, entry: str, group: str
+) -> None:
+    inputs = operations.one("eks/accessEntry:AccessEntry", entry).inputs
+    assert inputs["principalArn"].endswith(f":role/test-orders-{role}")
+    assert inputs["kubernetesGroups"] == [group]
+
+
+def test_the_sweep_lists_nodes_and_nothing_else(operations: Recorded) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
-    everywhere = operations.one(f"{rbac}ClusterRole").inputs["rules"]
+    rules = operations.one(f"{rbac}ClusterRole", "sweep-access-role").inputs["rules"]
+    assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
+        (["nodes"], ["list"]),
+        (["csinodes"], ["list"]),
+    ]
+    binding = operations.one(f"{rbac}ClusterRoleBinding", "sweep-access-role-binding").inputs
+    assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
+
+
+def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority(
+    operations: Recorded,
+) -> None:
+    rbac = "rbac.authorization.k8s.io/v1:"
+    everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
+        "rules"
+    ]
     inside = operations.one(f"{rbac}Role").inputs["rules"]
-    pods, authority = inside
-    assert {verb for rule in [*everywhere, pods] for verb in rule["verbs"]} == {"list"}
-    assert authority == {
-        "apiGroups": [""],
-        "resources": ["secrets"],
-        "resourceNames": ["orders-cluster-ca-cert"],
-        "verbs": ["get"],
-    }
-    assert {r for rule in everywhere for r in rule["resources"]} == {
-        "nodes",
-        "csinodes",
-        "volumeattachments",
-    }
-    assert pods["resources"] == ["pods"]
-    for kind in ("ClusterRoleBinding", "RoleBinding"):
-        (subject,) = operations.one(f"{rbac}{kind}").inputs["subjects"]
+    granted = [(r["resources"], r["verbs"], r.get("resourceNames")) for r in everywhere + inside]
+    assert granted == [
+        (["nodes"], ["get", "list", "patch"], None),
+        (["csinodes", "volumeattachments"], ["list"], None),
+        (["pods"], ["list"], None),
+        (["poddisruptionbudgets"], ["list"], None),
+        (["secrets"], ["get"], ["orders-cluster-ca-cert"]),
+    ]
+    bindings = {"ClusterRoleBinding": "cluster-role-binding", "RoleBinding": "role-binding"}
+    for kind, name in bindings.items():
+        binding = operations.one(f"{rbac}{kind}", f"handlers-access-{name}").inputs
+        (subject,) = binding["subjects"]
         assert (subject["kind"], subject["name"]) == ("Group", "stillwater:handlers")
 
 
@@ -145,7 +172,9 @@ def test_the_tick_reaches_every_port_a_broker_may_get(operations: Recorded) -> N
     rule = operations.one("vpc/securityGroupEgressRule:SecurityGroupEgressRule", KAFKA_RULE).inputs
     # Three zones of ten reserved ids each, from 10 on.
     assert (rule["fromPort"], rule["toPort"]) == (10010, 10039)
-    assert rule["cidrIpv4"] == "10.40.0.0/16"
+    # Of the load balancer, and of nothing else: it carries every byte to a broker.
+    assert "cidrIpv4" not in rule
+    assert rule["referencedSecurityGroupId"]
 
 
 def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorded) -> None:
@@ -157,7 +186,9 @@ def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorde
 
 def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:
     groups = operations.of("cloudwatch/logGroup:LogGroup")
-    assert {g.inputs["name"] for g in groups} == {f"/aws/lambda/test-orders-{r}" for r in ROLES}
+    assert {g.inputs["name"] for g in groups} == {
+        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack")
+    }
     assert all(g.inputs["retentionInDays"] > 0 for g in groups)
 
 

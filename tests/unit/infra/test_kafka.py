@@ -119,6 +119,22 @@ def test_kafka_comes_after_its_pools_and_its_nodes(layers: dict[str, Recorded]) 
     assert {"kafka-namespace", "strimzi-release", *groups} <= component.depends_on
 
 
+def test_on_the_way_down_brokers_stop_while_controllers_answer_and_nodes_outlive_both(
+    layers: dict[str, Recorded],
+) -> None:
+    kafka = layers["kafka"]
+    pools = kafka.of(f"{STRIMZI}KafkaNodePool")
+    brokers = [pool for pool in pools if pool.inputs["spec"]["roles"] == ["broker"]]
+    controllers = {pool.name for pool in pools} - {pool.name for pool in brokers}
+    bindings = kafka.of("elbv2.k8s.aws/v1beta1:TargetGroupBinding")
+    # What depends goes first: brokers, bindings, controllers, the namespace, the nodes.
+    assert all(controllers | {b.name for b in bindings} <= pool.depends_on for pool in brokers)
+    assert all(controllers <= binding.depends_on for binding in bindings)
+    namespace = kafka.one("infra:KafkaNamespace")
+    groups = {group.name for group in kafka.of("autoscaling/group:Group")}
+    assert groups <= namespace.depends_on
+
+
 def test_clients_are_told_an_address_per_broker_that_its_certificate_covers() -> None:
     _, listener = kafka_spec(spec())["kafka"]["listeners"]
     assert (listener["name"], listener["type"], listener["tls"]) == ("nlb", "cluster-ip", True)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from core import naming
+from core.cluster import routes
 from infra.kafka import bootstrap_servers
-from infra.loadbalancing import routes
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
 from tests.unit.infra.recording import Recorded
 
@@ -98,8 +98,7 @@ def test_a_group_is_bound_only_once_a_listener_uses_it(kafka: Recorded) -> None:
 def test_kafka_waits_for_the_bindings_and_the_label(kafka: Recorded) -> None:
     (namespace,) = kafka.of("core/v1:Namespace")
     assert namespace.inputs["metadata"]["labels"][naming.READINESS_GATE_LABEL] == "enabled"
-    # A component's children are made once all it depends on is there.
-    assert {b.name for b in kafka.of(BINDING)} <= kafka.one("infra:Kafka").depends_on
+    assert {b.name for b in kafka.of(BINDING)} <= kafka.one("kafka.strimzi.io/v1:Kafka").depends_on
     assert all(namespace.name in binding.depends_on for binding in kafka.of(BINDING))
 
 

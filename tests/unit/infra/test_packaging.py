@@ -99,6 +99,7 @@ def test_it_holds_what_the_functions_import_and_no_more(package: packaging.Packa
         "aws_lambda_powertools",
         "jmespath",
         "kafka",
+        "slack_sdk",
         "typing_extensions.py",
         "urllib3",
     }

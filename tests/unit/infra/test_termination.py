@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from core import naming
+from core.events import groups, instances, zones
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import Recorded
 
@@ -49,26 +51,58 @@ def nth_actions(recorded: Recorded) -> set[str]:
     return {action for statement in statements for action in statement["Action"]}
 
 
-def test_auto_scaling_events_are_taken_by_hook_and_others_whole(held: Recorded) -> None:
+OUR_GROUPS = [{"prefix": "test-orders-controller-"}, {"prefix": "test-orders-broker-"}]
+
+
+def test_auto_scaling_events_are_taken_by_group_and_others_whole(held: Recorded) -> None:
     for pattern in patterns(held).values():
-        detail = pattern.get("detail", {})
-        if pattern["source"] == ["aws.autoscaling"]:
-            assert detail == {"LifecycleHookName": ["drain", "gate"]}
-        else:
-            assert "LifecycleHookName" not in detail
-            assert "AutoScalingGroupName" not in detail
+        named = pattern.get("detail", {}).get("AutoScalingGroupName")
+        assert named == (OUR_GROUPS if pattern["source"] == ["aws.autoscaling"] else None)
+    assert patterns(held)["terminate"]["detail"]["LifecycleHookName"] == ["drain", "gate"]
+
+
+def test_a_group_is_named_as_its_rule_expects() -> None:
+    begins = [group["prefix"] for group in OUR_GROUPS]
+    for pool in spec().pools:
+        name = naming.auto_scaling_group(spec().prefix, pool.name, "us-east-1a")
+        assert [name.startswith(b) for b in begins].count(True) == 1
 
 
 def test_every_kind_of_announcement_has_its_rule(held: Recorded) -> None:
     assert {kind for p in patterns(held).values() for kind in p["detail-type"]} == {
         "EC2 Instance-terminate Lifecycle Action",
-        "EC2 Instance-launch Lifecycle Action",
-        "EC2 Spot Instance Interruption Warning",
-        "EC2 Capacity Reservation Instance Interruption Warning",
-        "EC2 Instance Rebalance Recommendation",
-        "EC2 Instance State-change Notification",
+        *groups.ACTIVITIES,
+        *groups.REFRESHES,
+        *instances.NOTICES,
+        *zones.SHIFTS,
+        "EBS Volume Notification",
         "AWS Health Event",
+        "CloudWatch Alarm State Change",
     }
+
+
+def test_no_rule_hears_what_asks_for_nothing(held: Recorded) -> None:
+    heard = patterns(held)
+    assert "running" not in heard["state-change"]["detail"]["state"]
+    assert "available" not in heard["volume"]["detail"]["result"]
+    assert heard["health"]["detail"] == {
+        "service": ["EC2"],
+        "eventTypeCategory": ["scheduledChange"],
+    }
+    assert heard["health-issue"]["detail"] == {
+        "service": ["EBS", "EC2"],
+        "eventTypeCategory": ["issue"],
+    }
+
+
+def test_a_pattern_has_a_length_eventbridge_accepts(held: Recorded) -> None:
+    for rule in held.of(RULE):
+        assert len(rule.inputs["eventPattern"]) <= 2048
+
+
+def test_what_is_not_delivered_within_an_hour_is_a_dead_letter(held: Recorded) -> None:
+    for target in held.of(TARGET):
+        assert target.inputs["retryPolicy"]["maximumEventAgeInSeconds"] == 3600
 
 
 def test_on_the_held_route_no_rule_reaches_the_termination_handler(held: Recorded) -> None:
@@ -80,7 +114,10 @@ def test_on_the_held_route_no_rule_reaches_the_termination_handler(held: Recorde
 def test_on_the_direct_route_it_hears_aws_but_never_of_the_gate(direct: Recorded) -> None:
     fed = {rule for rule, queue in targets(direct).items() if queue == "nth"}
     assert fed == {"nth-terminate", "nth-spot", "nth-state-change", "nth-health"}
-    assert patterns(direct)["nth-terminate"]["detail"] == {"LifecycleHookName": ["drain"]}
+    assert patterns(direct)["nth-terminate"]["detail"] == {
+        "AutoScalingGroupName": OUR_GROUPS,
+        "LifecycleHookName": ["drain"],
+    }
 
 
 def test_only_our_own_rules_may_send(held: Recorded) -> None:

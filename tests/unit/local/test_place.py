@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import Conflict, StillwaterError
 from local import place as places
-from local.place import Place, cache_directory, claimed, make_cache, sole_writer
+from local.place import Place, cache_directory, claimed, make_cache, sole_writer, taken
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +87,15 @@ def test_a_failure_inside_the_claim_is_not_taken_for_a_taken_number(tmp_path: Pa
 def test_a_place_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     Place(12, tmp_path).save()
     assert Place.load(tmp_path) == Place(12, tmp_path)
+
+
+def test_a_twin_is_found_while_it_runs_and_not_after(tmp_path: Path) -> None:
+    with claimed(tmp_path) as place:
+        assert taken(tmp_path) == []  # nobody can use it yet
+        place.directory.mkdir(parents=True)
+        place.save()
+        assert taken(tmp_path) == [place]
+    assert taken(tmp_path) == []
 
 
 def test_two_runs_do_not_write_to_one_directory(tmp_path: Path) -> None:

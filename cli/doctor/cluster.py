@@ -1,0 +1,181 @@
+"""What the doctor reads of Kubernetes, in core.live's words: seven lists, with an EKS token."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from cli.doctor.account import Found, target_group_name
+from cli.doctor.target import Target
+from core import fixed, live, naming
+from core.drift import Expectation
+from handlers.adapters.kubernetes import EksApi
+
+CONNECTIONS = 8
+DRAIN_TIMEOUT = "NODE_TERMINATION_GRACE_PERIOD"
+Item = Mapping[str, Any]
+
+
+class KubernetesCluster:
+    """One EKS cluster, through the identity of a target; `connect` is asked once, when needed."""
+
+    def __init__(
+        self, target: Target, expected: Expectation, connect: Callable[[], tuple[str, str]]
+    ) -> None:
+        self._target, self._expected, self._connect = target, expected, connect
+        self._kafka = quote(expected.namespace)
+
+    def readers(self) -> list[tuple[tuple[str, ...], Callable[[EksApi], Iterator[Found]]]]:
+        """Return each reader with the part it yields."""
+        return [
+            (("namespaces",), self._namespaces),
+            (("bindings",), self._bindings),
+            (("services",), self._services),
+            (("pods",), self._pods),
+            (("volumes",), self._volumes),
+            (("budgets",), self._budgets),
+            (("termination_handlers",), self._termination_handlers),
+        ]
+
+    def api(self) -> EksApi:
+        """Return the API server that EKS names."""
+        endpoint, ca = self._connect()
+        return EksApi(
+            endpoint=endpoint,
+            ca_pem=base64.b64decode(ca).decode(),
+            eks_cluster=self._target.spec.prefix,
+            region=self._target.spec.region,
+            session=self._target.session,
+            connections=CONNECTIONS,
+        )
+
+    def _namespaces(self, api: EksApi) -> Iterator[Found]:
+        listed = api.list(
+            "/api/v1/namespaces", fieldSelector=f"metadata.name={self._expected.namespace}"
+        )
+        yield (
+            "namespaces",
+            {
+                _name(item): live.Namespace(
+                    gate_label=_labels(item).get(naming.READINESS_GATE_LABEL)
+                )
+                for item in listed
+            },
+        )
+
+    def _bindings(self, api: EksApi) -> Iterator[Found]:
+        path = f"/apis/elbv2.k8s.aws/v1beta1/namespaces/{self._kafka}/targetgroupbindings"
+        yield "bindings", {_name(item): _binding(item["spec"]) for item in api.list(path)}
+
+    def _services(self, api: EksApi) -> Iterator[Found]:
+        yield (
+            "services",
+            {
+                _name(item): live.Service(
+                    ports=frozenset(
+                        str(port.get("name", port["port"]))
+                        for port in item["spec"].get("ports") or ()
+                    )
+                )
+                for item in api.list(f"/api/v1/namespaces/{self._kafka}/services")
+            },
+        )
+
+    def _pods(self, api: EksApi) -> Iterator[Found]:
+        listed = api.list(
+            f"/api/v1/namespaces/{self._kafka}/pods",
+            labelSelector=f"{naming.CLUSTER_LABEL}={self._expected.cluster}",
+        )
+        yield "pods", {_name(item): pod for item in listed if (pod := _pod(item)) is not None}
+
+    def _volumes(self, api: EksApi) -> Iterator[Found]:
+        ours = re.compile(rf"data-\d+-{re.escape(self._expected.cluster)}-.+-\d+")
+        found = {}
+        for item in api.list("/api/v1/persistentvolumes"):
+            claim = item["spec"].get("claimRef") or {}
+            name = str(claim.get("name", ""))
+            if claim.get("namespace") == self._expected.namespace and ours.fullmatch(name):
+                found[_name(item)] = live.Volume(
+                    claim=name,
+                    reclaim_policy=str(item["spec"].get("persistentVolumeReclaimPolicy")),
+                )
+        yield "volumes", found
+
+    def _budgets(self, api: EksApi) -> Iterator[Found]:
+        path = f"/apis/policy/v1/namespaces/{self._kafka}/poddisruptionbudgets"
+        yield (
+            "budgets",
+            {
+                _name(item): live.Budget(
+                    min_available=_text(item["spec"].get("minAvailable")),
+                    max_unavailable=_text(item["spec"].get("maxUnavailable")),
+                )
+                for item in api.list(path)
+            },
+        )
+
+    def _termination_handlers(self, api: EksApi) -> Iterator[Found]:
+        listed = api.list(
+            f"/apis/apps/v1/namespaces/{fixed.NTH_NAMESPACE}/deployments",
+            fieldSelector=f"metadata.name={fixed.NTH_RELEASE}",
+        )
+        yield (
+            "termination_handlers",
+            {
+                _name(item): _termination_handler(item["spec"]["template"]["spec"])
+                for item in listed
+            },
+        )
+
+
+def _binding(spec: Item) -> live.Binding:
+    arn = str(spec.get("targetGroupARN", ""))
+    return live.Binding(
+        target_group=target_group_name(arn) or str(spec.get("targetGroupName", "")),
+        service=str(spec["serviceRef"]["name"]),
+        port=str(spec["serviceRef"]["port"]),
+        target_type=str(spec.get("targetType")),
+    )
+
+
+def _pod(item: Item) -> live.Pod | None:
+    """Read a running pod of Kafka's; one that goes or has not begun, or is no node, is None."""
+    node_id = naming.node_id_of_pod(_name(item))
+    running = item.get("status", {}).get("phase") == "Running"
+    if not running or "deletionTimestamp" in item["metadata"]:
+        return None
+    if node_id is None or naming.POOL_LABEL not in _labels(item):
+        return None
+    return live.Pod(
+        node_id=node_id,
+        is_broker=_labels(item).get(naming.BROKER_ROLE_LABEL) == "true",
+        gates=frozenset(g["conditionType"] for g in item["spec"].get("readinessGates") or ()),
+    )
+
+
+def _termination_handler(pod: Item) -> live.TerminationHandler:
+    variables = {
+        variable["name"]: variable.get("value")
+        for container in pod["containers"]
+        for variable in container.get("env") or ()
+    }
+    drain = str(variables.get(DRAIN_TIMEOUT) or "")
+    return live.TerminationHandler(
+        drain_timeout_seconds=int(drain) if drain.isdecimal() else None,
+        grace_seconds=pod.get("terminationGracePeriodSeconds"),
+    )
+
+
+def _name(item: Item) -> str:
+    return str(item["metadata"]["name"])
+
+
+def _labels(item: Item) -> Mapping[str, str]:
+    return item["metadata"].get("labels") or {}
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

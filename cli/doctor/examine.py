@@ -1,0 +1,125 @@
+"""Reads every part once, all at the same time, and says what differs and what could not be read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cli.doctor.account import Account, Found
+from cli.doctor.cluster import KubernetesCluster
+from cli.doctor.target import Target
+from core.cluster.expected import expected
+from core.drift import TITLES, Finding, findings
+from core.errors import StillwaterError
+from core.live import Snapshot
+from handlers.adapters.kubernetes import EksApi
+from infra import alarms
+
+UNREADABLE = (BotoCoreError, ClientError, StillwaterError)
+Reader = Callable[[], Iterator[Found]]
+_Answer = tuple[dict[str, Mapping[str, Any]], str]
+# One per reader.
+THREADS = 16
+CLEAN, DRIFT, NOT_READ = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A part nothing is known of, and why."""
+
+    part: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What one examination found."""
+
+    environment: str
+    cluster: str
+    account: str
+    region: str
+    seconds: float
+    findings: Sequence[Finding]
+    unread: Sequence[Unread]
+
+    @property
+    def exit_code(self) -> int:
+        """0: as the spec says; 1: it is not; 2: a part could not be read, whatever the rest."""
+        if self.unread:
+            return NOT_READ
+        return DRIFT if self.findings else CLEAN
+
+
+def examine(target: Target) -> Diagnosis:
+    """Read the target and compare it with its spec; raise StillwaterError without an identity."""
+    started = time.monotonic()
+    wanted = expected(target.spec, alarms.names(target.spec))
+    try:
+        account = Account(target, wanted)
+        number = account.number()
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(
+            f"AWS does not say who is calling ({_sentence(error)}); log in to the account of "
+            f"{wanted.environment}, or name its profile in AWS_PROFILE."
+        ) from None
+    cluster = KubernetesCluster(target, wanted, lambda: account.eks_cluster(target.spec.prefix))
+    snapshot, unread = _read(wanted.snapshot, account, cluster)
+    return Diagnosis(
+        environment=wanted.environment,
+        cluster=target.spec.prefix,
+        account=number,
+        region=target.spec.region,
+        seconds=time.monotonic() - started,
+        findings=findings(wanted, snapshot),
+        unread=unread,
+    )
+
+
+def _read(
+    wanted: Snapshot, account: Account, cluster: KubernetesCluster
+) -> tuple[Snapshot, list[Unread]]:
+    """Run every reader of a part this cluster has; what one cannot read costs no other."""
+    found: dict[str, Mapping[str, Any]] = {}
+    unread: list[Unread] = []
+    with ThreadPoolExecutor(THREADS) as pool:
+        # Before those who wait for it.
+        api = pool.submit(cluster.api)
+        readers: list[tuple[Sequence[str], Reader]] = [
+            *account.readers(),
+            *((parts, _of_cluster(api, reader)) for parts, reader in cluster.readers()),
+        ]
+        asked = [
+            (parts, pool.submit(_taken, reader))
+            for parts, reader in readers
+            if all(getattr(wanted, part) is not None for part in parts)
+        ]
+        for parts, future in asked:
+            answer, reason = future.result()
+            found |= answer
+            unread += [Unread(TITLES[part], reason) for part in parts if part not in answer]
+    return Snapshot(**found), unread
+
+
+def _of_cluster(api: Future[EksApi], reader: Callable[[EksApi], Iterator[Found]]) -> Reader:
+    return lambda: reader(api.result())
+
+
+def _taken(reader: Reader) -> _Answer:
+    """Return what a reader yields, and why it yields no more."""
+    found: dict[str, Mapping[str, Any]] = {}
+    try:
+        for part, members in reader():
+            found |= {part: members}  # what came before a refusal is kept
+    except UNREADABLE as error:
+        return found, _sentence(error)
+    return found, ""
+
+
+def _sentence(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")

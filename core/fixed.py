@@ -1,0 +1,44 @@
+"""What is the same in every cluster and no setting: a reason chose it, not a preference.
+
+infra builds with these values, and core.cluster.expected compares a live cluster with them.
+"""
+
+from __future__ import annotations
+
+from core import naming
+
+# Lifecycle hooks. ABANDON and a policy that retains: whatever fails keeps the broker.
+HOOKS = (naming.DRAIN_HOOK, naming.GATE_HOOK)
+TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
+ABANDON = "ABANDON"
+RETAIN_INSTANCE = "retain"
+# Beside every node there is room for its replacement, which is launched before the node is ended.
+MAXIMUM_PER_NODE = 2
+HEALTHY_PERCENT = (100, 200)
+SUSPENDED_PROCESSES = ("AZRebalance",)
+
+# Target groups: AWS's least, so that a broker that is gone is noticed as soon as can be.
+UNHEALTHY_THRESHOLD = 2
+# Only the bootstrap's group may take a zone out of the load balancer's name.
+DNS_FAILOVER_OF_BROKER, DNS_FAILOVER_OF_BOOTSTRAP = "off", "1"
+
+# Of the namespace's readiness gate label.
+GATE_LABEL = "enabled"
+
+# What acts on announcements: one function per role.
+FUNCTIONS = ("interruption", "tick", "sweep")
+
+# Queues. A bad event is recorded as ignored at the first try; what fails so often is our fault.
+EVENTS_MAX_RECEIVE_COUNT = 10
+TICKS_MAX_RECEIVE_COUNT = 5
+# SQS's longest: a dead letter is evidence, and somebody may be on holiday.
+DEAD_LETTER_RETENTION_SECONDS = 1_209_600
+
+# Volumes outlive their claims.
+RETAIN_VOLUME = "Retain"
+# How many Kafka pods may be evicted at a time.
+EVICTED_AT_A_TIME = 1
+
+# The node termination handler must outlive a drain it has begun, or its own restart aborts it.
+NTH_RELEASE, NTH_NAMESPACE = "aws-node-termination-handler", "kube-system"
+NTH_EXIT_MARGIN_SECONDS = 30

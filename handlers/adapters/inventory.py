@@ -1,0 +1,130 @@
+"""EC2's lists, answered in core's words: volumes, zones, instances by tag, status checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from core.inventory import ScheduledEvent, StatusView, VolumeView
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2.type_defs import InstanceStatusTypeDef
+
+# EC2 names at most so many instances in one question about their status.
+MOST_STATUSES_PER_CALL = 100
+# EC2 keeps a terminated instance on its list for about an hour.
+_NO_SUCH_VOLUME = {"InvalidVolume.NotFound", "InvalidParameterValue"}
+_CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
+
+
+class Inventory(Protocol):
+    """What the handlers ask of EC2's lists."""
+
+    def volume(self, volume_id: str) -> VolumeView | None:
+        """Return a volume, or None when EC2 does not know it (any more)."""
+
+    def zone_names(self) -> Mapping[str, str]:
+        """Return this account's name of every zone of the region, by the zone's id."""
+
+    def instance_states(self, tag_key: str) -> Mapping[str, str]:
+        """Return the state of every instance that carries a tag key, those that ended too."""
+
+    def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
+        """Return the checks and scheduled events of running instances; others are missing."""
+
+
+class Ec2Inventory:
+    """EC2 through boto3."""
+
+    def __init__(self, region: str) -> None:
+        self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
+        self._zone_names: Mapping[str, str] | None = None
+
+    def volume(self, volume_id: str) -> VolumeView | None:
+        try:
+            answer = self._ec2.describe_volumes(VolumeIds=[volume_id])
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NO_SUCH_VOLUME:
+                return None
+            raise
+        if not answer["Volumes"]:
+            return None
+        found = answer["Volumes"][0]
+        attached = [a["InstanceId"] for a in found.get("Attachments", []) if "InstanceId" in a]
+        return VolumeView(
+            volume_id=volume_id,
+            instance_id=attached[0] if attached else None,
+            zone=found.get("AvailabilityZone", ""),
+            tags={tag["Key"]: tag.get("Value", "") for tag in found.get("Tags", [])},
+        )
+
+    def zone_names(self) -> Mapping[str, str]:
+        # The mapping of an account never changes, so an environment asks once.
+        if self._zone_names is None:
+            zones = self._ec2.describe_availability_zones(AllAvailabilityZones=True)
+            self._zone_names = {z["ZoneId"]: z["ZoneName"] for z in zones["AvailabilityZones"]}
+        return self._zone_names
+
+    def instance_states(self, tag_key: str) -> Mapping[str, str]:
+        pages = self._ec2.get_paginator("describe_instances").paginate(
+            Filters=[{"Name": "tag-key", "Values": [tag_key]}]
+        )
+        return {
+            instance["InstanceId"]: instance["State"]["Name"]
+            for page in pages
+            for reservation in page["Reservations"]
+            for instance in reservation.get("Instances", [])
+        }
+
+    def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
+        found: dict[str, StatusView] = {}
+        for start in range(0, len(instance_ids), MOST_STATUSES_PER_CALL):
+            found |= self._some_statuses(instance_ids[start : start + MOST_STATUSES_PER_CALL])
+        return found
+
+    def _some_statuses(self, instance_ids: Sequence[str]) -> dict[str, StatusView]:
+        pages = self._ec2.get_paginator("describe_instance_status").paginate(
+            InstanceIds=list(instance_ids)
+        )
+        try:
+            return {s["InstanceId"]: _status(s) for page in pages for s in page["InstanceStatuses"]}
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "InvalidInstanceID.NotFound":
+                # One that EC2 has just forgotten hides the others until the next round.
+                return {}
+            raise
+
+
+def _status(found: InstanceStatusTypeDef) -> StatusView:
+    checks: Mapping[str, Mapping[str, Any]] = {
+        "system": found.get("SystemStatus", {}),
+        "instance": found.get("InstanceStatus", {}),
+        "attached EBS": found.get("AttachedEbsStatus", {}),
+    }
+    return StatusView(
+        instance_id=found["InstanceId"],
+        events=tuple(
+            ScheduledEvent(
+                event_id=event.get("InstanceEventId", ""),
+                code=event.get("Code", ""),
+                description=event.get("Description", ""),
+                not_before=_seconds(event.get("NotBefore")),
+            )
+            for event in found.get("Events", [])
+        ),
+        impaired={
+            name: _seconds(detail.get("ImpairedSince")) or 0.0
+            for name, check in checks.items()
+            if check.get("Status") == "impaired"
+            for detail in check.get("Details", [{}])[:1]
+        },
+    )
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()

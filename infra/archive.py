@@ -1,0 +1,72 @@
+"""Where closed incidents are filed: one JSON line each, by the day they ended.
+
+The sweep writes, Spark reads. A key names its incident, so filing one again replaces the same line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from infra import buckets, iam
+
+TYPE = "stillwater:infra:Archive"
+# No cheaper class in between: one bills an object of a few KiB as 128.
+KEPT_DAYS = 3 * 365
+PREFIX = "incidents/"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveArgs:
+    prefix: str
+    account_id: str
+    # May be deleted with what is in it.
+    ephemeral: bool
+
+
+class Archive(pulumi.ComponentResource):
+    """An encrypted, private bucket that forgets after three years."""
+
+    bucket: pulumi.Output[str]
+    arn: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: ArchiveArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        bucket = aws.s3.Bucket(
+            f"{name}-bucket",
+            bucket=buckets.bucket_name(args.prefix, "incidents", args.account_id),
+            force_destroy=args.ephemeral,
+            opts=child,
+        )
+        buckets.close(f"{name}-bucket", bucket, parent=self)
+        rule = aws.s3.BucketLifecycleConfigurationRuleArgs
+        aws.s3.BucketLifecycleConfiguration(
+            f"{name}-bucket-lifecycle",
+            bucket=bucket.bucket,
+            rules=[
+                rule(
+                    id="forget",
+                    status="Enabled",
+                    filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=PREFIX),
+                    expiration=aws.s3.BucketLifecycleConfigurationRuleExpirationArgs(
+                        days=KEPT_DAYS
+                    ),
+                )
+            ],
+            opts=child,
+        )
+        self.bucket, self.arn = bucket.bucket, bucket.arn
+        self.register_outputs({"bucket": self.bucket})
+
+    def may_write(self) -> iam.Statement:
+        """Return the right to file incidents, and nothing else."""
+        return iam.Statement(
+            sid="FileIncidents",
+            actions=["s3:PutObject"],
+            resources=[self.arn.apply(lambda arn: f"{arn}/{PREFIX}*")],
+        )

@@ -1,0 +1,56 @@
+"""What every bucket of ours is: encrypted, closed to the public, spoken to over TLS only."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pulumi
+import pulumi_aws as aws
+
+from infra import iam
+
+BUCKET_NAME_LIMIT = 63
+
+
+def bucket_name(prefix: str, purpose: str, account_id: str) -> str:
+    """Return a name no other account has, shortened with a hash to S3's 63 characters."""
+    full = f"{prefix}-{purpose}-{account_id}"
+    if len(full) <= BUCKET_NAME_LIMIT:
+        return full
+    digest = hashlib.sha256(full.encode()).hexdigest()[:8]
+    return f"{full[: BUCKET_NAME_LIMIT - 9].rstrip('-')}-{digest}"
+
+
+def close(name: str, bucket: aws.s3.Bucket, *, parent: pulumi.Resource) -> None:
+    """Encrypt a bucket, and let nobody in from outside or without TLS."""
+    child = pulumi.ResourceOptions(parent=parent)
+    by_default = (
+        aws.s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgs
+    )
+    aws.s3.BucketServerSideEncryptionConfiguration(
+        f"{name}-encryption",
+        bucket=bucket.bucket,
+        rules=[
+            aws.s3.BucketServerSideEncryptionConfigurationRuleArgs(
+                apply_server_side_encryption_by_default=by_default(sse_algorithm="AES256")
+            )
+        ],
+        opts=child,
+    )
+    block = aws.s3.BucketPublicAccessBlock(
+        f"{name}-private",
+        bucket=bucket.bucket,
+        block_public_acls=True,
+        block_public_policy=True,
+        ignore_public_acls=True,
+        restrict_public_buckets=True,
+        opts=child,
+    )
+    everything = [bucket.arn, bucket.arn.apply(lambda arn: f"{arn}/*")]
+    aws.s3.BucketPolicy(
+        f"{name}-policy",
+        bucket=bucket.bucket,
+        policy=iam.document([iam.only_over_tls("s3:*", everything)]),
+        # S3 refuses two changes of a bucket's access at once.
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[block]),
+    )

@@ -1,0 +1,168 @@
+"""What the pages tell the reader to type, set or read exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from cli.main import app
+from core.cluster import ClusterSpec
+from core.estimate import Usage
+from core.timing import FACTS
+from tests.unit.docs import markdown
+
+ROOT = typer.main.get_command(app)
+SCHEMA = ClusterSpec.model_json_schema()
+FIELDS = {
+    key for model in (SCHEMA, *SCHEMA["$defs"].values()) for key in model.get("properties", {})
+}
+# A setting says its unit; whatever is written like one is one, of ours or of others.
+_UNITS = (
+    "_seconds",
+    "_gib",
+    "_mib",
+    "_mib_per_s",
+    "_bytes_per_s",
+    "_per_zone",
+    "_millis",
+    "_cidrs",
+)
+_SETTING = re.compile(rf"[a-z][a-z_]*(?:{'|'.join(_UNITS)})")
+KNOWN = FIELDS | FACTS.keys() | set(Usage.__slots__)
+_COMMAND = re.compile(r"(?:^|&&|;|\bdo )\s*(?:\.venv/bin/)?stillwater +([^;&|#]*)")
+_TARGET = re.compile(r"^%?[a-z%-]+(?=:)", re.MULTILINE)
+_EXPORT = re.compile(r'pulumi\.export\("(\w+)"')
+pages = pytest.mark.parametrize("page", markdown.PAGES, ids=markdown.name)
+
+
+def _lines(page: Path) -> list[str]:
+    """Return every line of shell and every code span: what a reader may type."""
+    shell = [block.body for block in markdown.blocks(page) if block.language in ("", "sh", "bash")]
+    return [line for body in shell for line in body.splitlines()] + markdown.spans(page)
+
+
+def problem(words: list[str]) -> str | None:
+    """Say what is wrong with the words after `stillwater`, if anything."""
+    command: Any = ROOT
+    while isinstance(getattr(command, "commands", None), dict) and words:
+        if words[0].startswith("-"):
+            return None if words[0] == "--help" else f"there is no option {words[0]}"
+        if words[0] not in command.commands:
+            return f"there is no command {words[0]}"
+        command, words = command.commands[words[0]], words[1:]
+    options = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+    for word in words:
+        if word.startswith("--") and word.partition("=")[0] not in {*options, "--help"}:
+            return f"{command.name} has no option {word}"
+    return None
+
+
+def _commands(text: str) -> list[list[str]]:
+    return [shlex.split(found, comments=True) for found in _COMMAND.findall(text)]
+
+
+@pages
+def test_every_command_exists_with_its_options(page: Path) -> None:
+    for line in _lines(page):
+        for words in _commands(line.strip()):
+            wrong = problem(words)
+            assert wrong is None, f"`{line.strip()}`: {wrong}"
+
+
+@pages
+def test_every_make_target_exists(page: Path) -> None:
+    known = set(_TARGET.findall((markdown.REPOSITORY / "Makefile").read_text()))
+    for line in _lines(page):
+        for target in re.findall(r"(?:^|&& |; )make ([a-zA-Z-]+)", line.strip()):
+            pattern = re.sub(r"-.*", "-%", target)
+            assert target in known or pattern in known, f"`{line.strip()}`"
+
+
+@pages
+def test_every_key_of_a_spec_exists(page: Path) -> None:
+    for span in markdown.spans(page):
+        path = span.partition(":")[0].strip().split(".")
+        # Neither a host nor a label is a key.
+        named = path[0] in SCHEMA["properties"] and all(re.fullmatch("[a-z_]+", p) for p in path)
+        if named and path[-1] != "internal":
+            assert _model_at(path) is not None, f"`{span}`: there is no such key"
+        for word in re.findall(r"\w+", span):
+            assert word in KNOWN or not _SETTING.fullmatch(word), f"`{word}`: there is no such key"
+
+
+@pages
+def test_every_piece_of_a_spec_is_one(page: Path) -> None:
+    for block in markdown.blocks(page):
+        if block.language not in ("yaml", "yml"):
+            continue
+        piece = yaml.safe_load(block.body)
+        if isinstance(piece, dict) and piece.keys() & SCHEMA["properties"].keys() - {
+            "kind",
+            "metadata",
+        }:
+            assert not list(_unknown(piece, SCHEMA, ""))
+
+
+@pages
+def test_every_stack_output_is_exported(page: Path) -> None:
+    layers = (markdown.REPOSITORY / "stacks" / "layers").glob("*.py")
+    exported = {name for layer in layers for name in _EXPORT.findall(layer.read_text())}
+    named = re.findall(r"pulumi stack output (\w+)", page.read_text())
+    assert set(named) <= exported
+
+
+def _resolved(kind: dict[str, Any]) -> dict[str, Any]:
+    for each in kind.get("anyOf", [kind]):
+        if "$ref" in each:
+            found: dict[str, Any] = SCHEMA["$defs"][each["$ref"].rpartition("/")[2]]
+            return found
+        if "items" in each:
+            return _resolved(each["items"])
+    return kind
+
+
+def _model_at(path: list[str]) -> dict[str, Any] | None:
+    model: dict[str, Any] = SCHEMA
+    for key in path:
+        if key not in model.get("properties", {}):
+            return None
+        model = _resolved(model["properties"][key])
+    return model
+
+
+def _unknown(piece: object, model: dict[str, Any], path: str) -> list[str]:
+    if isinstance(piece, list):
+        return [wrong for each in piece for wrong in _unknown(each, model, path)]
+    if not isinstance(piece, dict) or "properties" not in model:
+        return []
+    wrong = [f"{path}{key}" for key in piece if key not in model["properties"]]
+    for key in piece.keys() & model["properties"].keys():
+        wrong += _unknown(piece[key], _resolved(model["properties"][key]), f"{path}{key}.")
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("stillwater check FILE", None),
+        ("cd x && .venv/bin/stillwater up try", None),
+        ("stillwater report cost --focus FILE", None),
+        ("stillwater launch", "there is no command launch"),
+        ("stillwater report costs", "there is no command costs"),
+        ("stillwater estimate FILE --yaml", "estimate has no option --yaml"),
+    ],
+)
+def test_a_command_that_is_not_there_is_found(text: str, wrong: str | None) -> None:
+    (words,) = _commands(text)
+    assert problem(words) == wrong
+
+
+def test_a_key_that_is_not_there_is_found() -> None:
+    assert _model_at(["kubernetes", "addon_version"]) is None
+    assert _unknown({"pools": [{"nodes": 1}]}, SCHEMA, "") == ["pools.nodes"]

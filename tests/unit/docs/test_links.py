@@ -1,0 +1,55 @@
+"""Every link inside the project leads somewhere, and every page can be reached from the README."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.docs import markdown
+
+_ELSEWHERE = ("http://", "https://", "mailto:")
+
+
+def _target(page: Path, link: str) -> tuple[Path, str]:
+    path, _, anchor = link.partition("#")
+    return ((page.parent / path).resolve() if path else page), anchor
+
+
+def _internal(page: Path) -> list[str]:
+    return [link for link in markdown.links(page) if not link.startswith(_ELSEWHERE)]
+
+
+@pytest.mark.parametrize("page", markdown.PAGES, ids=markdown.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in _internal(page):
+        target, anchor = _target(page, link)
+        assert target.exists(), f"{link}: there is no such file"
+        assert target.is_relative_to(markdown.REPOSITORY), f"{link}: outside of the project"
+        if anchor:
+            assert anchor in markdown.anchors(target), f"{link}: there is no such heading"
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    seen: set[Path] = set()
+    waiting = [markdown.REPOSITORY / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen:
+            continue
+        seen.add(page)
+        for link in _internal(page):
+            target, _ = _target(page, link)
+            # A folder is shown as the list of what is in it.
+            found = sorted(target.glob("*.md")) if target.is_dir() else [target]
+            waiting += [each for each in found if each.suffix == ".md"]
+    unreached = [markdown.name(page) for page in markdown.PAGES if page not in seen]
+    assert not unreached
+
+
+def test_an_anchor_is_what_github_makes_of_a_heading(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A `b_c`: d, e\n```\n# no heading\n```\n## Twice\n## Twice\n## pools[].volumes[]\n"
+    )
+    assert markdown.anchors(page) == {"a-b_c-d-e", "twice", "twice-1", "poolsvolumes"}

@@ -1,0 +1,33 @@
+"""The ledger's table in moto, for tests of what really speaks to DynamoDB."""
+
+from __future__ import annotations
+
+import boto3
+
+REGION = "us-east-1"
+TABLE = "local-orders-incidents"
+
+
+def make_table() -> None:
+    boto3.client("dynamodb", region_name=REGION).create_table(
+        TableName=TABLE,
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "open", "AttributeType": "S"},
+        ],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "open",
+                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+
+def stored(key: str) -> list[dict[str, object]]:
+    """Return the items whose key starts with `key`."""
+    items = boto3.client("dynamodb", region_name=REGION).scan(TableName=TABLE)["Items"]
+    return [dict(i) for i in items if i["pk"]["S"].startswith(key)]

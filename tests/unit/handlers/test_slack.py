@@ -1,0 +1,227 @@
+"""handlers.slack: each thing is said once, whatever fails, and nothing waits."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from core.errors import StillwaterError
+from core.incidents import Incident
+from core.thread import LONGEST_POST_SECONDS, Thread, head_message
+from handlers import slack
+from handlers.adapters.slack import RateLimited, Refused, Unreachable
+from handlers.slack import MOST_ATTEMPTS, RenewedChannel, Teller
+from handlers.table import Table
+from handlers.threads import DynamoThreads, Threads
+from tests.unit.core.test_thread import incident
+from tests.unit.handlers.fake_slack import FakeChannel, MemoryThreads
+from tests.unit.handlers.fakes import FakeQueue
+from tests.unit.handlers.memory_ledger import MemoryLedger
+from tests.unit.handlers.tables import REGION, TABLE
+
+MESSAGE = json.dumps({"incident_id": "i-0a", "attempt": 0})
+
+
+class Killed(BaseException):
+    """The function's environment dies at this line."""
+
+
+@dataclass
+class Newsroom:
+    ledger: MemoryLedger = field(default_factory=MemoryLedger)
+    threads: Threads = field(default_factory=MemoryThreads)
+    channel: FakeChannel = field(default_factory=FakeChannel)
+    stories: FakeQueue = field(default_factory=FakeQueue)
+    now: float = 1_795_168_900.0
+
+    def knows(self, of: Incident) -> None:
+        self.ledger.put(of)
+
+    def take(self, message: str = MESSAGE) -> None:
+        teller = Teller(self.ledger, self.threads, self.channel, self.stories, "local-orders", 3600)
+        teller.take(message, lambda: self.now)
+
+    @property
+    def put_back(self) -> list[tuple[dict[str, object], float]]:
+        return [(json.loads(body), delay) for body, delay in self.stories.sent]
+
+
+@pytest.fixture
+def newsroom() -> Newsroom:
+    room = Newsroom()
+    room.knows(incident(4))
+    return room
+
+
+def refusing(error: BaseException, times: int = 1) -> object:
+    """Return a hook that raises so many times and then lets everything pass."""
+    left = [times]
+
+    def hook(key: str) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise error
+
+    return hook
+
+
+def test_a_story_is_one_thread(newsroom: Newsroom) -> None:
+    newsroom.take()
+    heads = [ts for _, ts, _ in newsroom.channel.messages]
+    assert heads == [None, "1.000", "1.000", "1.000"]
+    assert newsroom.put_back == []
+
+
+def test_the_same_message_again_says_nothing(newsroom: Newsroom) -> None:
+    newsroom.take()
+    newsroom.take()
+    assert len(newsroom.channel.messages) == 4
+    assert newsroom.channel.edits == 0
+
+
+def test_an_incident_that_is_gone_is_not_told(newsroom: Newsroom) -> None:
+    newsroom.take(json.dumps({"incident_id": "i-0z"}))
+    assert newsroom.channel.messages == []
+
+
+def test_a_limit_is_respected_without_waiting(newsroom: Newsroom) -> None:
+    newsroom.channel.before = refusing(RateLimited("no more", 17.0))  # type: ignore[assignment]
+    newsroom.take()
+    assert newsroom.channel.messages == []
+    assert newsroom.put_back == [({"incident_id": "i-0a", "attempt": 1}, 17.0)]
+    newsroom.take(newsroom.stories.sent[0][0])
+    assert len(newsroom.channel.messages) == 4
+
+
+def test_slack_out_of_reach_is_asked_less_and_less_often(newsroom: Newsroom) -> None:
+    newsroom.channel.before = refusing(Unreachable("down"), times=100)  # type: ignore[assignment]
+    message = MESSAGE
+    for _ in range(4):
+        newsroom.take(message)
+        newsroom.now += LONGEST_POST_SECONDS
+        message = newsroom.stories.sent[-1][0]
+    assert [delay for _, delay in newsroom.put_back] == [30, 60, 120, 240]
+
+
+def test_a_story_is_given_up_in_the_end(newsroom: Newsroom) -> None:
+    newsroom.channel.before = refusing(RateLimited("no", 1), times=100)  # type: ignore[assignment]
+    newsroom.take(json.dumps({"incident_id": "i-0a", "attempt": MOST_ATTEMPTS}))
+    assert newsroom.put_back == []
+
+
+def test_what_slack_refuses_for_good_fails_the_message(newsroom: Newsroom) -> None:
+    newsroom.channel.before = refusing(  # type: ignore[assignment]
+        Refused("Slack refused: channel_not_found.", "channel_not_found")
+    )
+    with pytest.raises(StillwaterError, match="channel_not_found"):
+        newsroom.take()
+    newsroom.take()
+    assert len(newsroom.channel.messages) == 4
+
+
+@pytest.mark.parametrize("call", range(1, 6))
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_dying_at_any_call_says_nothing_twice_and_leaves_nothing_out(
+    newsroom: Newsroom, call: int, side: str
+) -> None:
+    newsroom.take()
+    newsroom.ledger.put(_moved_on(newsroom))
+    calls = [0]
+
+    def die(key: str) -> None:
+        calls[0] += 1
+        if calls[0] == call:
+            raise Killed
+
+    setattr(newsroom.channel, side, die)
+    try:
+        newsroom.take()
+    except Killed:
+        newsroom.now += LONGEST_POST_SECONDS + 1
+        setattr(newsroom.channel, side, lambda _: None)
+        newsroom.take()
+    keys = newsroom.channel.keys
+    assert len(keys) == len(set(keys)) == 6
+    assert "back in every ISR" in newsroom.channel.messages[0][2].text
+
+
+def _moved_on(newsroom: Newsroom) -> Incident:
+    known = newsroom.ledger.get("i-0a")
+    assert known is not None
+    return replace(incident(), version=known.version)
+
+
+def test_a_post_whose_answer_got_lost_is_found_and_not_repeated(newsroom: Newsroom) -> None:
+    newsroom.channel.after = refusing(Unreachable("answer lost"))  # type: ignore[assignment]
+    newsroom.take()
+    assert newsroom.channel.keys == ["i-0a/head"]
+    newsroom.now += LONGEST_POST_SECONDS + 1
+    newsroom.take()
+    assert len(newsroom.channel.keys) == len(set(newsroom.channel.keys)) == 4
+
+
+def test_two_never_tell_one_thread_at_a_time(newsroom: Newsroom) -> None:
+    begun = Thread(incident_id="i-0a", doing="i-0a/head", doing_since=newsroom.now - 1)
+    newsroom.threads.put(begun)
+    newsroom.take()
+    assert newsroom.channel.messages == []
+    assert newsroom.put_back == [({"incident_id": "i-0a", "attempt": 0}, 5.0)]
+
+
+def test_threads_keep_what_was_told_in_the_ledgers_table(aws: None) -> None:
+    room = Newsroom(threads=DynamoThreads(Table(TABLE, REGION)))
+    room.knows(incident(4))
+    room.take()
+    room.take()
+    assert len(room.channel.messages) == 4
+    assert room.threads.get("i-0a").ts == "1.000"
+
+
+class Vault:
+    def __init__(self, *tokens: str) -> None:
+        self.tokens = list(tokens)
+
+    def value(self) -> str:
+        return self.tokens[0]
+
+    def renewed(self) -> str:
+        return self.tokens.pop(1) if len(self.tokens) > 1 else self.tokens[0]
+
+
+def test_a_token_that_slack_refuses_is_read_again_once() -> None:
+    tried: list[str] = []
+
+    def connect(token: str) -> FakeChannel:
+        channel = FakeChannel()
+
+        def check(key: str) -> None:
+            tried.append(token)
+            if token != "new":
+                raise Refused("no", "token_revoked")
+
+        channel.before = check
+        return channel
+
+    channel = RenewedChannel(Vault("old", "new"), connect)  # type: ignore[arg-type]
+    step_message = head_message(incident(1), "c", 1)
+    channel.post("key", step_message, None)
+    channel.post("key", step_message, None)
+    assert tried == ["old", "new", "new"]
+    hopeless = RenewedChannel(Vault("old"), connect)  # type: ignore[arg-type]
+    with pytest.raises(Refused):
+        hopeless.post("key", step_message, None)
+
+
+def test_the_entry_reports_only_the_stories_that_failed(
+    newsroom: Newsroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teller = Teller(newsroom.ledger, newsroom.threads, newsroom.channel, newsroom.stories, "c", 1)
+    monkeypatch.setattr(slack, "_teller", lambda: teller)
+    records = [
+        {"messageId": str(number), "body": body, "eventSource": "aws:sqs"}
+        for number, body in enumerate((MESSAGE, "not json"))
+    ]
+    answer = slack.handler({"Records": records}, None)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "1"}]}

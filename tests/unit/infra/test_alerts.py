@@ -1,0 +1,192 @@
+"""infra.alarms and infra.alerts: who is called for what, on a topic CloudWatch can really use."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from core import metrics_names
+from infra.alarms import Alarm, alarms, queues
+from tests.unit.infra.programs import description, run_layer, run_layers, spec
+from tests.unit.infra.recording import Recorded, Resource
+
+ROLES = ("interruption", "tick", "sweep")
+TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
+ALARMS = alarms(spec(), {role: f"test-orders-{role}" for role in ROLES}, queues(spec()))
+BY_KEY = {alarm.key: alarm for alarm in ALARMS}
+every_alarm = pytest.mark.parametrize("alarm", ALARMS, ids=BY_KEY)
+
+
+def made(layers: dict[str, Recorded]) -> dict[str, Resource]:
+    found = layers["operations"].of("cloudwatch/metricAlarm:MetricAlarm")
+    return {alarm.inputs["name"]: alarm for alarm in found}
+
+
+def operations(layers: dict[str, Recorded], **changed: Any) -> Recorded:
+    references = {f"test-{name}": run.outputs for name, run in layers.items()}
+    return run_layer("operations", description(**changed), references)
+
+
+def watched(layers: dict[str, Recorded], name: str, dimension: str) -> set[str]:
+    """Return the values of a dimension under which a metric is watched."""
+    return {
+        query["metric"]["dimensions"][dimension]
+        for alarm in made(layers).values()
+        for query in alarm.inputs["metricQueries"]
+        if query.get("metric", {}).get("metricName") == name
+    }
+
+
+@every_alarm
+def test_an_alarm_says_what_it_means_where_to_read_on_and_what_silence_means(
+    alarm: Alarm,
+) -> None:
+    text = alarm.description("https://wiki.example")
+    assert text.startswith(f"{alarm.severity.upper()}: ")
+    assert f" Runbook: https://wiki.example/{alarm.runbook}.md " in text
+    assert alarm.meaning.endswith(".")
+    assert text.endswith(alarm.missing.reason)
+    assert len(text) <= 1024  # CloudWatch's limit
+
+
+def test_every_queue_with_dead_letters_is_watched() -> None:
+    layers = run_layers(description(node_provisioner="karpenter"))
+    letters = {
+        queue.inputs["name"]
+        for recorded in layers.values()
+        for queue in recorded.of("sqs/queue:Queue")
+        if queue.inputs["name"].endswith("-dlq")
+    }
+    assert len(letters) == 5
+    assert watched(layers, "ApproximateNumberOfMessagesVisible", "QueueName") == letters
+
+
+@pytest.mark.parametrize("metric", ["Errors", "Throttles", "Duration"])
+def test_every_function_is_watched(layers: dict[str, Recorded], metric: str) -> None:
+    functions = {
+        function.inputs["name"]
+        for recorded in layers.values()
+        for function in recorded.of("lambda/function:Function")
+    }
+    assert watched(layers, metric, "FunctionName") == functions
+
+
+def test_every_alarm_reaches_the_one_topic(layers: dict[str, Recorded]) -> None:
+    topic = layers["operations"].outputs["alerts_topic"]
+    assert topic.endswith(":test-orders-alerts")
+    assert set(made(layers)) == {f"test-orders-{key}" for key in BY_KEY}
+    for alarm in made(layers).values():
+        assert alarm.inputs["alarmActions"] == [topic]
+
+
+def test_the_end_of_a_count_is_not_told_as_the_end_of_the_trouble(
+    layers: dict[str, Recorded],
+) -> None:
+    untold = {n for n, alarm in made(layers).items() if not alarm.inputs["okActions"]}
+    assert untold == {
+        f"test-orders-{k}" for k in ("incidents-retained", "incidents-lost", "pages-sent")
+    }
+
+
+def test_an_alarm_is_tagged_with_its_severity(layers: dict[str, Recorded]) -> None:
+    for key, alarm in BY_KEY.items():
+        assert made(layers)[f"test-orders-{key}"].inputs["tags"] == {"severity": alarm.severity}
+
+
+def test_what_no_data_means_is_chosen_for_each_kind_of_alarm(layers: dict[str, Recorded]) -> None:
+    chosen = {name: alarm.inputs["treatMissingData"] for name, alarm in made(layers).items()}
+    assert {name for name, value in chosen.items() if value == "breaching"} == {
+        "test-orders-sweep-silent"
+    }
+    assert {name for name, value in chosen.items() if value == "ignore"} == {
+        name for name in chosen if name.endswith("-dlq")
+    }
+
+
+def test_what_the_functions_count_is_watched_under_the_name_they_count_it(
+    layers: dict[str, Recorded],
+) -> None:
+    own = {
+        (query["metric"]["metricName"], json.dumps(query["metric"]["dimensions"]))
+        for alarm in made(layers).values()
+        for query in alarm.inputs["metricQueries"]
+        if query.get("metric", {}).get("namespace") == metrics_names.NAMESPACE
+    }
+    prefix = json.dumps({metrics_names.CLUSTER_DIMENSION: "test-orders"})
+    assert own == {
+        (name, prefix)
+        for name in (
+            metrics_names.INCIDENTS_RETAINED,
+            metrics_names.INCIDENTS_LOST,
+            metrics_names.PAGES_SENT,
+            metrics_names.LEDGER_ERRORS,
+        )
+    }
+
+
+def test_several_series_are_added_up_and_one_stands_for_itself(
+    layers: dict[str, Recorded],
+) -> None:
+    for alarm in made(layers).values():
+        queries = alarm.inputs["metricQueries"]
+        returned = [query for query in queries if query["returnData"]]
+        assert len(returned) == 1
+        assert ("expression" in returned[0]) == (len(queries) > 1)
+
+
+def test_limits_follow_the_descriptions_timeouts() -> None:
+    slow = spec(timings={"lambda_timeout_seconds": 30, "queue_visibility_timeout_seconds": 600})
+    found = {a.key: a for a in alarms(slow, {"sweep": "s"}, [])}
+    assert found["sweep-duration"].threshold == 24_000
+    assert found["ticks-age"].threshold == 1200
+
+
+def test_only_our_alarms_may_speak_and_the_key_lets_them(layers: dict[str, Recorded]) -> None:
+    recorded = layers["operations"]
+    topic = recorded.one("sns/topic:Topic").inputs
+    key = recorded.one("kms/key:Key", "alerts-key")
+    assert topic["kmsMasterKeyId"] == "alerts-key-key"
+    assert key.inputs["enableKeyRotation"]
+    policy = recorded.one("sns/topicPolicy:TopicPolicy")
+    for statements in (key.policy_statements, policy.policy_statements):
+        (ours,) = [s for s in statements if s["Sid"] == "OurAlarmsMaySpeak"]
+        assert ours["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+        assert ours["Condition"] == {
+            "StringEquals": {"aws:SourceAccount": "123456789012"},
+            "ArnLike": {
+                "aws:SourceArn": "arn:aws:cloudwatch:us-east-1:123456789012:alarm:test-orders-*"
+            },
+        }
+    (denied,) = [s for s in policy.policy_statements if s["Effect"] == "Deny"]
+    assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_an_address_is_subscribed_once(layers: dict[str, Recorded]) -> None:
+    recorded = operations(layers, alerts={"email": ["a@example.com", "b@example.com"]})
+    found = recorded.of("sns/topicSubscription:TopicSubscription")
+    assert {each.inputs["endpoint"] for each in found} == {"a@example.com", "b@example.com"}
+    assert {each.inputs["protocol"] for each in found} == {"email"}
+
+
+def test_a_topic_of_somebody_elses_is_used_as_it_is(layers: dict[str, Recorded]) -> None:
+    recorded = operations(layers, alerts={"sns_topic_arn": TOPIC})
+    assert not recorded.of("sns/topic:Topic")
+    assert not recorded.of("kms/key:Key")
+    assert made({"operations": recorded}).popitem()[1].inputs["alarmActions"] == [TOPIC]
+
+
+def test_alarms_can_be_left_to_others(layers: dict[str, Recorded]) -> None:
+    recorded = operations(layers, alerts={"enabled": False})
+    assert not made({"operations": recorded})
+    assert "alerts_topic" not in recorded.outputs
+
+
+def test_the_overview_names_every_alarm_that_is_made(layers: dict[str, Recorded]) -> None:
+    page = layers["operations"].one("cloudwatch/dashboard:Dashboard").inputs
+    widgets = json.loads(page["dashboardBody"])["widgets"]
+    shown = {arn.rpartition(":")[2] for arn in widgets[0]["properties"]["alarms"]}
+    assert shown == set(made(layers))
+    assert all(re.fullmatch(r"alarm|metric", widget["type"]) for widget in widgets)

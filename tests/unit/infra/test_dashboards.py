@@ -1,0 +1,135 @@
+"""infra.dashboards: the same description, the same pages, over metrics that exist.
+
+Whether Prometheus understands their queries is asked in tests/integration.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core import metrics_names
+from infra.dashboards import dashboards, text
+from infra.dashboards.panel import UID_LIMIT, uid
+from tests.unit.infra.metric_sources import names, unknown
+from tests.unit.infra.programs import description, run_layer, spec
+from tests.unit.infra.recording import Recorded
+
+DASHBOARDS = dashboards(spec())
+every_dashboard = pytest.mark.parametrize("name", DASHBOARDS)
+
+
+def panels(name: str) -> list[dict[str, Any]]:
+    return list(DASHBOARDS[name]["panels"])
+
+
+def targets(name: str) -> Iterator[dict[str, Any]]:
+    for panel in panels(name):
+        yield from panel["targets"]
+
+
+def test_there_are_four() -> None:
+    assert list(DASHBOARDS) == ["cluster", "broker", "rotation", "cost"]
+
+
+@every_dashboard
+def test_a_query_reads_what_somebody_exposes_and_the_list_lets_through(name: str) -> None:
+    for target in targets(name):
+        if "expr" in target:
+            assert unknown(target["expr"]) == []
+            assert names(target["expr"]) or target["expr"].startswith("vector(")
+        else:
+            assert target["namespace"] == metrics_names.NAMESPACE
+            assert target["metricName"] in metrics_names.ALL
+            assert target["dimensions"] == {metrics_names.CLUSTER_DIMENSION: ["test-orders"]}
+
+
+@every_dashboard
+def test_a_query_hears_one_cluster(name: str) -> None:
+    for target in targets(name):
+        expression = target.get("expr", 'namespace="kafka"')
+        assert 'namespace="kafka"' in expression or expression.startswith("vector(")
+
+
+@every_dashboard
+def test_a_panel_has_a_unit_a_sentence_and_the_source_its_reader_chooses(name: str) -> None:
+    variables = {v["name"]: v for v in DASHBOARDS[name]["templating"]["list"]}
+    for panel in panels(name):
+        assert panel["fieldConfig"]["defaults"]["unit"]
+        assert panel["description"].endswith(".")
+        assert panel["title"]
+        for source in (panel["datasource"], *(t["datasource"] for t in panel["targets"])):
+            variable = source["uid"].removeprefix("${").removesuffix("}")
+            assert variables[variable]["type"] == "datasource"
+            assert variables[variable]["query"] == source["type"] == panel["datasource"]["type"]
+
+
+@every_dashboard
+def test_panels_fill_lines_and_lie_on_nobody(name: str) -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in panels(name):
+        at = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(at["x"], at["x"] + at["w"])
+            for y in range(at["y"], at["y"] + at["h"])
+        }
+        assert at["x"] + at["w"] <= 24
+        assert not cells & taken
+        taken |= cells
+    assert len({panel["id"] for panel in panels(name)}) == len(panels(name))
+    assert len({panel["title"] for panel in panels(name)}) == len(panels(name))
+
+
+def test_the_same_description_is_the_same_text() -> None:
+    assert {k: text(d) for k, d in dashboards(spec()).items()} == {
+        k: text(d) for k, d in DASHBOARDS.items()
+    }
+
+
+def test_a_dashboards_address_is_its_clusters_and_fits() -> None:
+    assert {d["uid"] for d in DASHBOARDS.values()} == {
+        f"stillwater-test-orders-{name}" for name in DASHBOARDS
+    }
+    long = [uid("staging-" + "x" * 30 + letter, "cluster") for letter in "ab"]
+    assert len(set(long)) == 2
+    assert all(len(each) <= UID_LIMIT for each in long)
+
+
+def test_a_region_without_prices_has_no_costs_and_everything_else() -> None:
+    zones = ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
+    elsewhere = dashboards(spec(region="eu-west-1", availability_zones=zones))
+    assert list(elsewhere) == ["cluster", "broker", "rotation"]
+
+
+def test_every_price_is_named_with_its_day() -> None:
+    said = " ".join(panel["description"] for panel in panels("cost"))
+    instances = {f"instance_hour:{pool.instance_type}" for pool in spec().pools}
+    for item in (*instances, "gp3_gib_month", "inter_zone_gib", "nlb_hour"):
+        assert f"{item} " in said
+    assert "read 20" in said
+
+
+def maps(recorded: Recorded) -> list[dict[str, Any]]:
+    return [r.inputs for r in recorded.of("core/v1:ConfigMap") if r.name.startswith("dashboards-")]
+
+
+def test_grafanas_sidecar_finds_them_where_it_is(layers: dict[str, Recorded]) -> None:
+    references = {f"test-{name}": run.outputs for name, run in layers.items()}
+    raw = description(metrics={"dashboards": True})
+    found = maps(run_layer("kafka", raw, references))
+    assert {m["metadata"]["name"] for m in found} == {
+        f"orders-dashboard-{name}" for name in DASHBOARDS
+    }
+    for each in found:
+        assert each["metadata"]["labels"] == {"grafana_dashboard": "1"}
+        assert each["metadata"]["namespace"] == "kafka"
+        ((file, content),) = each["data"].items()
+        assert Path(file).suffix == ".json"
+        assert json.loads(content)["uid"].startswith("stillwater-test-orders-")
+        assert len(content.encode()) < 1_000_000  # a ConfigMap's limit
+    assert maps(layers["kafka"]) == []

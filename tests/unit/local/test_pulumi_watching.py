@@ -1,0 +1,137 @@
+"""Alarms and topics of a program in moto: as they are written, as they change, and gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from local.pulumi.aws_adapter import Aws
+from local.pulumi.aws_provider import AwsProvider
+from local.pulumi.aws_store import Store
+from local.pulumi.provider import Existing, Resource
+from local.pulumi.values import Properties
+
+TOPIC = "arn:aws:sns:us-east-1:123456789012:alerts"
+ALARM = {
+    "name": "orders-ledger-throttled",
+    "alarmDescription": "CRITICAL: slow.",
+    "comparisonOperator": "GreaterThanThreshold",
+    "threshold": 0,
+    "evaluationPeriods": 2,
+    "datapointsToAlarm": 2,
+    "treatMissingData": "notBreaching",
+    "alarmActions": [TOPIC],
+    "okActions": [TOPIC],
+    "tags": {"severity": "critical"},
+    "metricQueries": [
+        {"id": "total", "expression": "SUM(METRICS())", "label": "both", "returnData": True},
+        {
+            "id": "series0",
+            "returnData": False,
+            "metric": {
+                "namespace": "AWS/DynamoDB",
+                "metricName": "ReadThrottleEvents",
+                "dimensions": {"TableName": "orders"},
+                "stat": "Sum",
+                "period": 300,
+            },
+        },
+    ],
+}
+
+
+@pytest.fixture
+def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsProvider]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        yield AwsProvider(Aws(), Store(tmp_path))
+
+
+def create(provider: AwsProvider, kind: str, inputs: Properties) -> Existing:
+    resource = Resource(f"urn:pulumi:t::s::aws:{kind}::x")
+    checked = provider.check(resource, {}, inputs)
+    made = provider.create(resource, checked)
+    return Existing(resource, made.id, checked, made.outputs)
+
+
+def alarm() -> dict[str, Any]:
+    found = boto3.client("cloudwatch", region_name="us-east-1").describe_alarms()["MetricAlarms"]
+    (only,) = found
+    return dict(only)
+
+
+def test_an_alarm_arrives_as_it_is_written_changes_and_goes(provider: AwsProvider) -> None:
+    existing = create(provider, "cloudwatch/metricAlarm:MetricAlarm", ALARM)
+    there = alarm()
+    assert there["AlarmArn"] == existing.outputs["arn"]
+    assert there["OKActions"] == there["AlarmActions"] == [TOPIC]
+    assert there["TreatMissingData"] == "notBreaching"
+    total, part = there["Metrics"]
+    assert total["Expression"] == "SUM(METRICS())"
+    assert part["MetricStat"]["Metric"]["Dimensions"] == [{"Name": "TableName", "Value": "orders"}]
+    assert part["MetricStat"]["Period"] == 300
+    provider.update(existing, {**existing.inputs, "threshold": 5})
+    assert alarm()["Threshold"] == 5
+    assert provider.read(existing) is not None
+    provider.delete(existing)
+    assert provider.read(existing) is None
+
+
+def test_an_alarm_over_one_series_may_be_written_the_short_way(provider: AwsProvider) -> None:
+    short = {key: value for key, value in ALARM.items() if key != "metricQueries"}
+    short |= {"namespace": "AWS/SQS", "metricName": "Age", "statistic": "Maximum", "period": 60}
+    create(provider, "cloudwatch/metricAlarm:MetricAlarm", {**short, "dimensions": {"Q": "q"}})
+    assert alarm()["Dimensions"] == [{"Name": "Q", "Value": "q"}]
+    assert alarm()["Statistic"] == "Maximum"
+
+
+def test_a_dashboard_is_put_and_taken_away(provider: AwsProvider) -> None:
+    body = '{"widgets": []}'
+    existing = create(
+        provider,
+        "cloudwatch/dashboard:Dashboard",
+        {"dashboardName": "orders", "dashboardBody": body},
+    )
+    cloudwatch = boto3.client("cloudwatch", region_name="us-east-1")
+    assert cloudwatch.get_dashboard(DashboardName="orders")["DashboardBody"] == body
+    provider.update(existing, {**existing.inputs, "dashboardBody": '{"widgets": [{}]}'})
+    assert "{}" in cloudwatch.get_dashboard(DashboardName="orders")["DashboardBody"]
+    provider.delete(existing)
+    assert cloudwatch.list_dashboards()["DashboardEntries"] == []
+
+
+def test_a_topic_its_policy_and_who_listens(provider: AwsProvider) -> None:
+    topic = create(
+        provider, "sns/topic:Topic", {"name": "alerts", "kmsMasterKeyId": "k", "tags": {"a": "1"}}
+    )
+    arn = topic.id
+    assert arn == TOPIC
+    policy = create(
+        provider, "sns/topicPolicy:TopicPolicy", {"arn": arn, "policy": '{"Statement":[]}'}
+    )
+    heard = create(
+        provider,
+        "sns/topicSubscription:TopicSubscription",
+        {"topic": arn, "protocol": "email", "endpoint": "a@example.com"},
+    )
+    sns = boto3.client("sns", region_name="us-east-1")
+    attributes = sns.get_topic_attributes(TopicArn=arn)["Attributes"]
+    assert attributes["KmsMasterKeyId"] == "k"
+    assert attributes["Policy"] == '{"Statement":[]}'
+    (there,) = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
+    assert there["Endpoint"] == "a@example.com"
+    assert [provider.read(each) is not None for each in (topic, policy, heard)] == [True] * 3
+    provider.update(topic, {**topic.inputs, "displayName": "Orders", "tagsAll": {"b": "2"}})
+    assert sns.get_topic_attributes(TopicArn=arn)["Attributes"]["DisplayName"] == "Orders"
+    assert sns.list_tags_for_resource(ResourceArn=arn)["Tags"] == [{"Key": "b", "Value": "2"}]
+    for each in (heard, policy, topic):
+        provider.delete(each)
+    assert provider.read(topic) is None
+    assert sns.list_subscriptions()["Subscriptions"] == []
