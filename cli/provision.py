@@ -111,7 +111,7 @@ def _on_a_twin(operation: Operation, console: Console) -> None:
     kept = twin.kept()
     if len(kept) > 1:
         homes = ", ".join(str(reached.place.directory) for reached in kept)
-        raise InvalidInput([f"Several twins run ({homes}); end all but one with Ctrl-C."])
+        raise InvalidInput([f"Several twins run; set STILLWATER_TWIN to one of {homes}."])
     if kept:
         _provision(operation, kept[0], console)
     elif operation == "destroy":
