@@ -15,7 +15,6 @@ from typing import Literal
 from core import metrics_names as counted
 from core import naming
 from core.cluster import ClusterSpec
-from core.fixed import FUNCTIONS
 
 MINUTE = 60
 FIVE_MINUTES = 300
@@ -102,11 +101,16 @@ def queues(spec: ClusterSpec) -> Sequence[str]:
     return [naming.queue(spec.prefix, role) for role in roles]
 
 
+def roles(spec: ClusterSpec) -> list[str]:
+    """Return every function of the cluster; the webhook stands in the platform's layer."""
+    return ["interruption", "tick", "sweep", "webhook", *(["slack"] if spec.slack else [])]
+
+
 def names(spec: ClusterSpec) -> list[str]:
     """Return what CloudWatch knows a cluster's alarms by; none where the spec wants none."""
     if not spec.alerts.enabled:
         return []
-    functions = {role: naming.function(spec.prefix, role) for role in FUNCTIONS}
+    functions = {role: naming.function(spec.prefix, role) for role in roles(spec)}
     found = alarms(spec, functions, queues(spec))
     return [naming.alarm(spec.prefix, alarm.key) for alarm in found]
 

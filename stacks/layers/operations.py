@@ -9,6 +9,7 @@ from core.cluster import ClusterSpec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra import packaging
 from infra.access import HandlerAccess, HandlerAccessArgs
+from infra.alarms import roles
 from infra.alerts import Alerts, AlertsArgs
 from infra.archive import Archive, ArchiveArgs
 from infra.function import Placement
@@ -92,7 +93,7 @@ def build(layer: Layer) -> None:
             AlertsArgs(
                 spec=spec,
                 account=layer.account,
-                functions={role: naming.function(spec.prefix, role) for role in _roles(spec)},
+                functions={role: naming.function(spec.prefix, role) for role in roles(spec)},
             ),
             opts=layer.on_aws,
         )
@@ -106,11 +107,6 @@ def build(layer: Layer) -> None:
     pulumi.export("incidents_bucket", archive.bucket)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
     pulumi.export("functions", {key: each.name for key, each in handlers.functions.items()})
-
-
-def _roles(spec: ClusterSpec) -> list[str]:
-    """Return every function of the cluster; the webhook stands in the platform's layer."""
-    return ["interruption", "tick", "sweep", "webhook", *(["slack"] if spec.slack else [])]
 
 
 def _kafka_ca_secret(spec: ClusterSpec) -> str | None:

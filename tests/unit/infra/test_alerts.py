@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from core import metrics_names
-from infra.alarms import Alarm, alarms, queues
+from infra.alarms import Alarm, alarms, queues, roles
 from tests.unit.infra.programs import description, run_layer, run_layers, spec
 from tests.unit.infra.recording import Recorded, Resource
 
-ROLES = ("interruption", "tick", "sweep")
 TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
-ALARMS = alarms(spec(), {role: f"test-orders-{role}" for role in ROLES}, queues(spec()))
+ALARMS = alarms(spec(), {role: f"test-orders-{role}" for role in roles(spec())}, queues(spec()))
 BY_KEY = {alarm.key: alarm for alarm in ALARMS}
 every_alarm = pytest.mark.parametrize("alarm", ALARMS, ids=BY_KEY)
 
