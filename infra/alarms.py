@@ -77,17 +77,19 @@ class Alarm:
         )
 
 
-def alarms(spec: ClusterSpec, functions: Mapping[str, str], queues: Iterable[str]) -> list[Alarm]:
+def alarms(spec: ClusterSpec, functions: Mapping[str, int], queues: Iterable[str]) -> list[Alarm]:
     """Return every alarm of a cluster.
 
-    `functions` are the functions' names by role, `queues` the names of all queues whose dead
-    letters are watched; limits come from the description's own timeouts.
+    `functions` are the seconds each role's function has, `queues` the names of all queues whose
+    dead letters are watched; limits come from the description's own timeouts.
     """
-    found = [*_incidents(spec), *_ledger(spec), *_ages(spec)]
+    found = [*_incidents(spec), *_ledger(spec), *_ages(spec), _callers_refused(spec)]
+    if spec.slack is not None:
+        found.append(_stories_delayed(spec))
     found += [_dead_letters(queue, spec.prefix) for queue in queues]
-    for role, name in functions.items():
-        found += _function(role, name, spec.timings.lambda_timeout_seconds)
-    found.append(_sweep_silent(functions["sweep"]))
+    for role, timeout_seconds in functions.items():
+        found += _function(role, naming.function(spec.prefix, role), timeout_seconds)
+    found.append(_sweep_silent(naming.function(spec.prefix, "sweep")))
     return found
 
 
@@ -124,6 +126,36 @@ def _incidents(spec: ClusterSpec) -> list[Alarm]:
             announces_end=False,
         ),
     ]
+
+
+def _stories_delayed(spec: ClusterSpec) -> Alarm:
+    return Alarm(
+        key="stories-delayed",
+        metrics=(_counted(counted.STORIES_DELAYED, spec),),
+        statistic="Sum",
+        periods=3,
+        # Slack takes about one message a second, and a busy minute puts a few back.
+        threshold=10,
+        severity="warning",
+        meaning="Slack cannot be told: what happens to nodes is in no thread.",
+        runbook="slack-silent",
+        missing=NOTHING_HAPPENED,
+    )
+
+
+def _callers_refused(spec: ClusterSpec) -> Alarm:
+    return Alarm(
+        key="webhooks-refused",
+        metrics=(_counted(counted.WEBHOOKS_REFUSED, spec),),
+        statistic="Sum",
+        periods=2,
+        # The address is public, and now and then somebody knocks.
+        threshold=10,
+        severity="warning",
+        meaning="The webhook turns callers away: strangers, or a handler with an old token.",
+        runbook="webhooks-refused",
+        missing=NOTHING_HAPPENED,
+    )
 
 
 def _ledger(spec: ClusterSpec) -> list[Alarm]:
@@ -225,7 +257,7 @@ def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
             statistic="Sum",
             periods=2,
             severity="warning",
-            meaning=f"AWS does not let {name} run: the account's concurrency is used up.",
+            meaning=f"AWS does not let {name} run: its share, or the account's, is used up.",
         ),
         of_function(
             key=f"{role}-duration",

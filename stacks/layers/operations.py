@@ -89,11 +89,7 @@ def build(layer: Layer) -> None:
     if spec.alerts.enabled:
         alerts = Alerts(
             "alerts",
-            AlertsArgs(
-                spec=spec,
-                account=layer.account,
-                functions={role: naming.function(spec.prefix, role) for role in handlers.functions},
-            ),
+            AlertsArgs(spec=spec, account=layer.account),
             opts=layer.on_aws,
         )
         pulumi.export("alerts_topic", alerts.topic_arn)
