@@ -8,7 +8,7 @@ names of what is watched are the layers' own, so that an alarm needs no other st
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -23,6 +23,8 @@ NEAR_TIMEOUT = 0.8
 FAILURES = 3
 # The interruption function reads within seconds, and a spot warning is given two minutes ahead.
 EVENTS_AGE_SECONDS = 300
+# What infra.webhook gives its function; the webhook answers or refuses at once.
+WEBHOOK_SECONDS = 5
 LEDGER_CALLS = ("GetItem", "PutItem", "Query")
 
 
@@ -77,20 +79,40 @@ class Alarm:
         )
 
 
-def alarms(spec: ClusterSpec, functions: Mapping[str, int], queues: Iterable[str]) -> list[Alarm]:
-    """Return every alarm of a cluster.
-
-    `functions` are the seconds each role's function has, `queues` the names of all queues whose
-    dead letters are watched; limits come from the description's own timeouts.
-    """
+def alarms(spec: ClusterSpec) -> list[Alarm]:
+    """Return every alarm of a cluster; limits come from the description's own timeouts."""
     found = [*_incidents(spec), *_ledger(spec), *_ages(spec), _callers_refused(spec)]
     if spec.slack is not None:
         found.append(_stories_delayed(spec))
-    found += [_dead_letters(queue, spec.prefix) for queue in queues]
-    for role, timeout_seconds in functions.items():
+    found += [_dead_letters(queue, spec.prefix) for queue in queues(spec)]
+    for role, timeout_seconds in functions(spec).items():
         found += _function(role, naming.function(spec.prefix, role), timeout_seconds)
     found.append(_sweep_silent(naming.function(spec.prefix, "sweep")))
     return found
+
+
+def functions(spec: ClusterSpec) -> Mapping[str, int]:
+    """Return every function by its role, and the seconds it has."""
+    roles = ["interruption", "tick", "sweep", *(["slack"] if spec.slack is not None else [])]
+    usual = dict.fromkeys(roles, spec.timings.lambda_timeout_seconds)
+    return {**usual, "webhook": WEBHOOK_SECONDS}
+
+
+def queues(spec: ClusterSpec) -> Sequence[str]:
+    """Return every queue that has dead letters."""
+    roles = ["events", "nth", "ticks"]
+    if spec.node_provisioner == "karpenter":
+        roles.append("karpenter")
+    if spec.slack is not None:
+        roles.append("stories")
+    return [naming.queue(spec.prefix, role) for role in roles]
+
+
+def names(spec: ClusterSpec) -> list[str]:
+    """Return what CloudWatch knows a cluster's alarms by; none where the spec wants none."""
+    if not spec.alerts.enabled:
+        return []
+    return [naming.alarm(spec.prefix, alarm.key) for alarm in alarms(spec)]
 
 
 def _incidents(spec: ClusterSpec) -> list[Alarm]:

@@ -7,7 +7,6 @@ alarms of this account alone. Whoever brings a topic of their own looks after it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -15,7 +14,7 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec
-from infra import iam, overview, webhook
+from infra import iam, overview
 from infra.alarms import Alarm, Metric, alarms
 
 TYPE = "stillwater:infra:Alerts"
@@ -42,7 +41,7 @@ class Alerts(pulumi.ComponentResource):
         self._child = pulumi.ResourceOptions(parent=self)
         given = args.spec.alerts.sns_topic_arn
         self.topic_arn = self._topic() if given is None else pulumi.Output.from_input(given)
-        found = alarms(args.spec, functions(args.spec), queues(args.spec))
+        found = alarms(args.spec)
         for alarm in found:
             self._alarm(alarm)
         aws.cloudwatch.Dashboard(
@@ -147,25 +146,6 @@ class Alerts(pulumi.ComponentResource):
             metric_queries=_queries(alarm),
             opts=self._child,
         )
-
-
-def functions(spec: ClusterSpec) -> Mapping[str, int]:
-    """Return every function by its role, and the seconds it has."""
-    roles = ["interruption", "tick", "sweep"]
-    if spec.slack is not None:
-        roles.append("slack")
-    usual = dict.fromkeys(roles, spec.timings.lambda_timeout_seconds)
-    return {**usual, "webhook": webhook.TIMEOUT_SECONDS}
-
-
-def queues(spec: ClusterSpec) -> Sequence[str]:
-    """Return every queue that has dead letters."""
-    roles = ["events", "nth", "ticks"]
-    if spec.slack is not None:
-        roles.append("stories")
-    if spec.node_provisioner == "karpenter":
-        roles.append("karpenter")
-    return [naming.queue(spec.prefix, role) for role in roles]
 
 
 def _queries(alarm: Alarm) -> list[aws.cloudwatch.MetricAlarmMetricQueryArgs]:
