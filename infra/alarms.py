@@ -15,6 +15,7 @@ from typing import Literal
 from core import metrics_names as counted
 from core import naming
 from core.cluster import ClusterSpec
+from core.fixed import FUNCTIONS
 
 MINUTE = 60
 FIVE_MINUTES = 300
@@ -93,7 +94,7 @@ def alarms(spec: ClusterSpec) -> list[Alarm]:
 
 def functions(spec: ClusterSpec) -> Mapping[str, int]:
     """Return every function by its role, and the seconds it has."""
-    roles = ["interruption", "tick", "sweep", *(["slack"] if spec.slack is not None else [])]
+    roles = [*FUNCTIONS, *(["slack"] if spec.slack is not None else [])]
     usual = dict.fromkeys(roles, spec.timings.lambda_timeout_seconds)
     return {**usual, "webhook": WEBHOOK_SECONDS}
 
