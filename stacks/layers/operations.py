@@ -9,7 +9,6 @@ from core.cluster import ClusterSpec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra import packaging
 from infra.access import HandlerAccess, HandlerAccessArgs
-from infra.alarms import roles
 from infra.alerts import Alerts, AlertsArgs
 from infra.archive import Archive, ArchiveArgs
 from infra.function import Placement
@@ -90,11 +89,7 @@ def build(layer: Layer) -> None:
     if spec.alerts.enabled:
         alerts = Alerts(
             "alerts",
-            AlertsArgs(
-                spec=spec,
-                account=layer.account,
-                functions={role: naming.function(spec.prefix, role) for role in roles(spec)},
-            ),
+            AlertsArgs(spec=spec, account=layer.account),
             opts=layer.on_aws,
         )
         pulumi.export("alerts_topic", alerts.topic_arn)
