@@ -8,7 +8,7 @@ choice of the caller's, so that a property test can try any order of everything.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.observations import PodView
@@ -31,19 +31,43 @@ class World:
     _drained: int = 0  # of the messages to the termination handler
     _delivered: set[str] = field(default_factory=set)
     _launched: int = 0
-
-    def step(self) -> None:
-        """Let one thing happen that can happen now, if any can."""
-        steps = [self._tick, self._launch, self._drain, self._start, self._catch_up, self._end]
-        steps.append(self._announce)
-        steps[self.choose(len(steps))]()
+    _turns: int = 0
 
     def run(self, most: int) -> None:
-        """Let things happen until no incident is open."""
+        """Let things happen, whatever is chosen, until no incident is open."""
+        steps = self._steps
         for _ in range(most):
             if not self.station.ledger.open_incidents():
                 return
-            self.step()
+            steps[self.choose(len(steps))]()
+
+    def settle(self, most: int, paces: Sequence[int] = (1,)) -> None:
+        """Let everything happen in turn until all is over; AssertionError when it never is.
+
+        `paces` says of each kind of step how many rounds it takes: a slow launch, a slow return.
+        """
+        self.choose = lambda options: self._turns % options
+        for _ in range(most):
+            for number, step in enumerate(self._steps):
+                if self._turns % paces[number % len(paces)] == 0:
+                    step()
+            self._turns += 1
+            if not self.station.ledger.open_incidents() and not self._leaving():
+                return
+        raise AssertionError([i.reason for i in self.station.ledger.open_incidents()])
+
+    @property
+    def _steps(self) -> tuple[Callable[[], None], ...]:
+        # Ticks come more often than anything they wait for.
+        return (
+            *(self._tick, self._tick, self._tick, self._tick),
+            *(self._announce, self._launch, self._drain),
+            *(self._start, self._catch_up, self._end),
+        )
+
+    def _leaving(self) -> list[str]:
+        groups = self.station.cluster.groups.values()
+        return [i for g in groups for i, s in g.instances.items() if s == "Terminating:Wait"]
 
     def _tick(self) -> None:
         """Time passes; the sweep finds whom no tick carries, and any of their ticks comes first."""
