@@ -52,12 +52,17 @@ def run(operation: Operation, layers: Layers, volumes: OnLayer) -> list[LayerRes
 
 def spec_of(environment: str) -> ClusterSpec:
     """Return the spec of an environment, as the settings of its stacks have it."""
-    settings = yaml.safe_load((SETTINGS / f"Pulumi.{environment}-{KAFKA}.yaml").read_text())
-    config = settings.get("config") or {}
+    config = _config(environment)
     named = config.get("stillwater:spec")
     if named is None:
         return parse(config.get("stillwater:cluster"))
     return parse(yaml.safe_load((REPOSITORY / named).read_text()))
+
+
+def _config(environment: str) -> Mapping[str, Any]:
+    """Return the configuration of an environment's Kafka stack."""
+    settings = yaml.safe_load((SETTINGS / f"Pulumi.{environment}-{KAFKA}.yaml").read_text())
+    return settings.get("config") or {}
 
 
 def _volumes(environment: str, layers: Layers) -> OnLayer:
@@ -67,19 +72,24 @@ def _volumes(environment: str, layers: Layers) -> OnLayer:
 
     def after(layer: str) -> None:
         if layer == KAFKA and foundation:
-            delete_retained(_cluster_api(spec, foundation), spec.kubernetes.namespace)
+            profile = _config(environment).get("aws:profile")
+            api = _cluster_api(spec.region, profile, foundation)
+            delete_retained(api, spec.kubernetes.namespace)
 
     return after
 
 
-def _cluster_api(spec: ClusterSpec, foundation: Mapping[str, Any]) -> VolumesApi:
-    """Return the API of an environment's cluster, with the AWS identity of this process."""
+def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> VolumesApi:
+    """Return the API of an environment's cluster, for the AWS identity that its stacks run as."""
+    import boto3  # noqa: PLC0415 - most commands need none
+
     from handlers.adapters.kubernetes import eks_token  # noqa: PLC0415
     from local.kubernetes.client import Api  # noqa: PLC0415 - any API server's
 
+    session = boto3.Session(profile_name=profile)
     return Api(
         str(foundation["eks_endpoint"]),
-        lambda: eks_token(str(foundation["eks_cluster_name"]), spec.region),
+        lambda: eks_token(str(foundation["eks_cluster_name"]), region, session),
         ca_pem=base64.b64decode(foundation["eks_ca"]).decode(),
     )
 
