@@ -14,6 +14,7 @@ import yaml
 from core.naming import TWIN_ENVIRONMENT
 from local.environment import REGION
 from local.place import Place
+from local.slack import workspace as slack
 
 ENVIRONMENT = TWIN_ENVIRONMENT
 CLUSTER = "harbour"
@@ -31,6 +32,8 @@ def spec(place: Place) -> dict[str, Any]:
         "network": {"vpc_cidr": place.vpc_cidr, "interface_endpoints": True},
         # Nobody is written to: moto keeps the subscription.
         "alerts": {"email": ["on-call@example.com"]},
+        # Grafana is not there; what it would load is.
+        "metrics": {"dashboards": True},
         # It ends with the twin.
         "ephemeral": True,
         # Its chart is in no registry the twin could take it from.
@@ -78,6 +81,12 @@ def spec(place: Place) -> dict[str, Any]:
         },
         # Strimzi's chart and images are in no registry the twin reaches: its stand-in runs already.
         "strimzi": {"operator": "external"},
+        # A sink of the twin's own, with a page that shows the threads.
+        "slack": {
+            "channel": slack.CHANNEL,
+            "secret_name": slack.SECRET_NAME,
+            "api_url": f"{place.url('slack')}/api/",
+        },
         "timings": {
             "tick_interval_seconds": 2,
             "post_condition_hold_seconds": 10,

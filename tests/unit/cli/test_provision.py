@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from cli import provision
-from cli.provision import spec_of
+from cli import provision, stack_settings
+from cli.stack_settings import Described
 from core.naming import FOUNDATION, LAYERS
-from tests.unit.infra.programs import description
+from tests.unit.infra.programs import spec
 
 FOUND = {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "eks_cluster_name": "test-orders"}
 
@@ -31,20 +29,6 @@ class Stacks:
         for layer in reversed(LAYERS):
             after(layer)
         return []
-
-
-@pytest.fixture
-def settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Mapping[str, Any]], None]:
-    """Writes the settings of environment `test`."""
-    monkeypatch.setattr(provision, "SETTINGS", tmp_path)
-    monkeypatch.setattr(provision, "REPOSITORY", tmp_path)
-
-    def write(config: Mapping[str, Any]) -> None:
-        (tmp_path / "Pulumi.test-kafka.yaml").write_text(yaml.safe_dump({"config": config}))
-
-    return write
 
 
 @pytest.fixture
@@ -72,20 +56,13 @@ def destroy(outputs: Mapping[str, Any]) -> None:
     ],
 )
 def test_volumes_go_with_an_ephemeral_environment_alone(
-    settings: Callable[[Mapping[str, Any]], None],
+    monkeypatch: pytest.MonkeyPatch,
     deleted: list[tuple[str, str | None, str]],
     ephemeral: bool,
     outputs: Mapping[str, Any],
     expected: list[tuple[str, str | None, str]],
 ) -> None:
-    settings({"stillwater:cluster": description(ephemeral=ephemeral), "aws:profile": "me"})
+    described = Described(spec(ephemeral=ephemeral), "me")
+    monkeypatch.setattr(stack_settings, "described", lambda _environment: described)
     destroy(outputs)
     assert deleted == expected
-
-
-def test_an_environments_spec_is_found_by_the_name_its_settings_give(
-    settings: Callable[[Mapping[str, Any]], None], tmp_path: Path
-) -> None:
-    (tmp_path / "orders.yaml").write_text(yaml.safe_dump(description(name="invoices")))
-    settings({"stillwater:spec": "orders.yaml"})
-    assert spec_of("test").name == "invoices"

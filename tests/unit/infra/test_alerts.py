@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from core import metrics_names
-from infra.alarms import Alarm, alarms
-from infra.alerts import queues
+from infra.alarms import Alarm, alarms, queues
 from tests.unit.infra.programs import description, run_layer, run_layers, spec
 from tests.unit.infra.recording import Recorded, Resource
 
@@ -61,7 +60,7 @@ def test_every_queue_with_dead_letters_is_watched() -> None:
         for queue in recorded.of("sqs/queue:Queue")
         if queue.inputs["name"].endswith("-dlq")
     }
-    assert len(letters) == 4
+    assert len(letters) == 5
     assert watched(layers, "ApproximateNumberOfMessagesVisible", "QueueName") == letters
 
 
