@@ -14,7 +14,7 @@ from infra.alerts import queues
 from tests.unit.infra.programs import description, run_layer, run_layers, spec
 from tests.unit.infra.recording import Recorded, Resource
 
-ROLES = ("interruption", "tick", "sweep")
+ROLES = ("interruption", "tick", "sweep", "webhook", "slack")
 TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
 ALARMS = alarms(spec(), {role: f"test-orders-{role}" for role in ROLES}, queues(spec()))
 BY_KEY = {alarm.key: alarm for alarm in ALARMS}
