@@ -35,7 +35,7 @@ print((time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1
 
 
 def measure(function: str, code: Path, packages: Path) -> list[tuple[float, float]]:
-    """Return each run's milliseconds, elapsed and of processor time; one before fills the caches."""
+    """Return each run's milliseconds, elapsed and of processor time; a first one fills caches."""
     command = [sys.executable, "-S", "-P", "-c", PROGRAM.format(function=function)]
     environment = {
         "PATH": os.environ.get("PATH", ""),

@@ -13,7 +13,7 @@ from handlers.ledger import DynamoLedger
 from local import environment
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
-from tests.integration.cluster import Cluster, quiet
+from tests.integration.cluster import Cluster
 from tests.integration.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -30,7 +30,6 @@ def ledger(cluster: Cluster) -> DynamoLedger:
 def incident(cluster: Cluster) -> Incident:
     """A broker's node that was drained and let go, at this moment."""
     rotation = demo.terminate(cluster.twin)
-    demo.follow(cluster.twin, str(cluster.outputs["ledger_table"]), rotation, quiet())
     return cluster.released(rotation.instance_id)
 
 
