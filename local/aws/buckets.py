@@ -24,7 +24,7 @@ def install() -> None:
         if stored is None:
             return moto_permission(bucket, action, resource)
         judged = _Judged(applicable(stored))
-        return moto_permission(judged, action, resource)  # type: ignore[arg-type]  # its policy alone is read
+        return moto_permission(judged, action, resource)
 
     FakeBucket.get_permission = get_permission
 
