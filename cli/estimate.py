@@ -13,8 +13,8 @@ from core import pricing
 from core.estimate import Estimate, Line, Usage
 
 NOT_COUNTED = (
-    "what passes through NAT and interface endpoints, functions, queues and the ledger, alarms and "
-    "metrics, EMR Serverless while a report runs, tax, discounts"
+    "what passes through NAT and interface endpoints, functions, queues and the ledger, alarms, "
+    "metrics and the dashboard of them, EMR Serverless while a report runs, tax, discounts"
 )
 
 

@@ -70,7 +70,7 @@ def demo(
 
 @app.command()
 def up(environment: Environment) -> None:
-    """Provision every layer in order; for `local`, start the twin and keep it until Ctrl-C."""
+    """Provision every layer in order; for `local`, on a twin that lives until Ctrl-C."""
     from cli.provision import run_layers
 
     run_layers("up", environment, console)
@@ -86,7 +86,7 @@ def preview(environment: Environment) -> None:
 
 @app.command()
 def destroy(environment: Environment) -> None:
-    """Remove every layer, last first. Retained volumes stay."""
+    """Remove every layer, last first; an ephemeral environment's volumes with them."""
     from cli.provision import run_layers
 
     run_layers("destroy", environment, console)

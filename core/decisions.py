@@ -1,4 +1,4 @@
-"""Builds the decisions that core.incidents and core.departure make; nothing here decides."""
+"""Builds the decisions of core.incidents and what it calls; nothing here decides."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from core.observations import (
     Observation,
     Page,
     Policy,
+    TakeLease,
 )
 
 # EC2's states of an instance that is ending, and of one that certainly runs nothing any more;
@@ -59,6 +60,11 @@ def complete(incident: Incident, result: HookResult) -> tuple[Action, ...]:
     if not hooked(incident):
         return ()
     return (CompleteHook(DRAIN_HOOK, result), CompleteHook(GATE_HOOK, result))
+
+
+def renewed(incident: Incident, seen: Observation) -> tuple[Action, ...]:
+    """Keep the lease while the broker is out; another's lease is not contested."""
+    return (TakeLease(),) if seen.lease_holder in {None, incident.id} else ()
 
 
 def retained(incident: Incident, key: str, reason: str) -> Decision:

@@ -1,13 +1,15 @@
 """Lets a node with a lifecycle go in order: replacement first, then drain, then the gate.
 
-One function per state from replacing to gating; core.incidents calls them.
+One function per state from replacing to gating; core.incidents calls them. What makes planned work
+different until its hooks stand is in core.planned, what a dead machine needs in core.loss.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from core.decisions import ENDING, complete, ec2_state, go, hooked, retained, stay
+from core.decisions import ENDING, complete, ec2_state, go, hooked, renewed, retained, stay
+from core.gate import still_missing
 from core.incident_record import Decision, Incident, State
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.observations import (
@@ -21,9 +23,19 @@ from core.observations import (
     Policy,
     SetDesired,
     TakeLease,
+    TerminateInGroup,
 )
 from core.replacement import none_will_come, replacement_for, what_is_coming
-from core.rotation import is_back, may_leave
+from core.rotation import may_leave
+from core.window import clock
+
+# A replacement takes a few minutes; Cluster Autoscaler gives up on a node after as many.
+LATE_REPLACEMENT_SECONDS = 900.0
+# How often an unanswered launch is looked at again: twice as long each time, up to SQS's longest.
+LONGEST_BACKOFF_SECONDS = 900.0
+MOST_FORWARDS = 3
+# Auto Scaling announces a termination within seconds; the announcement names NTH's hook by token.
+ANNOUNCEMENT_SECONDS = 30.0
 
 
 def forward_now(policy: Policy) -> Decision:
@@ -39,18 +51,27 @@ def forward_now(policy: Policy) -> Decision:
 
 
 def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    """Keep an instance that has been held for too long: never silently, never for ever."""
-    if seen.now - incident.held_since <= policy.hold_limit_seconds:
+    """Keep an instance that has been held for too long: never silently, never for ever.
+
+    A person's hold and a frozen zone outlast our limit, but not the one that AWS sets a hook.
+    """
+    if not hooked(incident):
+        return None  # Nothing runs out: whoever waits for a window may wait for days.
+    asked_for = incident.held_until is not None and seen.now < incident.held_until
+    patient = asked_for or seen.freeze(incident.zone) is not None
+    last = policy.hook_limit_seconds - policy.heartbeat_timeout_seconds
+    limit = max(last, 0.0) if patient else policy.hold_limit_seconds
+    if seen.now - incident.held_since <= limit:
         return None
     return retained(
         incident,
         "hold_limit",
-        f"Instance {incident.instance_id} was held for {policy.hold_limit_seconds:.0f} s without "
+        f"Instance {incident.instance_id} was held for {limit:.0f} s without "
         f"being allowed to go ({incident.reason.rstrip('.')}); it is kept until a person decides.",
     )
 
 
-def _overtaken(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def overtaken(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Stop waiting for a replacement or a turn when something else has made it pointless."""
     if incident.urgent:
         return forward_now(policy)
@@ -59,27 +80,47 @@ def _overtaken(incident: Incident, seen: Observation, policy: Policy) -> Decisio
         # Evicted by somebody else, or by a drain whose invocation died before recording it.
         reason = f"Pod {pod.name} has moved to {pod.node_name} already."
         return go(State.DRAINING, reason, TakeLease())
+    gone = incident.node_name is not None and seen.node_named(incident.node_name) is None
+    if hooked(incident) and gone and (pod is None or pod.node_name is None):
+        reason = f"Node {incident.node_name} is gone from Kubernetes, and its pod with it."
+        return go(State.DRAINING, reason, TakeLease())
     return overdue(incident, seen, policy)
 
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait until another node can take the pod."""
-    overtaken = _overtaken(incident, seen, policy)
-    if overtaken:
-        return overtaken
+    passed = overtaken(incident, seen, policy)
+    if passed:
+        return passed
+    if incident.release_asked_by:
+        reason = f"{incident.release_asked_by} lets it go without a replacement."
+        return replace(go(State.HOLDING, reason), without_replacement=True)
     found = replacement_for(incident, seen)
     if found:
         reason = f"{found.name} is Ready in {incident.zone} with its EBS driver registered."
         return replace(go(State.HOLDING, reason), replacement=found.name)
     if none_will_come(incident, seen):
         return _scaled_in(incident, seen, policy)
-    coming = what_is_coming(incident, seen)
-    return stay(
-        incident,
-        policy,
-        f"{incident.node_name} waits for a replacement in pool {incident.pool} of "
-        f"{incident.zone}{coming}.",
-    )
+    return awaited(incident, seen, policy)
+
+
+def awaited(incident: Incident, seen: Observation, policy: Policy, *actions: Action) -> Decision:
+    """Wait for a node that was asked for; call a person when none comes, and look less often."""
+    since = incident.launch_failed_at
+    what = f"{incident.node_name} waits for a replacement in pool {incident.pool} of"
+    if since is not None:
+        reason = (
+            f"{what} {incident.zone}, and AWS launches none since {clock(since)}: "
+            f"{(incident.launch_failure or '').rstrip('.')}. The old node is kept."
+        )
+        backoff = min(max(seen.now - since, policy.tick_interval_seconds), LONGEST_BACKOFF_SECONDS)
+        return stay(incident, policy, reason, *actions, Page("no_capacity", reason), delay=backoff)
+    reason = f"{what} {incident.zone}{what_is_coming(incident, seen)}."
+    waited = seen.now - incident.entered_at
+    if waited > LATE_REPLACEMENT_SECONDS:
+        page = Page("late_replacement", f"{reason.rstrip('.')}, for {waited / 60:.0f} min.")
+        return stay(incident, policy, reason, *actions, page)
+    return stay(incident, policy, reason, *actions)
 
 
 def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -98,13 +139,16 @@ def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the turn: nobody else is out, and no partition or voter suffers."""
-    overtaken = _overtaken(incident, seen, policy)
-    if overtaken:
-        return overtaken
+    passed = overtaken(incident, seen, policy)
+    if passed:
+        return passed
     mine = seen.lease_holder == incident.id
-    if not mine and seen.lease_holder is not None:
-        return stay(incident, policy, f"Incident {seen.lease_holder} takes a Kafka node out first.")
     give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
+    blocked = _kept_back(incident, seen)
+    if not mine and seen.lease_holder is not None:
+        blocked = f"Incident {seen.lease_holder} takes a Kafka node out first."
+    if blocked:
+        return stay(incident, policy, blocked, *give_back)
     if incident.expects_return and replacement_for(incident, seen) is None:
         reason = f"Replacement {incident.replacement} can no longer take the pod."
         return go(State.REPLACING, reason, *give_back)
@@ -114,15 +158,56 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if not mine:
         # Only a reading made while the lease is held is safe: its last holder may have just left.
         return stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)
-    # The lease comes first: when it is refused after all, nothing is forwarded.
-    return go(State.DRAINING, reason, TakeLease(), ForwardDrain())
+    return _let_go(incident, seen, policy, reason)
+
+
+def _kept_back(incident: Incident, seen: Observation) -> str | None:
+    """Say who wants the instance kept for now: a person, or a zone that is frozen."""
+    if incident.release_asked_by:
+        return None
+    if incident.held_until is not None and seen.now < incident.held_until:
+        return f"Instance {incident.instance_id} is held until {clock(incident.held_until)}."
+    freeze = seen.freeze(incident.zone)
+    return None if freeze is None else f"{freeze.sentence} Nothing is drained there."
 
 
 def _allowed(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool, str]:
+    if incident.release_asked_by:
+        return True, f"{incident.release_asked_by} lets Kafka node {incident.node_id} go."
     if seen.kafka is None or incident.node_id is None:
         return False, seen.kafka_silence or "Kafka was not asked."
     verdict = may_leave(incident.node_id, seen.kafka, isr_margin=policy.isr_margin)
     return verdict.allowed, verdict.reason
+
+
+def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
+    """Start the drain with the lease in hand; the hooks must stand before it."""
+    if not hooked(incident):
+        return into_hooks(incident, seen, policy, reason)
+    if policy.drain_route == "direct":
+        return go(State.DRAINING, f"{reason} The termination handler heard it itself.", TakeLease())
+    asked_at = incident.terminate_asked_at
+    fresh = asked_at is not None and seen.now - asked_at < ANNOUNCEMENT_SECONDS
+    if incident.drain_event is None and fresh:
+        waits = f"{reason} The group's announcement is to be forwarded, and has not come yet."
+        return stay(incident, policy, waits, TakeLease())
+    # The lease comes first: when it is refused after all, nothing is forwarded.
+    return go(State.DRAINING, reason, TakeLease(), ForwardDrain())
+
+
+def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
+    """Terminate the instance through its group: the hooks then hold it, and the drain follows."""
+    leased = () if incident.node_id is None else (TakeLease(),)
+    if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
+        # Asked already; a second time would lower the desired capacity twice.
+        return stay(incident, policy, f"{reason} Its hooks are about to stand.", *leased)
+    return stay(
+        incident,
+        policy,
+        f"{reason} It is terminated through its group.",
+        *leased,
+        TerminateInGroup(decrement=incident.surge_to is not None),
+    )
 
 
 def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -132,10 +217,12 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     pod = seen.pod_named(incident.pod_name)
     if pod is None or pod.node_name != incident.node_name:
         reason = f"Pod {incident.pod_name} has left {incident.node_name}."
-        return go(State.GATING, reason, *_renewed(incident, seen))
+        return go(State.GATING, reason, *renewed(incident, seen))
     if ec2_state(seen) in ENDING:
         reason = f"Instance {incident.instance_id} ended before {pod.name} had left it."
-        return go(State.GATING, reason, Page("ended_early", reason), *_renewed(incident, seen))
+        return go(State.GATING, reason, Page("ended_early", reason), *renewed(incident, seen))
+    if incident.let_go:
+        return _let_fall(incident)
     if seen.now - incident.entered_at > policy.hold_limit_seconds:
         return retained(
             incident,
@@ -143,8 +230,56 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
             f"Pod {pod.name} is still on {incident.node_name} {policy.hold_limit_seconds:.0f} s "
             f"after the drain began; the node is kept.",
         )
-    reason = f"The termination handler drains {incident.node_name}; {pod.name} is still there."
-    return stay(incident, policy, reason, *_renewed(incident, seen))
+    return _stuck(incident, seen, policy) or stay(
+        incident,
+        policy,
+        f"The termination handler drains {incident.node_name}; {pod.name} is still there.",
+        *renewed(incident, seen),
+    )
+
+
+def _stuck(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Say what keeps a drain from ending, once the termination handler has had its time."""
+    pod = seen.pod_named(incident.pod_name)
+    since = incident.forwarded_last_at or incident.entered_at
+    waited = seen.now - since
+    if pod is None or pod.stopping:
+        return None  # It is on its way; its own grace is longer than any patience here.
+    budget = seen.refusing_budget(pod.name)
+    if budget is not None:
+        reason = (
+            f"PodDisruptionBudget {budget.name} allows no disruption, so {pod.name} is not evicted "
+            f"from {incident.node_name}."
+        )
+        late = waited > policy.forward_again_seconds / 2 or incident.forwards > 1
+        page = (Page(f"budget:{budget.name}", reason),) if late else ()
+        if waited <= policy.forward_again_seconds:
+            return stay(incident, policy, reason, *page, *renewed(incident, seen))
+    if waited <= policy.forward_again_seconds or incident.forwarded_at is None:
+        return None
+    if incident.forwards >= MOST_FORWARDS:
+        reason = (
+            f"The termination handler was sent the drain of {incident.node_name} "
+            f"{incident.forwards} times, and {pod.name} is still there."
+        )
+        return stay(incident, policy, reason, Page("drain_stuck", reason), *renewed(incident, seen))
+    # Under the same id: a handler that is at it drops the copy, one that has failed or lost its
+    # memory in a restart begins again.
+    reason = (
+        f"{pod.name} is still on {incident.node_name} {waited:.0f} s after the drain was sent; it "
+        f"is sent again."
+    )
+    return stay(incident, policy, reason, TakeLease(), ForwardDrain())
+
+
+def _let_fall(incident: Incident) -> Decision:
+    """Let an instance go whatever still runs there: a person has decided it."""
+    return go(
+        State.RELEASED,
+        f"{incident.release_asked_by} lets instance {incident.instance_id} go as it is.",
+        *complete(incident, HookResult.CONTINUE),
+        DropLease(),
+    )
 
 
 def _idle_node_drains(incident: Incident) -> Decision:
@@ -158,21 +293,18 @@ def _idle_node_drains(incident: Incident) -> Decision:
     return go(State.GATING, f"The {GATE_HOOK} is open: only hook {DRAIN_HOOK} holds it.", *opening)
 
 
-def _renewed(incident: Incident, seen: Observation) -> tuple[Action, ...]:
-    """Keep the lease while the broker is out; another's lease is not contested."""
-    return (TakeLease(),) if seen.lease_holder in {None, incident.id} else ()
-
-
 def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep the old instance until its volumes are free and its broker is back for good."""
     if incident.node_id is None:
         return _idle_node_ends(incident, seen, policy)
-    missing = _missing(incident, seen, policy)
+    if incident.let_go:
+        return _let_fall(incident)
+    missing = still_missing(incident, seen, policy)
     if missing is None:
-        return _released(incident, seen)
+        return _released(incident, seen, policy)
     waited = seen.now - incident.entered_at
     if waited <= policy.post_condition_wait_seconds:
-        return stay(incident, policy, missing, *_renewed(incident, seen))
+        return stay(incident, policy, missing, *renewed(incident, seen))
     since = f"{missing.rstrip('.')}, {waited:.0f} s after the pod left"
     if ec2_state(seen) in ENDING:
         reason = f"{since}, and instance {incident.instance_id} is gone."
@@ -180,7 +312,11 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     return retained(incident, "not_back", f"{since}; the old instance is kept.")
 
 
-def _released(incident: Incident, seen: Observation) -> Decision:
+def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    if not hooked(incident) and seen.lifecycle_state == "InService":
+        # Drained by a handler that hears Health itself: an empty node of the group is left.
+        reason = f"Kafka node {incident.node_id} is back, and its old node is empty."
+        return into_hooks(incident, seen, policy, reason)
     pod = seen.pod_named(incident.pod_name)
     where = f"is back on {pod.node_name}" if pod and incident.expects_return else "has left"
     return go(
@@ -189,30 +325,6 @@ def _released(incident: Incident, seen: Observation) -> Decision:
         *complete(incident, HookResult.CONTINUE),
         DropLease(),
     )
-
-
-def _missing(incident: Incident, seen: Observation, policy: Policy) -> str | None:
-    """Return what the gate still waits for, or None when the instance may go."""
-    pod = seen.pod_named(incident.pod_name)
-    if pod is not None and pod.node_name == incident.node_name:
-        return f"Pod {pod.name} is still on {incident.node_name}."
-    attached = seen.attachments.get(incident.node_name or "", ())
-    if attached:
-        return f"Volume {attached[0]} is still attached to {incident.node_name}."
-    if not incident.expects_return:
-        return None
-    if pod is None or not pod.ready:
-        return f"Pod {incident.pod_name} is not Ready on another node yet."
-    if seen.kafka is None or incident.node_id is None:
-        return seen.kafka_silence or "Kafka was not asked."
-    verdict = is_back(
-        incident.node_id,
-        seen.kafka,
-        back_since=incident.broker_back_at,
-        now=seen.now,
-        hold_seconds=policy.post_condition_hold_seconds,
-    )
-    return None if verdict.allowed else verdict.reason
 
 
 def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> Decision:

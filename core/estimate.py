@@ -204,6 +204,8 @@ def _foundation(spec: ClusterSpec) -> Iterator[_Count]:
     hours = Decimal(HOURS_PER_MONTH)
     yield _Count("EKS", "control plane", hours, "hours", "eks_cluster_hour")
     yield _Count("EKS", "key of Kubernetes' secrets", Decimal(1), "keys", "kms_key_month")
+    if spec.alerts.enabled and spec.alerts.sns_topic_arn is None:
+        yield _Count("alerts", "key of the topic", Decimal(1), "keys", "kms_key_month")
     if spec.network.existing is None:
         yield _Count("network", f"{zones} NAT gateways", zones * hours, "hours", "nat_hour")
         yield _Count(

@@ -1,7 +1,8 @@
 """One incident per instance: what is remembered about it, and how announcements join it.
 
-The ledger stores an Incident whole. Announcements change facts (`open_incident`, `merge`), readings
-add facts (`learn`), decisions move the state (`settle`); nothing else does. core.incidents decides.
+The ledger stores an Incident whole. Announcements change facts (`open_incident`, `merge`), people
+and groups add theirs (`hold`, `ignore`, `ask_release`, `note_group`), readings too
+(core.learning), decisions move the state (`settle`); nothing else does. core.incidents decides.
 """
 
 from __future__ import annotations
@@ -9,15 +10,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from core.errors import Conflict, InvalidInput
-from core.events import Interruption, Kind
+from core.events import GroupChange, GroupNotice, Interruption, Kind
 from core.naming import DRAIN_HOOK
-from core.observations import Action, ForwardDrain, Heartbeat, Observation, Page
-from core.rotation import returned
+from core.observations import (
+    Action,
+    ForwardDrain,
+    FreeSpare,
+    Heartbeat,
+    KeepSpare,
+    MoveLeaders,
+    Page,
+    RestoreLeaders,
+    TaintOutOfService,
+    TerminateInGroup,
+    Untaint,
+)
+from core.window import clock
 
 
 class State(StrEnum):
@@ -39,12 +51,14 @@ TERMINAL = frozenset(
     {State.RELEASED, State.RIDDEN_THROUGH, State.CANCELLED, State.RETAINED, State.LOST}
 )
 _SIDE_EXITS = frozenset({State.CANCELLED, State.RETAINED, State.LOST})
+# An instance that is lost without warning has nothing left to drain: it goes to the gate at once.
 ALLOWED: Mapping[State, frozenset[State]] = {
-    State.OPENED: _SIDE_EXITS | {State.REPLACING, State.DRAINING, State.RIDDEN_THROUGH},
-    State.REPLACING: _SIDE_EXITS | {State.HOLDING, State.DRAINING},
-    State.HOLDING: _SIDE_EXITS | {State.REPLACING, State.DRAINING},
-    State.DRAINING: frozenset({State.GATING, State.RETAINED, State.LOST}),
-    State.GATING: frozenset({State.RELEASED, State.RETAINED, State.LOST}),
+    State.OPENED: _SIDE_EXITS
+    | {State.REPLACING, State.DRAINING, State.GATING, State.RIDDEN_THROUGH},
+    State.REPLACING: _SIDE_EXITS | {State.HOLDING, State.DRAINING, State.GATING},
+    State.HOLDING: _SIDE_EXITS | {State.REPLACING, State.DRAINING, State.GATING},
+    State.DRAINING: frozenset({State.GATING, State.RELEASED, State.RETAINED, State.LOST}),
+    State.GATING: frozenset({State.RELEASED, State.RETAINED, State.LOST, State.RIDDEN_THROUGH}),
     **{state: frozenset() for state in TERMINAL},
 }
 # A later kind governs an earlier one: what was planned becomes a termination, what was a
@@ -64,6 +78,15 @@ _GRAVITY = (
 URGENT = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})
 # Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 200
+
+
+# Actions that are remembered by when they were done last, and those that undo one.
+_TIMES: Mapping[type[object], str] = {
+    Heartbeat: "heartbeat_at",
+    TaintOutOfService: "tainted_at",
+    MoveLeaders: "leaders_moved_at",
+}
+_UNDONE: Mapping[type[object], str] = {Untaint: "tainted_at", RestoreLeaders: "leaders_moved_at"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +117,7 @@ class Incident:
     event_type: str | None = None
     due_at: float | None = None
     called_off: bool = False
+    scheduled_said_at: float | None = None  # when AWS last said something about the schedule
     # Learned from readings.
     zone: str | None = None
     pool: str | None = None
@@ -106,13 +130,22 @@ class Incident:
     broker_back_at: float | None = None
     # Done by the loop.
     expects_return: bool = True
+    surge_to: int | None = None  # the desired capacity that makes room for the replacement
+    spare: str | None = None  # the node kept from Cluster Autoscaler
+    terminate_asked_at: float | None = None
     forwarded_at: float | None = None
+    forwarded_last_at: float | None = None
+    forwards: int = 0
+    lost_at: float | None = None  # EC2 confirmed that the machine runs nothing any more
+    tainted_at: float | None = None
+    leaders_moved_at: float | None = None
     heartbeat_at: float | None = None
     pages: tuple[str, ...] = ()
     # Said by a person, or by AWS about the group; see the functions at the end.
     held_until: float | None = None
     ignored_by: str | None = None
     release_asked_by: str | None = None
+    release_asked_at: float | None = None
     launch_failed_at: float | None = None
     launch_failure: str | None = None  # AWS's own words
     reason: str = ""
@@ -129,6 +162,12 @@ class Incident:
     @property
     def urgent(self) -> bool:
         return self.kind in URGENT
+
+    @property
+    def let_go(self) -> bool:
+        """Say whether a person has let go of it in the state it is in."""
+        asked_at = self.release_asked_at
+        return asked_at is not None and asked_at > self.entered_at
 
     @property
     def entered_at(self) -> float:
@@ -155,6 +194,9 @@ class Decision:
     delay_seconds: float | None = None  # until the next tick; None: there is none
     replacement: str | None = None  # the node found Ready to take over
     without_replacement: bool = False
+    # Written before it is acted on: raised from what is read anew, it would rise at every retry.
+    surge_to: int | None = None
+    lost: bool = False
 
 
 def incident_id(instance_id: str, round_number: int) -> str:
@@ -195,22 +237,28 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
     if interruption.dedupe_key in incident.announcements or not incident.open:
         return incident
     kind = max(incident.kind, interruption.kind, key=_GRAVITY.index)
-    graver = kind is not incident.kind
     hooks = dict(incident.hooks)
     if interruption.hook:
         hooks[interruption.hook] = interruption.lifecycle_token or hooks.get(interruption.hook)
-    return replace(
+    joined = replace(
         incident,
         announcements=(*incident.announcements, interruption.dedupe_key),
         kind=kind,
-        announced_at=_announced_at(interruption, now) if graver else incident.announced_at,
+        announced_at=_governing_at(incident, interruption, now),
         group=incident.group or interruption.group,
         hooks=hooks,
         drain_event=_drain_event(incident, interruption),
-        event_type=interruption.event_type or incident.event_type,
-        due_at=interruption.due_at or incident.due_at,
-        called_off=_called_off(incident, interruption),
     )
+    return _scheduled(joined, interruption, now)
+
+
+def _governing_at(incident: Incident, interruption: Interruption, now: float) -> float:
+    """Return when AWS first said what governs the incident, in whatever order words arrive."""
+    said_at = _announced_at(interruption, now)
+    before, after = (_GRAVITY.index(k) for k in (incident.kind, interruption.kind))
+    if after == before:
+        return min(incident.announced_at, said_at)
+    return said_at if after > before else incident.announced_at
 
 
 def _announced_at(interruption: Interruption, now: float) -> float:
@@ -226,14 +274,33 @@ def _drain_event(incident: Incident, interruption: Interruption) -> str | None:
     if interruption.hook == DRAIN_HOOK:
         return interruption.body
     if interruption.kind in URGENT and incident.hooks.get(DRAIN_HOOK) is None:
-        return interruption.body
+        return incident.drain_event or interruption.body
     return incident.drain_event
 
 
-def _called_off(incident: Incident, interruption: Interruption) -> bool:
-    if interruption.kind is Kind.SCHEDULED_CHANGE:
-        return interruption.closed
-    return incident.called_off
+def _scheduled(incident: Incident, interruption: Interruption, now: float) -> Incident:
+    """Take over what AWS schedules, unless it is older than what is known."""
+    if interruption.kind is not Kind.SCHEDULED_CHANGE:
+        return replace(
+            incident,
+            event_type=incident.event_type or interruption.event_type,
+            due_at=incident.due_at or interruption.due_at,
+        )
+    said_at = interruption.updated_at or _announced_at(interruption, now)
+    known_at = incident.scheduled_said_at
+    # Of two words of one moment the end counts: it is not followed by a beginning.
+    older = known_at is not None and (
+        said_at < known_at or (said_at == known_at and not interruption.closed)
+    )
+    if older:
+        return incident
+    return replace(
+        incident,
+        event_type=interruption.event_type or incident.event_type,
+        due_at=interruption.due_at or incident.due_at,
+        called_off=interruption.closed,
+        scheduled_said_at=said_at,
+    )
 
 
 def reopens(finished: Incident, interruption: Interruption) -> bool:
@@ -242,53 +309,16 @@ def reopens(finished: Incident, interruption: Interruption) -> bool:
     A released or lost instance is gone: what is still said about it is an echo.
     """
     gone = finished.state in {State.RELEASED, State.LOST}
-    return not gone and interruption.dedupe_key not in finished.announcements
+    known = interruption.dedupe_key in finished.announcements
+    graver = _GRAVITY.index(interruption.kind) > _GRAVITY.index(finished.kind)
+    unwanted = finished.ignored_by is not None and not graver
+    return not (gone or known or unwanted)
 
 
 def unattended(incident: Incident, now: float, late_seconds: float) -> bool:
     """Say whether nothing carries an open incident any more: its tick is that late."""
     expected = max(incident.ticked_at or incident.opened_at, incident.next_tick_at or 0.0)
     return incident.open and now - expected > late_seconds
-
-
-def learn(incident: Incident, seen: Observation) -> Incident:
-    """Add what a reading shows; who stood on the node is settled once the drain is forwarded."""
-    if seen.blind:
-        return incident
-    if incident.forwarded_at is None and incident.state not in {State.DRAINING, State.GATING}:
-        incident = _placed(incident, seen)
-    if incident.node_id is not None and incident.state is State.GATING:
-        incident = _return_noted(incident, seen)
-    return incident
-
-
-def _placed(incident: Incident, seen: Observation) -> Incident:
-    node = seen.node_of(incident.instance_id)
-    instance = seen.instance
-    name = node.name if node else incident.node_name
-    zone = node.zone if node else None
-    pod = seen.pod_on(name)
-    incident = replace(
-        incident,
-        group=incident.group or (instance.group if instance else None),
-        zone=incident.zone or zone or (instance.zone if instance else None),
-        pool=incident.pool or (node.pool if node else None),
-        node_name=name,
-    )
-    if pod is None:
-        return incident
-    return replace(incident, pod_name=pod.name, node_id=pod.node_id, role=pod.role)
-
-
-def _return_noted(incident: Incident, seen: Observation) -> Incident:
-    """Keep since when every reading has shown the broker back; one that does not starts again."""
-    if seen.kafka is None or incident.node_id is None:
-        return incident  # Silence is no sign of absence.
-    pod = seen.pod_named(incident.pod_name)
-    settled = pod is not None and pod.ready and pod.node_name != incident.node_name
-    if not settled or not returned(incident.node_id, seen.kafka).allowed:
-        return replace(incident, broker_back_at=None)
-    return replace(incident, broker_back_at=incident.broker_back_at or seen.now)
 
 
 def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "tick") -> Incident:
@@ -300,43 +330,54 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
         raise ValueError(f"Incident {incident.id} may not go {incident.state} -> {decision.state}.")
     entry = Transition(now, decision.state, actor, decision.reason)
     moved = decision.state is not incident.state
-    forwarded = any(isinstance(a, ForwardDrain) for a in decision.actions)
-    beaten = any(isinstance(a, Heartbeat) for a in decision.actions)
     delay = decision.delay_seconds
     found = decision.replacement not in {None, incident.replacement}
+    acted = _acted(incident, decision, now)
     return replace(
-        incident,
+        acted,
         state=decision.state,
         reason=decision.reason,
         transitions=(*incident.transitions, entry) if moved else incident.transitions,
         notes=_noted(incident, entry, moved=moved),
-        forwarded_at=(incident.forwarded_at or now) if forwarded else incident.forwarded_at,
-        heartbeat_at=now if beaten else incident.heartbeat_at,
         pages=incident.pages + tuple(a.key for a in decision.actions if isinstance(a, Page)),
         replacement=decision.replacement or incident.replacement,
         replacement_ready_at=now if found else incident.replacement_ready_at,
         expects_return=incident.expects_return and not decision.without_replacement,
+        surge_to=incident.surge_to if decision.surge_to is None else decision.surge_to,
+        lost_at=incident.lost_at or (now if decision.lost else None),
         next_tick_at=None if delay is None else now + delay,
     )
+
+
+def _acted(incident: Incident, decision: Decision, now: float) -> Incident:
+    """Remember the actions that later decisions ask about."""
+    for action in decision.actions:
+        incident = replace(incident, **_remembered(incident, action, now))
+    return incident
+
+
+def _remembered(incident: Incident, action: Action, now: float) -> dict[str, Any]:
+    """Return the fields in which an action is remembered."""
+    if isinstance(action, ForwardDrain):
+        return {
+            "forwarded_at": incident.forwarded_at or now,
+            "forwarded_last_at": now,
+            "forwards": incident.forwards + 1,
+        }
+    if isinstance(action, TerminateInGroup):
+        return {} if action.instance_id else {"terminate_asked_at": now}
+    if isinstance(action, KeepSpare):
+        return {"spare": action.node}
+    if isinstance(action, FreeSpare):
+        return {"spare": None} if action.node == incident.spare else {}
+    done, undone = _TIMES.get(type(action)), _UNDONE.get(type(action))
+    return {done: now} if done else {undone: None} if undone else {}
 
 
 def _noted(incident: Incident, entry: Transition, *, moved: bool) -> tuple[Transition, ...]:
     if moved or entry.reason == incident.reason or len(incident.notes) >= MOST_NOTES:
         return incident.notes
     return (*incident.notes, entry)
-
-
-class GroupNotice(Protocol):
-    """What an Auto Scaling group said about one of its launches; core.events reads it."""
-
-    @property
-    def group(self) -> str: ...
-    @property
-    def what(self) -> str: ...  # launched, launch_failed, ...
-    @property
-    def instance_id(self) -> str | None: ...
-    @property
-    def cause(self) -> str | None: ...
 
 
 def hold(incident: Incident, until: float, actor: str, now: float) -> Incident:
@@ -348,9 +389,9 @@ def hold(incident: Incident, until: float, actor: str, now: float) -> Incident:
     _still_open(incident, "held")
     if until <= now:
         raise InvalidInput(
-            [f"Incident {incident.id} cannot be held until {_clock(until)}: it is {_clock(now)}."]
+            [f"Incident {incident.id} cannot be held until {clock(until)}: it is {clock(now)}."]
         )
-    said = f"{actor} holds instance {incident.instance_id} until {_clock(until)}."
+    said = f"{actor} holds instance {incident.instance_id} until {clock(until)}."
     return _said(replace(incident, held_until=until), actor, said, now)
 
 
@@ -367,13 +408,20 @@ def ignore(incident: Incident, actor: str, reason: str, now: float) -> Incident:
 def ask_release(incident: Incident, actor: str, now: float) -> Incident:
     """Let the instance go without a replacement and without Kafka's consent; still drained first.
 
+    Asked (again) while it is drained or gated, it is let go as it is.
+
     Of an incident whose instance was retained this is the next round, which nobody has written yet
     (version 0). Raises Conflict when the incident is over in any other way.
     """
     said = f"{actor} lets instance {incident.instance_id} go."
     if incident.state is not State.RETAINED:
         _still_open(incident, "released")
-        return _said(replace(incident, release_asked_by=actor, held_until=None), actor, said, now)
+        return _said(
+            replace(incident, release_asked_by=actor, release_asked_at=now, held_until=None),
+            actor,
+            said,
+            now,
+        )
     round_number = round_of(incident.id) + 1
     return Incident(
         id=incident_id(incident.instance_id, round_number),
@@ -385,6 +433,7 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
         announcements=incident.announcements,
         group=incident.group,
         release_asked_by=actor,
+        release_asked_at=now,
         reason=said,
         transitions=(Transition(now, State.OPENED, actor, said),),
     )
@@ -394,11 +443,12 @@ def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
     """Add what the group said about its launches: no capacity, or capacity again."""
     if not incident.open or incident.group != notice.group:
         return incident
-    if notice.what == "launch_failed":
+    if notice.what is GroupChange.LAUNCH_FAILED:
         cause = notice.cause or "AWS gave no cause"
-        noted = replace(incident, launch_failed_at=now, launch_failure=cause)
+        since = incident.launch_failed_at or now
+        noted = replace(incident, launch_failed_at=since, launch_failure=cause)
         return _said(noted, "aws", f"{notice.group} could not launch an instance: {cause}", now)
-    if notice.what == "launched" and incident.launch_failed_at is not None:
+    if notice.what is GroupChange.LAUNCHED and incident.launch_failed_at is not None:
         noted = replace(incident, launch_failed_at=None, launch_failure=None)
         return _said(noted, "aws", f"{notice.group} launched {notice.instance_id}.", now)
     return incident
@@ -419,10 +469,6 @@ def _still_open(incident: Incident, done: str) -> None:
             f"Incident {incident.id} cannot be {done}: it is over ({incident.state.value}: "
             f"{incident.reason})"
         )
-
-
-def _clock(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def to_json(incident: Incident) -> str:

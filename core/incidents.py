@@ -3,6 +3,9 @@
     opened -> replacing -> holding -> draining -> gating -> released
     side exits: ridden_through, cancelled, retained, lost
 
+core.departure decides the way of a termination, core.planned what comes before one that AWS has
+scheduled, core.loss what is left of an instance that nobody drained.
+
 handlers.tick calls it once per tick with what is remembered (core.incident_record) and what is true
 now (core.observations), carries out the actions in order, and records the decision with `settle`.
 A decision that is repeated after a crash must be harmless: every action is idempotent.
@@ -12,10 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 
+from core import loss, planned
 from core.decisions import ENDING, STOPPED, ec2_state, go, hooked, retained, stay
-from core.departure import draining, forward_now, gating, holding, overdue, replacing
+from core.departure import (
+    draining,
+    forward_now,
+    gating,
+    holding,
+    into_hooks,
+    overdue,
+    replacing,
+)
 from core.events import Interruption, Kind
 from core.incident_record import (
     ALLOWED,
@@ -24,15 +35,26 @@ from core.incident_record import (
     Incident,
     State,
     Transition,
-    learn,
     merge,
     open_incident,
     reopens,
     settle,
     unattended,
 )
+from core.learning import learn
 from core.naming import DRAIN_HOOK, GATE_HOOK
-from core.observations import DropLease, ForwardDrain, Heartbeat, Observation, Page, Policy
+from core.observations import (
+    Action,
+    DropLease,
+    ForwardDrain,
+    FreeSpare,
+    Heartbeat,
+    Observation,
+    Page,
+    Policy,
+    RestoreLeaders,
+)
+from core.replacement import spare_kept
 
 __all__ = [
     "ALLOWED",
@@ -51,12 +73,10 @@ __all__ = [
     "unattended",
 ]
 
-# SQS delays a message by 15 minutes at most.
-LONGEST_DELAY_SECONDS = 900.0
 # Auto Scaling may announce a termination before its own describe call shows it.
 IN_SERVICE_GRACE_SECONDS = 60.0
-# Scheduled changes that give the instance back.
-_RIDDEN_THROUGH = ("REBOOT", "NETWORK_MAINTENANCE", "POWER_MAINTENANCE")
+RETAINED = "Terminating:Retained"
+_UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
 def unanswered(interruption: Interruption) -> str | None:
@@ -72,17 +92,38 @@ def next_action(incident: Incident, seen: Observation, policy: Policy) -> Decisi
     """Decide the next step of one incident, after `learn` has added what `seen` shows."""
     if not incident.open:
         return Decision(state=incident.state, reason=incident.reason)
-    if seen.blind:
-        decision = _blind(incident, seen, policy)
-    else:
-        ended = _ended_elsewhere(incident, seen)
-        decision = ended or _STEPS[incident.state](incident, seen, policy)
+    decision = _blind(incident, seen, policy) if seen.blind else _seeing(incident, seen, policy)
+    return _sent(decision, incident, seen, policy)
+
+
+def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Decide on a reading: what others have ended, what a person wants, then the state's step."""
+    decided = _ended_elsewhere(incident, seen, policy) or _wished(incident, seen, policy)
+    decision = decided or _STEPS[incident.state](incident, seen, policy)
+    return replace(decision, actions=(*decision.actions, *_tidied(incident, seen, decision.state)))
+
+
+def _tidied(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+    """Keep what waits for this incident, and leave nothing of it behind when it is over."""
+    if state not in TERMINAL:
+        return spare_kept(incident, seen, state)
+    left: list[Action] = [FreeSpare(n.name) for n in seen.nodes if n.spare_for == incident.id]
+    if incident.leaders_moved_at is not None:
+        left.append(RestoreLeaders())
+    return tuple(left)
+
+
+def _sent(decision: Decision, incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Call a person once for each reason, and keep the hooks waiting until the next look."""
     actions = tuple(
         a for a in decision.actions if not (isinstance(a, Page) and a.key in incident.pages)
     )
+    delay = decision.delay_seconds
+    if delay is not None and hooked(incident):
+        delay = min(delay, policy.heartbeat_timeout_seconds / 4)
     if _heartbeat_is_due(decision, incident, seen, policy):
         actions = (Heartbeat(DRAIN_HOOK), Heartbeat(GATE_HOOK), *actions)
-    return replace(decision, actions=actions)
+    return replace(decision, actions=actions, delay_seconds=delay)
 
 
 def _heartbeat_is_due(
@@ -108,27 +149,52 @@ def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     return stay(incident, policy, seen.blind)
 
 
-def _ended_elsewhere(incident: Incident, seen: Observation) -> Decision | None:
+def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Recognise that somebody else has ended what this incident was doing."""
-    if seen.lifecycle_state == "Terminating:Retained":
+    if seen.lifecycle_state == RETAINED and not incident.release_asked_by:
         return retained(
             incident,
             "retained",
             f"The group retains instance {incident.instance_id}: a hook was abandoned or timed "
             f"out. It runs on until a person releases it.",
         )
-    if incident.state in {State.DRAINING, State.GATING}:
+    if incident.state not in _UNDRAINED:
         return None
     if ec2_state(seen) in STOPPED:
-        reason = (
-            f"EC2 confirms that instance {incident.instance_id} is {ec2_state(seen) or 'gone'}, "
-            f"and nothing had drained it."
-        )
-        return go(State.LOST, reason, Page("lost", reason), DropLease())
-    in_service = incident.kind is Kind.ASG_TERMINATE and seen.lifecycle_state == "InService"
-    if in_service and seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS:
+        return loss.found(incident, seen, policy)
+    terminating = incident.kind is Kind.ASG_TERMINATE and not incident.release_asked_by
+    settled = seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS
+    return _unasked(incident, seen) if terminating and settled else None
+
+
+def _unasked(incident: Incident, seen: Observation) -> Decision | None:
+    """Recognise a termination that its group knows nothing of, or whose group is gone."""
+    if seen.lifecycle_state == "InService":
         reason = f"The group has instance {incident.instance_id} in service: it is not leaving."
         return go(State.CANCELLED, reason, DropLease())
+    abandoned = incident.group is not None and seen.group is None
+    if abandoned and ec2_state(seen) not in ENDING:
+        reason = (
+            f"Group {incident.group} is gone and instance {incident.instance_id} runs on: nobody "
+            f"terminates it, and nobody would replace it."
+        )
+        return go(State.CANCELLED, reason, Page("group_gone", reason), DropLease())
+    return None
+
+
+def _wished(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Do what a person asked for; a drain that has begun can only be let go on."""
+    if incident.state not in _UNDRAINED:
+        return None
+    if incident.ignored_by:
+        said = f"{incident.ignored_by} wants this ignored"
+        if hooked(incident):
+            reason = f"{said}: instance {incident.instance_id} stays until a person releases it."
+            return retained(incident, "ignored", reason)
+        return go(State.CANCELLED, f"{said}.", DropLease())
+    # A retained instance stands in no hook any more, whatever was announced of it once.
+    if incident.release_asked_by and seen.lifecycle_state in {"InService", RETAINED}:
+        return into_hooks(incident, seen, policy, f"{incident.release_asked_by} lets it go.")
     return None
 
 
@@ -152,26 +218,6 @@ def _terminating(incident: Incident, seen: Observation, policy: Policy) -> Decis
     return go(State.DRAINING, reason, *(() if incident.drain_event is None else (ForwardDrain(),)))
 
 
-def _scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    del seen
-    code = incident.event_type or "a scheduled change"
-    if incident.called_off:
-        return go(State.CANCELLED, f"AWS called {code} off.")
-    if any(word in code for word in _RIDDEN_THROUGH):
-        return go(
-            State.RIDDEN_THROUGH,
-            f"{code} gives instance {incident.instance_id} back: its replicas carry on meanwhile.",
-        )
-    due = incident.due_at
-    when = "at a time not yet said" if due is None else f"at {datetime.fromtimestamp(due, UTC)}"
-    reason = (
-        f"AWS takes instance {incident.instance_id} {when} ({code}); terminate it through its "
-        f"Auto Scaling group before then, and replacement and drain follow by themselves."
-    )
-    longest = max(LONGEST_DELAY_SECONDS, policy.tick_interval_seconds)
-    return stay(incident, policy, reason, Page("scheduled", reason), delay=longest)
-
-
 def _recommended(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     del seen, policy
     return go(
@@ -182,13 +228,33 @@ def _recommended(incident: Incident, seen: Observation, policy: Policy) -> Decis
 
 
 def _unannounced(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Wait for EC2's word on a state change that nothing announced; `lost` comes from above."""
+    """Wait for EC2's word on a state change that nothing announced: core.loss acts on it alone."""
     state = ec2_state(seen)
-    if state in {"pending", "running"}:
+    if state in loss.MAY_RUN:
         return go(State.CANCELLED, f"EC2 runs instance {incident.instance_id}: it stays.")
     return stay(
         incident, policy, f"Instance {incident.instance_id} is {state}, and nothing announced it."
     )
+
+
+def _replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    step = planned.replacing if planned.is_planned(incident) else replacing
+    return step(incident, seen, policy)
+
+
+def _holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    kept = planned.waits(incident, seen, policy) if planned.is_planned(incident) else None
+    return kept or holding(incident, seen, policy)
+
+
+def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    if incident.lost_at is not None:
+        return loss.gating(incident, seen, policy)
+    decision = gating(incident, seen, policy)
+    if decision.state is not State.GATING:
+        return decision
+    # EC2 may end an instance in the middle of its drain: what it holds is freed all the same.
+    return replace(decision, actions=(*decision.actions, *loss.unbound(incident, seen)))
 
 
 def _damaged(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -206,7 +272,7 @@ def _damaged(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 _Step = Callable[[Incident, Observation, Policy], Decision]
 _FIRST_STEPS: Mapping[Kind, _Step] = {
     Kind.ASG_TERMINATE: _terminating,
-    Kind.SCHEDULED_CHANGE: _scheduled,
+    Kind.SCHEDULED_CHANGE: planned.scheduled,
     Kind.REBALANCE: _recommended,
     Kind.STATE_CHANGE: _unannounced,
     Kind.INSTANCE_ISSUE: _damaged,
@@ -215,8 +281,8 @@ _FIRST_STEPS: Mapping[Kind, _Step] = {
 }
 _STEPS: Mapping[State, _Step] = {
     State.OPENED: _opened,
-    State.REPLACING: replacing,
-    State.HOLDING: holding,
+    State.REPLACING: _replacing,
+    State.HOLDING: _holding,
     State.DRAINING: draining,
-    State.GATING: gating,
+    State.GATING: _gating,
 }

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from core.rotation import ClusterView
+from core.window import Window
+from core.zones import Freeze, freeze_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,8 @@ class GroupView:
     desired: int
     maximum: int
     instances: Mapping[str, str]  # instance id -> InService, Terminating:Wait, ...
+    zones: tuple[str, ...] = ()
+    protected: frozenset[str] = frozenset()  # instances that a scale-in may not take
 
     def staying(self) -> frozenset[str]:
         """Return the instances that serve or are being launched."""
@@ -43,7 +47,11 @@ class GroupView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """One Kubernetes node; `csi_ready` says that the EBS driver is registered on its CSINode."""
+    """One Kubernetes node; `csi_ready` says that the EBS driver is registered on its CSINode.
+
+    `spare_for` names the incident for which it is kept from Cluster Autoscaler; `out_of_service`
+    says that it carries the taint which lets go of the pods and volumes of a dead machine.
+    """
 
     name: str
     instance_id: str | None
@@ -52,6 +60,8 @@ class NodeView:
     ready: bool
     schedulable: bool
     csi_ready: bool
+    spare_for: str | None = None
+    out_of_service: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +73,16 @@ class PodView:
     role: str | None  # broker, controller or combined, as its labels say
     node_name: str | None
     ready: bool
+    stopping: bool = False  # told to stop, by an eviction or otherwise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetView:
+    """One disruption budget, and the Kafka pods it speaks for."""
+
+    name: str
+    pods: frozenset[str]
+    disruptions_allowed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +95,15 @@ class Observation:
     nodes: tuple[NodeView, ...] = ()
     pods: tuple[PodView, ...] = ()  # the cluster's Kafka pods
     attachments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node -> volumes
+    volumes: tuple[str, ...] = ()  # of the EBS driver's, what EC2 still has on the instance
+    budgets: tuple[BudgetView, ...] = ()
     kafka: ClusterView | None = None
     kafka_silence: str = ""  # why `kafka` is None, as a sentence
     lease_holder: str | None = None  # incident that validly holds the cluster's lease
     leaving: frozenset[str] = frozenset()  # instances of the other open incidents
+    others: frozenset[str] = frozenset()  # ids of the other open incidents
+    lost: Mapping[str, str] = field(default_factory=dict)  # of those, lost instances -> zone
+    freezes: tuple[Freeze, ...] = ()
     blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
 
     @property
@@ -98,6 +123,18 @@ class Observation:
             return None
         return next((p for p in self.pods if p.node_name == node_name), None)
 
+    def node_named(self, name: str | None) -> NodeView | None:
+        return next((n for n in self.nodes if n.name == name), None)
+
+    def freeze(self, zone: str | None) -> Freeze | None:
+        return freeze_of(zone, self.freezes, self.now)
+
+    def refusing_budget(self, pod_name: str | None) -> BudgetView | None:
+        """Return a disruption budget that lets no pod go now, of those over a pod."""
+        return next(
+            (b for b in self.budgets if pod_name in b.pods and b.disruptions_allowed < 1), None
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -109,8 +146,16 @@ class Policy:
     tick_interval_seconds: float = 15.0
     hold_limit_seconds: float = 14_400.0
     heartbeat_timeout_seconds: float = 900.0
+    # AWS ends a hook then, whatever heartbeats it gets.
+    hook_limit_seconds: float = 54_000.0
     post_condition_hold_seconds: float = 30.0
     post_condition_wait_seconds: float = 1800.0
+    # From a drain that was forwarded to one that is taken for lost: the termination handler's own
+    # limit for it, and the time its message stays hidden from another attempt.
+    forward_again_seconds: float = 530.0
+    gate: str = "isr"  # or ready: what a broker must be again before its old instance goes
+    maintenance: Window | None = None  # None: planned work begins when it is announced
+    planned_margin_seconds: float = 7200.0  # planned work begins that long before AWS's own time
 
 
 class HookResult(StrEnum):
@@ -154,6 +199,66 @@ class SetDesired:
 
 
 @dataclass(frozen=True, slots=True)
+class TerminateInGroup:
+    """Terminate the instance through its group, which runs the lifecycle hooks.
+
+    `decrement` lowers the desired capacity by one, where it was raised for the replacement.
+    `instance_id` names another instance of the group: a spare that nobody needs after all.
+    """
+
+    decrement: bool
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeepSpare:
+    """Keep a node that waits for the pod from Cluster Autoscaler, which sees only an idle one."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSpare:
+    """Leave a node to Cluster Autoscaler again."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaintOutOfService:
+    """Let Kubernetes give up a dead machine's pods and volumes; refused unless EC2 confirms."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Untaint:
+    """Take the out-of-service taint off a node whose machine runs again."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLeaders:
+    """Have other brokers lead what this one leads, until `RestoreLeaders`."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreLeaders:
+    """Give the leaders back that this incident moved away."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeZone:
+    """Freeze a zone that is lost as a whole; whoever is first calls a person, once for all."""
+
+    zone: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Call a person; once per incident and key."""
 
@@ -161,4 +266,20 @@ class Page:
     reason: str
 
 
-Action = Heartbeat | ForwardDrain | CompleteHook | TakeLease | DropLease | SetDesired | Page
+Action = (
+    Heartbeat
+    | ForwardDrain
+    | CompleteHook
+    | TakeLease
+    | DropLease
+    | SetDesired
+    | TerminateInGroup
+    | KeepSpare
+    | FreeSpare
+    | TaintOutOfService
+    | Untaint
+    | MoveLeaders
+    | RestoreLeaders
+    | FreezeZone
+    | Page
+)

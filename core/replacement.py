@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from core.incident_record import Incident
-from core.observations import NodeView, Observation
+from core.incident_record import Incident, State
+from core.observations import Action, FreeSpare, KeepSpare, NodeView, Observation
+
+_WAITS_FOR_POD = frozenset({State.REPLACING, State.HOLDING, State.DRAINING})
 
 
 def replacement_for(incident: Incident, seen: Observation) -> NodeView | None:
@@ -17,7 +19,7 @@ def replacement_for(incident: Incident, seen: Observation) -> NodeView | None:
 
 
 def _idle(incident: Incident, seen: Observation) -> list[NodeView]:
-    """Return the nodes of the same zone and pool that stay and run no Kafka pod."""
+    """Return the nodes of the same zone and pool that stay, run no Kafka pod and await no other."""
     staying = None if seen.group is None else seen.group.staying()
     busy = {pod.node_name for pod in seen.pods}
     return [
@@ -26,6 +28,7 @@ def _idle(incident: Incident, seen: Observation) -> list[NodeView]:
         if (node.zone, node.pool) == (incident.zone, incident.pool)
         and node.name not in busy
         and node.instance_id not in {None, incident.instance_id, *seen.leaving}
+        and node.spare_for not in seen.others
         and (staying is None or node.instance_id in staying)
     ]
 
@@ -46,3 +49,23 @@ def what_is_coming(incident: Incident, seen: Observation) -> str:
         lacking = "Ready" if not node.ready else "registered with its EBS driver"
         return f": {node.name} is not {lacking} yet"
     return "" if seen.group is None else f": {seen.group.name} is launching one"
+
+
+def spare_kept(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+    """Keep the idle node that this incident waits for, and no other, from Cluster Autoscaler.
+
+    It is kept from its first sign on: an idle node counts as unneeded whether or not it is Ready.
+    """
+    waits = state in _WAITS_FOR_POD and incident.node_id is not None and incident.expects_return
+    idle = sorted(_idle(incident, seen), key=lambda n: (n.name != incident.spare, n.name))
+    wanted = (replacement_for(incident, seen) or next(iter(idle), None)) if waits else None
+    landed = not waits and state is State.GATING
+    actions: list[Action] = []
+    if wanted is not None and wanted.spare_for != incident.id:
+        actions.append(KeepSpare(wanted.name))
+    for node in seen.nodes:
+        # One that the pod is about to start on stays kept until the incident is over.
+        stale = node.spare_for == incident.id and node is not wanted and not landed
+        if stale and not (waits and wanted is None):
+            actions.append(FreeSpare(node.name))
+    return tuple(actions)

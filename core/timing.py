@@ -107,6 +107,14 @@ _STOPPING = (
         "raise hook_heartbeats or hook_heartbeat_timeout_seconds, or lower hold_limit_seconds",
     ),
     Rule(
+        "hold-fits-margin",
+        _LONGEST_HOLD,
+        "<",
+        "planned_margin_seconds",
+        "AWS takes a retired instance while its broker is still held back or draining",
+        "raise planned_margin_seconds or lower hold_limit_seconds",
+    ),
+    Rule(
         "hook-total-within-aws",
         _HOOK_TOTAL,
         "<=",

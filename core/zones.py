@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Protocol
+
+from core.window import clock
+
+# Sources that say more than "leave it alone": the zone, or all of it that is ours, is in trouble.
+HEALTH_ISSUE = "health_issue"
+LOST_ZONE = "lost"
+# A rehearsal says nothing about the zone's health, and freezes nothing.
+REHEARSAL = "practice_run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +37,7 @@ class Freeze:
     @property
     def sentence(self) -> str:
         named = self.zone or self.zone_id
-        return f"Zone {named} is frozen since {_clock(self.since)} ({self.source})."
+        return f"Zone {named} is frozen since {clock(self.since)} ({self.source})."
 
 
 class ZoneNotice(Protocol):
@@ -52,6 +59,8 @@ class ZoneNotice(Protocol):
 
 def apply(notice: ZoneNotice, freezes: Sequence[Freeze], now: float) -> tuple[Freeze, ...]:
     """Return the freezes in force after a notice; an older word never overrules a newer one."""
+    if notice.source == REHEARSAL:
+        return tuple(freezes)
     at = now if notice.occurred_at is None else min(notice.occurred_at, now)
     key = (notice.zone_id, notice.source)
     kept = tuple(f for f in freezes if f.holds(now) and (f.zone_id, f.source) != key)
@@ -65,7 +74,7 @@ def apply(notice: ZoneNotice, freezes: Sequence[Freeze], now: float) -> tuple[Fr
         zone=notice.zone or (present.zone if present else None),
         since=since,
         until=notice.until,
-        source=notice.source,
+        source=str(notice.source),
     )
     return (*kept, renewed) if renewed.holds(now) else kept
 
@@ -73,7 +82,3 @@ def apply(notice: ZoneNotice, freezes: Sequence[Freeze], now: float) -> tuple[Fr
 def freeze_of(zone: str | None, freezes: Sequence[Freeze], now: float) -> Freeze | None:
     """Return the freeze in force in a zone, by its name."""
     return next((f for f in freezes if zone is not None and f.zone == zone and f.holds(now)), None)
-
-
-def _clock(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"

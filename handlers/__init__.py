@@ -15,6 +15,10 @@ ledger      incidents, lease and announcements in one DynamoDB table (table: its
 chronicle   tells Slack's queue and CloudWatch what was written to the ledger
 export      files what is over in S3
 threads     what Slack was told of each incident
+records     single documents in the same table, on which stand
+  freezes     the zones that are frozen
+  leadership  which brokers are kept from leading, and what was changed for it
+  shifts      what is done about frozen zones, and undone
 adapters/   aws, kubernetes, kafka, slack, secrets, metrics: who alone knows a client library
 
 What each function calls, for its least-privilege role (ARNs: the prefix's own resources; `*` where
@@ -31,10 +35,13 @@ AWS offers no resource level). Every function also writes its own log group.
                   sqs:SendMessage                                    <prefix>-ticks, -nth, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
-                  ec2:DescribeInstances                              *
+                  ec2:DescribeInstances, DescribeVolumes,
+                    DescribeAvailabilityZones                        *
                   autoscaling:DescribeAutoScalingGroups              *
                   autoscaling:RecordLifecycleActionHeartbeat,
-                    CompleteLifecycleAction, SetDesiredCapacity      the prefix's groups
+                    CompleteLifecycleAction, SetDesiredCapacity,
+                    SetInstanceProtection,
+                    TerminateInstanceInAutoScalingGroup              the prefix's groups
     sweep         sqs:SendMessage                                    <prefix>-ticks, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
@@ -57,10 +64,11 @@ talk to Kubernetes, so they need an access entry (group stillwater:handlers) and
 server; tick alone talks to the brokers.
 
     Kubernetes (sweep)  cluster-wide: list nodes, csinodes
-    Kubernetes (tick)   cluster-wide: list nodes, csinodes, volumeattachments
-                        in the Kafka namespace: list pods, and where its listener has TLS
-                        get the one Secret <cluster>-cluster-ca-cert
-    Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics
+    Kubernetes (tick)   cluster-wide: list csinodes, volumeattachments; list, get and patch nodes
+                        in the Kafka namespace: list pods and poddisruptionbudgets, and where its
+                        listener has TLS get the one Secret <cluster>-cluster-ca-cert
+    Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics;
+                        ALTER on the cluster, to move leaders
 
 The ledger's table: partition key `pk` (string), time to live on `expires_at`, and one sparse index
 named `open` with partition key `open` (string), all attributes projected: an item carries `open`

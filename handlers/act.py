@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
-from core.errors import Conflict
+from core.errors import Conflict, StillwaterError
 from core.incidents import Incident
+from core.loss import CONFIRMED
 from core.metrics_names import PAGES_SENT
 from core.naming import DRAIN_HOOK
 from core.observations import (
@@ -17,14 +18,27 @@ from core.observations import (
     CompleteHook,
     DropLease,
     ForwardDrain,
+    FreeSpare,
+    FreezeZone,
     Heartbeat,
+    KeepSpare,
+    MoveLeaders,
     Page,
+    RestoreLeaders,
     SetDesired,
+    TaintOutOfService,
     TakeLease,
+    TerminateInGroup,
+    Untaint,
 )
 from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud, Queue
+from handlers.adapters.kubernetes import Nodes
+from handlers.freezes import Freezes, LostZone
+from handlers.leadership import Leadership
 from handlers.ledger import Ledger
+from handlers.messages import SHIFT_MESSAGE
+from handlers.shifts import INCIDENT_CAUSE
 
 logger = Logger(service="stillwater", child=True)
 
@@ -34,8 +48,12 @@ class Effects:
     """What can be acted on."""
 
     cloud: Cloud
+    nodes: Nodes
     ledger: Ledger
+    freezes: Freezes
+    leadership: Leadership
     termination_handler: Queue
+    ticks: Queue
     lease_seconds: float
 
 
@@ -46,24 +64,96 @@ def perform(incident: Incident, actions: Sequence[Action], effects: Effects, now
     taken the incident over; then nothing was forwarded and the decision must not be recorded.
     """
     for position, action in enumerate(actions):
-        match action:
-            case TakeLease():
-                decision = effects.ledger.take_lease(incident.id, now, effects.lease_seconds)
-                drain_depends = any(isinstance(a, ForwardDrain) for a in actions[position:])
-                if not decision.granted and drain_depends:
-                    raise Conflict(decision.reason)
-            case DropLease():
-                effects.ledger.drop_lease(incident.id)
-            case ForwardDrain():
-                _forward(incident, effects)
-            case Page(key=key, reason=reason):
-                metrics.count(PAGES_SENT)
-                logger.critical(reason, page=key, incident_id=incident.id)
-            case SetDesired(desired=desired):
-                if incident.group is not None:
-                    effects.cloud.set_desired(incident.group, desired)
-            case Heartbeat() | CompleteHook():
-                _touch_hook(incident, action, effects)
+        if isinstance(action, TakeLease):
+            decision = effects.ledger.take_lease(incident.id, now, effects.lease_seconds)
+            if not decision.granted and any(_needs_lease(a) for a in actions[position:]):
+                raise Conflict(decision.reason)
+        else:
+            _do(incident, action, effects, now)
+
+
+def _do(incident: Incident, action: Action, effects: Effects, now: float) -> None:
+    match action:
+        case DropLease():
+            effects.ledger.drop_lease(incident.id)
+        case ForwardDrain():
+            _forward(incident, effects)
+        case Page(key=key, reason=reason):
+            metrics.count(PAGES_SENT)
+            logger.critical(reason, page=key, incident_id=incident.id)
+        case Heartbeat() | CompleteHook():
+            _touch_hook(incident, action, effects)
+        case SetDesired() | TerminateInGroup():
+            _resize(incident, action, effects)
+        case KeepSpare() | FreeSpare() | TaintOutOfService() | Untaint():
+            _mark_node(incident, action, effects)
+        case MoveLeaders() | RestoreLeaders():
+            _shift_leaders(incident, action, effects)
+        case FreezeZone(zone=zone, reason=reason):
+            _freeze(zone, reason, effects, now)
+
+
+def _needs_lease(action: Action) -> bool:
+    return isinstance(action, ForwardDrain | TerminateInGroup)
+
+
+def _resize(incident: Incident, action: SetDesired | TerminateInGroup, effects: Effects) -> None:
+    if isinstance(action, TerminateInGroup):
+        instance_id = action.instance_id or incident.instance_id
+        if not effects.cloud.terminate_in_group(instance_id, decrement=action.decrement):
+            logger.warning("The group does not terminate it.", instance_id=instance_id)
+    elif incident.group is not None:
+        effects.cloud.set_desired(incident.group, action.desired)
+
+
+def _mark_node(
+    incident: Incident,
+    action: KeepSpare | FreeSpare | TaintOutOfService | Untaint,
+    effects: Effects,
+) -> None:
+    match action:
+        case KeepSpare(node=node):
+            effects.nodes.mark_spare(node, incident.id)
+        case FreeSpare(node=node):
+            effects.nodes.mark_spare(node, None)
+        case TaintOutOfService(node=node):
+            # Asked once more at the last moment: a machine that was started again since the
+            # decision would share its volumes with the next one.
+            instance = effects.cloud.instance(incident.instance_id)
+            if instance is None or instance.state not in CONFIRMED:
+                state = "unknown" if instance is None else instance.state
+                raise Conflict(
+                    f"Node {node} is not put out of service: EC2 says that instance "
+                    f"{incident.instance_id} is {state}."
+                )
+            effects.nodes.set_out_of_service(node, incident.instance_id, tainted=True)
+        case Untaint(node=node):
+            effects.nodes.set_out_of_service(node, incident.instance_id, tainted=False)
+
+
+def _shift_leaders(
+    incident: Incident, action: MoveLeaders | RestoreLeaders, effects: Effects
+) -> None:
+    cause = f"{INCIDENT_CAUSE}{incident.id}"
+    if isinstance(action, MoveLeaders):
+        effects.leadership.avoid(cause, [action.broker_id])
+        return
+    try:
+        effects.leadership.restore(cause)
+    except (StillwaterError, Conflict) as error:
+        # Nobody's end waits for this: a cause whose incident is over is given back by a shift.
+        logger.warning("Leaders stay moved for now.", incident_id=incident.id, error=str(error))
+
+
+def _freeze(zone: str, reason: str, effects: Effects, now: float) -> None:
+    """Freeze a zone; who is first to do so calls a person, in the name of all its incidents."""
+    ids = {name: id_ for id_, name in effects.cloud.zone_names().items()}
+    known = effects.freezes.current(now)
+    frozen = effects.freezes.note(LostZone(ids.get(zone, zone), zone), now)
+    if frozen != known:
+        metrics.count(PAGES_SENT)
+        logger.critical(reason, page="zone_lost", zone=zone)
+        effects.ticks.send(SHIFT_MESSAGE)
 
 
 def _forward(incident: Incident, effects: Effects) -> None:

@@ -6,16 +6,28 @@ planned work. Only who changes the document writes it: a duplicate notice costs 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
 from core.errors import Conflict
-from core.zones import Freeze, ZoneNotice, apply
+from core.zones import LOST_ZONE, Freeze, ZoneNotice, apply
 from handlers.records import Records
 
 # Notices about one zone meet at the document; more than a few in a row is a fault.
 MOST_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LostZone:
+    """Our own word on a zone in which none of our Kafka nodes is left, or one is again."""
+
+    zone_id: str
+    zone: str | None
+    over: bool = False
+    source: str = LOST_ZONE
+    occurred_at: float | None = None
+    until: float | None = None
 
 
 class Freezes(Protocol):
@@ -26,6 +38,9 @@ class Freezes(Protocol):
 
     def current(self, now: float) -> tuple[Freeze, ...]:
         """Return the freezes in force."""
+
+    def name(self, names: Mapping[str, str], now: float) -> tuple[Freeze, ...]:
+        """Add the names of zones by their ids; return what is in force."""
 
 
 class LedgerFreezes:
@@ -40,6 +55,15 @@ class LedgerFreezes:
 
     def current(self, now: float) -> tuple[Freeze, ...]:
         return tuple(f for f in self._read()[0] if f.holds(now))
+
+    def name(self, names: Mapping[str, str], now: float) -> tuple[Freeze, ...]:
+        return self._change(
+            lambda freezes: tuple(
+                replace(freeze, zone=freeze.zone or names.get(freeze.zone_id))
+                for freeze in freezes
+                if freeze.holds(now)
+            )
+        )
 
     def _change(
         self, change: Callable[[tuple[Freeze, ...]], tuple[Freeze, ...]]

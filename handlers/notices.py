@@ -26,6 +26,7 @@ from core.incident_record import Incident, note_group
 from core.inventory import VolumeView
 from core.zones import Freeze
 from handlers.adapters.inventory import Inventory
+from handlers.messages import SHIFT_MESSAGE
 from handlers.reception import MOST_ATTEMPTS, Reception
 
 logger = Logger(service="stillwater", child=True)
@@ -112,6 +113,7 @@ class Notices:
             self._ignore(notice, f"This region has no zone {notice.zone_id}.", now)
             return
         self.freezes.note(replace(notice, zone=name), now)
+        self.reception.ticks.send(SHIFT_MESSAGE)
         done = "thawed" if notice.over else "frozen"
         self._record(notice, f"Zone {name} ({notice.zone_id}) is {done}.", now)
 

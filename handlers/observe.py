@@ -13,6 +13,7 @@ from core.rotation import ClusterView, valid_holder
 from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster
 from handlers.adapters.kubernetes import Nodes
+from handlers.freezes import Freezes
 from handlers.ledger import Ledger
 
 # Kafka is asked where its answer decides; asking it costs more than everything else together.
@@ -27,6 +28,7 @@ class Sources:
     nodes: Nodes
     kafka: KafkaCluster
     ledger: Ledger
+    freezes: Freezes
 
 
 def observe(incident: Incident, sources: Sources, now: float) -> Observation:
@@ -45,7 +47,7 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
     instance = sources.cloud.instance(incident.instance_id)
     group_name = incident.group or (instance.group if instance else None)
     kafka, silence = _ask_kafka(incident, sources.kafka)
-    others = sources.ledger.open_incidents()
+    others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     return Observation(
         now=now,
         instance=instance,
@@ -53,15 +55,27 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
         nodes=sources.nodes.nodes(),
         pods=sources.nodes.kafka_pods(),
         attachments=sources.nodes.attachments(),
+        volumes=_volumes(incident, sources.cloud),
+        budgets=sources.nodes.budgets() if incident.state is State.DRAINING else (),
         kafka=kafka,
         kafka_silence=silence,
         lease_holder=valid_holder(sources.ledger.lease(), now),
-        leaving=frozenset(other.instance_id for other in others if other.id != incident.id),
+        leaving=frozenset(other.instance_id for other in others),
+        others=frozenset(other.id for other in others),
+        lost={o.instance_id: o.zone for o in others if o.lost_at is not None and o.zone},
+        freezes=sources.freezes.current(now),
     )
 
 
+def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:
+    """Return what EC2 still has attached, where the gate waits for it."""
+    gated = incident.state is State.GATING and incident.node_id is not None
+    return cloud.volumes_on(incident.instance_id) if gated else ()
+
+
 def _ask_kafka(incident: Incident, kafka: KafkaCluster) -> tuple[ClusterView | None, str]:
-    if incident.node_id is None or incident.state not in _ASKS_KAFKA:
+    rides = incident.state is State.OPENED and incident.leaders_moved_at is not None
+    if incident.node_id is None or not (rides or incident.state in _ASKS_KAFKA):
         return None, "Kafka was not asked."
     try:
         return kafka.read(), ""

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from core.errors import InvalidInput
 from core.naming import managed_tag
 from core.observations import Policy
+from core.timing import FACTS
+from core.window import DAYS, Window
 
 # A tick takes seconds. One that takes longer than this is taken for dead and its incident carried
 # on; where it was only slow, versions in the ledger and idempotent effects keep that harmless.
 LONGEST_TICK_SECONDS = 45.0
+AWS_HOOK_LIMIT_SECONDS = float(FACTS["aws_hook_limit_seconds"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +120,22 @@ class Reader:
             )
         return value
 
+    def window(self, name: str) -> Window | None:
+        """Read a maintenance window: "any", or days, start and minutes as in "sat,sun 180 120"."""
+        value = self.text(name)
+        if value in {"", "any"}:
+            return None
+        days, _, rest = value.partition(" ")
+        minutes = [int(m) for m in rest.split() if m.isascii() and m.isdigit()]
+        named = frozenset(days.split(","))
+        if not named <= set(DAYS) or len(minutes) != 2:
+            self.problems.append(
+                f"STILLWATER_{name} is {value!r}, and must be days, the minute after midnight and "
+                f"a number of minutes, as in 'sat,sun 180 120', or 'any'."
+            )
+            return None
+        return Window(days=named, start_minute=minutes[0], duration_minutes=minutes[1])
+
     def pem(self, name: str) -> str:
         value = self.text(name)
         try:
@@ -158,5 +177,10 @@ def _read(cls: type[Settings], reader: Reader) -> Settings:
                 reader.number("POST_CONDITION_HOLD_S"), reader.number("SESSION_TIMEOUT_S")
             ),
             post_condition_wait_seconds=reader.number("POST_CONDITION_WAIT_S"),
+            hook_limit_seconds=min(reader.number("HOOK_LIMIT_S"), AWS_HOOK_LIMIT_SECONDS),
+            forward_again_seconds=reader.number("FORWARD_AGAIN_S"),
+            planned_margin_seconds=reader.number("PLANNED_MARGIN_S"),
+            gate=reader.choice("GATE", "isr", "ready"),
+            maintenance=reader.window("MAINTENANCE"),
         ),
     )

@@ -26,10 +26,13 @@ from handlers.adapters.inventory import Ec2Inventory, Inventory
 from handlers.adapters.kubernetes import EksNodes, Nodes
 from handlers.chronicle import open_ledger
 from handlers.export import Archivist, open_archivist
+from handlers.freezes import Freezes, LedgerFreezes
 from handlers.ledger import rounds
+from handlers.messages import SHIFT_MESSAGE
 from handlers.reception import Reception
 from handlers.records import DynamoRecords, Records
 from handlers.settings import Settings
+from handlers.shifts import pending
 
 logger = Logger(service="stillwater")
 # Two questions to EC2 about status checks, and as many reads of the ledger as something is wrong
@@ -46,6 +49,8 @@ class Broom:
     inventory: Inventory
     nodes: Nodes
     records: Records
+    freezes: Freezes
+    cluster: str
     late_seconds: float
     archivist: Archivist
     most_instances: int = MOST_INSTANCES
@@ -63,6 +68,8 @@ class Broom:
             done[self._act(finding, now)] += 1
         if following != (cursor.document or ""):
             self._remember(following, cursor.version)
+        if pending(self.freezes, self.records, self.cluster, now):
+            self.reception.ticks.send(SHIFT_MESSAGE)
         del done["nothing"]
         return {**done, "filed": self.archivist.file_closed()}
 
@@ -140,6 +147,7 @@ class Broom:
 @functools.cache
 def _broom() -> Broom:
     settings = Settings.from_env()
+    records = DynamoRecords(settings.ledger_table, settings.region)
     ledger = open_ledger(settings)
     return Broom(
         reception=Reception(
@@ -157,7 +165,9 @@ def _broom() -> Broom:
             namespace=settings.namespace,
             kafka_cluster=settings.cluster,
         ),
-        records=DynamoRecords(settings.ledger_table, settings.region),
+        records=records,
+        freezes=LedgerFreezes(records, settings.cluster),
+        cluster=settings.cluster,
         late_seconds=settings.late_seconds,
         archivist=open_archivist(settings, ledger),
     )

@@ -22,7 +22,7 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.errors import Conflict
+from core.errors import Conflict, StillwaterError
 from core.incidents import Decision, Incident, learn, next_action, settle, unattended
 from core.metrics_names import DECISIONS_MADE
 from core.observations import Observation, Policy
@@ -32,8 +32,13 @@ from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kubernetes import EksNodes
 from handlers.chronicle import open_ledger
+from handlers.freezes import LedgerFreezes
+from handlers.leadership import Leadership
+from handlers.messages import SHIFT_MESSAGE
 from handlers.observe import Sources, observe
+from handlers.records import DynamoRecords
 from handlers.settings import Settings
+from handlers.shifts import Shifts
 
 logger = Logger(service="stillwater")
 
@@ -47,9 +52,16 @@ class Loop:
     ticks: Queue
     policy: Policy
     late_seconds: float
+    shifts: Shifts
 
     def turn(self, message: str, now: float) -> None:
-        """Take one step with the incident a tick's message names, and schedule the next."""
+        """Take one step with the incident a tick's message names, and schedule the next.
+
+        A message that names no incident asks for a turn of the zones (handlers.shifts).
+        """
+        if message == SHIFT_MESSAGE:
+            self._shift(now)
+            return
         claimed = self._claim(message, now)
         if claimed is None:
             return
@@ -59,7 +71,7 @@ class Loop:
         logger.info(decision.reason, incident_id=incident.id, state=decision.state.value)
         try:
             perform(incident, decision.actions, self.effects, now)
-        except (Conflict, BotoCoreError, ClientError) as error:
+        except (StillwaterError, BotoCoreError, ClientError) as error:
             # Not recorded, so decided again: what was done of it is harmless to repeat.
             logger.warning("An action failed.", incident_id=incident.id, error=str(error))
             self._schedule(claimed, self.policy.tick_interval_seconds)
@@ -70,6 +82,13 @@ class Loop:
             # An announcement that joined meanwhile may be a two-minute warning: look at once.
             joined = recorded.announcements != incident.announcements
             self._schedule(recorded, 0.0 if joined else decision.delay_seconds or 0.0)
+
+    def _shift(self, now: float) -> None:
+        try:
+            self.shifts.turn(now)
+        except (StillwaterError, BotoCoreError, ClientError) as error:
+            # The sweep asks again within a minute, for as long as anything is left to do.
+            logger.warning("A shift is not complete.", error=str(error))
 
     def _claim(self, message: str, now: float) -> Incident | None:
         """Take the incident for this invocation; None when it is over or another carries it."""
@@ -118,17 +137,35 @@ def _loop() -> Loop:
         kafka_cluster=settings.cluster,
     )
     kafka = KafkaAdmin(settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities)
+    records = DynamoRecords(settings.ledger_table, settings.region)
+    freezes = LedgerFreezes(records, settings.cluster)
+    leadership = Leadership(kafka, records, settings.cluster)
+    ticks = SqsQueue(settings.ticks_queue_url, settings.region)
     return Loop(
-        sources=Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger),
+        sources=Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes),
         effects=Effects(
             cloud=cloud,
+            nodes=nodes,
             ledger=ledger,
+            freezes=freezes,
+            leadership=leadership,
             termination_handler=SqsQueue(settings.nth_queue_url, settings.region),
+            ticks=ticks,
             lease_seconds=settings.lease_seconds,
         ),
-        ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+        ticks=ticks,
         policy=settings.policy,
         late_seconds=settings.late_seconds,
+        shifts=Shifts(
+            freezes=freezes,
+            ledger=ledger,
+            cloud=cloud,
+            nodes=nodes,
+            leadership=leadership,
+            records=records,
+            managed_tag=settings.managed_tag,
+            cluster=settings.cluster,
+        ),
     )
 
 

@@ -1,12 +1,14 @@
 """What the functions may do inside the cluster.
 
 An EKS access entry maps a function's role to the group `stillwater:handlers`; RBAC says what the
-group may read. Nothing here may write: nodes are drained by the node termination handler alone.
+group may read, and that it may patch nodes: RBAC knows no single taint or annotation. It places the
+out-of-service taint on a node whose instance EC2 says has ended, and keeps a waiting replacement
+from Cluster Autoscaler. Nodes are drained by the node termination handler alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -57,7 +59,10 @@ class HandlerAccess(pulumi.ComponentResource):
         role = k8s.rbac.v1.ClusterRole(
             f"{self._name}-cluster-role",
             metadata=ObjectMetaArgs(name=ROLE),
-            rules=[_may_list("", "nodes"), _may_list("storage.k8s.io", *ATTACHMENTS)],
+            rules=[
+                _may("", ["nodes"], ["get", "list", "patch"]),
+                _may("storage.k8s.io", ATTACHMENTS, ["list"]),
+            ],
             opts=self._child,
         )
         k8s.rbac.v1.ClusterRoleBinding(
@@ -69,7 +74,10 @@ class HandlerAccess(pulumi.ComponentResource):
         )
 
     def _in_namespace(self, namespace: str, kafka_ca_secret: str | None) -> None:
-        rules = [_may_list("", "pods")]
+        rules = [
+            _may("", ["pods"], ["list"]),
+            _may("policy", ["poddisruptionbudgets"], ["list"]),
+        ]
         if kafka_ca_secret is not None:
             rules.append(_may_get_secret(kafka_ca_secret))
         role = k8s.rbac.v1.Role(
@@ -87,9 +95,11 @@ class HandlerAccess(pulumi.ComponentResource):
         )
 
 
-def _may_list(api_group: str, *resources: str) -> k8s.rbac.v1.PolicyRuleArgs:
+def _may(
+    api_group: str, resources: Sequence[str], verbs: Sequence[str]
+) -> k8s.rbac.v1.PolicyRuleArgs:
     return k8s.rbac.v1.PolicyRuleArgs(
-        api_groups=[api_group], resources=list(resources), verbs=["list"]
+        api_groups=[api_group], resources=list(resources), verbs=list(verbs)
     )
 
 

@@ -17,7 +17,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.cluster import ClusterSpec
+from core.cluster import ClusterSpec, Maintenance
 from core.fixed import TICKS_MAX_RECEIVE_COUNT
 from infra import iam
 from infra.archive import Archive
@@ -35,6 +35,7 @@ INTERRUPTION_BATCH = 10
 TICK_BATCH = 1
 # The least AWS accepts is 2; the ledger's lease keeps two ticks from acting on one incident.
 MAXIMUM_CONCURRENCY = 5
+TICK_LOOKS = ("ec2:DescribeAvailabilityZones", "ec2:DescribeInstances", "ec2:DescribeVolumes")
 READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 
 
@@ -77,7 +78,7 @@ class Functions(pulumi.ComponentResource):
             "tick": self._function(
                 "tick",
                 "Observe an incident, decide, act, tick again",
-                [*self._following("ec2:DescribeInstances"), *self._acting()],
+                [*self._following(*TICK_LOOKS), *self._acting()],
                 args.placement,
             ),
             "sweep": self._function(
@@ -162,6 +163,8 @@ class Functions(pulumi.ComponentResource):
                     "autoscaling:CompleteLifecycleAction",
                     "autoscaling:RecordLifecycleActionHeartbeat",
                     "autoscaling:SetDesiredCapacity",
+                    "autoscaling:SetInstanceProtection",
+                    "autoscaling:TerminateInstanceInAutoScalingGroup",
                 ],
                 resources=group_arns(self._args.spec, self._args.account),
             ),
@@ -256,7 +259,24 @@ def environment(
         "STILLWATER_SESSION_TIMEOUT_S": str(timings.broker_session_timeout_seconds),
         "STILLWATER_POST_CONDITION_HOLD_S": str(timings.post_condition_hold_seconds),
         "STILLWATER_POST_CONDITION_WAIT_S": str(timings.post_condition_wait_seconds),
+        "STILLWATER_HOOK_LIMIT_S": str(
+            timings.hook_heartbeat_timeout_seconds * timings.hook_heartbeats
+        ),
+        "STILLWATER_FORWARD_AGAIN_S": str(
+            timings.nth_drain_timeout_seconds + timings.nth_visibility_timeout_seconds
+        ),
+        "STILLWATER_PLANNED_MARGIN_S": str(timings.planned_margin_seconds),
+        "STILLWATER_GATE": spec.gate,
+        "STILLWATER_MAINTENANCE": _window(spec.maintenance),
     }
+
+
+def _window(maintenance: Maintenance | None) -> str:
+    """Return a window as handlers.settings reads it: sat,sun 180 120 (days, start, minutes)."""
+    if maintenance is None:
+        return "any"
+    days = ",".join(maintenance.days)
+    return f"{days} {maintenance.start_minute} {maintenance.duration_minutes}"
 
 
 def _read(queue_arn: pulumi.Input[str]) -> iam.Statement:

@@ -6,6 +6,7 @@ values a handler needs into its environment.
 
 from core.cluster.alerts import Alerts
 from core.cluster.kafka import Acl, Connect, Metrics, Probe, Topic, User
+from core.cluster.maintenance import Maintenance
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage
 from core.cluster.reading import json_schema, parse
@@ -21,6 +22,7 @@ __all__ = [
     "Connect",
     "ExistingNetwork",
     "Kubernetes",
+    "Maintenance",
     "Metrics",
     "NodePool",
     "Probe",

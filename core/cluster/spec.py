@@ -12,6 +12,7 @@ from core import naming
 from core.cluster.alerts import Alerts
 from core.cluster.fields import DnsLabel, Frozen, ZoneName
 from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
+from core.cluster.maintenance import Maintenance
 from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots
 from core.cluster.slack import Slack
@@ -68,7 +69,9 @@ class ClusterSpec(Frozen):
     snapshots: Snapshots | None = Snapshots()
     """Scheduled snapshots of Kafka's volumes; null: none are taken."""
     ephemeral: bool = False
-    """An environment that may be destroyed: nothing in it is protected from deletion."""
+    """An environment that may be destroyed: nothing in it is protected from deletion, and
+    `stillwater destroy` deletes Kafka's volumes with it.
+    """
     drain_route: Literal["held", "direct"] = "held"
     """`held`: a node is drained once its replacement is Ready and Kafka can bear it. `direct`: at
     once, by the node termination handler alone.
@@ -77,6 +80,10 @@ class ClusterSpec(Frozen):
     """A scale-in that no replacement follows. `restore`: page, and ask for the node again;
     `release`: let it go.
     """
+    maintenance: Maintenance | None = None
+    """When what AWS has scheduled may be done ahead of it; without it, as soon as it is known."""
+    gate: Literal["isr", "ready"] = "isr"
+    """What a broker must be before its old instance goes: back in every `isr`, or just `ready`."""
     isr_margin: Annotated[int, Field(ge=0, le=3)] = 1
     """In-sync replicas that must be left above `min.insync.replicas` after a broker has gone, where
     the replication factor allows.

@@ -49,6 +49,8 @@ class Timings(Frozen):
     """How many heartbeats a hook may get; times the above, how long it can be kept waiting."""
     hold_limit_seconds: Seconds = 14_400
     """How long a node may be held before it is retained and somebody is paged."""
+    planned_margin_seconds: Seconds = 21_600
+    """How long before AWS's own time a scheduled replacement begins at the latest."""
     # Load balancer.
     nlb_health_interval_seconds: Annotated[int, Field(ge=5, le=300)] = 5
     """How often the load balancer checks a target."""

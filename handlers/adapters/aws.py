@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 import boto3
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 GROUP_TAG = "aws:autoscaling:groupName"
 LONGEST_DELAY_SECONDS = 900
+# On every volume that the EBS driver has made, and on none of an instance's own.
+EBS_CSI_TAG = "ebs.csi.aws.com/cluster"
+MOST_PROTECTED_AT_ONCE = 50
 # A tick comes again soon: better to fail it than to wait for the default minute.
 _CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
 _NO_SUCH_INSTANCE = {"InvalidInstanceID.NotFound", "InvalidInstanceID.Malformed"}
@@ -44,6 +48,18 @@ class Cloud(Protocol):
 
     def set_desired(self, group: str, desired: int) -> None:
         """Set a group's desired capacity."""
+
+    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> bool:
+        """Terminate an instance through its group and hooks; False when the group will not."""
+
+    def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
+        """Keep instances of a group from its scale-ins, or no longer."""
+
+    def volumes_on(self, instance_id: str) -> tuple[str, ...]:
+        """Return the EBS driver's volumes that EC2 has attached to an instance."""
+
+    def zone_names(self) -> dict[str, str]:
+        """Return this account's name of each zone of the region by the zone's id."""
 
 
 class Queue(Protocol):
@@ -111,6 +127,49 @@ class AwsCloud:
             AutoScalingGroupName=group, DesiredCapacity=desired, HonorCooldown=False
         )
 
+    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> bool:
+        try:
+            self._groups.terminate_instance_in_auto_scaling_group(
+                InstanceId=instance_id, ShouldDecrementDesiredCapacity=decrement
+            )
+        except ClientError as error:
+            return _still_there(error)
+        return True
+
+    def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
+        ids = sorted(instance_ids)
+        for start in range(0, len(ids), MOST_PROTECTED_AT_ONCE):
+            try:
+                self._groups.set_instance_protection(
+                    AutoScalingGroupName=group,
+                    InstanceIds=ids[start : start + MOST_PROTECTED_AT_ONCE],
+                    ProtectedFromScaleIn=protected,
+                )
+            except ClientError as error:
+                # One that leaves at this moment needs no protection, and has none to lose.
+                _still_there(error)
+
+    def volumes_on(self, instance_id: str) -> tuple[str, ...]:
+        pages = self._ec2.get_paginator("describe_volumes").paginate(
+            Filters=[
+                {"Name": "attachment.instance-id", "Values": [instance_id]},
+                {"Name": f"tag:{EBS_CSI_TAG}", "Values": ["true"]},
+            ]
+        )
+        return tuple(
+            volume["VolumeId"]
+            for page in pages
+            for volume in page["Volumes"]
+            if any(
+                a.get("InstanceId") == instance_id and a.get("State") != "detached"
+                for a in volume.get("Attachments", [])
+            )
+        )
+
+    def zone_names(self) -> dict[str, str]:
+        answer = self._ec2.describe_availability_zones()
+        return {zone["ZoneId"]: zone["ZoneName"] for zone in answer["AvailabilityZones"]}
+
 
 def _action(instance_id: str, token: str | None) -> dict[str, str]:
     """Name a lifecycle action: the token, where known, never means a later one of the instance."""
@@ -143,6 +202,10 @@ def _group(found: AutoScalingGroupTypeDef) -> GroupView:
         desired=found["DesiredCapacity"],
         maximum=found["MaxSize"],
         instances={i["InstanceId"]: i["LifecycleState"] for i in found.get("Instances", [])},
+        zones=tuple(found.get("AvailabilityZones", [])),
+        protected=frozenset(
+            i["InstanceId"] for i in found.get("Instances", []) if i.get("ProtectedFromScaleIn")
+        ),
     )
 
 

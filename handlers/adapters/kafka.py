@@ -1,4 +1,4 @@
-"""Kafka's admin API: one reading of brokers, quorum and partitions as a ClusterView.
+"""Kafka's admin API: one reading of brokers, quorum and partitions; the order of replicas.
 
 Traps this module knows (research: kafka-measured): without a quorum the brokers still describe the
 cluster, stale and with nobody fenced; a frozen broker in the bootstrap list costs a client its
@@ -11,14 +11,21 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeVar
 
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError
+from kafka.errors import (
+    ElectionNotNeededError,
+    KafkaError,
+    PreferredLeaderNotAvailableError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 
 from core.errors import StillwaterError
+from core.leaders import Order, Partition
 from core.rotation import ClusterView, PartitionView, VoterView
 from handlers.adapters.tls import trusting
 
@@ -30,6 +37,13 @@ READ_SECONDS = 15.0
 # A broker that is away is what a tick expects; the client would log a warning per attempt.
 logging.getLogger("kafka").setLevel(logging.ERROR)
 MIN_ISR = "min.insync.replicas"
+PREFERRED = 0  # KIP-460's election type
+# A request names every partition it changes; a controller takes thousands in one, but not any size.
+PARTITIONS_PER_REQUEST = 500
+# A partition that goes away, and an election that came about already, ask for nothing.
+_HARMLESS = (ElectionNotNeededError, PreferredLeaderNotAvailableError, UnknownTopicOrPartitionError)
+
+T = TypeVar("T")
 
 
 class KafkaCluster(Protocol):
@@ -38,12 +52,21 @@ class KafkaCluster(Protocol):
     def read(self) -> ClusterView:
         """Return one reading; raises StillwaterError when no broker answers."""
 
+    def reorder(self, orders: Mapping[Partition, Order]) -> None:
+        """Write the order of partitions' replicas; no data moves.
+
+        Raises StillwaterError with the first partition that Kafka refuses.
+        """
+
+    def elect(self, partitions: Iterable[Partition]) -> None:
+        """Have the first replica of each partition lead it, where it is in sync."""
+
 
 class KafkaAdmin:
-    """Reads a cluster through whichever bootstrap address answers first.
+    """Asks a cluster through whichever bootstrap address answers first.
 
     `authorities` returns those of the cluster's certificates, as PEM; only SSL asks for them, and
-    every reading does, because Strimzi renews them.
+    every call does, because Strimzi renews them.
     """
 
     def __init__(
@@ -53,6 +76,18 @@ class KafkaAdmin:
         self._security, self._authorities = security, authorities
 
     def read(self) -> ClusterView:
+        return self._ask(_reading)
+
+    def reorder(self, orders: Mapping[Partition, Order]) -> None:
+        if orders:
+            self._ask(lambda admin: _reorder(admin, orders))
+
+    def elect(self, partitions: Iterable[Partition]) -> None:
+        wanted = sorted(partitions)
+        if wanted:
+            self._ask(lambda admin: _elect(admin, wanted))
+
+    def _ask(self, question: Callable[[Any], T]) -> T:
         problems = []
         security = self._settings()
         give_up_at = time.monotonic() + READ_SECONDS
@@ -61,7 +96,7 @@ class KafkaAdmin:
                 problems.append(f"{address}: not tried, {READ_SECONDS:.0f} s are over")
                 continue
             try:
-                return self._read_from(address, security)
+                return self._ask_at(address, security, question)
             except (KafkaError, OSError) as error:
                 problems.append(f"{address}: {str(error) or type(error).__name__}")
         raise StillwaterError("No Kafka broker could be asked: " + "; ".join(problems) + ".")
@@ -72,7 +107,7 @@ class KafkaAdmin:
             settings["ssl_context"] = trusting(self._authorities(), "Kafka's")
         return settings
 
-    def _read_from(self, address: str, security: Mapping[str, Any]) -> ClusterView:
+    def _ask_at(self, address: str, security: Mapping[str, Any], question: Callable[[Any], T]) -> T:
         _knock(address)
         admin = KafkaAdminClient(
             bootstrap_servers=address,
@@ -82,7 +117,7 @@ class KafkaAdmin:
             **security,
         )
         try:
-            return _reading(admin)
+            return question(admin)
         finally:
             admin.close()
 
@@ -167,3 +202,37 @@ def _partition(topic: str, found: Mapping[str, Any], min_isr: int) -> PartitionV
         isr=tuple(found["isr_nodes"]),
         min_isr=min_isr,
     )
+
+
+def _reorder(admin: Any, orders: Mapping[Partition, Order]) -> None:
+    for chunk in _chunks(sorted(orders)):
+        asked = {TopicPartition(*partition): list(orders[partition]) for partition in chunk}
+        answers = admin.alter_partition_reassignments(asked)
+        for partition, error in answers.items():
+            if error is not None and not issubclass(error, _HARMLESS):
+                raise StillwaterError(
+                    f"Kafka refused another order of the replicas of "
+                    f"{partition.topic}-{partition.partition}: {error.__name__}."
+                )
+
+
+def _elect(admin: Any, partitions: list[Partition]) -> None:
+    for chunk in _chunks(partitions):
+        asked: dict[str, list[int]] = {}
+        for topic, number in chunk:
+            asked.setdefault(topic, []).append(number)
+        # One partition without its election must not hide what came of the others.
+        answer = admin.elect_leaders(PREFERRED, asked, raise_errors=False)
+        for topic in answer.replica_election_results:
+            for result in topic.partition_result:
+                error = for_code(result.error_code)
+                if result.error_code and not issubclass(error, _HARMLESS):
+                    raise StillwaterError(
+                        f"Kafka elected no leader of {topic.topic}-{result.partition_id}: "
+                        f"{error.__name__}."
+                    )
+
+
+def _chunks(partitions: list[Partition]) -> Iterator[list[Partition]]:
+    for start in range(0, len(partitions), PARTITIONS_PER_REQUEST):
+        yield partitions[start : start + PARTITIONS_PER_REQUEST]

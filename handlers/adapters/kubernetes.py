@@ -1,4 +1,6 @@
-"""The Kubernetes API of an EKS cluster: four lists and a Secret, read with a token STS signed.
+"""The Kubernetes API of an EKS cluster: five lists, a Secret, and two marks on a Node.
+
+Every request carries a token that STS signed.
 
 No Kubernetes client: importing one costs a Lambda 1.7 s and 140 MB (research: local-tooling 5).
 """
@@ -17,7 +19,7 @@ import urllib3
 from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 
-from core.errors import StillwaterError
+from core.errors import Conflict, StillwaterError
 from core.naming import (
     CLUSTER_LABEL,
     EBS_CSI_DRIVER,
@@ -27,7 +29,7 @@ from core.naming import (
     cluster_ca_secret,
     node_id_of_pod,
 )
-from core.observations import NodeView, PodView
+from core.observations import BudgetView, NodeView, PodView
 from handlers.adapters.tls import trusting
 
 Json = dict[str, Any]
@@ -35,11 +37,20 @@ Json = dict[str, Any]
 # STS accepts the signature for a minute; EKS the token for 15 from then on.
 TOKEN_SECONDS = 60
 PAGE_SIZE = 500
+# Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
+# mark is ever taken off.
+SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+SPARE_ANNOTATION = "stillwater.dev/spare-for"
+OUT_OF_SERVICE = {
+    "key": "node.kubernetes.io/out-of-service",
+    "value": "nodeshutdown",
+    "effect": "NoExecute",
+}
 _TIMEOUT = urllib3.Timeout(connect=3.0, read=10.0)
 
 
 class Nodes(Protocol):
-    """What the handlers read from Kubernetes."""
+    """What the handlers ask of Kubernetes."""
 
     def nodes(self) -> tuple[NodeView, ...]:
         """Return every node."""
@@ -49,6 +60,19 @@ class Nodes(Protocol):
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         """Return the attached EBS volumes by node name."""
+
+    def budgets(self) -> tuple[BudgetView, ...]:
+        """Return the disruption budgets over Kafka's pods."""
+
+    def mark_spare(self, node: str, incident_id: str | None) -> None:
+        """Keep a node from Cluster Autoscaler for an incident; None leaves it to it again."""
+
+    def set_out_of_service(self, node: str, instance_id: str, *, tainted: bool) -> None:
+        """Place the out-of-service taint on an instance's Node, or take it off.
+
+        A Node that is gone, or another instance's by now, is left alone. Raises Conflict when
+        somebody changed it meanwhile.
+        """
 
 
 def eks_token(cluster: str, region: str, session: boto3.Session | None = None) -> str:
@@ -115,24 +139,48 @@ class EksApi:
                 return
 
     def get(self, path: str, query: Mapping[str, str]) -> Json:
+        sent = urlencode({k: v for k, v in query.items() if v})
+        return self._send("GET", f"{path}?{sent}")
+
+    def find(self, path: str) -> Json | None:
+        """Return one object, or None where there is none."""
+        return self._send("GET", path, missing={}) or None
+
+    def merge(self, path: str, body: Json) -> None:
+        """Merge a change into an object; one that is gone is left alone.
+
+        Raises Conflict when the change names a version that is no longer the object's.
+        """
+        self._send("PATCH", path, body=body, missing={})
+
+    def _send(
+        self, method: str, path: str, *, body: Json | None = None, missing: Json | None = None
+    ) -> Json:
+        """Return the decoded answer; `missing` is what an object that is not there answers."""
         # A token costs one signature, no call, so each request carries a fresh one.
         token = eks_token(self._eks_cluster, self._region, self._session)
-        sent = urlencode({k: v for k, v in query.items() if v})
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/merge-patch+json"
+        asked = f"{method} {path.partition('?')[0]}"
         try:
             answer = self._pool.request(
-                "GET",
-                f"{self._endpoint}{path}?{sent}",
-                headers={"Authorization": f"Bearer {token}", "Accept": "application/json"},
+                method,
+                f"{self._endpoint}{path}",
+                headers=headers,
+                body=None if body is None else json.dumps(body).encode(),
             )
         except urllib3.exceptions.HTTPError as error:
             raise StillwaterError(
-                f"The Kubernetes API at {self._endpoint} did not answer GET {path}: {error}"
+                f"The Kubernetes API at {self._endpoint} did not answer {asked}: {error}"
             ) from None
+        if answer.status == 404 and missing is not None:
+            return missing
+        if answer.status == 409:
+            raise Conflict(f"The object of {asked} was changed by somebody else meanwhile.")
         if answer.status != 200:
             said = answer.data[:300].decode(errors="replace")
-            raise StillwaterError(
-                f"The Kubernetes API answered {answer.status} to GET {path}: {said}"
-            )
+            raise StillwaterError(f"The Kubernetes API answered {answer.status} to {asked}: {said}")
         decoded: Json = json.loads(answer.data)
         return decoded
 
@@ -178,6 +226,44 @@ class EksNodes:
                 found[spec["nodeName"]] = (*found.get(spec["nodeName"], ()), volume)
         return found
 
+    def budgets(self) -> tuple[BudgetView, ...]:
+        path = f"/apis/policy/v1/namespaces/{quote(self._namespace)}/poddisruptionbudgets"
+        found = list(self._api.list(path))
+        if not found:
+            return ()
+        pods = list(self._kafka_items())
+        return tuple(_budget(item, pods) for item in found)
+
+    def mark_spare(self, node: str, incident_id: str | None) -> None:
+        marks = {
+            SCALE_DOWN_DISABLED: None if incident_id is None else "true",
+            SPARE_ANNOTATION: incident_id,
+        }
+        self._patch_node(node, {"metadata": {"annotations": marks}})
+
+    def set_out_of_service(self, node: str, instance_id: str, *, tainted: bool) -> None:
+        path = f"/api/v1/nodes/{quote(node)}"
+        found = self._api.find(path)
+        if found is None or _instance_of(found) != instance_id:
+            return
+        taints = found["spec"].get("taints") or []
+        others = [t for t in taints if t["key"] != OUT_OF_SERVICE["key"]]
+        wanted = [*others, OUT_OF_SERVICE] if tainted else others
+        if len(wanted) == len(taints):
+            return
+        # The list is replaced as a whole, so it is replaced in the version it was read in.
+        version = found["metadata"]["resourceVersion"]
+        self._patch_node(
+            node, {"metadata": {"resourceVersion": version}, "spec": {"taints": wanted}}
+        )
+
+    def _patch_node(self, node: str, body: Json) -> None:
+        self._api.merge(f"/api/v1/nodes/{quote(node)}", body)
+
+    def _kafka_items(self) -> Iterator[Json]:
+        path = f"/api/v1/namespaces/{quote(self._namespace)}/pods"
+        return self._api.list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
+
     def kafka_authorities(self) -> str:
         """Return the authorities that may have signed a broker's certificate, as PEM.
 
@@ -208,17 +294,53 @@ def _condition(item: Json, kind: str) -> bool:
 
 def _node(item: Json, drivers: frozenset[str]) -> NodeView:
     labels, spec = item["metadata"].get("labels", {}), item.get("spec", {})
-    provider_id = spec.get("providerID", "")
+    marks = item["metadata"].get("annotations") or {}
     return NodeView(
         name=item["metadata"]["name"],
-        # aws:///<zone>/<instance id>
-        instance_id=provider_id.rpartition("/")[2] or None,
+        instance_id=_instance_of(item),
         zone=labels.get(ZONE_LABEL),
         pool=labels.get(NODE_POOL_LABEL),
         ready=_condition(item, "Ready"),
         schedulable=not spec.get("unschedulable", False),
         csi_ready=EBS_CSI_DRIVER in drivers,
+        spare_for=marks.get(SPARE_ANNOTATION),
+        out_of_service=any(
+            taint["key"] == OUT_OF_SERVICE["key"] for taint in spec.get("taints") or ()
+        ),
     )
+
+
+def _instance_of(node: Json) -> str | None:
+    """Return the instance that a Node stands for: aws:///<zone>/<instance id>."""
+    provider_id: str = node.get("spec", {}).get("providerID", "")
+    return provider_id.rpartition("/")[2] or None
+
+
+def _budget(item: Json, pods: list[Json]) -> BudgetView:
+    selector = item.get("spec", {}).get("selector") or {}
+    return BudgetView(
+        name=item["metadata"]["name"],
+        pods=frozenset(pod["metadata"]["name"] for pod in pods if _selects(selector, pod)),
+        disruptions_allowed=item.get("status", {}).get("disruptionsAllowed", 0),
+    )
+
+
+def _selects(selector: Json, pod: Json) -> bool:
+    """Say whether a label selector takes a pod; an empty one takes all of its namespace."""
+    labels = pod["metadata"].get("labels", {})
+    if any(labels.get(k) != v for k, v in (selector.get("matchLabels") or {}).items()):
+        return False
+    return all(_holds(each, labels) for each in selector.get("matchExpressions") or ())
+
+
+def _holds(expression: Json, labels: Json) -> bool:
+    value, values = labels.get(expression["key"]), expression.get("values") or ()
+    return {
+        "In": value in values,
+        "NotIn": value not in values,
+        "Exists": value is not None,
+        "DoesNotExist": value is None,
+    }[expression["operator"]]
 
 
 def _pod(item: Json) -> PodView | None:
@@ -237,4 +359,5 @@ def _pod(item: Json) -> PodView | None:
         role="combined" if len(roles) == 2 else next(iter(roles), None),
         node_name=item.get("spec", {}).get("nodeName"),
         ready=_condition(item, "Ready") and "deletionTimestamp" not in metadata,
+        stopping="deletionTimestamp" in metadata,
     )

@@ -36,6 +36,7 @@ from local.aws import (
     mappings,
     queues,
     scaling_api,
+    volumes,
 )
 from local.aws.agenda import Agenda
 from local.aws.autoscaling import Engine
@@ -119,6 +120,7 @@ class Cloud:
         engine = Engine(Membership(machines, delays, write), delays, write)
         self.functions = lambdas.Functions(place, write)
         instances.install(machines)
+        volumes.install(agenda)
         scaling_api.install(engine)
         eks.install(engine)
         queues.install()

@@ -69,6 +69,7 @@ def test_what_is_billed_for_being_there_is_what_a_hand_computes() -> None:
         "system nodes: 3 root volumes": "12.00",
         "EKS: control plane": "73.00",  # 730 x 0.1
         "EKS: key of Kubernetes' secrets": "1.00",
+        "alerts: key of the topic": "1.00",
         "network: 3 NAT gateways": "98.55",  # 2190 x 0.045
         "network: 3 public addresses": "10.95",  # 2190 x 0.005
         "load balancer: one NLB": "16.43",  # 730 x 0.0225 = 16.425
@@ -80,7 +81,7 @@ def test_what_is_billed_for_being_there_is_what_a_hand_computes() -> None:
 
 def test_the_total_is_the_sum_of_the_lines_as_printed() -> None:
     result = estimate.monthly(a_spec(), BOOK)
-    assert str(result.total) == "1307.23"
+    assert str(result.total) == "1308.23"
     assert result.total == sum(Decimal(usd) for usd in dollars(a_spec()).values())
 
 
@@ -132,8 +133,14 @@ def test_somebody_elses_network_costs_its_owner() -> None:
 
 
 def test_what_is_switched_off_costs_nothing() -> None:
-    lines = dollars(a_spec(snapshots=None, kubernetes={"control_plane_logs": []}))
-    assert not [line for line in lines if line.startswith(("snapshots", "logs"))]
+    off = {"kubernetes": {"control_plane_logs": []}, "alerts": {"enabled": False}}
+    lines = dollars(a_spec(snapshots=None, **off))
+    assert not [line for line in lines if line.startswith(("snapshots", "logs", "alerts"))]
+
+
+def test_somebody_elses_topic_brings_its_own_key() -> None:
+    topic = {"sns_topic_arn": "arn:aws:sns:us-east-1:111122223333:pager"}
+    assert "alerts: key of the topic" not in dollars(a_spec(alerts=topic))
 
 
 def test_every_missing_price_is_named_once() -> None:

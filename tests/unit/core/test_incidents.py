@@ -171,14 +171,14 @@ def test_launches_and_called_off_plans_open_no_incident() -> None:
 # --- what is decided for each kind
 
 
-def test_a_retirement_stays_open_and_pages_once() -> None:
+def test_the_retirement_of_an_instance_that_is_no_node_pages_once() -> None:
     incident = opened(
         Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED", due_at=86_400.0
     )
     decision = next_action(incident, seen(), POLICY)
     assert decision.state is State.OPENED
     assert [type(a) for a in decision.actions] == [Page]
-    assert "1970-01-02 00:00:00" in decision.reason
+    assert "1970-01-02 00:00 UTC" in decision.reason
     assert decision.delay_seconds == 900
     later = step(incident, seen())
     assert next_action(later, seen(), POLICY).actions == ()

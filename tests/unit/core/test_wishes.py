@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
 from core.errors import Conflict, InvalidInput
-from core.events import Interruption, Kind
+from core.events import GroupChange, GroupNotice, Interruption, Kind
 from core.incident_record import (
     Incident,
     State,
@@ -23,12 +23,21 @@ from core.incident_record import (
 NOW = 1_795_168_800.0
 
 
-@dataclass(frozen=True)
-class Notice:
-    what: str
-    group: str = "g"
-    instance_id: str | None = None
-    cause: str | None = None
+def said(
+    what: GroupChange, group: str = "g", instance_id: str | None = None, cause: str = ""
+) -> GroupNotice:
+    return GroupNotice(
+        event_id="e",
+        dedupe_key="k",
+        account=None,
+        region=None,
+        occurred_at=NOW,
+        body="{}",
+        group=group,
+        what=what,
+        instance_id=instance_id,
+        cause=cause,
+    )
 
 
 @pytest.fixture
@@ -98,20 +107,20 @@ def test_releasing_a_retained_instance_opens_its_next_round(incident: Incident) 
 
 
 def test_a_failed_launch_is_remembered_until_one_succeeds(incident: Incident) -> None:
-    failed = note_group(incident, Notice("launch_failed", cause="no capacity"), NOW)
+    failed = note_group(incident, said(GroupChange.LAUNCH_FAILED, cause="no capacity"), NOW)
     assert (failed.launch_failed_at, failed.launch_failure) == (NOW, "no capacity")
     assert failed.notes[-1].actor == "aws"
-    launched = note_group(failed, Notice("launched", instance_id="i-0d"), NOW + 60)
+    launched = note_group(failed, said(GroupChange.LAUNCHED, instance_id="i-0d"), NOW + 60)
     assert (launched.launch_failed_at, launched.launch_failure) == (None, None)
 
 
 def test_the_launches_of_another_group_say_nothing(incident: Incident) -> None:
-    assert note_group(incident, Notice("launch_failed", group="other"), NOW) is incident
+    assert note_group(incident, said(GroupChange.LAUNCH_FAILED, group="other"), NOW) is incident
 
 
 def test_notes_do_not_grow_without_end(incident: Incident) -> None:
     for attempt in range(500):
         cause = str(attempt // 2)
-        incident = note_group(incident, Notice("launch_failed", cause=cause), NOW + attempt)
+        incident = note_group(incident, said(GroupChange.LAUNCH_FAILED, cause=cause), NOW + attempt)
     assert len({note.reason for note in incident.notes}) == len(incident.notes) == 200
-    assert incident.launch_failed_at == NOW + 499
+    assert incident.launch_failed_at == NOW  # since when, not the latest of many

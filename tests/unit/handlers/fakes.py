@@ -7,13 +7,15 @@ between two ticks.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from core.errors import StillwaterError
 from core.inventory import StatusView, VolumeView
+from core.leaders import Order, Partition
 from core.naming import managed_tag
-from core.observations import GroupView, HookResult, InstanceView, NodeView, PodView
+from core.observations import BudgetView, GroupView, HookResult, InstanceView, NodeView, PodView
 from core.rotation import ClusterView, PartitionView, VoterView
 
 PREFIX = "local-orders"
@@ -68,6 +70,10 @@ class FakeCluster:
     completed: list[tuple[str, str, str]] = field(default_factory=list)
     waiting_hooks: set[tuple[str, str]] = field(default_factory=set)
     desired_calls: list[tuple[str, int]] = field(default_factory=list)
+    terminated: list[tuple[str, bool]] = field(default_factory=list)
+    on_instance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # EC2's attachments
+    disruption_budgets: tuple[BudgetView, ...] = ()
+    reordered: list[dict[Partition, Order]] = field(default_factory=list)
     volumes: dict[str, VolumeView] = field(default_factory=dict)
     checks: dict[str, StatusView] = field(default_factory=dict)
 
@@ -98,6 +104,62 @@ class FakeCluster:
         self.desired_calls.append((group, desired))
         self.groups[group] = replace(self.groups[group], desired=desired)
 
+    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> bool:
+        group = self.groups[group_of(self.instances[instance_id].zone)]
+        if group.instances.get(instance_id) not in {"InService", "Terminating:Retained"}:
+            return False
+        self.terminated.append((instance_id, decrement))
+        self.groups[group.name] = replace(group, desired=group.desired - decrement)
+        self.terminate(instance_id)
+        return True
+
+    def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
+        held, changed = self.groups[group].protected, frozenset(instance_ids)
+        after = held | changed if protected else held - changed
+        self.groups[group] = replace(self.groups[group], protected=after)
+
+    def volumes_on(self, instance_id: str) -> tuple[str, ...]:
+        return self.on_instance.get(instance_id, ())
+
+    def budgets(self) -> tuple[BudgetView, ...]:
+        return self.disruption_budgets
+
+    def mark_spare(self, node: str, incident_id: str | None) -> None:
+        self._change_node(node, spare_for=incident_id)
+
+    def set_out_of_service(self, node: str, instance_id: str, *, tainted: bool) -> None:
+        assert self.node_views[instance_id].name == node
+        self._change_node(node, out_of_service=tainted)
+
+    def _change_node(self, name: str, **changed: Any) -> None:
+        for instance_id, node in self.node_views.items():
+            if node.name == name:
+                self.node_views[instance_id] = replace(node, **changed)
+
+    def reorder(self, orders: Mapping[Partition, Order]) -> None:
+        view = self.read()
+        if orders:
+            self.reordered.append(dict(orders))
+        self.kafka = replace(
+            view,
+            partitions=tuple(
+                replace(p, replicas=orders.get((p.topic, p.partition), p.replicas))
+                for p in view.partitions
+            ),
+        )
+
+    def elect(self, partitions: Iterable[Partition]) -> None:
+        view, elected = self.read(), set(partitions)
+        self.kafka = replace(
+            view,
+            partitions=tuple(
+                replace(p, leader=p.replicas[0])
+                if (p.topic, p.partition) in elected and p.replicas[0] in p.isr
+                else p
+                for p in view.partitions
+            ),
+        )
+
     def nodes(self) -> tuple[NodeView, ...]:
         if not self.kubernetes_answers:
             raise StillwaterError("The Kubernetes API did not answer.")
@@ -117,7 +179,7 @@ class FakeCluster:
     def volume(self, volume_id: str) -> VolumeView | None:
         return self.volumes.get(volume_id)
 
-    def zone_names(self) -> Mapping[str, str]:
+    def zone_names(self) -> dict[str, str]:
         return {"use1-az4": "us-east-1a", "use1-az6": "us-east-1b", "use1-az1": "us-east-1c"}
 
     def instance_states(self, tag_key: str) -> Mapping[str, str]:
@@ -137,7 +199,9 @@ class FakeCluster:
             group=name,
             tags={TAG: ""},
         )
-        group = self.groups.get(name) or GroupView(name=name, desired=1, maximum=2, instances={})
+        group = self.groups.get(name) or GroupView(
+            name=name, desired=1, maximum=2, instances={}, zones=(zone,)
+        )
         self.groups[name] = replace(group, instances={**group.instances, instance_id: lifecycle})
 
     def add_node(self, instance_id: str, *, ready: bool = True, csi_ready: bool = True) -> None:
@@ -169,6 +233,11 @@ class FakeCluster:
         group = self.groups[group_of(self.instances[instance_id].zone)]
         changed = {**group.instances, instance_id: state}
         self.groups[group.name] = replace(group, instances=changed)
+
+    def set_groups_without(self, instance_id: str) -> None:
+        for name, group in self.groups.items():
+            kept = {i: state for i, state in group.instances.items() if i != instance_id}
+            self.groups[name] = replace(group, instances=kept)
 
     def set_state(self, instance_id: str, state: str) -> None:
         self.instances[instance_id] = replace(self.instances[instance_id], state=state)

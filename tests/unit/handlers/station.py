@@ -11,9 +11,11 @@ from handlers.act import Effects
 from handlers.export import Archivist
 from handlers.freezes import LedgerFreezes
 from handlers.interruption import Desk
+from handlers.leadership import Leadership
 from handlers.notices import Notices
 from handlers.observe import Sources
 from handlers.reception import Reception
+from handlers.shifts import Shifts
 from handlers.sweep import Broom
 from handlers.tick import Loop
 from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster, FakeQueue, three_brokers
@@ -48,15 +50,38 @@ class Station:
             inventory=self.cluster,
             nodes=self.cluster,
             records=self.records,
+            freezes=self.freezes,
+            cluster="orders",
             late_seconds=45,
             archivist=Archivist(self.ledger, self.archive, self.told.append, PREFIX),
         )
+        self.leadership = Leadership(self.cluster, self.records, "orders")
+        self.shifts = Shifts(
+            freezes=self.freezes,
+            ledger=self.ledger,
+            cloud=self.cluster,
+            nodes=self.cluster,
+            leadership=self.leadership,
+            records=self.records,
+            managed_tag=TAG,
+            cluster="orders",
+        )
         self.loop = Loop(
-            sources=Sources(self.cluster, self.cluster, self.cluster, self.ledger),
-            effects=Effects(self.cluster, self.ledger, self.termination_handler, 900),
+            sources=Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes),
+            effects=Effects(
+                cloud=self.cluster,
+                nodes=self.cluster,
+                ledger=self.ledger,
+                freezes=self.freezes,
+                leadership=self.leadership,
+                termination_handler=self.termination_handler,
+                ticks=self.ticks,
+                lease_seconds=900,
+            ),
             ticks=self.ticks,
             policy=self.policy,
             late_seconds=45,
+            shifts=self.shifts,
         )
 
     def announce(self, body: str) -> None:

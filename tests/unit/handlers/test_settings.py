@@ -5,6 +5,7 @@ import base64
 import pytest
 
 from core.errors import InvalidInput
+from core.window import Window
 from handlers.settings import Settings
 
 PEM = "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n"
@@ -31,6 +32,11 @@ ENVIRONMENT = {
     "STILLWATER_SESSION_TIMEOUT_S": "9",
     "STILLWATER_POST_CONDITION_HOLD_S": "30",
     "STILLWATER_POST_CONDITION_WAIT_S": "1800",
+    "STILLWATER_HOOK_LIMIT_S": "54000",
+    "STILLWATER_FORWARD_AGAIN_S": "530",
+    "STILLWATER_PLANNED_MARGIN_S": "21600",
+    "STILLWATER_GATE": "isr",
+    "STILLWATER_MAINTENANCE": "any",
 }
 
 
@@ -77,6 +83,9 @@ WRONG = [
     ("STILLWATER_DRAIN_ROUTE", "sideways", "held or direct"),
     ("STILLWATER_KAFKA_SECURITY", "TLS", "PLAINTEXT or SSL"),
     ("STILLWATER_EKS_CA", "not base64!", "base64 of a PEM"),
+    ("STILLWATER_GATE", "open", "isr or ready"),
+    ("STILLWATER_MAINTENANCE", "someday 0 60", "days, the minute"),
+    ("STILLWATER_MAINTENANCE", "sat,sun 180", "days, the minute"),
 ]
 
 
@@ -86,6 +95,18 @@ def test_a_wrong_value_is_one_sentence(name: str, value: str, complaint: str) ->
         Settings.from_env({**ENVIRONMENT, name: value})
     assert len(raised.value.problems) == 1
     assert complaint in raised.value.problems[0]
+
+
+def test_a_window_becomes_the_policys() -> None:
+    settings = Settings.from_env({**ENVIRONMENT, "STILLWATER_MAINTENANCE": "sat,sun 180 120"})
+    window = Window(days=frozenset({"sat", "sun"}), start_minute=180, duration_minutes=120)
+    assert settings.policy.maintenance == window
+    assert Settings.from_env(ENVIRONMENT).policy.maintenance is None
+
+
+def test_no_hook_is_believed_to_last_longer_than_aws_lets_it() -> None:
+    long = Settings.from_env({**ENVIRONMENT, "STILLWATER_HOOK_LIMIT_S": "720000"})
+    assert long.policy.hook_limit_seconds == 172_800
 
 
 def test_slack_is_off_where_no_queue_is_named() -> None:

@@ -223,17 +223,6 @@ def test_a_spot_warning_overtakes_a_termination_that_waits(station: Station) -> 
     assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
 
 
-def test_a_stop_that_nothing_announced_is_lost_once_ec2_confirms(station: Station) -> None:
-    station.cluster.set_state(OLD, "stopping")
-    station.announce(ec2_event("EC2 Instance State-change Notification", OLD, state="stopping"))
-    station.tick()
-    assert station.incident().state is State.OPENED
-    station.cluster.set_state(OLD, "stopped")
-    station.tick()
-    assert station.incident().state is State.LOST
-    assert station.incident().pages == ("lost",)
-
-
 def test_a_scale_in_restores_the_desired_capacity_once(station: Station) -> None:
     name = group_of("us-east-1a")
     station.cluster.groups[name] = replace(station.cluster.groups[name], desired=0)

@@ -75,8 +75,8 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     }
     recorded = run_layer("operations", raw, outputs)
     assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
-    (rule,) = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
-    assert rule["resources"] == ["pods"]
+    rules = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
+    assert [rule["resources"] for rule in rules] == [["pods"], ["poddisruptionbudgets"]]
 
 
 def test_queues_wake_their_functions_and_take_back_single_messages(operations: Recorded) -> None:
@@ -145,26 +145,22 @@ def test_the_sweep_lists_nodes_and_nothing_else(operations: Recorded) -> None:
     assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
 
 
-def test_in_the_cluster_it_may_list_and_read_one_authority(operations: Recorded) -> None:
+def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority(
+    operations: Recorded,
+) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
     everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
         "rules"
     ]
     inside = operations.one(f"{rbac}Role").inputs["rules"]
-    pods, authority = inside
-    assert {verb for rule in [*everywhere, pods] for verb in rule["verbs"]} == {"list"}
-    assert authority == {
-        "apiGroups": [""],
-        "resources": ["secrets"],
-        "resourceNames": ["orders-cluster-ca-cert"],
-        "verbs": ["get"],
-    }
-    assert {r for rule in everywhere for r in rule["resources"]} == {
-        "nodes",
-        "csinodes",
-        "volumeattachments",
-    }
-    assert pods["resources"] == ["pods"]
+    granted = [(r["resources"], r["verbs"], r.get("resourceNames")) for r in everywhere + inside]
+    assert granted == [
+        (["nodes"], ["get", "list", "patch"], None),
+        (["csinodes", "volumeattachments"], ["list"], None),
+        (["pods"], ["list"], None),
+        (["poddisruptionbudgets"], ["list"], None),
+        (["secrets"], ["get"], ["orders-cluster-ca-cert"]),
+    ]
     bindings = {"ClusterRoleBinding": "cluster-role-binding", "RoleBinding": "role-binding"}
     for kind, name in bindings.items():
         binding = operations.one(f"{rbac}{kind}", f"handlers-access-{name}").inputs

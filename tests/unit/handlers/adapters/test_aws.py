@@ -146,3 +146,57 @@ def test_a_delay_is_what_sqs_can_keep(asked: float, sent: int) -> None:
 
 def test_a_tick_names_the_version_it_is_for() -> None:
     assert json.loads(tick_message("i-1.2", 7)) == {"incident_id": "i-1.2", "version": 7}
+
+
+def test_a_groups_zones_and_its_protected_instances_are_seen(group: str) -> None:
+    cloud = AwsCloud(REGION)
+    seen = cloud.group(group)
+    assert seen is not None
+    assert seen.zones == ("us-east-1a",)
+    one = min(seen.instances)
+    cloud.protect(group, [one], protected=True)
+    again = cloud.group(group)
+    assert again is not None
+    assert again.protected == {one}
+    cloud.protect(group, [one], protected=False)
+    cloud.protect(group, [], protected=False)
+
+
+@pytest.mark.parametrize("decrement", [True, False])
+def test_an_instance_is_terminated_through_its_group(decrement: bool) -> None:
+    cloud = AwsCloud(REGION)
+    asked = {"InstanceId": "i-1", "ShouldDecrementDesiredCapacity": decrement}
+    with Stubber(cloud._groups) as stub:
+        stub.add_response("terminate_instance_in_auto_scaling_group", {}, asked)
+        assert cloud.terminate_in_group("i-1", decrement=decrement) is True
+        stub.add_client_error("terminate_instance_in_auto_scaling_group", "ValidationError")
+        assert cloud.terminate_in_group("i-1", decrement=decrement) is False
+
+
+def test_only_the_drivers_volumes_hold_an_instance(group: str) -> None:
+    cloud = AwsCloud(REGION)
+    seen = cloud.group(group)
+    assert seen is not None
+    instance_id = min(seen.instances)
+    ec2 = boto3.client("ec2", region_name=REGION)
+    made = ec2.create_volume(
+        AvailabilityZone="us-east-1a",
+        Size=1,
+        TagSpecifications=[
+            {
+                "ResourceType": "volume",
+                "Tags": [{"Key": "ebs.csi.aws.com/cluster", "Value": "true"}],
+            }
+        ],
+    )["VolumeId"]
+    assert cloud.volumes_on(instance_id) == ()
+    ec2.attach_volume(VolumeId=made, InstanceId=instance_id, Device="/dev/xvdaa")
+    assert cloud.volumes_on(instance_id) == (made,)
+    ec2.detach_volume(VolumeId=made, InstanceId=instance_id)
+    assert cloud.volumes_on(instance_id) == ()
+
+
+def test_zones_are_known_by_their_ids(group: str) -> None:
+    names = AwsCloud(REGION).zone_names()
+    assert min(names.values()) == "us-east-1a"
+    assert all(zone_id.startswith("use1-az") for zone_id in names)

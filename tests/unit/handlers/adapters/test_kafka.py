@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.errors import RequestTimedOutError
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    RequestTimedOutError,
+    UnknownTopicOrPartitionError,
+)
 
 from core.errors import StillwaterError
 from core.rotation import PartitionView, VoterView
@@ -68,6 +73,10 @@ class FakeAdmin:
         self.quorum: dict[str, Any] | Exception = copy.deepcopy(QUORUM)
         self.configs = {"topic": {"t": {"min.insync.replicas": {"value": "2"}}}}
         self.closed = False
+        self.reassigned: list[dict[Any, Any]] = []
+        self.elections: list[dict[str, list[int]]] = []
+        self.refusal: type[Exception] | None = None
+        self.election_error = 0
 
     def describe_cluster(self) -> dict[str, Any]:
         return {"cluster_id": "x", "controller_id": 3, "brokers": self.brokers}
@@ -83,6 +92,26 @@ class FakeAdmin:
     def describe_configs(self, resources: list[Any], config_filter: str) -> dict[str, Any]:
         assert config_filter == "all"
         return self.configs
+
+    def alter_partition_reassignments(self, asked: Any) -> dict[Any, Any]:
+        self.reassigned.append({(p.topic, p.partition): order for p, order in asked.items()})
+        return dict.fromkeys(asked, self.refusal)
+
+    def elect_leaders(self, kind: int, asked: Any, *, raise_errors: bool) -> Any:
+        assert (kind, raise_errors) == (0, False)
+        self.elections.append(asked)
+        return SimpleNamespace(
+            replica_election_results=[
+                SimpleNamespace(
+                    topic=topic,
+                    partition_result=[
+                        SimpleNamespace(partition_id=n, error_code=self.election_error)
+                        for n in numbers
+                    ],
+                )
+                for topic, numbers in asked.items()
+            ]
+        )
 
     def close(self) -> None:
         self.closed = True
@@ -211,3 +240,47 @@ def test_authorities_nobody_can_read_are_kafkas_silence() -> None:
 
     with pytest.raises(StillwaterError, match="answered 403"):
         KafkaAdmin(["a:1"], "SSL", refuse).read()
+
+
+def test_an_order_of_replicas_is_written_for_each_partition(admin: FakeAdmin) -> None:
+    KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", 0): (2, 3, 1), ("t", 1): (3, 1, 2)})
+    assert admin.reassigned == [{("t", 0): [2, 3, 1], ("t", 1): [3, 1, 2]}]
+
+
+def test_thousands_of_partitions_go_in_several_requests(admin: FakeAdmin) -> None:
+    KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", n): (2, 1) for n in range(1200)})
+    assert [len(request) for request in admin.reassigned] == [500, 500, 200]
+
+
+def test_a_refused_order_names_its_partition(admin: FakeAdmin) -> None:
+    admin.refusal = ClusterAuthorizationFailedError
+    with pytest.raises(StillwaterError, match=r"replicas of t-0: ClusterAuthorizationFailedError"):
+        KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", 0): (2, 1)})
+
+
+def test_a_partition_deleted_meanwhile_is_no_refusal(admin: FakeAdmin) -> None:
+    admin.refusal = UnknownTopicOrPartitionError
+    KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", 0): (2, 1)})
+
+
+def test_elections_are_asked_for_by_topic(admin: FakeAdmin) -> None:
+    KafkaAdmin(["a:1"], "PLAINTEXT").elect({("t", 1), ("s", 0), ("t", 0)})
+    assert admin.elections == [{"s": [0], "t": [0, 1]}]
+
+
+@pytest.mark.parametrize("code", [80, 84])  # not available, not needed
+def test_an_election_that_has_nothing_to_do_is_no_failure(admin: FakeAdmin, code: int) -> None:
+    admin.election_error = code
+    KafkaAdmin(["a:1"], "PLAINTEXT").elect({("t", 0)})
+
+
+def test_an_election_that_fails_names_its_partition(admin: FakeAdmin) -> None:
+    admin.election_error = 41
+    with pytest.raises(StillwaterError, match="no leader of t-0"):
+        KafkaAdmin(["a:1"], "PLAINTEXT").elect({("t", 0)})
+
+
+def test_nothing_to_change_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    admin = KafkaAdmin([], "PLAINTEXT")
+    admin.reorder({})
+    admin.elect(())

@@ -10,7 +10,7 @@ import boto3
 import pytest
 import urllib3
 
-from core.errors import StillwaterError
+from core.errors import Conflict, StillwaterError
 from core.observations import NodeView, PodView
 from handlers.adapters import kubernetes
 from handlers.adapters.kubernetes import EksNodes, eks_token
@@ -62,19 +62,28 @@ class FakePool:
     def __init__(self, pages: dict[str, list[dict[str, Any]]]) -> None:
         self.pages = pages
         self.asked: list[tuple[str, dict[str, list[str]]]] = []
+        self.patched: list[tuple[str, Any]] = []
         self.status = 200
 
-    def request(self, method: str, url: str, headers: dict[str, str]) -> Any:
-        assert method == "GET"
+    def request(
+        self, method: str, url: str, headers: dict[str, str], body: bytes | None = None
+    ) -> Any:
         assert headers["Authorization"].startswith("Bearer k8s-aws-v1.")
         parts = urlsplit(url)
+        if parts.path not in self.pages:
+            return SimpleNamespace(status=404, data=b"{}")
+        if method == "PATCH":
+            assert headers["Content-Type"] == "application/merge-patch+json"
+            self.patched.append((parts.path, json.loads(body or b"")))
+            return SimpleNamespace(status=self.status, data=b"{}")
+        assert method == "GET"
         query = parse_qs(parts.query)
         self.asked.append((parts.path, query))
         page = int(query.get("continue", ["0"])[0])
         pages = self.pages[parts.path]
         more = {"continue": str(page + 1)} if page + 1 < len(pages) else {}
-        body = {"metadata": more, **pages[page]}
-        return SimpleNamespace(status=self.status, data=json.dumps(body).encode())
+        answer = {"metadata": more, **pages[page]}
+        return SimpleNamespace(status=self.status, data=json.dumps(answer).encode())
 
 
 def reader(monkeypatch: pytest.MonkeyPatch, pages: dict[str, list[dict[str, Any]]]) -> Any:
@@ -175,7 +184,14 @@ def test_kafka_pods_are_those_of_a_node_pool_that_still_run(
 
     def seen(name: str, role: str, *, ready: bool) -> PodView:
         node_id = int(name[-2:])
-        return PodView(name=name, node_id=node_id, role=role, node_name="a", ready=ready)
+        return PodView(
+            name=name,
+            node_id=node_id,
+            role=role,
+            node_name="a",
+            ready=ready,
+            stopping=not ready,
+        )
 
     assert fake.nodes.kafka_pods() == (
         seen("orders-broker-a-10", "broker", ready=True),
@@ -258,3 +274,131 @@ def test_a_silent_api_server_is_one_sentence(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(fake.pool, "request", refuse)
     with pytest.raises(StillwaterError, match="did not answer GET /apis/storage"):
         fake.nodes.attachments()
+
+
+NODE_PATH = "/api/v1/nodes/a"
+OUT_OF_SERVICE = {
+    "key": "node.kubernetes.io/out-of-service",
+    "value": "nodeshutdown",
+    "effect": "NoExecute",
+}
+DEDICATED = {"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}
+
+
+def read_node(*taints: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
+    found = node("a", "i-1", taints=list(taints))
+    found["metadata"]["resourceVersion"] = "7"
+    return {NODE_PATH: [found]}
+
+
+def test_the_taint_is_added_to_those_a_node_has_in_the_version_it_was_read_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = reader(monkeypatch, read_node(DEDICATED))
+    fake.nodes.set_out_of_service("a", "i-1", tainted=True)
+    ((path, body),) = fake.pool.patched
+    assert path == NODE_PATH
+    assert body == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"taints": [DEDICATED, OUT_OF_SERVICE]},
+    }
+
+
+def test_taking_the_taint_off_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = reader(monkeypatch, read_node(OUT_OF_SERVICE, DEDICATED))
+    fake.nodes.set_out_of_service("a", "i-1", tainted=False)
+    assert fake.pool.patched[0][1]["spec"]["taints"] == [DEDICATED]
+
+
+@pytest.mark.parametrize(
+    ("taints", "tainted", "instance_id"),
+    [
+        pytest.param((OUT_OF_SERVICE,), True, "i-1", id="tainted already"),
+        pytest.param((), False, "i-1", id="not tainted"),
+        pytest.param((), True, "i-9", id="another instance has the name by now"),
+    ],
+)
+def test_a_node_that_needs_no_change_is_not_written(
+    monkeypatch: pytest.MonkeyPatch,
+    taints: tuple[dict[str, str], ...],
+    tainted: bool,
+    instance_id: str,
+) -> None:
+    fake = reader(monkeypatch, read_node(*taints))
+    fake.nodes.set_out_of_service("a", instance_id, tainted=tainted)
+    assert fake.pool.patched == []
+
+
+def test_a_node_that_is_gone_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = reader(monkeypatch, {})
+    fake.nodes.set_out_of_service("a", "i-1", tainted=True)
+    fake.nodes.mark_spare("a", None)
+
+
+def test_a_node_changed_meanwhile_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = reader(monkeypatch, read_node())
+    fake.pool.status = 409
+    with pytest.raises(Conflict, match="changed by somebody else"):
+        fake.nodes.mark_spare("a", "i-0a")
+
+
+def test_a_spare_says_for_whom_it_is_kept_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = reader(monkeypatch, read_node())
+    fake.nodes.mark_spare("a", "i-0a")
+    fake.nodes.mark_spare("a", None)
+    disabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+    assert [body["metadata"]["annotations"] for _, body in fake.pool.patched] == [
+        {disabled: "true", "stillwater.dev/spare-for": "i-0a"},
+        {disabled: None, "stillwater.dev/spare-for": None},
+    ]
+
+
+def budget(selector: dict[str, Any], allowed: int = 0) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "orders-kafka"},
+        "spec": {"selector": selector},
+        "status": {"disruptionsAllowed": allowed},
+    }
+
+
+@pytest.mark.parametrize(
+    ("selector", "covered"),
+    [
+        ({"matchLabels": {"strimzi.io/cluster": "orders"}}, True),
+        ({"matchLabels": {"strimzi.io/cluster": "another"}}, False),
+        ({"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}, True),
+        ({"matchExpressions": [{"key": "x", "operator": "Exists"}]}, False),
+        (
+            {
+                "matchExpressions": [
+                    {"key": "strimzi.io/cluster", "operator": "In", "values": ["orders"]}
+                ]
+            },
+            True,
+        ),
+        (
+            {
+                "matchExpressions": [
+                    {"key": "strimzi.io/cluster", "operator": "NotIn", "values": ["orders"]}
+                ]
+            },
+            False,
+        ),
+        ({}, True),
+    ],
+)
+def test_a_budget_is_known_with_the_pods_it_speaks_for(
+    monkeypatch: pytest.MonkeyPatch, selector: dict[str, Any], covered: bool
+) -> None:
+    namespace = "/namespaces/kafka"
+    pod = {"metadata": {"name": "orders-broker-a-10", "labels": {"strimzi.io/cluster": "orders"}}}
+    fake = reader(
+        monkeypatch,
+        {
+            f"/apis/policy/v1{namespace}/poddisruptionbudgets": [{"items": [budget(selector)]}],
+            "/api/v1/namespaces/kafka/pods": [{"items": [pod]}],
+        },
+    )
+    (found,) = fake.nodes.budgets()
+    assert (found.name, found.disruptions_allowed) == ("orders-kafka", 0)
+    assert ("orders-broker-a-10" in found.pods) is covered

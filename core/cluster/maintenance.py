@@ -1,0 +1,36 @@
+"""When planned work may be done."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from core.cluster.fields import Frozen
+
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+
+class Maintenance(Frozen):
+    """The window in which a node that AWS will take is replaced ahead of it."""
+
+    days: Annotated[tuple[Day, ...], Field(min_length=1)] = (
+        "mon",
+        "tue",
+        "wed",
+        "thu",
+        "fri",
+        "sat",
+        "sun",
+    )
+    """The days on which it opens, in UTC."""
+    start_utc: Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+    """When it opens, as in 03:00."""
+    duration_minutes: Annotated[int, Field(ge=30, le=1440)] = 120
+    """How long it stays open; a replacement that has begun is not stopped at its end."""
+
+    @property
+    def start_minute(self) -> int:
+        """Return when it opens, in minutes after midnight."""
+        hours, _, minutes = self.start_utc.partition(":")
+        return int(hours) * 60 + int(minutes)

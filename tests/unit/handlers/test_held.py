@@ -1,0 +1,265 @@
+"""Hold and forward where something goes wrong: a drain that is refused, lost or overtaken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.departure import MOST_FORWARDS
+from core.incident_record import ask_release, hold, ignore
+from core.incidents import State
+from core.observations import BudgetView
+from handlers.freezes import LostZone
+from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, hook_event, node_named
+from tests.unit.handlers.station import POLICY, START, Station
+
+POD = "orders-broker-a-10"
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def announced(station: Station) -> Station:
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    station.announce(hook_event("gate"))
+    station.tick_until_quiet()
+    return station
+
+
+def replaced(station: Station) -> Station:
+    announced(station)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+    return station
+
+
+def asked(station: Station, change: object) -> None:
+    """A person changes the incident; the loop looks at it."""
+    station.ledger.put(change)  # type: ignore[arg-type]
+    station.now += 60
+    station.broom.sweep(station.now)
+
+
+def test_a_drain_that_nobody_answers_is_sent_again_and_then_a_person_called(
+    station: Station,
+) -> None:
+    replaced(station)
+    for _ in range(MOST_FORWARDS + 2):
+        station.now += POLICY.forward_again_seconds
+        station.tick()
+    assert station.forwarded == [station.forwarded[0]] * MOST_FORWARDS
+    assert station.incident().pages == ("drain_stuck",)
+    assert station.incident().state is State.DRAINING
+
+
+def test_a_broker_that_is_stopping_is_not_hurried(station: Station) -> None:
+    replaced(station)
+    station.cluster.pods[10] = replace(station.cluster.pods[10], stopping=True)
+    station.now += 3 * POLICY.forward_again_seconds
+    station.tick()
+    assert len(station.forwarded) == 1
+    assert station.incident().pages == ()
+
+
+def test_a_drain_that_never_ends_keeps_the_node(station: Station) -> None:
+    replaced(station)
+    station.now += POLICY.hold_limit_seconds + 1
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    assert ("i-0a", "gate", "ABANDON") in station.cluster.completed
+
+
+def test_a_budget_that_refuses_the_eviction_is_named(station: Station) -> None:
+    replaced(station)
+    refusing = BudgetView(name="orders-kafka", pods=frozenset({POD}), disruptions_allowed=0)
+    other = BudgetView(name="connect", pods=frozenset({"x"}), disruptions_allowed=0)
+    station.cluster.disruption_budgets = (other, refusing)
+    station.tick()
+    assert "PodDisruptionBudget orders-kafka allows no disruption" in station.incident().reason
+    assert station.incident().pages == ()
+    station.now += POLICY.forward_again_seconds / 2
+    station.tick()
+    assert station.incident().pages == ("budget:orders-kafka",)
+    station.cluster.disruption_budgets = ()
+    station.tick()
+    assert "drains" in station.incident().reason
+
+
+def test_the_gate_waits_for_ec2_to_detach_the_volumes(station: Station) -> None:
+    replaced(station)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.on_instance[OLD] = ("vol-1",)
+    for _ in range(6):
+        station.tick()
+    assert station.incident().reason == "EC2 has not yet detached vol-1 from i-0a."
+    assert (OLD, "gate", "CONTINUE") not in station.cluster.completed
+    station.cluster.on_instance.clear()
+    for _ in range(4):
+        station.tick()
+    assert station.incident().state is State.RELEASED
+
+
+def test_the_gate_waits_for_the_node_the_broker_runs_on(station: Station) -> None:
+    replaced(station)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.add_node(NEW, csi_ready=False)
+    for _ in range(5):
+        station.tick()
+    assert "is not Ready with its EBS driver" in station.incident().reason
+
+
+def test_a_policy_may_be_content_with_a_ready_pod() -> None:
+    station = Station(policy=replace(POLICY, gate="ready"))
+    replaced(station)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.kafka = healthy_kafka(out=10)
+    station.tick()
+    station.tick()
+    assert station.incident().state is State.RELEASED
+
+
+def test_a_node_that_is_gone_already_is_not_waited_for(station: Station) -> None:
+    announced(station)
+    del station.cluster.node_views[OLD]
+    station.cluster.place_pod(10, None, ready=False)
+    station.tick()
+    assert station.incident().state is State.DRAINING
+    assert "is gone from Kubernetes" in station.incident().reason
+    assert station.forwarded == []
+
+
+def test_an_instance_that_never_joined_goes_without_a_wait(station: Station) -> None:
+    station.cluster.add_instance("i-0x", "us-east-1a")
+    station.cluster.terminate("i-0x")
+    station.announce(hook_event("drain", instance_id="i-0x"))
+    station.tick_until_quiet()
+    assert station.incident("i-0x").state is State.GATING
+    assert station.ledger.lease() is None
+
+
+def test_a_group_that_was_deleted_terminates_nothing(station: Station) -> None:
+    announced(station)
+    del station.cluster.groups[group_of("us-east-1a")]
+    station.cluster.waiting_hooks.clear()
+    station.now += 61
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    assert station.incident().pages == ("group_gone",)
+
+
+def test_a_held_instance_outlasts_the_hold_limit_but_not_awss(station: Station) -> None:
+    announced(station)
+    until = START + 30 * 86_400
+    asked(station, hold(station.incident(), until, "ada", station.now))
+    station.now = START + POLICY.hold_limit_seconds + 60
+    station.tick()
+    assert station.incident().open
+    station.now = START + POLICY.hook_limit_seconds
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    assert station.incident().pages == ("late_replacement", "hold_limit")
+
+
+def test_a_long_wait_never_outlasts_a_heartbeat(station: Station) -> None:
+    announced(station)
+    incident = replace(station.incident(), launch_failed_at=START - 3600, launch_failure="none")
+    asked(station, incident)
+    station.tick()
+    assert station.incident().pages == ("no_capacity",)
+    assert station.ticks.sent[-1][1] <= POLICY.heartbeat_timeout_seconds / 4
+
+
+def test_a_frozen_zone_keeps_a_broker_and_says_why(station: Station) -> None:
+    shift = LostZone("use1-az4", "us-east-1a", source="autoshift")
+    station.freezes.note(shift, station.now)
+    announced(station)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    for _ in range(4):
+        station.tick()
+    incident = station.incident()
+    assert incident.state is State.HOLDING
+    assert incident.reason.startswith("Zone us-east-1a is frozen since 2026-11-20 10:00 UTC (auto")
+    over = replace(shift, over=True, occurred_at=station.now)
+    station.freezes.note(over, station.now)
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+
+
+def test_an_ignored_termination_is_kept_not_killed(station: Station) -> None:
+    announced(station)
+    asked(station, ignore(station.incident(), "ada", "ours", station.now))
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    assert {r for _, _, r in station.cluster.completed} == {"ABANDON"}
+
+
+def test_a_release_needs_neither_a_replacement_nor_kafkas_consent(station: Station) -> None:
+    station.cluster.kafka = replace(healthy_kafka(out=30), fenced=frozenset())
+    announced(station)
+    asked(station, ask_release(station.incident(), "ada", station.now))
+    station.tick()
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+    assert len(station.forwarded) == 1
+    assert station.incident().transitions[-1].reason == "ada lets Kafka node 10 go."
+
+
+def test_a_release_waits_for_another_broker_that_is_out(station: Station) -> None:
+    station.ledger.take_lease("i-other", station.now, 9_999)
+    announced(station)
+    asked(station, ask_release(station.incident(), "ada", station.now))
+    station.tick()
+    station.tick()
+    assert station.incident().state is State.HOLDING
+    assert station.forwarded == []
+
+
+def test_a_release_ends_a_drain_that_is_stuck(station: Station) -> None:
+    replaced(station)
+    asked(station, ask_release(station.incident(), "ada", station.now))
+    station.tick()
+    assert station.incident().state is State.RELEASED
+    assert (OLD, "gate", "CONTINUE") in station.cluster.completed
+
+
+def test_a_retained_instance_is_released_through_new_hooks(station: Station) -> None:
+    announced(station)
+    station.now += POLICY.hold_limit_seconds + 1
+    station.tick()
+    retained = station.incident()
+    assert retained.state is State.RETAINED
+    station.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    asked(station, ask_release(retained, "ada", station.now))
+    station.tick()
+    assert station.cluster.terminated == [(OLD, False)]
+    station.announce(hook_event("drain", token="of the new round"))
+    for _ in range(6):
+        station.tick()
+    again = station.incident(f"{OLD}.2")
+    assert again.state is State.DRAINING
+    assert len(station.forwarded) == 1
+
+
+def test_a_spare_that_waits_for_one_is_no_replacement_for_another(station: Station) -> None:
+    replaced(station)
+    assert station.cluster.node_views[NEW].spare_for == OLD
+    second = "i-0e"
+    station.cluster.add_instance(second, "us-east-1a")
+    station.cluster.add_node(second)
+    station.cluster.pods[11] = replace(
+        station.cluster.pods[10],
+        name="orders-broker-a-11",
+        node_id=11,
+        node_name=node_named(second),
+    )
+    station.cluster.terminate(second)
+    station.announce(hook_event("drain", instance_id=second))
+    station.tick_until_quiet()
+    assert station.incident(second).state is State.REPLACING

@@ -1,0 +1,262 @@
+"""A machine that is gone without a drain: freed once EC2 confirms it, never before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.incidents import State
+from core.loss import PAGE_AFTER_SECONDS
+from handlers.freezes import LostZone
+from tests.unit.handlers.fakes import (
+    NEW,
+    OLD,
+    FakeCluster,
+    ec2_event,
+    healthy_kafka,
+    hook_event,
+    node_named,
+)
+from tests.unit.handlers.station import POLICY, Station
+
+STATE_CHANGE = "EC2 Instance State-change Notification"
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def ended(cluster: FakeCluster, instance_id: str, state: str = "stopped") -> None:
+    """EC2 ends an instance; its kubelet falls silent, and its Node stays for now."""
+    cluster.set_state(instance_id, state)
+    cluster.node_views[instance_id] = replace(cluster.node_views[instance_id], ready=False)
+
+
+def lost(station: Station, state: str = "stopped") -> Station:
+    ended(station.cluster, OLD, state)
+    station.cluster.kafka = healthy_kafka(out=10)
+    station.announce(ec2_event(STATE_CHANGE, OLD, state=state))
+    station.tick()
+    station.tick()
+    return station
+
+
+def tainted(station: Station) -> bool:
+    return station.cluster.node_views[OLD].out_of_service
+
+
+def moved(station: Station) -> None:
+    """Kubernetes gives up the pod, the group replaces the instance, the pod starts there."""
+    station.cluster.attached.pop(node_named(OLD), None)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.kafka = healthy_kafka()
+
+
+@pytest.mark.parametrize("state", ["stopped", "terminated"])
+def test_a_dead_machine_is_freed_and_its_broker_followed_home(station: Station, state: str) -> None:
+    lost(station, state)
+    assert station.incident().state is State.GATING
+    assert tainted(station)
+    moved(station)
+    del station.cluster.node_views[OLD]
+    for _ in range(5):
+        station.tick()
+    incident = station.incident()
+    assert incident.state is State.LOST
+    assert "is back on" in incident.reason
+    assert incident.pages == ()
+
+
+@pytest.mark.parametrize("state", ["running", "pending", "stopping", "shutting-down"])
+def test_what_may_still_run_is_never_put_out_of_service(station: Station, state: str) -> None:
+    station.cluster.set_state(OLD, state)
+    station.announce(ec2_event(STATE_CHANGE, OLD, state="stopping"))
+    for _ in range(5):
+        station.tick()
+        assert not tainted(station)
+    assert station.incident().state in {State.OPENED, State.CANCELLED}
+    assert station.incident().reason
+
+
+def test_an_instance_ec2_does_not_know_is_not_put_out_of_service(station: Station) -> None:
+    station.cluster.set_state(OLD, "stopping")
+    station.announce(ec2_event(STATE_CHANGE, OLD, state="stopping"))
+    del station.cluster.instances[OLD]
+    for _ in range(3):
+        station.tick()
+    incident = station.incident()
+    assert incident.state is State.OPENED
+    assert "the instance may run" in incident.reason
+    assert incident.pages == ("unknown_instance",)
+    assert not tainted(station)
+
+
+def test_a_machine_started_again_at_the_last_moment_is_spared(station: Station) -> None:
+    ended(station.cluster, OLD)
+    station.announce(ec2_event(STATE_CHANGE, OLD, state="stopped"))
+    station.tick()
+    asked = station.cluster.instance
+    answers = iter(["stopped", "running"])
+
+    def restarted(instance_id: str) -> object:
+        found = asked(instance_id)
+        return found and replace(found, state=next(answers))
+
+    station.cluster.instance = restarted  # type: ignore[assignment, method-assign]
+    station.tick()
+    assert not tainted(station)
+    assert station.incident().tainted_at is None
+
+
+def test_a_machine_that_runs_again_gets_its_node_back(station: Station) -> None:
+    lost(station)
+    assert tainted(station)
+    station.cluster.set_state(OLD, "running")
+    station.cluster.add_node(OLD)
+    station.cluster.node_views[OLD] = replace(station.cluster.node_views[OLD], out_of_service=True)
+    station.cluster.place_pod(10, None, ready=False)
+    station.tick()
+    assert not tainted(station)
+    station.cluster.place_pod(10, OLD)
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert station.incident().state is State.RIDDEN_THROUGH
+
+
+def test_the_incident_stays_while_our_taint_stands(station: Station) -> None:
+    lost(station)
+    moved(station)
+    for _ in range(5):
+        station.tick()
+    assert station.incident().state is State.GATING
+    assert "out of service" in station.incident().reason
+
+
+def test_the_hooks_of_a_dead_instance_are_let_go_once_its_volumes_are_free(
+    station: Station,
+) -> None:
+    lost(station)
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    station.cluster.on_instance[OLD] = ("vol-1",)
+    station.tick()
+    assert station.cluster.completed == []
+    station.cluster.on_instance.clear()
+    station.cluster.place_pod(10, None, ready=False)
+    station.cluster.attached.pop(node_named(OLD))
+    station.tick()
+    assert {hook for _, hook, result in station.cluster.completed if result == "CONTINUE"} == {
+        "drain",
+        "gate",
+    }
+    assert station.forwarded == []
+
+
+def test_a_person_is_called_when_the_broker_is_not_back_within_a_minute(station: Station) -> None:
+    lost(station)
+    assert station.incident().pages == ()
+    station.now += PAGE_AFTER_SECONDS
+    station.tick()
+    assert station.incident().pages == ("lost",)
+
+
+def test_a_broker_that_never_returns_is_given_up(station: Station) -> None:
+    lost(station)
+    station.now += POLICY.post_condition_wait_seconds
+    station.tick()
+    incident = station.incident()
+    assert incident.state is State.LOST
+    assert set(incident.pages) == {"lost", "not_back"}
+
+
+def test_an_instance_without_kafka_is_lost_without_a_call(station: Station) -> None:
+    del station.cluster.pods[10]
+    lost(station)
+    assert station.incident().state is State.LOST
+    assert station.incident().pages == ()
+    assert not tainted(station)
+
+
+def test_a_drain_that_ec2_cuts_short_is_freed_as_well(station: Station) -> None:
+    station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    station.tick()
+    assert station.incident().state is State.DRAINING
+    ended(station.cluster, OLD, "terminated")
+    station.tick()
+    station.tick()
+    assert station.incident().state is State.GATING
+    assert tainted(station)
+
+
+def zone_is_lost(station: Station, *instances: str) -> Station:
+    """Every Kafka node of zone a is lost; the first two brokers' worth stand in one zone."""
+    cluster = station.cluster
+    for number, instance_id in enumerate(instances):
+        if instance_id not in cluster.instances:
+            cluster.add_instance(instance_id, "us-east-1a")
+            cluster.add_node(instance_id)
+            cluster.pods[100 + number] = replace(
+                cluster.pods[10],
+                name=f"orders-broker-a-{100 + number}",
+                node_id=100 + number,
+                node_name=node_named(instance_id),
+            )
+    for instance_id in instances:
+        ended(cluster, instance_id, "stopped")
+    for instance_id in instances:
+        station.announce(ec2_event(STATE_CHANGE, instance_id, state="stopped"))
+    return station
+
+
+def all_tick(station: Station, rounds: int) -> None:
+    """Give every open incident a tick, as the sweep would."""
+    for _ in range(rounds):
+        station.now += 120
+        sent = len(station.ticks.sent)
+        station.broom.sweep(station.now)
+        for body, _ in station.ticks.sent[sent:]:
+            station.loop.turn(body, station.now)
+
+
+def critical(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelname == "CRITICAL"]
+
+
+def test_a_lost_zone_calls_a_person_once_and_moves_nothing(
+    station: Station, caplog: pytest.LogCaptureFixture
+) -> None:
+    instances = [OLD, *(f"i-{n:02x}" for n in range(0x10, 0x2D))]
+    zone_is_lost(station, *instances)
+    assert len(instances) == 30
+    all_tick(station, 6)
+    assert len(critical(caplog)) == 1
+    assert "No Kafka node of us-east-1a is left" in critical(caplog)[0]
+    assert not any(node.out_of_service for node in station.cluster.node_views.values())
+    assert {i.state for i in station.ledger.open_incidents()} == {State.GATING}
+    (freeze,) = station.freezes.current(station.now)
+    assert (freeze.zone, freeze.source) == ("us-east-1a", "lost")
+
+
+def test_a_zone_that_comes_back_is_thawed_and_its_brokers_go_on(station: Station) -> None:
+    zone_is_lost(station, OLD, "i-10")
+    all_tick(station, 3)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.shifts.turn(station.now)
+    assert station.freezes.current(station.now) == ()
+    all_tick(station, 1)
+    assert tainted(station)
+
+
+def test_where_health_reports_the_zone_one_loss_is_enough(
+    station: Station, caplog: pytest.LogCaptureFixture
+) -> None:
+    reported = LostZone("use1-az4", "us-east-1a", source="health_issue")
+    station.freezes.note(reported, station.now)
+    lost(station)
+    assert not tainted(station)
+    assert len(critical(caplog)) == 1

@@ -1,0 +1,396 @@
+"""A retirement is replaced ahead of it, in its window; a reboot ridden through, others leading."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+import pytest
+
+from core.events import GroupChange, GroupNotice
+from core.incident_record import hold, ignore, note_group
+from core.incidents import State
+from core.window import DAYS, Window
+from tests.unit.handlers.fakes import (
+    NEW,
+    OLD,
+    group_of,
+    healthy_kafka,
+    hook_event,
+)
+from tests.unit.handlers.station import POLICY, START, Station
+
+ZONE = "us-east-1a"
+GROUP = group_of(ZONE)
+DAY = 86_400.0
+# Opens two hours after the station's clock starts, at 12:00 UTC.
+NOON = Window(days=frozenset(DAYS), start_minute=720, duration_minutes=60)
+RETIREMENT = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
+REBOOT = "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED"
+
+
+def health_event(
+    code: str = RETIREMENT,
+    *,
+    due: float = START + 14 * DAY,
+    status: str = "open",
+    said_at: float = START,
+) -> str:
+    """Return a Health event about one instance, as AWS sends it."""
+
+    def written(at: float) -> str:
+        return format_datetime(datetime.fromtimestamp(at, UTC), usegmt=True)
+
+    return json.dumps(
+        {
+            "version": "0",
+            "id": f"health-{code}-{status}-{said_at}",
+            "detail-type": "AWS Health Event",
+            "source": "aws.health",
+            "account": "123456789012",
+            "time": datetime.fromtimestamp(said_at, UTC).isoformat(),
+            "region": "us-east-1",
+            "detail": {
+                "eventArn": f"arn:aws:health:us-east-1::event/EC2/{code}/1",
+                "service": "EC2",
+                "eventTypeCode": code,
+                "eventTypeCategory": "scheduledChange",
+                "communicationId": f"{code}-{status}-{said_at}",
+                "startTime": written(due),
+                "lastUpdatedTime": written(said_at),
+                "statusCode": status,
+                "affectedEntities": [{"entityValue": OLD}],
+            },
+        }
+    )
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def announced(station: Station, code: str = RETIREMENT, **said: float) -> Station:
+    station.announce(health_event(code, **said))  # type: ignore[arg-type]
+    station.tick_until_quiet()
+    return station
+
+
+def spare(station: Station) -> None:
+    """The group launches what its desired capacity asks for, and the node joins."""
+    station.cluster.add_instance(NEW, ZONE)
+    station.cluster.add_node(NEW)
+
+
+def tick_until(station: Station, state: State, most: int = 40) -> None:
+    for _ in range(most):
+        if station.incident().state is state:
+            return
+        station.tick()
+    raise AssertionError(f"never {state}: {station.incident().reason}")
+
+
+def test_a_retirement_makes_room_then_moves_the_broker_then_ends_the_instance(
+    station: Station,
+) -> None:
+    announced(station)
+    cluster = station.cluster
+    assert cluster.desired_calls == [(GROUP, 2)]
+    assert cluster.terminated == []
+    spare(station)
+    station.tick()
+    assert station.incident().state is State.HOLDING
+    station.tick()
+    station.tick()
+    assert cluster.terminated == [(OLD, True)]
+    # What was raised is lowered again by the termination itself.
+    assert cluster.groups[GROUP].desired == 1
+    station.announce(hook_event("drain"))
+    station.announce(hook_event("gate"))
+    tick_until(station, State.DRAINING)
+    assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
+    cluster.place_pod(10, NEW)
+    tick_until(station, State.RELEASED)
+    assert (OLD, "gate", "CONTINUE") in cluster.completed
+    assert [t.state.value for t in station.incident().transitions] == [
+        "opened",
+        "replacing",
+        "holding",
+        "draining",
+        "gating",
+        "released",
+    ]
+    assert cluster.terminated == [(OLD, True)]
+
+
+def test_capacity_is_raised_once_however_often_the_invocation_dies(station: Station) -> None:
+    station.announce(health_event())
+    put, crashes = station.ledger.put, [True]
+    original = station.cluster.set_desired
+
+    def raised_and_killed(group: str, desired: int) -> None:
+        original(group, desired)
+        if crashes.pop() if crashes else False:
+            raise KeyboardInterrupt  # the Lambda dies right after the call
+
+    station.cluster.set_desired = raised_and_killed  # type: ignore[method-assign]
+    station.tick()
+    station.tick()
+    with pytest.raises(KeyboardInterrupt):
+        station.tick()
+    assert put is not None
+    station.now += 60
+    station.broom.sweep(station.now)
+    station.tick()
+    station.tick()
+    assert station.cluster.groups[GROUP].desired == 2
+
+
+def test_the_spare_is_kept_from_cluster_autoscaler_until_the_pod_runs_on_it(
+    station: Station,
+) -> None:
+    announced(station)
+    spare(station)
+    station.cluster.add_node(NEW, ready=False)
+    station.tick()
+    assert station.cluster.node_views[NEW].spare_for == OLD
+    station.cluster.node_views[NEW] = replace(station.cluster.node_views[NEW], ready=True)
+    for _ in range(4):
+        station.tick()
+    station.announce(hook_event("drain"))
+    tick_until(station, State.DRAINING)
+    station.cluster.place_pod(10, NEW)
+    station.tick()
+    assert station.cluster.node_views[NEW].spare_for == OLD
+    tick_until(station, State.RELEASED)
+    assert station.cluster.node_views[NEW].spare_for is None
+
+
+def test_a_retirement_waits_for_its_window(station: Station) -> None:
+    station = Station(policy=replace(POLICY, maintenance=NOON))
+    station.announce(health_event())
+    station.tick()
+    assert station.incident().state is State.OPENED
+    assert "opens at 2026-11-20 12:00 UTC" in station.incident().reason
+    station.now = START + 2 * 3600 - 10
+    station.tick()
+    station.tick_until_quiet()
+    assert station.incident().state is State.REPLACING
+    assert station.cluster.desired_calls == [(GROUP, 2)]
+
+
+def test_a_window_that_closes_over_the_replacement_waits_for_the_next() -> None:
+    station = Station(policy=replace(POLICY, maintenance=NOON), now=START + 2 * 3600)
+    announced(station)
+    spare(station)
+    station.now = START + 3 * 3600 + 1
+    station.tick()
+    station.tick()
+    assert station.cluster.terminated == []
+    assert "opens at 2026-11-21 12:00 UTC" in station.incident().reason
+    station.now = START + 26 * 3600
+    for _ in range(5):
+        station.tick()
+    assert station.cluster.terminated == [(OLD, True)]
+
+
+def test_a_window_that_is_missed_is_not_waited_for() -> None:
+    policy = replace(POLICY, maintenance=NOON, planned_margin_seconds=6 * 3600)
+    station = Station(policy=policy)
+    announced(station, due=START + 7 * 3600)
+    assert station.incident().state is State.REPLACING
+
+
+def test_what_aws_expedites_is_done_at_once() -> None:
+    station = Station(policy=replace(POLICY, maintenance=NOON))
+    announced(station, "AWS_EC2_INSTANCE_RETIREMENT_EXPEDITED")
+    assert station.incident().state is State.REPLACING
+
+
+def failed_launch(station: Station) -> None:
+    notice = GroupNotice(
+        event_id="e",
+        dedupe_key="k",
+        account=None,
+        region=None,
+        occurred_at=station.now,
+        body="{}",
+        group=GROUP,
+        what=GroupChange.LAUNCH_FAILED,
+        cause="We currently do not have sufficient r7g.large capacity.",
+    )
+    station.ledger.put(note_group(station.incident(), notice, station.now))
+
+
+def test_without_capacity_the_old_node_is_kept_a_person_called_and_the_wait_grows(
+    station: Station,
+) -> None:
+    announced(station)
+    failed_launch(station)
+    station.now += 60
+    station.broom.sweep(station.now)
+    delays = []
+    for _ in range(8):
+        station.tick()
+        delays.append(station.ticks.sent[-1][1])
+    incident = station.incident()
+    assert incident.state is State.REPLACING
+    assert "sufficient r7g.large capacity" in incident.reason
+    assert incident.pages == ("no_capacity",)
+    assert delays == sorted(delays)
+    assert delays[-1] == 900
+    assert station.cluster.terminated == []
+    spare(station)
+    station.tick()
+    assert station.incident().state is State.HOLDING
+
+
+def test_a_group_that_may_not_grow_pages_and_changes_nothing(station: Station) -> None:
+    group = station.cluster.groups[GROUP]
+    station.cluster.groups[GROUP] = replace(group, maximum=1)
+    announced(station)
+    assert station.incident().pages == ("no_room",)
+    assert station.cluster.desired_calls == []
+
+
+def test_a_retirement_called_off_before_anything_came_lowers_what_was_raised(
+    station: Station,
+) -> None:
+    announced(station)
+    station.announce(health_event(status="closed", said_at=START + 60))
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    assert station.cluster.groups[GROUP].desired == 1
+    assert station.cluster.terminated == []
+
+
+def test_a_retirement_called_off_with_the_spare_there_ends_the_spare_and_nothing_else() -> None:
+    # Kafka refuses for now, so the spare waits.
+    station = Station()
+    lagging = replace(healthy_kafka(out=30), fenced=frozenset())
+    station.cluster.kafka = lagging
+    announced(station)
+    spare(station)
+    station.tick()
+    station.announce(health_event(status="closed", said_at=START + 60))
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    assert station.cluster.terminated == [(NEW, True)]
+    assert station.cluster.groups[GROUP].desired == 1
+    assert station.cluster.node_views[NEW].spare_for is None
+
+
+def test_an_older_word_of_healths_that_comes_late_calls_nothing_off(station: Station) -> None:
+    announced(station, said_at=START + 60)
+    station.announce(health_event(status="closed", said_at=START))
+    station.tick()
+    assert station.incident().state is State.REPLACING
+
+
+def test_nothing_is_terminated_while_kafka_could_not_bear_it(station: Station) -> None:
+    station.cluster.kafka = replace(healthy_kafka(out=30), fenced=frozenset())
+    announced(station)
+    spare(station)
+    for _ in range(10):
+        station.tick()
+    assert station.incident().state is State.HOLDING
+    assert "partition t-0" in station.incident().reason
+    assert station.cluster.terminated == []
+
+
+def test_a_person_may_hold_a_planned_replacement(station: Station) -> None:
+    announced(station)
+    station.ledger.put(hold(station.incident(), station.now + 3600, "ada", station.now))
+    spare(station)
+    station.now += 60
+    station.broom.sweep(station.now)
+    for _ in range(3):
+        station.tick()
+    assert station.cluster.terminated == []
+    assert "held until" in station.incident().reason
+    station.now += 3600
+    for _ in range(5):
+        station.tick()
+    assert station.cluster.terminated == [(OLD, True)]
+
+
+def test_a_person_may_have_a_retirement_ignored(station: Station) -> None:
+    station.announce(health_event())
+    station.ledger.put(ignore(station.incident(), "ada", "a test", station.now))
+    station.now += 60
+    station.broom.sweep(station.now)
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    station.announce(health_event(due=START + 15 * DAY, said_at=START + DAY))
+    assert station.ledger.get(f"{OLD}.2") is None
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    assert station.incident(f"{OLD}.2").open
+
+
+def test_a_lost_announcement_of_the_termination_does_not_stop_the_drain(station: Station) -> None:
+    announced(station)
+    spare(station)
+    tick_until(station, State.DRAINING)
+    (sent,) = station.forwarded
+    assert (sent["EC2InstanceId"], sent["LifecycleHookName"]) == (OLD, "drain")
+    # The announcement had its time to come.
+    asked, forwarded = station.incident().terminate_asked_at, station.incident().forwarded_at
+    assert asked is not None
+    assert forwarded is not None
+    assert forwarded - asked >= 30
+
+
+def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> None:
+    due = START + 2 * 3600
+    station.announce(health_event(REBOOT, due=due))
+    station.tick()
+    assert station.incident().state is State.OPENED
+    assert station.cluster.reordered == []
+    station.now = due - 600
+    station.tick()
+    view = station.cluster.kafka
+    assert view is not None
+    assert {p.leader for p in view.partitions} == {20}
+    assert station.cluster.terminated == []
+    station.now = due + 7200
+    station.tick()
+    station.tick()
+    assert station.incident().state is State.RIDDEN_THROUGH
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_a_reboot_that_is_over_early_gives_the_leaders_back(station: Station) -> None:
+    due = START + 600
+    announced(station, REBOOT, due=due)
+    station.now = due
+    station.announce(health_event(REBOOT, due=due, status="closed", said_at=due))
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_a_release_nobody_could_finish_is_finished_by_the_next_shift(station: Station) -> None:
+    due = START + 600
+    announced(station, REBOOT, due=due)
+    moved, station.cluster.kafka = station.cluster.kafka, None
+    station.announce(health_event(REBOOT, due=due, status="closed", said_at=due))
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    station.cluster.kafka = moved
+    station.shifts.turn(station.now)
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_a_node_without_kafka_goes_without_a_spare(station: Station) -> None:
+    del station.cluster.pods[10]
+    station.announce(health_event())
+    station.tick()
+    assert station.cluster.desired_calls == []
+    assert station.cluster.terminated == [(OLD, False)]
+    assert station.ledger.lease() is None
+    station.announce(hook_event("drain"))
+    station.tick()
+    assert station.incident().state is State.DRAINING
