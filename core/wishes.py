@@ -6,6 +6,7 @@ with who said it and when.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from core.errors import Conflict, InvalidInput
@@ -78,6 +79,11 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
         reason=said,
         transitions=(Transition(now, State.OPENED, actor, said),),
     )
+
+
+def awaiting(incidents: Iterable[Incident], notice: GroupNotice) -> tuple[Incident, ...]:
+    """Return the open incidents of the group that says something."""
+    return tuple(i for i in incidents if i.open and i.group == notice.group)
 
 
 def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
