@@ -54,7 +54,7 @@ def page() -> str:
     spec = cluster.parse(yaml.safe_load(EXAMPLE.read_text()))
     book = pricing.book(spec.region)
     idle, busy = (estimate.monthly(spec, book, usage) for usage in (estimate.Usage(), BUSY))
-    zones, factor = len(spec.availability_zones), spec.kafka.default_replication_factor
+    zones, factor = len(spec.broker_zones), spec.kafka.default_replication_factor
     crossings = estimate.crossings_per_produced_byte(zones, factor, BUSY.readers)
     return _PAGE.format(
         notes="\n".join(f"- {note}" for note in shown.notes(idle, estimate.Usage())),

@@ -151,7 +151,7 @@ def _counted(spec: ClusterSpec, usage: Usage) -> Iterator[_Count]:
     yield from _snapshots(spec, usage)
     yield from _logs(spec, usage)
     crossings = crossings_per_produced_byte(
-        len(spec.availability_zones), spec.kafka.default_replication_factor, usage.readers
+        len(spec.broker_zones), spec.kafka.default_replication_factor, usage.readers
     )
     crossed = usage.produced_gib_per_month * crossings * SIDES
     yield _Count("traffic", "between zones, both sides", crossed, "GiB", "inter_zone_gib")
@@ -166,7 +166,7 @@ def _instances(component: str, instance_type: str, number: int) -> Iterator[_Cou
 
 
 def _pool(spec: ClusterSpec, pool: NodePool) -> Iterator[_Count]:
-    nodes = pool.nodes_per_zone * len(spec.availability_zones)
+    nodes = spec.nodes_of(pool)
     component = f"pool {pool.name}"
     yield from _instances(component, pool.instance_type, nodes)
     size = sum(volume.size_gib for volume in pool.volumes)
@@ -231,10 +231,8 @@ def _snapshots(spec: ClusterSpec, usage: Usage) -> Iterator[_Count]:
     """Count the oldest snapshot in full, and what each later one finds changed."""
     if spec.snapshots is None:
         return
-    zones = len(spec.availability_zones)
     held = usage.filled * sum(
-        pool.nodes_per_zone * zones * sum(volume.size_gib for volume in pool.volumes)
-        for pool in spec.pools
+        spec.nodes_of(pool) * sum(volume.size_gib for volume in pool.volumes) for pool in spec.pools
     )
     written = (
         usage.produce_mib_per_s

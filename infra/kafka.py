@@ -98,13 +98,13 @@ class Kafka(pulumi.ComponentResource):
                 f"{self._name}-{zone}-{pool.name}",
                 api_version=STRIMZI_API,
                 kind="KafkaNodePool",
-                metadata=_pool_metadata(spec, pool, index),
+                metadata=_pool_metadata(spec, pool, zone, ids),
                 spec=node_pool_spec(spec, pool, zone),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
             )
             for pool in spec.pools
             if of(pool.role)
-            for index, zone in enumerate(spec.availability_zones)
+            for zone, ids in spec.node_ids_of(pool).items()
         ]
 
 
@@ -115,10 +115,10 @@ def bootstrap_servers(spec: ClusterSpec) -> list[str]:
     """
     listener = spec.kafka.listener
     first_ids = [
-        naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index).start
+        ids.start
         for pool in spec.pools
         if pool.role.is_broker
-        for index in range(len(spec.availability_zones))
+        for ids in spec.node_ids_of(pool).values()
     ]
     ports = [naming.advertised_port(listener.first_advertised_port, node) for node in first_ids]
     return [f"{listener.advertised_host}:{port}" for port in ports]
@@ -194,9 +194,7 @@ def internal_bootstrap(spec: ClusterSpec) -> str:
     return f"{service}.{namespace}.svc:{port}"
 
 
-def _pool_metadata(spec: ClusterSpec, pool: NodePool, zone_index: int) -> dict[str, Any]:
-    zone = spec.availability_zones[zone_index]
-    ids = naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, zone_index)
+def _pool_metadata(spec: ClusterSpec, pool: NodePool, zone: str, ids: range) -> dict[str, Any]:
     return {
         "name": naming.kafka_node_pool(pool.name, zone),
         "namespace": spec.kubernetes.namespace,

@@ -15,7 +15,7 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
-from core.cluster import NodePool
+from core.cluster import ClusterSpec, NodePool
 from infra import bootstrap
 from infra.launch import METADATA_HOP_LIMIT, ROOT_DEVICE, ROOT_SIZE_GIB
 from infra.node_identity import node_identity
@@ -30,13 +30,10 @@ NEVER = "Never"
 
 @dataclass(frozen=True, kw_only=True)
 class KarpenterNodesArgs:
-    prefix: str
-    kubernetes_version: str
+    spec: ClusterSpec
     eks_cluster: str
     cluster_security_group_id: pulumi.Input[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
-    pools: Sequence[NodePool]
-    node_shutdown_seconds: int
     tags: Tags
 
 
@@ -49,17 +46,17 @@ class KarpenterNodes(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         self._name, self._args = name, args
         profile, ready_to_join = node_identity(
-            name, prefix=args.prefix, eks_cluster=args.eks_cluster, parent=self
+            name, prefix=args.spec.prefix, eks_cluster=args.eks_cluster, parent=self
         )
-        for pool in args.pools:
-            image = bootstrap.image_id(args.kubernetes_version, pool.instance_type, self)
+        for pool in args.spec.pools:
+            image = bootstrap.image_id(args.spec.kubernetes.version, pool.instance_type, self)
             node_class = self._object(
                 f"{pool.name}-class",
                 (KARPENTER_AWS_API, "EC2NodeClass", pool.name),
                 node_class_spec(args, pool, image, profile.name),
                 ready_to_join,
             )
-            for zone in args.private_subnet_ids:
+            for zone in args.spec.zones_of(pool):
                 self._object(
                     f"{zone}-{pool.name}",
                     (KARPENTER_API, "NodePool", naming.kafka_node_pool(pool.name, zone)),
@@ -93,14 +90,16 @@ def node_class_spec(
     instance_profile: pulumi.Input[str],
 ) -> dict[str, Any]:
     """Return the EC2NodeClass of a pool: what our launch template says, in Karpenter's words."""
-    name = f"{args.prefix}-{pool.name}"
-    kubelet = {"config": bootstrap.kubelet_config(args.node_shutdown_seconds)}
+    name = f"{args.spec.prefix}-{pool.name}"
+    kubelet = {"config": bootstrap.kubelet_config(args.spec.timings.node_shutdown_seconds)}
     return {
         "amiFamily": "AL2023",
         # By id: two nodes launched between two runs of `pulumi up` have the same image.
         "amiSelectorTerms": [{"id": image_id}],
         "instanceProfile": instance_profile,
-        "subnetSelectorTerms": [{"id": subnet} for subnet in args.private_subnet_ids.values()],
+        "subnetSelectorTerms": [
+            {"id": args.private_subnet_ids[zone]} for zone in args.spec.zones_of(pool)
+        ],
         "securityGroupSelectorTerms": [{"id": args.cluster_security_group_id}],
         "metadataOptions": {
             "httpEndpoint": "enabled",

@@ -70,12 +70,11 @@ def access(
 
 def _ports(spec: ClusterSpec, pool: NodePool) -> tuple[int, int]:
     """Return the first and last port a broker of a pool may ever be advertised at."""
-    last_zone = len(spec.availability_zones) - 1
-    last_id = naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, last_zone)[-1]
+    ids = list(spec.node_ids_of(pool).values())
     first = spec.kafka.listener.first_advertised_port
     return (
-        naming.advertised_port(first, pool.first_node_id),
-        naming.advertised_port(first, last_id),
+        naming.advertised_port(first, ids[0].start),
+        naming.advertised_port(first, ids[-1][-1]),
     )
 
 

@@ -11,7 +11,7 @@ instance: a stuck drain never kills a broker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
@@ -42,14 +42,10 @@ WARMUP_SECONDS = 180
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerNodesArgs:
-    prefix: str
-    kubernetes_version: str
+    spec: ClusterSpec
     cluster: bootstrap.ClusterAccess
     cluster_security_group_id: pulumi.Input[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
-    pools: Sequence[NodePool]
-    node_shutdown_seconds: int
-    hook_heartbeat_timeout_seconds: int
     tags: Tags
 
 
@@ -66,12 +62,12 @@ class BrokerNodes(pulumi.ComponentResource):
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         profile, ready_to_join = node_identity(
-            name, prefix=args.prefix, eks_cluster=args.cluster.name, parent=self
+            name, prefix=args.spec.prefix, eks_cluster=args.cluster.name, parent=self
         )
         groups = {
             naming.kafka_node_pool(pool.name, zone): self._group(pool, zone, profile, ready_to_join)
-            for pool in args.pools
-            for zone in args.private_subnet_ids
+            for pool in args.spec.pools
+            for zone in args.spec.zones_of(pool)
         }
         self.group_names = {key: group.name for key, group in groups.items()}
         self.group_arns = {key: group.arn for key, group in groups.items()}
@@ -81,13 +77,13 @@ class BrokerNodes(pulumi.ComponentResource):
         self, pool: NodePool, zone: str, profile: aws.iam.InstanceProfile
     ) -> aws.ec2.LaunchTemplate:
         args = self._args
-        group = naming.auto_scaling_group(args.prefix, pool.name, zone)
+        group = naming.auto_scaling_group(args.spec.prefix, pool.name, zone)
         return launch_template(
             f"{self._name}-{zone}-{pool.name}-template",
             Launch(
                 template_name=group,
-                tags=args.tags.of_node(group, pool.name, args.cluster.name, args.prefix),
-                image_id=bootstrap.image_id(args.kubernetes_version, pool.instance_type, self),
+                tags=args.tags.of_node(group, pool.name, args.cluster.name, args.spec.prefix),
+                image_id=bootstrap.image_id(args.spec.kubernetes.version, pool.instance_type, self),
                 instance_type=pool.instance_type,
                 instance_profile_arn=profile.arn,
                 security_group_ids=[args.cluster_security_group_id],
@@ -95,7 +91,7 @@ class BrokerNodes(pulumi.ComponentResource):
                     args.cluster,
                     labels=_labels(pool),
                     taints=[TAINT],
-                    node_shutdown_seconds=args.node_shutdown_seconds,
+                    node_shutdown_seconds=args.spec.timings.node_shutdown_seconds,
                 ),
             ),
             self,
@@ -109,7 +105,7 @@ class BrokerNodes(pulumi.ComponentResource):
         ready_to_join: list[pulumi.Resource],
     ) -> aws.autoscaling.Group:
         args = self._args
-        group_name = naming.auto_scaling_group(args.prefix, pool.name, zone)
+        group_name = naming.auto_scaling_group(args.spec.prefix, pool.name, zone)
         template = self._template(pool, zone, profile)
         group = aws.autoscaling.Group(
             f"{self._name}-{zone}-{pool.name}",
@@ -133,7 +129,7 @@ class BrokerNodes(pulumi.ComponentResource):
             termination_policies=["OldestLaunchTemplate", "OldestInstance"],
             suspended_processes=list(SUSPENDED_PROCESSES),
             tags=group_tags(
-                args.tags.of_node(group_name, pool.name, args.cluster.name, args.prefix),
+                args.tags.of_node(group_name, pool.name, args.cluster.name, args.spec.prefix),
                 node_template_tags(args.cluster.name, zone, _labels(pool)),
             ),
             opts=pulumi.ResourceOptions(
@@ -156,7 +152,7 @@ class BrokerNodes(pulumi.ComponentResource):
             autoscaling_group_name=group.name,
             lifecycle_transition=TERMINATING,
             default_result=ABANDON,
-            heartbeat_timeout=self._args.hook_heartbeat_timeout_seconds,
+            heartbeat_timeout=self._args.spec.timings.hook_heartbeat_timeout_seconds,
             opts=self._child,
         )
 
@@ -166,7 +162,7 @@ def group_arns(spec: ClusterSpec, account: iam.Account) -> list[str]:
     return [
         account.group_arn(naming.auto_scaling_group(spec.prefix, pool.name, zone))
         for pool in spec.pools
-        for zone in spec.availability_zones
+        for zone in spec.zones_of(pool)
     ]
 
 

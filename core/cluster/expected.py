@@ -68,7 +68,7 @@ def _pools(spec: ClusterSpec) -> Mapping[str, tuple[NodePool, str]]:
     return {
         naming.auto_scaling_group(spec.prefix, pool.name, zone): (pool, zone)
         for pool in spec.pools
-        for zone in spec.availability_zones
+        for zone in spec.zones_of(pool)
     }
 
 
@@ -167,7 +167,7 @@ def _queues(spec: ClusterSpec) -> Mapping[str, live.Queue]:
 
 
 def _budget(spec: ClusterSpec) -> live.Budget:
-    nodes = len(spec.availability_zones) * sum(pool.nodes_per_zone for pool in spec.pools)
+    nodes = sum(spec.nodes_of(pool) for pool in spec.pools)
     # Strimzi counts brokers and controllers together.
     available = max(0, nodes - fixed.EVICTED_AT_A_TIME)
     return live.Budget(min_available=str(available), max_unavailable=None)

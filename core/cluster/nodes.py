@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from core.cluster.fields import DnsLabel, Frozen, InstanceType
+from core.cluster.fields import DnsLabel, Frozen, InstanceType, ZoneName
 
 ControlPlaneLog = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
 # What CloudWatch accepts; any other number is refused only while the cluster is being made.
@@ -117,6 +117,10 @@ class NodePool(Frozen):
     """What its Kafka nodes do."""
     instance_type: InstanceType
     """On demand, never Spot. Its EBS baseline should carry its volumes' throughput."""
+    zones: Annotated[tuple[ZoneName, ...], Field(min_length=1)] | None = None
+    """Those of `availability_zones` it stands in; null: all. Name them for controllers: a zone
+    added later then adds none, and the voters of a live cluster cannot change.
+    """
     nodes_per_zone: Annotated[int, Field(ge=1, le=50)] = 1
     """Kafka nodes, and EC2 instances, per availability zone."""
     spare_nodes_per_zone: Annotated[int, Field(ge=0, le=50)] = 0
@@ -124,7 +128,9 @@ class NodePool(Frozen):
     whoever adds them first finds their readiness gates in place.
     """
     first_node_id: Annotated[int, Field(ge=0, le=100_000)]
-    """The first zone's first Kafka node id."""
+    """The first Kafka node id in the first of `availability_zones`, whether it stands there or not:
+    the zones it stands in change no id.
+    """
     node_ids_per_zone: Annotated[int, Field(ge=1, le=1000)] = 10
     """Node ids reserved per zone, so that adding a node moves nobody else's id."""
     volumes: Annotated[tuple[Storage, ...], Field(min_length=1, max_length=16)] = (Storage(),)

@@ -44,8 +44,7 @@ def _broker_routes(spec: ClusterSpec) -> list[Route]:
         if not pool.role.is_broker:
             continue
         prepared = pool.nodes_per_zone + pool.spare_nodes_per_zone
-        for index, zone in enumerate(spec.availability_zones):
-            ids = naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index)
+        for zone, ids in spec.node_ids_of(pool).items():
             node_pool = naming.kafka_node_pool(pool.name, zone)
             found += [
                 Route(

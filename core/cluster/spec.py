@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -98,11 +98,42 @@ class ClusterSpec(Frozen):
         """Prefix of every AWS resource's name: unique per environment and cluster."""
         return f"{self.environment}-{self.name}"
 
+    def node_ids_of(self, pool: NodePool) -> Mapping[ZoneName, range]:
+        """Return the node ids reserved for a pool in each zone it stands in.
+
+        A zone's place among all of the cluster's decides them, wherever else the pool stands.
+        """
+        return {
+            zone: naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index)
+            for index, zone in enumerate(self.availability_zones)
+            if pool.zones is None or zone in pool.zones
+        }
+
+    def zones_of(self, pool: NodePool) -> tuple[ZoneName, ...]:
+        """Return the zones a pool stands in, in the order of availability_zones."""
+        return tuple(self.node_ids_of(pool))
+
+    def nodes_of(self, pool: NodePool) -> int:
+        """Return how many Kafka nodes a pool has in all its zones."""
+        return len(self.zones_of(pool)) * pool.nodes_per_zone
+
     @property
-    def _brokers(self) -> int:
-        return len(self.availability_zones) * sum(
-            pool.nodes_per_zone for pool in self.pools if pool.role.is_broker
-        )
+    def broker_zones(self) -> tuple[ZoneName, ...]:
+        """The zones that have brokers: Kafka's racks."""
+        of_brokers = {
+            zone for pool in self.pools if pool.role.is_broker for zone in self.zones_of(pool)
+        }
+        return tuple(zone for zone in self.availability_zones if zone in of_brokers)
+
+    @property
+    def brokers(self) -> int:
+        """How many nodes are brokers, combined ones included."""
+        return sum(self.nodes_of(pool) for pool in self.pools if pool.role.is_broker)
+
+    @property
+    def controllers(self) -> int:
+        """How many nodes are controllers, combined ones included: the quorum's voters."""
+        return sum(self.nodes_of(pool) for pool in self.pools if pool.role.is_controller)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -129,8 +160,8 @@ class ClusterSpec(Frozen):
                 f"advertised_host {listener.advertised_host} is not in the private_zone {zone}; "
                 f"change one of them"
             )
-        prepared = len(self.availability_zones) * sum(
-            pool.nodes_per_zone + pool.spare_nodes_per_zone
+        prepared = sum(
+            len(self.zones_of(pool)) * (pool.nodes_per_zone + pool.spare_nodes_per_zone)
             for pool in self.pools
             if pool.role.is_broker
         )
@@ -171,18 +202,39 @@ class ClusterSpec(Frozen):
             problems.append("no pool has brokers; add one with role broker or combined")
         if not any(pool.role.is_controller for pool in self.pools):
             problems.append("no pool has controllers; add one with role controller or combined")
-        zones = len(self.availability_zones)
-        ranges = sorted(
-            (p.first_node_id, p.first_node_id + zones * p.node_ids_per_zone - 1, p.name)
-            for p in self.pools
-        )
+        for pool in self.pools:
+            problems += self._zone_problems_of(pool)
+        return [*problems, *self._node_id_problems()]
+
+    def _zone_problems_of(self, pool: NodePool) -> list[str]:
+        zones = pool.zones or ()
+        problems = [
+            f"pool {pool.name} stands in {zone}, which is not in availability_zones "
+            f"({', '.join(self.availability_zones)}); add it there, at the end, or take it from "
+            f"the pool's zones"
+            for zone in dict.fromkeys(zones)
+            if zone not in self.availability_zones
+        ]
         problems += [
-            f"node ids of pools {a[2]} ({a[0]}-{a[1]}) and {b[2]} ({b[0]}-{b[1]}) overlap; "
-            f"move first_node_id of one"
-            for a, b in itertools.pairwise(ranges)
-            if b[0] <= a[1]
+            f"zones of pool {pool.name} names {zone} twice; name each once"
+            for zone in sorted({zone for zone in zones if zones.count(zone) > 1})
         ]
         return problems
+
+    def _node_id_problems(self) -> list[str]:
+        problems = []
+        by_id = sorted(self.pools, key=lambda pool: (pool.first_node_id, pool.name))
+        for a, b in itertools.combinations(by_id, 2):
+            ours, theirs = self._node_ids(a), self._node_ids(b)
+            if not set(ours).isdisjoint(theirs):
+                problems.append(
+                    f"node ids of pools {a.name} ({ours[0]}-{ours[-1]}) and {b.name} "
+                    f"({theirs[0]}-{theirs[-1]}) overlap; move first_node_id of one"
+                )
+        return problems
+
+    def _node_ids(self, pool: NodePool) -> list[int]:
+        return [node_id for ids in self.node_ids_of(pool).values() for node_id in ids]
 
     def _listener_problems(self) -> list[str]:
         listener = self.kafka.listener
@@ -190,8 +242,7 @@ class ClusterSpec(Frozen):
             naming.advertised_port(listener.first_advertised_port, node_id)
             for pool in self.pools
             if pool.role.is_broker
-            for index in range(len(self.availability_zones))
-            for node_id in naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index)
+            for node_id in self._node_ids(pool)
         )
         problems = []
         if ports and ports[-1] > LAST_PORT:
@@ -210,8 +261,8 @@ class ClusterSpec(Frozen):
         """Refuse what Kubernetes would: Services and pods' host names are DNS labels."""
         listener, problems = self.kafka.listener, []
         for pool in self.pools:
-            highest = pool.first_node_id + len(self.availability_zones) * pool.node_ids_per_zone - 1
             node_pool = naming.kafka_node_pool(pool.name, self.availability_zones[0])
+            highest = max(self._node_ids(pool), default=pool.first_node_id)
             longest = naming.listener_broker_service(
                 self.name, node_pool, highest, listener.name, listener.port
             )
@@ -223,7 +274,7 @@ class ClusterSpec(Frozen):
         return problems
 
     def _replication_problems(self) -> list[str]:
-        brokers = self._brokers
+        brokers = self.brokers
         factor, minimum = self.kafka.default_replication_factor, self.kafka.min_insync_replicas
         problems = []
         if factor > brokers:
@@ -243,10 +294,10 @@ class ClusterSpec(Frozen):
         for topic in self.topics:
             factor = topic.replication_factor or self.kafka.default_replication_factor
             minimum = int(topic.config.get("min.insync.replicas", self.kafka.min_insync_replicas))
-            if factor > self._brokers:
+            if factor > self.brokers:
                 problems.append(
                     f"topic {topic.name} wants {factor} replicas but the cluster has "
-                    f"{self._brokers} brokers; lower its replication_factor"
+                    f"{self.brokers} brokers; lower its replication_factor"
                 )
             if minimum >= factor > 1:
                 problems.append(

@@ -81,7 +81,7 @@ def dashboard(spec: ClusterSpec, prices: Path) -> Dashboard:
 def _compute(scope: Scope, pool: NodePool, book: PriceBook) -> str:
     sets = "|".join(
         naming.pod_set(scope.spec.name, naming.kafka_node_pool(pool.name, zone))
-        for zone in scope.spec.availability_zones
+        for zone in scope.spec.zones_of(pool)
     )
     pods = (
         f'kube_pod_info{{namespace="{scope.namespace}",created_by_kind="StrimziPodSet",'
@@ -99,9 +99,7 @@ def _storage(scope: Scope, pool: NodePool, book: PriceBook) -> str:
 
 def _volume(scope: Scope, pool: NodePool, number: int, volume: Storage, book: PriceBook) -> str:
     """Return what a pool's volumes of one number cost by the hour: room, and speed beyond gp3's."""
-    pools = "|".join(
-        naming.kafka_node_pool(pool.name, zone) for zone in scope.spec.availability_zones
-    )
+    pools = "|".join(naming.kafka_node_pool(pool.name, zone) for zone in scope.spec.zones_of(pool))
     claims = (
         f'{ASKED}{{namespace="{scope.namespace}",'
         f'persistentvolumeclaim=~"data-{number}-{scope.spec.name}-({pools})-[0-9]+"}}'

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from core import naming
-from core.cluster import ClusterSpec, NodePool
+from core.cluster import ClusterSpec
 
 Severity = Literal["critical", "warning"]
 BROKER_STATE = "kafka_server_kafkaserver_brokerstate"
@@ -68,7 +68,7 @@ class Scope:
         sets = "|".join(
             naming.pod_set(self.spec.name, naming.kafka_node_pool(pool.name, zone))
             for pool in self.spec.pools
-            for zone in self.spec.availability_zones
+            for zone in self.spec.zones_of(pool)
         )
         return (
             f'max by (namespace, pod, node) (kube_pod_info{{namespace="{self.namespace}",'
@@ -85,20 +85,17 @@ class Scope:
         pools = "|".join(
             naming.kafka_node_pool(pool.name, zone)
             for pool in self.spec.pools
-            for zone in self.spec.availability_zones
+            for zone in self.spec.zones_of(pool)
         )
         return f"data-[0-9]+-{self.spec.name}-({pools})-[0-9]+"
 
     @property
     def brokers(self) -> int:
-        return self._nodes([pool for pool in self.spec.pools if pool.role.is_broker])
+        return self.spec.brokers
 
     @property
     def controllers(self) -> int:
-        return self._nodes([pool for pool in self.spec.pools if pool.role.is_controller])
-
-    def _nodes(self, pools: list[NodePool]) -> int:
-        return len(self.spec.availability_zones) * sum(pool.nodes_per_zone for pool in pools)
+        return self.spec.controllers
 
 
 def fewer(series: str, promised: int) -> str:

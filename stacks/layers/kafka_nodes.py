@@ -21,13 +21,10 @@ def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str
         launched = KarpenterNodes(
             "nodes",
             KarpenterNodesArgs(
-                prefix=spec.prefix,
-                kubernetes_version=spec.kubernetes.version,
+                spec=spec,
                 eks_cluster=spec.prefix,
                 cluster_security_group_id=security_group_id,
                 private_subnet_ids=layer.private_subnet_ids(),
-                pools=spec.pools,
-                node_shutdown_seconds=spec.timings.node_shutdown_seconds,
                 tags=layer.tags,
             ),
             opts=layer.on_both,
@@ -36,8 +33,7 @@ def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str
     grouped = BrokerNodes(
         "nodes",
         BrokerNodesArgs(
-            prefix=spec.prefix,
-            kubernetes_version=spec.kubernetes.version,
+            spec=spec,
             cluster=ClusterAccess(
                 name=spec.prefix,
                 endpoint=foundation.text("eks_endpoint"),
@@ -46,9 +42,6 @@ def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str
             ),
             cluster_security_group_id=security_group_id,
             private_subnet_ids=layer.private_subnet_ids(),
-            pools=spec.pools,
-            node_shutdown_seconds=spec.timings.node_shutdown_seconds,
-            hook_heartbeat_timeout_seconds=spec.timings.hook_heartbeat_timeout_seconds,
             tags=layer.tags,
         ),
         opts=layer.on_aws,

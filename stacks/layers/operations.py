@@ -114,8 +114,8 @@ def _advertised_ports(spec: ClusterSpec) -> tuple[int, int]:
         node_id
         for pool in spec.pools
         if pool.role.is_broker
-        for index in range(len(spec.availability_zones))
-        for node_id in naming.node_ids(pool.first_node_id, pool.node_ids_per_zone, index)
+        for reserved in spec.node_ids_of(pool).values()
+        for node_id in reserved
     ]
     first = spec.kafka.listener.first_advertised_port
     return naming.advertised_port(first, min(ids)), naming.advertised_port(first, max(ids))
