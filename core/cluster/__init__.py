@@ -4,6 +4,7 @@ The only package of core that imports pydantic. Lambda code never imports it: in
 values a handler needs into its environment.
 """
 
+from core.cluster.advice import advice
 from core.cluster.alerts import Alerts
 from core.cluster.kafka import Acl, Connect, Metrics, Probe, Topic, User
 from core.cluster.maintenance import Maintenance
@@ -34,6 +35,7 @@ __all__ = [
     "Timings",
     "Topic",
     "User",
+    "advice",
     "json_schema",
     "parse",
     "routes",

@@ -11,7 +11,9 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from core.errors import InvalidInput
-from tests.unit.infra.programs import BROKER, CONTROLLER, description
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
+
+EXAMPLE = Path(__file__).parents[3] / "stacks" / "config" / "clusters" / "example.yaml"
 
 
 def check(tmp_path: Path, **changed: Any) -> Result:
@@ -45,6 +47,20 @@ def test_an_instance_type_nobody_knows_is_a_warning(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "r99g.large of pool broker is not in this release's table" in done.stderr
     assert "consistent" in done.stdout
+
+
+def test_what_may_be_regretted_is_a_warning(tmp_path: Path) -> None:
+    done = check(tmp_path)
+    assert done.exit_code == 0
+    assert done.stderr.count("\n") == 1
+    assert "Pool controller has controllers in all of availability_zones" in done.stderr
+    pinned = check(tmp_path, pools=[{**CONTROLLER, "zones": ZONES}, BROKER])
+    assert pinned.stderr == ""
+
+
+def test_the_example_has_nothing_to_be_regretted() -> None:
+    done = CliRunner().invoke(app, ["check", str(EXAMPLE)])
+    assert (done.exit_code, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("content", [b"name: [", b"- a list", b"\xff\xfe"])

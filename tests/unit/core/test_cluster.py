@@ -125,6 +125,30 @@ def test_a_spec_cannot_be_changed() -> None:
         pytest.param(
             "pools.1.first_node_id", 60_000, ("port 70029", "end at 65535"), id="last-port"
         ),
+        pytest.param(
+            "pools.0.zones",
+            ["us-east-1a", "us-east-1d"],
+            (
+                "pool controller stands in us-east-1d, which is not in availability_zones",
+                "(us-east-1a, us-east-1b, us-east-1c)",
+                "add it there, at the end, or take it from the pool's zones",
+            ),
+            id="pool-in-an-unknown-zone",
+        ),
+        pytest.param(
+            "pools.0.zones",
+            ["us-east-1a", "us-east-1b", "us-east-1a"],
+            ("zones of pool controller names us-east-1a twice", "name each once"),
+            id="pool-zone-twice",
+        ),
+        pytest.param("pools.0.zones", [], ("pools.0.zones", "at least 1"), id="pool-in-no-zone"),
+        pytest.param("pools.0.zones", ["a"], ("pools.0.zones.0 is 'a'",), id="pool-zone-no-zone"),
+        pytest.param(
+            "pools.1.zones",
+            ["us-east-1a", "us-east-1b"],
+            ("default_replication_factor 3 exceeds the 2 brokers",),
+            id="replicas-without-zones",
+        ),
         pytest.param("pools", {}, ("pools", "must be a list"), id="no-list"),
         pytest.param("network", 7, ("network is 7", "must be a mapping"), id="no-mapping"),
         pytest.param("drain_route", "maybe", ("drain_route is 'maybe'",), id="drain-route"),
@@ -277,3 +301,51 @@ def test_who_is_told_must_be_somebody_an_alarm_can_reach(
 def test_a_topic_of_ones_own_or_addresses_are_taken() -> None:
     assert parse(changed("alerts", {"sns_topic_arn": TOPIC})).alerts.sns_topic_arn == TOPIC
     assert parse(changed("alerts", {"email": ["a@example.com"]})).alerts.email == ("a@example.com",)
+
+
+def test_a_pool_stands_in_every_zone_unless_it_names_some() -> None:
+    spec = parse(changed("pools.0.zones", ["us-east-1c", "us-east-1a"]))
+    controller, broker = spec.pools
+    assert spec.zones_of(broker) == spec.availability_zones
+    # In the cluster's order, not the pool's.
+    assert spec.zones_of(controller) == ("us-east-1a", "us-east-1c")
+    assert (spec.nodes_of(controller), spec.controllers, spec.brokers) == (2, 2, 3)
+
+
+@given(st.sets(st.sampled_from(GOOD["availability_zones"]), min_size=1), st.booleans())
+def test_the_zones_a_pool_names_change_no_node_id(zones: set[str], grown: bool) -> None:
+    everywhere = parse(GOOD)
+    raw = changed("pools.0.zones", sorted(zones, reverse=True))
+    raw["availability_zones"] = [*raw["availability_zones"], *["us-east-1d"] * grown]
+    pinned = parse(raw)
+    ids = everywhere.node_ids_of(everywhere.pools[0])
+    assert pinned.node_ids_of(pinned.pools[0]) == {z: ids[z] for z in ids if z in zones}
+
+
+def test_pools_in_different_zones_do_not_meet() -> None:
+    fast = {**GOOD["pools"][1], "name": "fast", "nodes_per_zone": 1}
+    raw = changed("pools.1.zones", GOOD["availability_zones"])
+    raw["availability_zones"] = [*GOOD["availability_zones"], "us-east-1d"]
+    raw["pools"][0] |= {"zones": GOOD["availability_zones"]}
+    spec = parse({**raw, "pools": [*raw["pools"], {**fast, "zones": ["us-east-1d"]}]})
+    assert spec.node_ids_of(spec.pools[2]) == {"us-east-1d": range(40, 50)}
+    both = {**fast, "zones": ["us-east-1c", "us-east-1d"]}
+    (sentence,) = problems({**raw, "pools": [*raw["pools"], both]})
+    assert "node ids of pools broker (10-39) and fast (30-49) overlap" in sentence
+
+
+def test_listeners_are_counted_in_the_zones_of_brokers() -> None:
+    many = {"nodes_per_zone": 17, "node_ids_per_zone": 20}
+    raw = changed("pools.1", {**GOOD["pools"][1], **many})
+    (sentence,) = problems(raw)
+    assert "51 brokers, spare ones included, and the bootstrap need 52 listeners" in sentence
+    raw["pools"][1]["zones"] = ["us-east-1a", "us-east-1b"]
+    assert parse(raw).brokers == 34
+
+
+def test_the_zones_of_brokers_are_the_racks() -> None:
+    raw = changed("pools.1.zones", ["us-east-1c"])
+    raw["pools"][1]["nodes_per_zone"] = 2
+    both = {**GOOD["pools"][1], "name": "both", "role": "combined", "first_node_id": 100}
+    raw["pools"].append({**both, "zones": ["us-east-1a"]})
+    assert parse(raw).broker_zones == ("us-east-1a", "us-east-1c")

@@ -125,6 +125,19 @@ def test_interface_endpoints_cost_each_service_in_each_zone() -> None:
     assert lines["network: 12 interface endpoints in 3 zones"] == "262.80"  # 36 x 730 x 0.01
 
 
+def test_a_pool_is_paid_for_in_the_zones_it_names() -> None:
+    wide = {"availability_zones": [*ZONES, "us-east-1d"]}
+    pools = a_spec().model_dump(mode="json")["pools"]
+    pools[1]["zones"] = ZONES
+    lines = dollars(a_spec(**wide, pools=pools))
+    assert "pool broker: 4 r7g.xlarge" in lines
+    assert "pool controller: 3 m7g.large" in lines
+    pools[0] |= {"zones": ZONES[:1], "nodes_per_zone": 3}
+    alone = dollars(a_spec(**wide, pools=pools), Usage(produce_mib_per_s=Decimal(10)))
+    # Of a single zone nothing is read or replicated from another.
+    assert "traffic: between zones, both sides" not in alone
+
+
 def test_somebody_elses_network_costs_its_owner() -> None:
     subnets = {zone: f"subnet-0123456{index}" for index, zone in enumerate(ZONES)}
     existing = {"vpc_id": "vpc-01234567", "private_subnet_ids": subnets}

@@ -13,12 +13,23 @@ from core import live, naming
 from core.cluster import parse
 from core.cluster.expected import expected
 from infra.alarms import names
-from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers, spec
+from tests.unit.infra.programs import (
+    BROKER,
+    CONTROLLER,
+    ZONES,
+    description,
+    run_layers,
+    spec,
+)
 from tests.unit.infra.recording import Recorded, Resource
 
 # Every figure another than its default, so that none agrees by chance.
 RAW = description(
-    pools=[CONTROLLER, {**BROKER, "spare_nodes_per_zone": 2}],
+    pools=[
+        CONTROLLER,
+        {**BROKER, "spare_nodes_per_zone": 2},
+        {**BROKER, "name": "edges", "first_node_id": 100, "zones": [ZONES[2], ZONES[0]]},
+    ],
     timings={
         "hook_heartbeat_timeout_seconds": 1200,
         "nlb_health_interval_seconds": 6,

@@ -9,15 +9,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.cluster import advice, parse
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers
 from tests.unit.infra.recording import Resource
 from tests.unit.infra.variants import EVERYTHING
 
 PROVISIONERS = ("asg", "karpenter")
+GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "grow-a-cluster.md"
 BULK = {**BROKER, "name": "bulk", "first_node_id": 100}
 FULL = {
     **EVERYTHING,
@@ -26,7 +29,11 @@ FULL = {
 }
 GROWTH: Mapping[str, dict[str, Any]] = {
     "a broker per zone": {"pools": [CONTROLLER, {**BROKER, "nodes_per_zone": 2}]},
-    "a zone": {"availability_zones": [*ZONES, "us-east-1d"]},
+    # The controllers stay where they are: the voters of a live quorum are fixed.
+    "a zone": {
+        "availability_zones": [*ZONES, "us-east-1d"],
+        "pools": [{**CONTROLLER, "zones": ZONES}, BROKER],
+    },
     "a pool": {"pools": [CONTROLLER, BROKER, BULK]},
     "spare nodes": {"pools": [CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}]},
 }
@@ -55,7 +62,7 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "kafka-rules": {"spec": "alerts that count brokers"},
         "autoscaler-policy": {"policy": "names the new zone's groups"},
         "nth-policy": {"policy": "names the new zone's groups"},
-        "nodes-*-class": {"spec": "Karpenter finds subnets by their ids"},
+        "nodes-broker-class": {"spec": "Karpenter finds subnets by their ids"},
         "handlers-tick-policy": {"policy": "names the new zone's groups and its subnet"},
         "handlers-sweep-policy": {"policy": "names the new zone's subnet"},
         "handlers-*-function": {"environment": "brokers to bootstrap from in the new zone"},
@@ -78,10 +85,13 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 
 
+UNPINNED = {"availability_zones": [*ZONES, "us-east-1d"]}
+
+
 @functools.cache
 def recorded(provisioner: str, growth: str | None = None) -> Mapping[str, Resource]:
     """Return what the program registers, by URN: as it is, or grown."""
-    changed = GROWTH[growth] if growth else {}
+    changed = {None: {}, "an unpinned zone": UNPINNED, **GROWTH}[growth]
     raw = description(**{**FULL, "node_provisioner": provisioner, **changed})
     return {r.urn: r for layer in run_layers(raw).values() for r in layer.resources}
 
@@ -148,3 +158,30 @@ def test_a_spare_broker_finds_its_place_prepared(provisioner: str, cache: None) 
     changed = {grown[urn].name for urn in grown if changes(prepared[urn], grown[urn])}
     nodes = {f"nodes-{zone}-broker" for zone in ZONES} if provisioner == "asg" else set()
     assert changed == {*(f"kafka-{zone}-broker" for zone in ZONES), *nodes, "kafka-rules"}
+
+
+def controllers(resources: Mapping[str, Resource]) -> set[str]:
+    """Return the names of what is there for controllers alone."""
+    return {r.name for r in resources.values() if fnmatchcase(f"{r.name}-", "*-controller-*")}
+
+
+@pytest.mark.parametrize("provisioner", PROVISIONERS)
+def test_a_zone_adds_no_controller_to_a_pool_that_names_its_zones(
+    provisioner: str, cache: None
+) -> None:
+    before, after = recorded(provisioner), recorded(provisioner, "a zone")
+    assert controllers(before)
+    assert controllers(after) == controllers(before)
+
+
+def test_a_zone_adds_a_controller_to_any_other_pool_and_check_and_the_guide_warn(
+    cache: None,
+) -> None:
+    before, after = recorded("asg"), recorded("asg", "an unpinned zone")
+    # The preview shows only additions, and Strimzi cannot make a voter of this one.
+    assert "kafka-us-east-1d-controller" in controllers(after) - controllers(before)
+    (warning,) = advice(parse(description(**FULL)))
+    assert "Strimzi cannot add a voter to a live cluster" in warning
+    assert f"zones of the pool to [{', '.join(ZONES)}]" in warning
+    guide = " ".join(GUIDE.read_text().split())
+    assert "name the controllers' zones before you add one" in guide
