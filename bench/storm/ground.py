@@ -137,8 +137,8 @@ class Ground:
 class Progress:
     """Tells whoever watches what is done now, and what has been done."""
 
-    now: Callable[[str], object]
-    done: Callable[[str], object]
+    now: Callable[[str], None]
+    done: Callable[[str], None]
 
 
 @contextmanager
