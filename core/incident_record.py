@@ -8,7 +8,7 @@ and groups add theirs (`hold`, `ignore`, `ask_release`, `note_group`), readings 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -437,6 +437,11 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
         reason=said,
         transitions=(Transition(now, State.OPENED, actor, said),),
     )
+
+
+def awaiting(incidents: Iterable[Incident], notice: GroupNotice) -> tuple[Incident, ...]:
+    """Return the open incidents of the group that says something."""
+    return tuple(i for i in incidents if i.open and i.group == notice.group)
 
 
 def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
