@@ -180,7 +180,7 @@ def _health_detail(code: str, communication: str, entities: Sequence[str]) -> di
 
 
 def _health(ids: Iterator[str], retired: Sequence[Member]) -> Iterator[Message]:
-    """Yield four events with many entities, two by id and two by ARN, each with copies."""
+    """Yield four events with many entities, two by id and two by ARN, each with a copy."""
     quarter = -(-len(retired) // 4)
     for number in range(4):
         some = retired[number * quarter : (number + 1) * quarter]
@@ -189,15 +189,15 @@ def _health(ids: Iterator[str], retired: Sequence[Member]) -> Iterator[Message]:
         communication = next(ids)
         detail = _health_detail("AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED", communication, entities)
         resources = [] if by_arn else entities
-        for copy in range(4):
-            changes = {"backupEvent": "true"} if copy == 3 else {}
+        for copy in (False, True):
+            changes = {"backupEvent": "true"} if copy else {}
             body = _event(
                 "aws.health",
                 "AWS Health Event",
                 next(ids),
                 detail | changes,
                 resources=resources,
-                region="us-west-2" if copy == 3 else REGION,
+                region="us-west-2" if copy else REGION,
             )
             kind = "health, by ARN" if by_arn else "health, by id"
             yield Message(kind, body, frozenset(m.id for m in some))

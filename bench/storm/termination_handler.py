@@ -129,7 +129,8 @@ def running(ground: Ground) -> Iterator[Handler]:
         yield handler
     finally:
         if handler.child is not None and handler.child.alive:
-            handler.child.popen.terminate()
+            # Asked to end, it would first wait for its drains.
+            handler.child.popen.kill()
             handler.child.popen.wait(timeout=10)
 
 
