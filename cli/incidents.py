@@ -25,8 +25,9 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.fields import instance_in
-from core.incident_record import Incident, Transition, ask_release, hold, ignore
+from core.incident_record import Incident, Transition
 from core.thread_text import durations, outlook, span, subject, symbol, time_said
+from core.wishes import ask_release, hold, ignore
 from handlers.adapters.aws import tick_message
 from handlers.ledger import DynamoLedger, incident_in, rounds
 

@@ -22,8 +22,9 @@ from core.events import (
     ZoneNotice,
     ZoneSource,
 )
-from core.incident_record import Incident, awaiting, note_group
+from core.incident_record import Incident
 from core.inventory import VolumeView
+from core.wishes import awaiting, note_group
 from core.zones import Freeze
 from handlers.adapters.inventory import Inventory
 from handlers.messages import SHIFT_MESSAGE
