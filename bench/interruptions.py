@@ -5,9 +5,9 @@
 On the twin's AWS with the functions as deployed: event to decision and event to replacement call,
 warm and cold; then 1,000 messages about 200 instances (duplicates, any order, poison), through the
 toolkit and through the node termination handler alone. Writes out/bench/interruptions.json and a
-plot. `lost` counts distinct messages that left neither what they ask for nor a record, and are in no
-queue any more; `duplicates` counts incidents, or drains, of an instance beyond the first. NTH is
-stopped after two minutes: what it has not come to by then is `left`, not lost.
+plot. `lost` counts distinct messages that left neither what they ask for nor a record, and wait in
+no queue; `duplicates` counts incidents, or drains, of an instance beyond the first. NTH is stopped
+after two minutes: what it has not come to by then is `left`, not lost.
 """
 
 from __future__ import annotations

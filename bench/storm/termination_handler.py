@@ -7,6 +7,7 @@ started again when it dies, after the kubelet's own delays.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +29,8 @@ NAME = "node-termination-handler"
 NAMESPACE = "kube-system"
 # The kubelet's: ten seconds, doubled with each restart.
 FIRST_RESTART_SECONDS = 10.0
-DRAINED, CORDONED = "Node successfully cordoned and drained", "Node successfully cordoned"
+DRAINED = "Node successfully cordoned and drained"
+_ID = re.compile(r"(arn:\S+|\bi-[0-9a-f]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 @dataclass
@@ -77,7 +79,7 @@ class Handler:
     def warnings(self) -> Counter[str]:
         """Return its warnings and errors, by their message."""
         return Counter(
-            str(line.get("message") or line.get("error"))
+            _ID.sub("ID", str(line.get("message") or line.get("error")))
             for line in self._lines()
             if line.get("level") in ("warn", "error")
         )
