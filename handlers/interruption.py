@@ -38,6 +38,9 @@ from handlers.records import DynamoRecords
 from handlers.settings import Settings
 
 logger = Logger(service="stillwater")
+# Health names the instances of a whole account: asked for one by one, they would take longer than
+# the function may run.
+MANY_INSTANCES = 10
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Desk:
 
         Raises Conflict when others keep changing the same incident: SQS then delivers again.
         """
-        for found in parse(body):
+        for found in self._ours(parse(body), now):
             if isinstance(found, Ignored):
                 self.reception.ignore(found.body, found.reason, now)
                 continue
@@ -60,6 +63,25 @@ class Desk:
                 correlation_id=found.event_id, announcement=found.dedupe_key
             ):
                 self._answer(found, now)
+
+    def _ours(
+        self, announced: tuple[Announcement | Ignored, ...], now: float
+    ) -> tuple[Announcement | Ignored, ...]:
+        """Leave out the instances of others where one message names many, in one question."""
+        named = {f.instance_id for f in announced if isinstance(f, Interruption)}
+        if len(named) < MANY_INSTANCES:
+            return announced
+        ours = self.notices.inventory.instance_states(self.reception.managed_tag)
+        foreign = sorted(named - set(ours))
+        if foreign:
+            reason = (
+                f"{len(foreign)} of the {len(named)} instances it names are another's: they have "
+                f"no tag {self.reception.managed_tag}."
+            )
+            self.reception.ignore(announced[0].body, reason, now)
+        return tuple(
+            f for f in announced if not isinstance(f, Interruption) or f.instance_id in ours
+        )
 
     def _answer(self, found: Announcement, now: float) -> None:
         match found:
@@ -97,7 +119,8 @@ def _desk() -> Desk:
 
 
 def _take(record: SQSRecord) -> None:
-    _desk().take(record.body, time.time())
+    with logger.append_context_keys(message_id=record.message_id):
+        _desk().take(record.body, time.time())
 
 
 @metrics.emitted

@@ -156,6 +156,8 @@ def queues(spec: ClusterSpec) -> Sequence[str]:
     roles = ["events", "nth", "ticks"]
     if spec.node_provisioner == "karpenter":
         roles.append("karpenter")
+    if spec.slack is not None:
+        roles.append("stories")
     return [naming.queue(spec.prefix, role) for role in roles]
 
 

@@ -10,6 +10,8 @@ from local.place import PLACE_VARIABLE, Place
 
 REGION = "us-east-1"
 ACCOUNT = "123456789012"
+# Where the twin's AWS answers calls of a function's URL, by the function's name.
+FUNCTION_URL_PATH = "/stillwater/function-url/"
 CREDENTIALS_FILE = "aws-credentials.json"
 # Left out of every child: the user's identity, and proxies, since every address is this machine's.
 _HIDDEN_PREFIXES = ("AWS_", "PULUMI_", "STILLWATER_", "KUBE")

@@ -36,6 +36,7 @@ SERVICES = {
     "authenticator": (7, 21362),
     "sts-proxy": (8, 3128),
     "lambda": (9, 9001),
+    "slack": (10, 8065),
 }
 
 

@@ -26,6 +26,7 @@ from local.kubernetes.client import Api
 from local.place import PLACE_VARIABLE, Place, check_addresses, claimed, taken
 from local.processes import Child, Processes, kill_left
 from local.pulumi import bin as engine_bin
+from local.slack import workspace as slack
 from local.stopping import Stopping
 from local.tools import build
 
@@ -189,6 +190,8 @@ def _start(
     for name in ("egress", "kubelet", "csi", "strimzi"):
         twin.start_program(name, f"local.kubernetes.{name}")
     twin.start_program("nlb", "local.nlb")
+    twin.start_program("slack", "local.slack.server")
+    twin.aws("secretsmanager").create_secret(Name=slack.SECRET_NAME, SecretString=slack.TOKEN)
     progress(f"AWS, nodes, volumes and operator ready after {time.monotonic() - started:.1f} s")
     return twin
 

@@ -49,8 +49,9 @@ def parse(raw: str | bytes) -> tuple[Announcement | Ignored, ...]:
         wrapped = message.get("Message")
         if not isinstance(wrapped, str) or "detail" in message or "LifecycleTransition" in message:
             return tuple(_read(message, body))
-        if message.get("Type") in {"SubscriptionConfirmation", "UnsubscribeConfirmation"}:
-            return (Ignored(f"SNS sent a {message['Type']}, which announces nothing.", body),)
+        kind = text(message, "Type")
+        if kind in {"SubscriptionConfirmation", "UnsubscribeConfirmation"}:
+            return (Ignored(f"SNS sent a {kind}, which announces nothing.", body),)
         body = readable(wrapped)
     return (Ignored(f"The message is wrapped more than {DEEPEST_WRAPPING} times.", body),)
 

@@ -27,6 +27,7 @@ from werkzeug.serving import make_server
 from local.aws import (
     eks,
     events,
+    function_urls,
     identity,
     instances,
     lambdas,
@@ -34,12 +35,13 @@ from local.aws import (
     mappings,
     queues,
     scaling_api,
+    volumes,
 )
 from local.aws.agenda import Agenda
 from local.aws.autoscaling import Engine
 from local.aws.locks import COMPUTE, turn
 from local.aws.membership import Membership
-from local.environment import credentials_file
+from local.environment import FUNCTION_URL_PATH, credentials_file
 from local.journal import journal
 from local.kubernetes.moved_ports import dial
 from local.place import Place
@@ -52,7 +54,8 @@ CREDENTIALS_PATH = "/stillwater/credentials/"
 class Application:
     """moto's WSGI application where services that must take turns do, and the twin's own paths."""
 
-    def __init__(self) -> None:
+    def __init__(self, function_url: Callable[[dict[str, Any], Any], Iterable[bytes]]) -> None:
+        self._function_url = function_url
         self._moto = DomainDispatcherApplication(create_backend_app)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -61,6 +64,8 @@ class Application:
             return _credentials(environ, path.removeprefix(CREDENTIALS_PATH), start_response)
         if path == loadbalancing.FORWARDING_PATH:
             return loadbalancing.answer_forwarding(start_response)
+        if path.startswith(FUNCTION_URL_PATH):
+            return self._function_url(environ, start_response)
         with turn(str(environ.get("HTTP_AUTHORIZATION", ""))):
             answer: Iterable[bytes] = self._moto(environ, start_response)
             return answer
@@ -114,6 +119,7 @@ class Cloud:
         engine = Engine(Membership(machines, delays, write), delays, write)
         self.functions = lambdas.Functions(place, write)
         instances.install(machines)
+        volumes.install(agenda)
         scaling_api.install(engine)
         eks.install(engine)
         queues.install()
@@ -155,7 +161,7 @@ def serve(place: Place) -> None:
     server = make_server(
         place.host("moto"),
         place.port("moto"),
-        Application(),
+        Application(partial(function_urls.answer, cloud.functions)),
         threaded=True,
         request_handler=MotoRequestHandler,
     )

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+import urllib3
+
 from core import naming
 from core.errors import StillwaterError
 from core.incident_record import Incident
@@ -80,8 +82,15 @@ def run(
     figures["wall_s"] = round(time.time() - started, 1)
     failures = result.judge(figures)
     (output / "result.json").write_text(json.dumps(figures, indent=2) + "\n")
+    (output / "slack.html").write_text(slack_page(twin))
     timeline.write_page(output / "index.html", result.tell(twin, rotation), figures, failures)
     return failures
+
+
+def slack_page(twin: Twin) -> str:
+    """Return the page of what was told in the twin's Slack."""
+    answer = urllib3.request("GET", f"{twin.place.url('slack')}/", timeout=10)
+    return answer.data.decode()
 
 
 def wait_for_brokers(twin: Twin, bootstrap: str, narrator: narration.Narrator) -> None:

@@ -14,6 +14,7 @@ import yaml
 from core.naming import TWIN_ENVIRONMENT
 from local.environment import REGION
 from local.place import Place
+from local.slack import workspace as slack
 
 ENVIRONMENT = TWIN_ENVIRONMENT
 CLUSTER = "harbour"
@@ -78,6 +79,12 @@ def spec(place: Place) -> dict[str, Any]:
         },
         # Strimzi's chart and images are in no registry the twin reaches: its stand-in runs already.
         "strimzi": {"operator": "external"},
+        # A sink of the twin's own, with a page that shows the threads.
+        "slack": {
+            "channel": slack.CHANNEL,
+            "secret_name": slack.SECRET_NAME,
+            "api_url": f"{place.url('slack')}/api/",
+        },
         "timings": {
             "tick_interval_seconds": 2,
             "post_condition_hold_seconds": 10,

@@ -118,6 +118,14 @@ def _parameter(aws: Aws, arguments: Properties) -> Properties:
     }
 
 
+def _random_password(aws: Aws, arguments: Properties) -> Properties:
+    drawn = aws.client("secretsmanager").get_random_password(
+        PasswordLength=int(arguments.get("passwordLength") or 32),
+        ExcludePunctuation=bool(arguments.get("excludePunctuation")),
+    )
+    return {"id": aws.region, "randomPassword": drawn["RandomPassword"]}
+
+
 _FUNCTIONS: dict[str, Callable[[Aws, Properties], Properties]] = {
     "aws:index/getCallerIdentity:getCallerIdentity": _caller,
     "aws:index/getPartition:getPartition": _partition,
@@ -125,6 +133,7 @@ _FUNCTIONS: dict[str, Callable[[Aws, Properties], Properties]] = {
     "aws:index/getAvailabilityZones:getAvailabilityZones": _zones,
     "aws:ec2/getVpc:getVpc": _vpc,
     "aws:ec2/getSubnet:getSubnet": _subnet,
+    "aws:secretsmanager/getRandomPassword:getRandomPassword": _random_password,
     "aws:ssm/getParameter:getParameter": _parameter,
 }
 

@@ -7,6 +7,7 @@ import hashlib
 from typing import Any
 
 from core.errors import InvalidInput
+from local.environment import FUNCTION_URL_PATH
 from local.pulumi.archives import zip_bytes
 from local.pulumi.aws_adapter import (
     PARTITION,
@@ -146,6 +147,36 @@ class EventSourceMapping(Adapter):
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("lambda").delete_event_source_mapping(UUID=existing.id)
+
+
+@adapts("lambda/functionUrl:FunctionUrl")
+class FunctionUrl(Adapter):
+    """A function's URL; local.aws.function_urls answers calls to it."""
+
+    replaces = frozenset({"functionName", "qualifier"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        client, name = aws.client("lambda"), inputs["functionName"]
+        parameters = request(client, "CreateFunctionUrlConfig", inputs, "authorizationType")
+        made = client.create_function_url_config(**parameters, AuthType=inputs["authorizationType"])
+        url = f"{client.meta.endpoint_url}{FUNCTION_URL_PATH}{name}/"
+        return State(
+            name,
+            {"functionArn": made["FunctionArn"], "functionUrl": url, "urlId": name},
+        )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        aws.client("lambda").update_function_url_config(
+            FunctionName=existing.id, AuthType=inputs["authorizationType"]
+        )
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("lambda").get_function_url_config(FunctionName=existing.id)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("lambda").delete_function_url_config(FunctionName=existing.id)
 
 
 @adapts("lambda/permission:Permission")

@@ -26,6 +26,7 @@ from local.pulumi import (
     aws_messaging,
     aws_network,
     aws_s3,
+    aws_secrets,
     aws_security,
     aws_watching,
 )
@@ -49,6 +50,7 @@ ADAPTER_MODULES = (
     aws_messaging,
     aws_network,
     aws_s3,
+    aws_secrets,
     aws_security,
     aws_watching,
 )

@@ -92,7 +92,7 @@ def build(layer: Layer) -> None:
             AlertsArgs(
                 spec=spec,
                 account=layer.account,
-                functions={role: naming.function(spec.prefix, role) for role in handlers.functions},
+                functions={role: naming.function(spec.prefix, role) for role in _roles(spec)},
             ),
             opts=layer.on_aws,
         )
@@ -106,6 +106,11 @@ def build(layer: Layer) -> None:
     pulumi.export("incidents_bucket", archive.bucket)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
     pulumi.export("functions", {key: each.name for key, each in handlers.functions.items()})
+
+
+def _roles(spec: ClusterSpec) -> list[str]:
+    """Return every function of the cluster; the webhook stands in the platform's layer."""
+    return ["interruption", "tick", "sweep", "webhook", *(["slack"] if spec.slack else [])]
 
 
 def _kafka_ca_secret(spec: ClusterSpec) -> str | None:

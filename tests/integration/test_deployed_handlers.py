@@ -128,10 +128,16 @@ def test_the_ticks_role_may_list_nodes_and_pods_and_delete_none(cluster: Cluster
     assert refusal.value.status == 403
 
 
-@pytest.mark.parametrize("function", ["interruption", "sweep"])
-def test_a_function_that_has_no_business_there_is_unknown_to_kubernetes(
-    cluster: Cluster, function: str
-) -> None:
+def test_the_sweeps_role_may_list_nodes_and_nothing_else(cluster: Cluster) -> None:
+    api = kubernetes_as(cluster, "sweep")
+    assert api.get("/api/v1/nodes")["items"]
+    for path in ("/api/v1/pods", "/apis/storage.k8s.io/v1/volumeattachments"):
+        with pytest.raises(ApiError) as refusal:
+            api.get(path)
+        assert refusal.value.status == 403
+
+
+def test_a_function_that_has_no_business_there_is_unknown_to_kubernetes(cluster: Cluster) -> None:
     with pytest.raises(ApiError) as refusal:
-        kubernetes_as(cluster, function).get("/api/v1/nodes")
+        kubernetes_as(cluster, "interruption").get("/api/v1/nodes")
     assert refusal.value.status == 401

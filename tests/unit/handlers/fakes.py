@@ -234,6 +234,11 @@ class FakeCluster:
         changed = {**group.instances, instance_id: state}
         self.groups[group.name] = replace(group, instances=changed)
 
+    def set_groups_without(self, instance_id: str) -> None:
+        for name, group in self.groups.items():
+            kept = {i: state for i, state in group.instances.items() if i != instance_id}
+            self.groups[name] = replace(group, instances=kept)
+
     def set_state(self, instance_id: str, state: str) -> None:
         self.instances[instance_id] = replace(self.instances[instance_id], state=state)
 

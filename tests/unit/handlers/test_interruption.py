@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from core.errors import Conflict
+from core.events import Kind
 from core.incidents import Incident, State
 from handlers import interruption
 from handlers.interruption import Desk
+from tests.announcements import load
 from tests.unit.handlers.fakes import NEW, OLD, TAG, ec2_event, hook_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.station import START, Station
@@ -185,3 +187,24 @@ def test_a_batch_reports_only_the_messages_that_failed(
     answer = interruption.handler({"Records": records}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
     assert station.incident().state is State.OPENED
+
+
+def test_one_event_about_hundreds_of_others_instances_is_asked_about_once(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = load("health-retirement")
+    named = [OLD, *(f"i-0{number:07x}" for number in range(300))]
+    event["detail"]["affectedEntities"] = [{"entityValue": id_} for id_ in named]
+    asked: list[str] = []
+    original = station.cluster.instance
+
+    def counting(instance_id: str):  # type: ignore[no-untyped-def]
+        asked.append(instance_id)
+        return original(instance_id)
+
+    monkeypatch.setattr(station.cluster, "instance", counting)
+    station.announce(json.dumps(event))
+    assert asked == [OLD]
+    assert station.incident().kind is Kind.SCHEDULED_CHANGE
+    ((_, reason),) = station.ledger.ignored
+    assert reason.startswith("300 of the 301 instances it names are another's")

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from core.events import Kind
 from core.incidents import State
+from core.inventory import ScheduledEvent, StatusView
 from handlers import sweep
 from tests.unit.handlers.fakes import NEW, OLD, hook_event
 from tests.unit.handlers.station import Station
@@ -89,3 +91,99 @@ def test_only_an_instance_that_stays_after_an_incident_gets_another(
 def test_the_function_says_what_it_swept(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "_broom", lambda: station.broom)
     assert sweep.handler({}, None) == {"revived": 0, "opened": 0, "looked_at": 3, "filed": 0}
+
+
+def test_a_run_looks_at_so_many_instances_and_the_next_goes_on(station: Station) -> None:
+    broom = replace(station.broom, most_instances=2)
+    for instance_id in (OLD, "i-0b", "i-0c"):
+        station.cluster.terminate(instance_id)
+    assert broom.sweep(station.now)["opened"] == 2
+    assert broom.sweep(station.now)["opened"] == 1
+    assert {i.instance_id for i in station.ledger.open_incidents()} == {OLD, "i-0b", "i-0c"}
+
+
+def test_an_instance_that_was_killed_without_a_word_gets_an_incident(station: Station) -> None:
+    station.cluster.set_lifecycle(OLD, "Terminated")
+    station.cluster.set_state(OLD, "terminated")
+    assert station.broom.sweep(station.now)["opened"] == 1
+    assert station.incident().kind is Kind.STATE_CHANGE
+
+
+def test_a_node_whose_instance_ec2_has_forgotten_gets_an_incident(station: Station) -> None:
+    del station.cluster.instances[OLD]
+    station.cluster.set_groups_without(OLD)
+    assert station.broom.sweep(station.now)["opened"] == 1
+    assert station.incident().kind is Kind.STATE_CHANGE
+
+
+def test_a_node_of_anothers_instance_is_left_alone(station: Station) -> None:
+    theirs = station.cluster.instances[OLD]
+    station.cluster.instances[OLD] = replace(theirs, tags={}, state="terminated")
+    station.cluster.set_groups_without(OLD)
+    assert station.broom.sweep(station.now)["opened"] == 0
+
+
+def test_a_node_that_is_not_kafkas_is_left_to_eks(station: Station) -> None:
+    node = station.cluster.node_views[OLD]
+    station.cluster.node_views[OLD] = replace(node, pool="system")
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    assert station.broom.sweep(station.now)["opened"] == 0
+
+
+def test_without_an_answer_from_kubernetes_the_rest_is_swept(station: Station) -> None:
+    station.cluster.kubernetes_answers = False
+    station.cluster.terminate(OLD)
+    assert station.broom.sweep(station.now)["opened"] == 1
+
+
+def test_stalled_volumes_and_planned_events_are_found_where_no_event_came(
+    station: Station,
+) -> None:
+    station.cluster.checks = {
+        OLD: StatusView(instance_id=OLD, impaired={"attached EBS": station.now - 300}),
+        "i-0b": StatusView(
+            instance_id="i-0b",
+            events=(ScheduledEvent(event_id="e", code="x", description="", not_before=None),),
+        ),
+    }
+    assert station.broom.sweep(station.now)["opened"] == 2
+    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.incident().kind is Kind.VOLUME_PROBLEM
+    assert station.incident("i-0b").kind is Kind.SCHEDULED_CHANGE
+
+
+def test_a_planned_event_that_was_ridden_through_is_not_opened_again(station: Station) -> None:
+    reboot = ScheduledEvent(
+        event_id="e", code="system-reboot", description="", not_before=station.now + 100
+    )
+    station.cluster.checks = {OLD: StatusView(instance_id=OLD, events=(reboot,))}
+    station.broom.sweep(station.now)
+    station.ledger.put(replace(station.incident(), state=State.RIDDEN_THROUGH))
+    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.ledger.get(f"{OLD}.2") is None
+
+
+def test_a_retained_instance_is_not_opened_every_minute(station: Station) -> None:
+    announced(station)
+    station.ledger.put(replace(station.incident(), state=State.RETAINED))
+    station.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    assert station.broom.sweep(station.now)["opened"] == 0
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 7])
+def test_every_lost_instance_is_found_within_as_many_runs_as_pages(
+    station: Station, most: int
+) -> None:
+    lost = [f"i-0lost{number}" for number in range(10)]
+    for instance_id in lost:
+        station.cluster.add_instance(instance_id, "us-east-1b")
+        station.cluster.terminate(instance_id)
+    broom = replace(station.broom, most_instances=most)
+    for _ in range(-(-len(station.cluster.instances) // most)):
+        assert broom.sweep(station.now)["looked_at"] <= most
+    assert {i.instance_id for i in station.ledger.open_incidents()} == set(lost)
+    before = dict(station.ledger._incidents)
+    for _ in range(20):
+        broom.sweep(station.now)
+    assert station.ledger._incidents == before

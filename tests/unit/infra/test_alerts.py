@@ -61,7 +61,7 @@ def test_every_queue_with_dead_letters_is_watched() -> None:
         for queue in recorded.of("sqs/queue:Queue")
         if queue.inputs["name"].endswith("-dlq")
     }
-    assert len(letters) == 4
+    assert len(letters) == 5
     assert watched(layers, "ApproximateNumberOfMessagesVisible", "QueueName") == letters
 
 

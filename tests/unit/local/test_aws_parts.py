@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from moto.ec2.models.elastic_block_store import EBSBackend
 
-from local.aws import events, locks
+from local.aws import events, locks, volumes
 from local.aws.agenda import Agenda
 from local.aws.eks import node_config
 from local.aws.mappings import failed_ids
@@ -140,3 +143,21 @@ def test_a_request_takes_the_turn_of_the_service_it_was_signed_for() -> None:
     assert locks.turn(header.format("dynamodb")) is locks.TABLES
     assert locks.turn(header.format("ec2")) is locks.turn(header.format("autoscaling"))
     assert locks.service_of("Basic abc") is None
+
+
+def test_a_modified_volume_says_when_it_is_optimised(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[tuple[str, str]] = []
+
+    def put(*_: Any, detail: dict[str, str], resources: list[str], **__: Any) -> None:
+        said.append((detail["result"], resources[0]))
+
+    monkeypatch.setattr(events, "put", put)
+    monkeypatch.setattr(EBSBackend, "modify_volume", lambda *_, **__: "modified")
+    agenda = Agenda()
+    volumes.install(agenda)
+    backend = SimpleNamespace(region_name="us-east-1", account_id="1")
+    arn = "arn:aws:ec2:us-east-1:1:volume/vol-1"
+    assert EBSBackend.modify_volume(backend, "vol-1", target_size=20) == "modified"
+    assert said == [("optimizing", arn)]
+    agenda.run_due(time.time() + volumes.OPTIMIZING_SECONDS)
+    assert said == [("optimizing", arn), ("completed", arn)]

@@ -62,7 +62,7 @@ def call(application: Application, operation: str, body: dict[str, Any]) -> str:
 
 @pytest.mark.usefixtures("restless_threads")
 def test_of_24_conditional_writers_one_wins_every_time() -> None:
-    application = Application()
+    application = Application(lambda *_: [])
     created = call(
         application,
         "CreateTable",

@@ -1,0 +1,69 @@
+"""Secrets Manager: secrets and the one version of each that a program writes."""
+
+from __future__ import annotations
+
+from local.pulumi.aws_adapter import Adapter, Aws, adapts, changed, retag, tag_list, tags_of
+from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.values import Properties
+
+
+@adapts("secretsmanager/secret:Secret")
+class Secret(Adapter):
+    name_property = "name"
+    replaces = frozenset({"name"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        made = aws.client("secretsmanager").create_secret(
+            Name=inputs["name"],
+            Description=inputs.get("description") or "",
+            Tags=tag_list(tags_of(inputs)),
+        )
+        return State(made["ARN"], {"arn": made["ARN"]})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        secrets, arn = aws.client("secretsmanager"), existing.id
+        if changed(existing, inputs, "description"):
+            secrets.update_secret(SecretId=arn, Description=inputs.get("description") or "")
+        retag(
+            existing,
+            inputs,
+            lambda tags: secrets.tag_resource(SecretId=arn, Tags=tag_list(tags)),
+            lambda keys: secrets.untag_resource(SecretId=arn, TagKeys=keys),
+        )
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        aws.client("secretsmanager").describe_secret(SecretId=existing.id)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        days = int(existing.inputs.get("recoveryWindowInDays", 30))
+        # No window at all is another parameter to the API.
+        how = {"RecoveryWindowInDays": days} if days else {"ForceDeleteWithoutRecovery": True}
+        aws.client("secretsmanager").delete_secret(SecretId=existing.id, **how)
+
+
+@adapts("secretsmanager/secretVersion:SecretVersion")
+class SecretVersion(Adapter):
+    replaces = frozenset({"secretId"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        return self._put(aws, inputs)
+
+    @staticmethod
+    def _put(aws: Aws, inputs: Properties) -> State:
+        made = aws.client("secretsmanager").put_secret_value(
+            SecretId=inputs["secretId"], SecretString=inputs["secretString"]
+        )
+        version = made["VersionId"]
+        return State(f"{made['ARN']}|{version}", {"arn": made["ARN"], "versionId": version})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        if not changed(existing, inputs, "secretString"):
+            return {}
+        return self._put(aws, inputs).outputs
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        arn, _, version = existing.id.partition("|")
+        aws.client("secretsmanager").get_secret_value(SecretId=arn, VersionId=version)
+        return {}

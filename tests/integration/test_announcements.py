@@ -1,0 +1,108 @@
+"""Announcements through the deployed rules: EventBridge, queue, λ interruption, the ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from handlers.freezes import LedgerFreezes
+from handlers.records import DynamoRecords
+from local import environment
+from local.demo import spec as demo_spec
+from tests.announcements import load
+from tests.integration.cluster import Cluster
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+PREFIX = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
+
+
+def put(cluster: Cluster, event: Mapping[str, Any]) -> None:
+    """Put an event on the bus as its service would; a user may not, but the twin lets us."""
+    cluster.twin.aws("events").put_events(
+        Entries=[
+            {
+                "Source": event["source"],
+                "DetailType": event["detail-type"],
+                "Detail": json.dumps(event["detail"]),
+                "Resources": event.get("resources", []),
+            }
+        ]
+    )
+
+
+def recorded(cluster: Cluster, *parts: str) -> str | None:
+    """Return the outcome of the announcement whose key or body has all these parts."""
+    pages = cluster.twin.aws("dynamodb").get_paginator("scan")
+    for page in pages.paginate(TableName=cluster.outputs["ledger_table"]):
+        for item in page["Items"]:
+            key, body = item["pk"]["S"], item.get("body", {}).get("S", "")
+            if key.startswith(("event#", "ignored#")) and all(p in key + body for p in parts):
+                return str(item["outcome"]["S"])
+    return None
+
+
+def zone_id(cluster: Cluster, name: str) -> str:
+    zones = cluster.twin.aws("ec2").describe_availability_zones(ZoneNames=[name])
+    return str(zones["AvailabilityZones"][0]["ZoneId"])
+
+
+def freezes(cluster: Cluster) -> LedgerFreezes:
+    records = DynamoRecords(
+        str(cluster.outputs["ledger_table"]),
+        environment.REGION,
+        client=cluster.twin.aws("dynamodb"),
+    )
+    return LedgerFreezes(records, demo_spec.CLUSTER)
+
+
+def test_a_zonal_shift_freezes_the_zone_until_it_is_over(cluster: Cluster) -> None:
+    id_ = zone_id(cluster, "us-east-1c")
+
+    def frozen() -> list[str | None]:
+        return [f.zone for f in freezes(cluster).current(0)]
+
+    event = load("zone-autoshift")
+    event["detail"]["metadata"]["awayFrom"] = id_
+    put(cluster, event)
+    try:
+        cluster.until(lambda: frozen() == ["us-east-1c"], "the zone is frozen")
+    finally:
+        put(cluster, {**event, "detail-type": "Autoshift Completed"})
+    cluster.until(lambda: frozen() == [], "the zone has thawed")
+
+
+def test_a_practice_run_is_kept_with_the_reason_why_nothing_is_done(cluster: Cluster) -> None:
+    event = load("zone-practice-started")
+    event["resources"] = [f"rehearsal-{uuid4()}"]
+    put(cluster, event)
+    said = cluster.until(lambda: recorded(cluster, event["resources"][0]), "it is recorded")
+    assert said.startswith("A practice run in")
+
+
+def test_a_modified_volume_of_kafkas_is_on_record(cluster: Cluster) -> None:
+    ec2 = cluster.twin.aws("ec2")
+    claim = {"Name": "tag-key", "Values": ["kubernetes.io/created-for/pvc/name"]}
+    volume = ec2.describe_volumes(Filters=[claim])["Volumes"][0]
+    ec2.modify_volume(VolumeId=volume["VolumeId"], Iops=volume["Iops"])
+    key = f"modification_completed:{volume['VolumeId']}"
+    said = cluster.until(lambda: recorded(cluster, key), "its end is recorded")
+    assert said == f"Volume {volume['VolumeId']}: modification_completed."
+
+
+def test_what_the_groups_launched_is_on_record(cluster: Cluster) -> None:
+    said = cluster.until(
+        lambda: recorded(cluster, f"launched:{PREFIX}-broker-a"), "a launch is recorded"
+    )
+    assert "Woken:" in said
+
+
+def test_the_sweep_looks_at_every_kafka_node_and_finds_all_well(cluster: Cluster) -> None:
+    cluster.settle()
+    answer = cluster.twin.aws("lambda").invoke(FunctionName=f"{PREFIX}-sweep", Payload=b"{}")
+    done = json.loads(answer["Payload"].read())
+    assert done["looked_at"] >= 6
+    assert (done["opened"], done["revived"]) == (0, 0)

@@ -1,0 +1,244 @@
+"""What becomes of announcements about volumes, zones and groups."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from core.errors import Conflict
+from core.events import Kind
+from core.incident_record import Incident
+from core.incidents import State
+from core.inventory import VolumeView
+from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
+from tests.announcements import BODIES, load
+from tests.unit.handlers.fakes import OLD, group_of, hook_event
+from tests.unit.handlers.memory_ledger import MemoryLedger
+from tests.unit.handlers.station import Station
+
+VOLUME = "vol-03a55cf56513fa1b6"
+POD = "orders-broker-a-10"
+OURS = {
+    CLUSTER_TAG: "orders",
+    ENVIRONMENT_TAG: "local",
+    "kubernetes.io/created-for/pvc/name": f"data-0-{POD}",
+}
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def add_volume(station: Station, *, instance_id: str | None = OLD, **tags: str) -> None:
+    station.cluster.volumes[VOLUME] = VolumeView(
+        volume_id=VOLUME, instance_id=instance_id, zone="us-east-1a", tags=tags or OURS
+    )
+
+
+def announce(station: Station, name: str, **detail: Any) -> None:
+    event = load(name)
+    event["detail"] |= detail
+    station.announce(json.dumps(event))
+
+
+def outcomes(station: Station) -> list[str]:
+    return [outcome for _, outcome in station.ledger.events.values()]
+
+
+def reasons(station: Station) -> list[str]:
+    return [reason for _, reason in station.ledger.ignored]
+
+
+def in_our_group(name: str) -> str:
+    return BODIES[name].replace("test-orders-broker-a", group_of("us-east-1a"))
+
+
+def test_a_harmed_volume_is_an_incident_of_the_instance_it_is_attached_to(
+    station: Station,
+) -> None:
+    add_volume(station)
+    announce(station, "alarm-stalled-volume")
+    incident = station.incident()
+    assert incident.kind is Kind.VOLUME_PROBLEM
+    assert incident.event_type == f"stalled_io {VOLUME}"
+    assert len(station.ticks.sent) == 1
+
+
+def test_one_event_about_two_volumes_of_two_instances_is_two_incidents(station: Station) -> None:
+    for volume_id, instance_id in (("vol-0aaaaaaa", OLD), ("vol-0bbbbbbb", "i-0b")):
+        station.cluster.volumes[volume_id] = VolumeView(
+            volume_id=volume_id, instance_id=instance_id, zone="us-east-1a", tags=OURS
+        )
+    announce(station, "health-volume-degraded")
+    assert {i.instance_id for i in station.ledger.open_incidents()} == {OLD, "i-0b"}
+
+
+def test_a_failed_attachment_joins_the_incident_that_moves_its_pod(station: Station) -> None:
+    station.announce(hook_event("drain"))
+    station.ledger.put(replace(station.incident(), pod_name=POD))
+    add_volume(station, instance_id=None)
+    announce(station, "volume-attach-failed")
+    assert station.incident().kind is Kind.ASG_TERMINATE
+    assert any("attach_failed" in key for key in station.incident().announcements)
+
+
+def test_a_harmed_volume_that_is_attached_nowhere_is_said_and_recorded(station: Station) -> None:
+    add_volume(station, instance_id=None)
+    announce(station, "volume-attach-failed")
+    assert station.ledger.open_incidents() == ()
+    (outcome,) = outcomes(station)
+    assert POD in outcome
+    assert "attached nowhere" in outcome
+
+
+@pytest.mark.parametrize(
+    "tags", [{CLUSTER_TAG: "orders", ENVIRONMENT_TAG: "prod"}, {"Name": "theirs"}]
+)
+def test_a_volume_of_another_cluster_is_ignored(station: Station, tags: dict[str, str]) -> None:
+    add_volume(station, instance_id="i-0theirs", **tags)
+    announce(station, "volume-attach-failed")
+    assert reasons(station) == [f"Volume {VOLUME} is another's."]
+    assert station.ledger.events == {}
+
+
+def test_a_volume_ec2_does_not_know_is_ignored(station: Station) -> None:
+    announce(station, "health-volume-lost")
+    assert reasons(station) == ["EC2 does not know volume vol-04e5b75b51ba5e835."]
+
+
+def test_a_root_volume_of_an_instance_of_ours_is_ours(station: Station) -> None:
+    add_volume(station, Name="root")
+    announce(station, "alarm-stalled-volume")
+    assert station.incident().kind is Kind.VOLUME_PROBLEM
+
+
+def test_a_modification_is_kept_on_record_and_opens_nothing(station: Station) -> None:
+    add_volume(station)
+    announce(station, "volume-modify-completed")
+    assert outcomes(station) == [f"Volume {VOLUME}: modification_completed."]
+    assert station.ledger.open_incidents() == ()
+
+
+def test_an_alarm_that_is_ok_again_opens_nothing(station: Station) -> None:
+    add_volume(station)
+    announce(station, "alarm-stalled-volume-ok")
+    assert station.ledger.open_incidents() == ()
+    assert len(reasons(station)) == 1
+
+
+def test_a_shift_freezes_the_zone_by_this_accounts_name_for_it(station: Station) -> None:
+    announce(station, "zone-autoshift")
+    (freeze,) = station.freezes.current(station.now)
+    assert (freeze.zone, freeze.zone_id, freeze.source) == ("us-east-1a", "use1-az4", "autoshift")
+    assert outcomes(station) == ["Zone us-east-1a (use1-az4) is frozen."]
+
+
+def test_the_end_of_a_shift_thaws_the_zone(station: Station) -> None:
+    announce(station, "zone-autoshift")
+    end = load("zone-autoshift-completed") | {"time": "2026-11-20T12:00:00Z"}
+    station.announce(json.dumps(end))
+    assert station.freezes.current(station.now + 7200) == ()
+
+
+def test_a_practice_run_freezes_nothing(station: Station) -> None:
+    announce(station, "zone-practice-started")
+    assert station.freezes.current(station.now) == ()
+    assert reasons(station) == ["A practice run in use1-az4 says nothing about the zone itself."]
+
+
+def test_a_zone_of_another_region_is_ignored(station: Station) -> None:
+    event = load("zone-autoshift")
+    event["detail"]["metadata"]["awayFrom"] = "euw1-az1"
+    station.announce(json.dumps(event))
+    assert reasons(station) == ["This region has no zone euw1-az1."]
+
+
+@pytest.fixture
+def waiting(station: Station) -> Station:
+    """An incident of the group that waits for a replacement."""
+    station.announce(hook_event("drain"))
+    station.ticks.sent.clear()
+    return station
+
+
+def test_a_launch_that_failed_is_noted_and_wakes_the_groups_incidents(waiting: Station) -> None:
+    waiting.announce(in_our_group("group-launch-failed"))
+    incident = waiting.incident()
+    assert incident.launch_failed_at == waiting.now
+    assert "sufficient r7g.xlarge capacity" in (incident.launch_failure or "")
+    ((body, delay),) = waiting.ticks.sent
+    assert json.loads(body) == {"incident_id": OLD, "version": incident.version}
+    assert delay == 0
+
+
+def test_the_same_failure_delivered_again_is_noted_once(waiting: Station) -> None:
+    waiting.announce(in_our_group("group-launch-failed"))
+    once = waiting.incident()
+    waiting.now += 60
+    waiting.announce(in_our_group("group-launch-failed"))
+    assert waiting.incident() == once
+    assert len(waiting.ticks.sent) == 2
+
+
+def test_what_another_group_did_wakes_nobody(waiting: Station) -> None:
+    waiting.announce(BODIES["group-launch-failed"])
+    assert waiting.ticks.sent == []
+    assert outcomes(waiting)[-1].endswith("Woken: nobody.")
+
+
+def test_a_refresh_is_kept_on_record_and_wakes_nobody(waiting: Station) -> None:
+    waiting.announce(in_our_group("refresh-started"))
+    assert waiting.ticks.sent == []
+    assert f"{group_of('us-east-1a')}: refresh_started." in outcomes(waiting)[-1]
+
+
+class BusyLedger(MemoryLedger):
+    """Somebody else writes first, a given number of times."""
+
+    busy = 0
+
+    def put(self, incident: Incident) -> Incident:
+        if self.busy:
+            self.busy -= 1
+            raise Conflict("Somebody else was first.")
+        return super().put(incident)
+
+
+@pytest.mark.parametrize(("times", "noted"), [(4, True), (5, False)])
+def test_a_note_that_meets_a_tick_tries_again_and_then_lets_sqs_deliver_again(
+    times: int, *, noted: bool
+) -> None:
+    ledger = BusyLedger()
+    station = Station(ledger=ledger)
+    station.announce(hook_event("drain"))
+    ledger.busy = times
+    try:
+        station.announce(in_our_group("group-launch-failed"))
+    except Conflict:
+        assert not noted
+    assert (station.incident().launch_failed_at is not None) is noted
+
+
+@pytest.mark.parametrize("name", sorted(BODIES))
+def test_every_announcement_leaves_a_record(station: Station, name: str) -> None:
+    add_volume(station)
+    station.announce(BODIES[name])
+    assert len(station.ledger.events) + len(station.ledger.ignored) >= 1
+
+
+@pytest.mark.parametrize("name", sorted(BODIES))
+def test_every_announcement_delivered_twice_is_recorded_once(station: Station, name: str) -> None:
+    add_volume(station)
+    for instance_id in ("i-0b662ef9931388ba0", "i-0633ac2b0d9769723", "i-1234567890abcdef0"):
+        station.cluster.add_instance(instance_id, "us-east-1b")
+    station.announce(BODIES[name])
+    before = (dict(station.ledger.events), dict(station.ledger.ignored))
+    incidents = station.ledger.open_incidents()
+    station.announce(BODIES[name])
+    assert (station.ledger.events, station.ledger.ignored) == before
+    assert station.ledger.open_incidents() == incidents
+    assert all(i.state is State.OPENED for i in incidents)
