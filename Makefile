@@ -59,6 +59,7 @@ lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addre
 	@$(BIN)/python -m pip install --quiet uv
 	@$(BIN)/uv pip compile pyproject.toml --extra twin --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.txt
 	@$(BIN)/uv pip compile pyproject.toml --extra twin --extra dev --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-dev.txt
+	@$(BIN)/uv pip compile --group pyproject.toml:checkov --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-checkov.txt
 
 .PHONY: clean
 clean: ## Remove what was made here (the per-user cache of built tools stays)

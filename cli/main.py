@@ -68,7 +68,7 @@ def demo(
 
 @app.command()
 def up(environment: Environment) -> None:
-    """Provision every layer in order; for `local`, start the twin and keep it until Ctrl-C."""
+    """Provision every layer in order; for `local`, on a twin that lives until Ctrl-C."""
     from cli.provision import run_layers
 
     run_layers("up", environment, console)

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import yaml
 from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
+from cli import stack_settings
 from cli.engine.layers import Layers
 from cli.engine.progress import LayerResult, Step
 from cli.volumes import VolumesApi, delete_retained
-from core.cluster import ClusterSpec, parse
+from core.cluster import ClusterSpec
 from core.errors import InvalidInput
-from core.naming import FOUNDATION, KAFKA, LAYERS, TWIN_ENVIRONMENT
+from core.naming import FOUNDATION, KAFKA, TWIN_ENVIRONMENT
 
 if TYPE_CHECKING:
     from local.twin import Reached, Twin
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 Operation = Literal["up", "preview", "destroy"]
 OnLayer = Callable[[str], None]
 REPOSITORY = Path(__file__).resolve().parents[1]
-SETTINGS = REPOSITORY / "stacks" / "config"
 
 
 def run_layers(operation: Operation, environment: str, console: Console) -> None:
@@ -35,7 +34,7 @@ def run_layers(operation: Operation, environment: str, console: Console) -> None
     if environment == TWIN_ENVIRONMENT:
         _on_a_twin(operation, console)
         return
-    _require_settings(environment)
+    stack_settings.require(environment)
     with console.status(f"{operation} {environment}") as status:
         layers = Layers(environment, os.environ, REPOSITORY, on_step=_Steps(status))
         volumes = _volumes(environment, layers) if operation == "destroy" else _nothing
@@ -50,19 +49,9 @@ def run(operation: Operation, layers: Layers, volumes: OnLayer) -> list[LayerRes
     return layers.preview() if operation == "preview" else layers.destroy(volumes)
 
 
-def spec_of(environment: str) -> ClusterSpec:
-    """Return the spec of an environment, as the settings of its stacks have it."""
-    settings = yaml.safe_load((SETTINGS / f"Pulumi.{environment}-{KAFKA}.yaml").read_text())
-    config = settings.get("config") or {}
-    named = config.get("stillwater:spec")
-    if named is None:
-        return parse(config.get("stillwater:cluster"))
-    return parse(yaml.safe_load((REPOSITORY / named).read_text()))
-
-
 def _volumes(environment: str, layers: Layers) -> OnLayer:
     """Return what becomes of the volumes that Kafka leaves: an ephemeral environment keeps none."""
-    spec = spec_of(environment)
+    spec = stack_settings.described(environment).spec
     foundation = layers.outputs(FOUNDATION) if spec.ephemeral else {}
 
     def after(layer: str) -> None:
@@ -82,21 +71,6 @@ def _cluster_api(spec: ClusterSpec, foundation: Mapping[str, Any]) -> VolumesApi
         lambda: eks_token(str(foundation["eks_cluster_name"]), spec.region),
         ca_pem=base64.b64decode(foundation["eks_ca"]).decode(),
     )
-
-
-def _require_settings(environment: str) -> None:
-    """Refuse an environment nobody described, before any stack is made for it."""
-    missing = [
-        layer for layer in LAYERS if not (SETTINGS / f"Pulumi.{environment}-{layer}.yaml").is_file()
-    ]
-    if missing:
-        known = sorted({p.name.split(".")[1].rpartition("-")[0] for p in SETTINGS.glob("*.yaml")})
-        problem = (
-            f"Environment {environment} has no settings for {', '.join(missing)}: add "
-            f"stacks/config/Pulumi.{environment}-<layer>.yaml with stillwater:spec, as those "
-            f"of {', '.join(known)} have, or use `{TWIN_ENVIRONMENT}` for the twin."
-        )
-        raise InvalidInput([problem])
 
 
 class _Steps:
@@ -137,7 +111,7 @@ def _on_a_twin(operation: Operation, console: Console) -> None:
     kept = twin.kept()
     if len(kept) > 1:
         homes = ", ".join(str(reached.place.directory) for reached in kept)
-        raise InvalidInput([f"Several twins run ({homes}); end all but one with Ctrl-C."])
+        raise InvalidInput([f"Several twins run; set STILLWATER_TWIN to one of {homes}."])
     if kept:
         _provision(operation, kept[0], console)
     elif operation == "destroy":

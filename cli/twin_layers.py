@@ -70,10 +70,6 @@ class TwinLayers:
             )
         return Provisioned(tuple(results))
 
-    def destroy(self) -> list[LayerResult]:
-        """Take every layer down, and the volumes with them."""
-        return self.layers.destroy(self.volumes)
-
     def volumes(self, layer: str) -> None:
         """Delete the volumes that Kafka leaves: a twin's cluster is ephemeral."""
         if layer == KAFKA:

@@ -251,16 +251,19 @@ def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Finding]:
             f"strimzi.io/manual-rolling-update=true`: gates come only with a new pod"
         )
         if wanted - gates:
-            yield Finding(
-                f"readiness gates of pod {name}", _said(wanted, ""), _said(gates, ""), restart
-            )
+            yield Finding(f"readiness gates of pod {name}", _bound(wanted), _bound(gates), restart)
         elif gates - wanted:
             yield Finding(
                 f"readiness gates of pod {name}",
-                _said(wanted, ""),
-                _said(gates, ""),
+                _bound(wanted),
+                _bound(gates),
                 f"find the TargetGroupBinding whose Service selects it; then {restart}",
             )
+
+
+def _bound(gates: frozenset[str]) -> str:
+    """Return the bindings that gates wait for."""
+    return _said(frozenset(gate.removeprefix(GATES) for gate in gates), "")
 
 
 def _volumes(found: Snapshot) -> Iterator[Finding]:

@@ -8,13 +8,14 @@ names of what is watched are the layers' own, so that an alarm needs no other st
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from core import metrics_names as counted
 from core import naming
 from core.cluster import ClusterSpec
+from core.fixed import FUNCTIONS
 
 MINUTE = 60
 FIVE_MINUTES = 300
@@ -89,6 +90,25 @@ def alarms(spec: ClusterSpec, functions: Mapping[str, str], queues: Iterable[str
         found += _function(role, name, spec.timings.lambda_timeout_seconds)
     found.append(_sweep_silent(functions["sweep"]))
     return found
+
+
+def queues(spec: ClusterSpec) -> Sequence[str]:
+    """Return every queue that has dead letters."""
+    roles = ["events", "nth", "ticks"]
+    if spec.node_provisioner == "karpenter":
+        roles.append("karpenter")
+    if spec.slack is not None:
+        roles.append("stories")
+    return [naming.queue(spec.prefix, role) for role in roles]
+
+
+def names(spec: ClusterSpec) -> list[str]:
+    """Return what CloudWatch knows a cluster's alarms by; none where the spec wants none."""
+    if not spec.alerts.enabled:
+        return []
+    functions = {role: naming.function(spec.prefix, role) for role in FUNCTIONS}
+    found = alarms(spec, functions, queues(spec))
+    return [naming.alarm(spec.prefix, alarm.key) for alarm in found]
 
 
 def _incidents(spec: ClusterSpec) -> list[Alarm]:

@@ -7,7 +7,7 @@ alarms of this account alone. Whoever brings a topic of their own looks after it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
@@ -16,7 +16,7 @@ import pulumi_aws as aws
 from core import naming
 from core.cluster import ClusterSpec
 from infra import iam, overview
-from infra.alarms import Alarm, Metric, alarms
+from infra.alarms import Alarm, Metric, alarms, queues
 
 TYPE = "stillwater:infra:Alerts"
 KEY_DELETION_WINDOW_DAYS = 30
@@ -149,16 +149,6 @@ class Alerts(pulumi.ComponentResource):
             metric_queries=_queries(alarm),
             opts=self._child,
         )
-
-
-def queues(spec: ClusterSpec) -> Sequence[str]:
-    """Return every queue that has dead letters."""
-    roles = ["events", "nth", "ticks"]
-    if spec.node_provisioner == "karpenter":
-        roles.append("karpenter")
-    if spec.slack is not None:
-        roles.append("stories")
-    return [naming.queue(spec.prefix, role) for role in roles]
 
 
 def _queries(alarm: Alarm) -> list[aws.cloudwatch.MetricAlarmMetricQueryArgs]:

@@ -26,6 +26,8 @@ MAXIMUM_CPU, MAXIMUM_MEMORY, MAXIMUM_DISK = "64 vCPU", "256 GB", "1000 GB"
 class AnalyticsArgs:
     prefix: str
     account_id: str
+    # Its bills go with it.
+    ephemeral: bool
 
 
 class Analytics(pulumi.ComponentResource):
@@ -42,6 +44,7 @@ class Analytics(pulumi.ComponentResource):
         bucket = aws.s3.Bucket(
             f"{name}-billing",
             bucket=buckets.bucket_name(args.prefix, "billing", args.account_id),
+            force_destroy=args.ephemeral,
             opts=self._child,
         )
         self._keep_versions(bucket)

@@ -17,7 +17,7 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
-from infra import iam
+from infra import iam, pods
 from infra.versions import (
     CLUSTER_AUTOSCALER_CHART,
     CLUSTER_AUTOSCALER_CHART_VERSION,
@@ -88,6 +88,9 @@ def values(args: ClusterAutoscalerArgs) -> dict[str, Any]:
         "autoDiscovery": {"clusterName": args.eks_cluster},
         "rbac": {"serviceAccount": {"name": RELEASE}},
         "replicaCount": 2,
+        "securityContext": pods.FILTERED_CALLS,
+        "containerSecurityContext": pods.NO_CAPABILITIES,
+        "resources": pods.resources(cpu_millis=100, memory_mib=300, memory_limit_mib=600),
         "extraArgs": {
             # A volume pins its broker to one group: nothing to balance, nothing to choose.
             "balance-similar-node-groups": False,

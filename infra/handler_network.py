@@ -46,7 +46,7 @@ class HandlerNetwork(pulumi.ComponentResource):
         aws.vpc.SecurityGroupEgressRule(
             f"{name}-to-https",
             security_group_id=group.id,
-            description="AWS and the API server",
+            description="AWS, Slack and the API server",
             ip_protocol="tcp",
             from_port=HTTPS,
             to_port=HTTPS,
@@ -68,7 +68,7 @@ class HandlerNetwork(pulumi.ComponentResource):
         aws.vpc.SecurityGroupIngressRule(
             f"{name}-cluster-from-https",
             security_group_id=args.cluster_security_group_id,
-            description="Stillwater's functions, https",
+            description="Stillwater's functions to the API server",
             referenced_security_group_id=group.id,
             ip_protocol="tcp",
             from_port=HTTPS,

@@ -16,7 +16,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core import naming
-from infra import iam, karpenter_policy
+from infra import iam, karpenter_policy, pods
 from infra.announcements import OF_INSTANCES
 from infra.queues import Queue, QueueArgs
 from infra.versions import KARPENTER_CHART, KARPENTER_CHART_VERSION, KARPENTER_CRD_CHART
@@ -134,6 +134,8 @@ def values(args: KarpenterArgs) -> dict[str, Any]:
     """Return the chart's values."""
     return {
         "serviceAccount": {"name": RELEASE},
+        # Its documentation's own figures.
+        "controller": {"resources": pods.resources(cpu_millis=1000, memory_mib=1024)},
         "settings": {
             "clusterName": args.eks_cluster,
             "interruptionQueue": queue_name(args.prefix),

@@ -16,7 +16,7 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import Timings
-from infra import iam
+from infra import iam, pods
 from infra.versions import LBC_CHART, LBC_CHART_VERSION, LBC_REPOSITORY
 
 TYPE = "stillwater:infra:LoadBalancerController"
@@ -97,6 +97,9 @@ def values(args: LoadBalancerControllerArgs) -> dict[str, Any]:
         "region": args.region,
         "vpcId": args.vpc_id,
         "serviceAccount": {"name": RELEASE},
+        "podSecurityContext": pods.FILTERED_CALLS,
+        "securityContext": pods.NO_CAPABILITIES,
+        "resources": pods.resources(cpu_millis=100, memory_mib=128, memory_limit_mib=512),
         "replicaCount": REPLICAS,
         "podDisruptionBudget": {"maxUnavailable": 1},
         "watchNamespace": args.namespace,

@@ -20,7 +20,7 @@ from core.cluster import Timings
 from core.fixed import NTH_EXIT_MARGIN_SECONDS as EXIT_MARGIN_SECONDS
 from core.fixed import NTH_NAMESPACE as NAMESPACE
 from core.fixed import NTH_RELEASE as RELEASE
-from infra import iam
+from infra import iam, pods
 from infra import webhook as hook
 from infra.versions import NTH_CHART, NTH_CHART_VERSION
 
@@ -102,6 +102,9 @@ def values(args: NodeTerminationHandlerArgs) -> dict[str, Any]:
         # Else the event of a node that is already gone is received until it is a dead letter.
         "deleteSqsMsgIfNodeNotFound": True,
         "serviceAccount": {"name": RELEASE},
+        "podSecurityContext": pods.FILTERED_CALLS,
+        "securityContext": pods.NO_CAPABILITIES,
+        "resources": pods.resources(cpu_millis=50, memory_mib=64, memory_limit_mib=256),
         # Negative: the pod's own grace. A broker knows best how long it needs.
         "podTerminationGracePeriod": -1,
         "nodeTerminationGracePeriod": timings.nth_drain_timeout_seconds,

@@ -40,11 +40,16 @@ def load(settings: Settings, environment: str, root: Path = ROOT) -> ClusterSpec
     `stillwater:spec` names a file that all layers share; `stillwater:cluster` holds the same as an
     object.
     """
-    spec = parse(_raw(settings, root))
+    spec = parsed(settings, root)
     problems = [*_misnamed(spec, environment), *problems_of(spec)]
     if problems:
         raise InvalidInput(problems)
     return spec
+
+
+def parsed(settings: Settings, root: Path = ROOT) -> ClusterSpec:
+    """Return the spec of a stack that may be built already, whatever is to be said of it today."""
+    return parse(_raw(settings, root))
 
 
 def read(path: Path) -> ClusterSpec:

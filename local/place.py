@@ -171,31 +171,6 @@ def taken(cache: Path | None = None) -> list[Place]:
     return found
 
 
-def running_one() -> Place:
-    """Return the one twin that runs, or the one STILLWATER_TWIN names; else raise in a sentence."""
-    named = os.environ.get(PLACE_VARIABLE)
-    places = taken()
-    if named:
-        places = [place for place in places if place.directory == Path(named).resolve()]
-        if not places:
-            raise StillwaterError(
-                f"No twin runs in {named}, which {PLACE_VARIABLE} names; unset it, or name the "
-                f"directory of one that runs."
-            )
-    if not places:
-        raise StillwaterError(
-            "No twin runs on this machine under your cache; start one with `stillwater up local` "
-            "in another terminal."
-        )
-    if len(places) > 1:
-        known = ", ".join(str(place.directory) for place in places)
-        raise StillwaterError(
-            f"Several twins run here; set {PLACE_VARIABLE} to the directory of the one you mean: "
-            f"{known}."
-        )
-    return places[0]
-
-
 def _is_held(lock: Path) -> bool:
     handle = os.open(lock, os.O_RDONLY)
     try:

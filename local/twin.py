@@ -59,8 +59,13 @@ class Reached:
 
 
 def kept() -> list[Reached]:
-    """Return the running twins whose starters keep them for whoever looks around."""
-    return [Reached(place) for place in taken() if place.path(KEPT).exists()]
+    """Return the running twins whose starters keep them for whoever looks around.
+
+    STILLWATER_TWIN, the directory of one, chooses.
+    """
+    places = [place for place in taken() if place.path(KEPT).exists()]
+    named = os.environ.get(PLACE_VARIABLE)
+    return [Reached(place) for place in places if named in (None, str(place.directory))]
 
 
 @dataclass

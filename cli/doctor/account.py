@@ -188,8 +188,9 @@ class Account:
     def _queue(self, name: str) -> live.Queue | None:
         try:
             url = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
-        except ClientError as error:
-            return _absent(error, "QueueDoesNotExist", None)
+        except self._sqs.exceptions.QueueDoesNotExist:
+            # By its class: the code is the query protocol's, or JSON's, as the endpoint pleases.
+            return None
         found = self._sqs.get_queue_attributes(
             QueueUrl=url,
             AttributeNames=["MessageRetentionPeriod", "VisibilityTimeout", "RedrivePolicy"],
@@ -255,8 +256,7 @@ def _pairs(attributes: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 def _absent(error: ClientError, code: str, instead: T) -> T:
     """Return `instead` for the answer that there is no such thing; raise any other."""
-    # SQS still prefixes its codes for clients of the query protocol.
-    if error.response["Error"]["Code"].rpartition(".")[2] == code:
+    if error.response["Error"]["Code"] == code:
         return instead
     raise error
 

@@ -18,6 +18,7 @@ from core.drift import TITLES, Finding, findings
 from core.errors import StillwaterError
 from core.live import Snapshot
 from handlers.adapters.kubernetes import EksApi
+from infra import alarms
 
 UNREADABLE = (BotoCoreError, ClientError, StillwaterError)
 Reader = Callable[[], Iterator[Found]]
@@ -58,7 +59,7 @@ class Diagnosis:
 def examine(target: Target) -> Diagnosis:
     """Read the target and compare it with its spec; raise StillwaterError without an identity."""
     started = time.monotonic()
-    wanted = expected(target.spec)
+    wanted = expected(target.spec, alarms.names(target.spec))
     try:
         account = Account(target, wanted)
         number = account.number()

@@ -19,23 +19,40 @@ def as_json(diagnosis: Diagnosis) -> str:
 
 
 def show(diagnosis: Diagnosis, console: Console) -> None:
-    """Print a diagnosis: what differs, then what nothing is known of."""
+    """Print a diagnosis: what differs, what to do about it, and what nothing is known of."""
     if diagnosis.findings:
-        table = Table("what", "expected", "found", "remedy", show_lines=True)
-        for finding in diagnosis.findings:
-            # Remedies hold square brackets and braces; none of it is markup.
-            table.add_row(
-                *(_plain(text) for text in (finding.what, finding.expected)),
-                Text(finding.found, style="red"),
-                _plain(finding.remedy),
-            )
-        console.print(table)
+        console.print(_table(diagnosis))
+    for numbers, remedy in _remedies(diagnosis):
+        # Unwrapped: it is there to be copied.
+        console.print(Text(f"{numbers}: {remedy}."), soft_wrap=True)
     for unread in diagnosis.unread:
-        console.print(
-            Text(f"{unread.part} could not be read: {unread.reason}.", style="yellow"),
-            soft_wrap=True,
+        said = f"{unread.part} could not be read: {unread.reason}."
+        console.print(Text(said, style="yellow"), soft_wrap=True)
+    console.print(Text(verdict(diagnosis)), soft_wrap=True)
+
+
+def _table(diagnosis: Diagnosis) -> Table:
+    table = Table(show_lines=True)
+    table.add_column("", justify="right")
+    for title in ("what", "expected", "found"):
+        table.add_column(title, overflow="fold")
+    for number, finding in enumerate(diagnosis.findings, start=1):
+        # Text, since names and values may hold square brackets, which are no markup.
+        table.add_row(
+            str(number),
+            Text(finding.what),
+            Text(finding.expected),
+            Text(finding.found, style="red"),
         )
-    console.print(_plain(verdict(diagnosis)), soft_wrap=True)
+    return table
+
+
+def _remedies(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    """Return each remedy once, with the numbers of all that it is for."""
+    numbers: dict[str, list[str]] = {}
+    for number, finding in enumerate(diagnosis.findings, start=1):
+        numbers.setdefault(finding.remedy, []).append(str(number))
+    return [(", ".join(of), remedy) for remedy, of in numbers.items()]
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -46,7 +63,3 @@ def verdict(diagnosis: Diagnosis) -> str:
     differs = "1 thing is" if count == 1 else f"{count} things are"
     said = f"{known} as its spec says" if not count else f"{differs} not as the spec says"
     return f"{where}: {said} ({diagnosis.seconds:.1f} s)."
-
-
-def _plain(text: str) -> Text:
-    return Text(text)

@@ -14,10 +14,10 @@ from core.cluster.spec import ClusterSpec
 from core.drift import Expectation
 
 
-def expected(spec: ClusterSpec, alarms: Iterable[str] | None = None) -> Expectation:
+def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
     """Return what a spec's account and cluster hold when nothing has drifted.
 
-    `alarms` are the names of the spec's alarms, which whoever makes them knows; None: not compared.
+    `alarms` are the names of the spec's alarms, which whoever makes them knows.
     """
     of_asg = spec.node_provisioner == "asg"
     return Expectation(
@@ -45,7 +45,7 @@ def expected(spec: ClusterSpec, alarms: Iterable[str] | None = None) -> Expectat
                 for route in routes(spec)
             },
             queues=_queues(spec),
-            alarms=None if alarms is None else {name: live.Alarm(acts=True) for name in alarms},
+            alarms={name: live.Alarm(acts=True) for name in alarms} or None,
             namespaces={spec.kubernetes.namespace: live.Namespace(gate_label=fixed.GATE_LABEL)},
             bindings={route.binding: _binding(spec, route) for route in routes(spec)},
             services={},

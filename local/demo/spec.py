@@ -32,6 +32,8 @@ def spec(place: Place) -> dict[str, Any]:
         "network": {"vpc_cidr": place.vpc_cidr, "interface_endpoints": True},
         # Nobody is written to: moto keeps the subscription.
         "alerts": {"email": ["on-call@example.com"]},
+        # Grafana is not there; what it would load is.
+        "metrics": {"dashboards": True},
         # It ends with the twin.
         "ephemeral": True,
         # Its chart is in no registry the twin could take it from.

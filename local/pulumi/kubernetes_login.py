@@ -115,11 +115,9 @@ class Login:
         self,
         cluster: Cluster,
         credentials: Callable[[], ReadOnlyCredentials] = ambient_credentials,
-        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self.cluster = cluster
         self._credentials = credentials
-        self._patience_seconds = patience_seconds
         self._lock = threading.Lock()
         self._welcome = False
         self._token, self._token_made_at = "", 0.0
@@ -147,7 +145,7 @@ class Login:
     def _knock(self) -> None:
         """Ask the cluster who we are until it knows."""
         began = time.monotonic()
-        patience = {0: self._patience_seconds, 401: min(REFUSED_SECONDS, self._patience_seconds)}
+        patience = {0: PATIENCE_SECONDS, 401: REFUSED_SECONDS}
         while True:
             try:
                 self._api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", WHO_AM_I)

@@ -11,7 +11,11 @@ from stacks.layer import Layer
 def build(layer: Layer) -> None:
     analytics = Analytics(
         "analytics",
-        AnalyticsArgs(prefix=layer.spec.prefix, account_id=layer.account.account_id),
+        AnalyticsArgs(
+            prefix=layer.spec.prefix,
+            account_id=layer.account.account_id,
+            ephemeral=layer.spec.ephemeral,
+        ),
         opts=layer.on_aws,
     )
     pulumi.export("billing_bucket", analytics.bucket)

@@ -159,6 +159,9 @@ def _named(twin: Twin) -> Iterator[str]:
         ("s3", "list_buckets", under("Buckets", "Name")),
         ("kms", "list_aliases", under("Aliases", "AliasName")),
         ("eks", "list_clusters", under("clusters")),
+        ("sns", "list_topics", under("Topics", "TopicArn")),
+        ("secretsmanager", "list_secrets", under("SecretList", "Name")),
+        ("cloudwatch", "list_dashboards", under("DashboardEntries", "DashboardName")),
     ):
         yield from names(service, call, each)
 

@@ -59,13 +59,14 @@ def test_the_cost_of_an_hour_is_what_the_price_book_says_of_what_runs(
         for node_id in BROKERS
     }
     prices = book("us-east-1")
-    nodes = 3 * (prices.instance_hour("r7g.xlarge").usd + prices.instance_hour("m7g.large").usd)
-    # Three volumes of 100 GiB with 4000 IOPS and 250 MiB/s, of which 3000 and 125 are included;
-    # the second volume of each broker is not there, and must not cost anything.
+    nodes = 3 * sum(prices.instance_hour(pool.instance_type).usd for pool in SPEC.pools)
+    # The first volume of each broker; the second one is not there, and must not cost anything.
+    (_, brokers) = SPEC.pools
+    first = brokers.volumes[0]
     month = 3 * (
         100 * prices.price("gp3_gib_month").usd
-        + 1000 * prices.price("gp3_iops_month").usd
-        + 125 * prices.price("gp3_gibps_month").usd / 1024
+        + (first.iops - 3000) * prices.price("gp3_iops_month").usd
+        + (first.throughput_mib_per_s - 125) * prices.price("gp3_gibps_month").usd / 1024
     )
     fixed = prices.price("eks_cluster_hour").usd + prices.price("nlb_hour").usd
     now = next(expressions(DASHBOARDS["cost"]))

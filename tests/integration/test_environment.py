@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import io
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 
 from cli.engine.progress import Step
+from cli.provision import run_layers
 from cli.twin_layers import TwinLayers
-from core.naming import KAFKA
+from core.naming import KAFKA, LAYERS
 from local.demo import spec as demo_spec
 from local.twin import Twin
 from tests.integration import leftovers
@@ -89,8 +92,10 @@ def test_a_destroyed_environment_leaves_nothing(cluster: Cluster) -> None:
     assert leftovers.in_aws(twin)
     assert leftovers.in_store(twin)
     assert leftovers.in_kubernetes(twin.api)
-    results = cluster.layers.destroy()
-    assert all(result.deleted for result in results)
+    twin.keep()
+    said = io.StringIO()
+    run_layers("destroy", demo_spec.ENVIRONMENT, Console(file=said))
+    assert [layer for layer in LAYERS if layer not in said.getvalue()] == []
     assert left_over(twin) == "", left_over(twin)
 
 

@@ -35,13 +35,16 @@ def owned(twin: Twin) -> Iterator[Owned]:
     vpc = ec2.create_vpc(CidrBlock=f"{block}.0/20")["Vpc"]["VpcId"]
     ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})
     routes = ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
-    subnets = {}
+    subnets, associations = {}, []
     for place, zone in enumerate(demo_spec.ZONES):
         cidr = f"10.{twin.place.number}.{176 + place}.0/24"
         made = ec2.create_subnet(VpcId=vpc, CidrBlock=cidr, AvailabilityZone=zone)["Subnet"]
         subnets[zone] = made["SubnetId"]
-        ec2.associate_route_table(RouteTableId=routes, SubnetId=made["SubnetId"])
+        joined = ec2.associate_route_table(RouteTableId=routes, SubnetId=made["SubnetId"])
+        associations.append(joined["AssociationId"])
     yield Owned(vpc, f"{block}.0/20", subnets, routes)
+    for association in associations:
+        ec2.disassociate_route_table(AssociationId=association)
     for subnet in subnets.values():
         ec2.delete_subnet(SubnetId=subnet)
     ec2.delete_route_table(RouteTableId=routes)

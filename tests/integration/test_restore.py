@@ -44,8 +44,8 @@ def guide() -> str:
 
 
 @pytest.fixture
-def paused(cluster: Cluster) -> Iterator[str]:
-    """Step 3: Strimzi's hands are off for the test; the path of the Kafka."""
+def paused(cluster: Cluster) -> Iterator[None]:
+    """Step 3: Strimzi's hands are off for the test."""
     namespace = cluster.outputs["namespace"]
     path = f"/apis/kafka.strimzi.io/v1/namespaces/{namespace}/kafkas/{demo_spec.CLUSTER}"
 
@@ -54,7 +54,7 @@ def paused(cluster: Cluster) -> Iterator[str]:
         cluster.twin.api.merge(path, {"metadata": {"annotations": pause}})
 
     annotate("true")
-    yield path
+    yield
     annotate(None)
     cluster.settle()
 
@@ -90,9 +90,8 @@ def restored_volume(cluster: Cluster, guide: str, source: str) -> str:
     return str(fresh["VolumeId"])
 
 
-def test_a_broker_comes_back_on_the_volume_of_its_snapshot(
-    cluster: Cluster, paused: str, guide: str
-) -> None:
+@pytest.mark.usefixtures("paused")
+def test_a_broker_comes_back_on_the_volume_of_its_snapshot(cluster: Cluster, guide: str) -> None:
     api, namespace = cluster.twin.api, cluster.outputs["namespace"]
     claims = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
     pod = f"/api/v1/namespaces/{namespace}/pods/{POD}"

@@ -226,6 +226,32 @@ def test_a_changed_setting_restarts_one_pod_at_a_time(world: World, running: str
     world.eventually("Ready", lambda: world.ready(running).get("status") == "True")
 
 
+def test_a_paused_kafka_gets_its_pods_back_and_nothing_else(world: World, running: str) -> None:
+    world.eventually("Ready", lambda: world.ready(running).get("status") == "True")
+    path, name = f"{STRIMZI}/namespaces/{running}/kafkas/coban", "coban-broker-c-30"
+    config = f"/api/v1/namespaces/{running}/configmaps/{name}"
+    before = world.pods(running)[name]["metadata"]["uid"]
+
+    def pause(value: str | None) -> None:
+        annotations = {"strimzi.io/pause-reconciliation": value}
+        world.api.merge(path, {"metadata": {"annotations": annotations}})
+
+    def another() -> bool:
+        pod = world.pods(running).get(name)
+        return pod is not None and pod["metadata"]["uid"] != before
+
+    pause("true")
+    try:
+        world.api.delete(config)
+        world.api.delete(f"/api/v1/namespaces/{running}/pods/{name}")
+        world.eventually("the pod is back", another)
+        assert not _served(world, config)
+    finally:
+        pause(None)
+    world.make_ready(running, name)
+    world.eventually("Ready again", lambda: world.ready(running).get("status") == "True")
+
+
 def test_what_it_cannot_run_is_said_in_the_status(world: World) -> None:
     resource = copy.deepcopy(kafka("refused"))
     resource["spec"]["kafka"]["listeners"][0]["tls"] = True

@@ -6,9 +6,6 @@ import pytest
 
 from local.tools import build
 from local.tools.catalogue import CHARTS
-from tests.unit.infra.fixtures import cache
-
-__all__ = ["cache", "karpenter"]
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,7 @@ TYPES: Mapping[str, str] = {
     "cloudwatch/metricAlarm:MetricAlarm": "cloudwatch_metric_alarm",
     "dlm/lifecyclePolicy:LifecyclePolicy": "dlm_lifecycle_policy",
     "dynamodb/table:Table": "dynamodb_table",
+    "ec2/defaultSecurityGroup:DefaultSecurityGroup": "default_security_group",
     "ec2/eip:Eip": "eip",
     "ec2/internetGateway:InternetGateway": "internet_gateway",
     "ec2/launchTemplate:LaunchTemplate": "launch_template",

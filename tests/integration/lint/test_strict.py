@@ -42,7 +42,7 @@ SHOWN = ("asg", "karpenter", "certificates", "karpenter with everything", "combi
 
 
 @pytest.fixture(scope="module")
-def programs(tools: None, karpenter: None, cache: None) -> Mapping[str, dict[str, Recorded]]:
+def programs(tools: None, karpenter: None) -> Mapping[str, dict[str, Recorded]]:
     return {name: run_layers(VARIANTS[name]) for name in SHOWN}
 
 
@@ -84,7 +84,7 @@ def _define(api: Api, programs: Mapping[str, dict[str, Recorded]]) -> None:
 
 
 def _served(api: Api, name: str) -> bool:
-    conditions = api.get(f"{DEFINITIONS}/{name}").get("status", {}).get("conditions", [])
+    conditions = api.get(f"{DEFINITIONS}/{name}").get("status", {}).get("conditions") or []
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from core import metrics_names
-from infra.alarms import Alarm, alarms
-from infra.alerts import queues
+from infra.alarms import Alarm, alarms, queues
 from tests.unit.infra.programs import description, run_layer, run_layers, spec
 from tests.unit.infra.recording import Recorded, Resource
 

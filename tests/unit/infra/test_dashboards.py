@@ -108,7 +108,8 @@ def test_a_region_without_prices_has_no_costs_and_everything_else() -> None:
 
 def test_every_price_is_named_with_its_day() -> None:
     said = " ".join(panel["description"] for panel in panels("cost"))
-    for item in ("instance_hour:r7g.xlarge", "gp3_gib_month", "inter_zone_gib", "nlb_hour"):
+    instances = {f"instance_hour:{pool.instance_type}" for pool in spec().pools}
+    for item in (*instances, "gp3_gib_month", "inter_zone_gib", "nlb_hour"):
         assert f"{item} " in said
     assert "read 20" in said
 

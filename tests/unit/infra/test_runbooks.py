@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.alarms import alarms
-from infra.alerts import queues
+from infra.alarms import alarms, queues
 from infra.rules import alerts
 from tests.unit.infra.programs import spec
 

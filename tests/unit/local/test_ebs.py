@@ -8,7 +8,8 @@ import pytest
 from core.errors import Conflict, InvalidInput, StillwaterError
 from local.kubernetes import tasks
 from local.kubernetes.ebs import Ebs, request, size_gib, tags
-from local.kubernetes.provisioner import persistent_volume
+from local.kubernetes.provisioner import PROVISIONER_FINALIZER as GUARD
+from local.kubernetes.provisioner import finalizers, persistent_volume, to_delete
 from local.kubernetes.tasks import Tasks
 
 CLAIM: dict[str, Any] = {
@@ -141,6 +142,51 @@ def test_a_volume_is_bound_to_its_claim_and_its_zone() -> None:
     assert spec["capacity"] == {"storage": "20Gi"}
     assert spec["volumeAttributesClassName"] == "fast"
     assert spec["csi"]["volumeHandle"] == "vol-1"
+
+
+def stored(policy: str, phase: str, *held_by: str, going: bool = False) -> dict[str, Any]:
+    """Return a PersistentVolume as the API server shows it."""
+    metadata: dict[str, Any] = {"name": "pvc-u-1", "finalizers": list(held_by)}
+    if going:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    spec = {"persistentVolumeReclaimPolicy": policy}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+
+OTHER = "kubernetes.io/pv-protection"
+
+
+@pytest.mark.parametrize(
+    ("volume", "wanted"),
+    [
+        pytest.param(stored("Retain", "Bound", OTHER, GUARD), [OTHER], id="retained"),
+        pytest.param(stored("Retain", "Released", GUARD, going=True), [], id="retained and going"),
+        pytest.param(stored("Retain", "Bound", OTHER), None, id="retained, never guarded"),
+        pytest.param(stored("Delete", "Bound", OTHER), [OTHER, GUARD], id="to be deleted"),
+        pytest.param(stored("Delete", "Bound", GUARD), None, id="guarded"),
+        pytest.param(stored("Delete", "Released", OTHER), None, id="released"),
+    ],
+)
+def test_the_provisioner_holds_back_only_what_it_is_to_delete(
+    volume: dict[str, Any], wanted: list[str] | None
+) -> None:
+    assert finalizers(volume) == wanted
+
+
+@pytest.mark.parametrize(
+    ("volume", "goes"),
+    [
+        pytest.param(stored("Delete", "Released"), True, id="released, made to be deleted later"),
+        pytest.param(stored("Delete", "Released", GUARD, going=True), True, id="going, guarded"),
+        pytest.param(stored("Delete", "Released", going=True), False, id="deleted already"),
+        pytest.param(stored("Delete", "Bound", GUARD), False, id="in use"),
+        pytest.param(stored("Retain", "Released"), False, id="retained"),
+    ],
+)
+def test_a_released_volume_is_deleted_once_when_its_policy_says_so(
+    volume: dict[str, Any], goes: bool
+) -> None:
+    assert to_delete(volume) is goes
 
 
 def test_work_asked_for_while_it_runs_is_done_once_more_and_never_twice_at_once() -> None:

@@ -331,6 +331,16 @@ def test_a_claim_outlives_its_cluster_unless_it_asks_not_to() -> None:
     assert owned["spec"]["volumeAttributesClassName"] == "fast"
 
 
+def test_a_node_goes_with_its_pool_and_its_services_go_with_the_kafka() -> None:
+    described = cluster()
+    config = strimzi_resources.config_map(described, described.nodes[1])
+    for rendered in (rendered_pod(10), config):
+        (owner,) = rendered["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"]) == ("KafkaNodePool", "uid-broker-a")
+    for rendered in strimzi_resources.services(described):
+        assert rendered["metadata"]["ownerReferences"][0]["kind"] == "Kafka"
+
+
 def test_the_same_description_is_the_same_revision_and_a_setting_changes_it() -> None:
     kafka = copy.deepcopy(KAFKA)
     kafka["spec"]["kafka"]["config"]["min.insync.replicas"] = 1

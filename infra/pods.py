@@ -1,0 +1,23 @@
+"""What every controller's pod gets from its node, and what it is denied there.
+
+A limit on processor time is given to none: a controller that is throttled answers a lost node late.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Container: none of Linux's capabilities; these controllers open no port below 1024.
+NO_CAPABILITIES: dict[str, Any] = {"capabilities": {"drop": ["ALL"]}}
+# Pod: the container runtime's filter of system calls, which Kubernetes leaves off by default.
+FILTERED_CALLS: dict[str, Any] = {"seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def resources(
+    *, cpu_millis: int, memory_mib: int, memory_limit_mib: int | None = None
+) -> dict[str, Any]:
+    """Return requests, and the memory at which a leak ends the pod and not its node."""
+    return {
+        "requests": {"cpu": f"{cpu_millis}m", "memory": f"{memory_mib}Mi"},
+        "limits": {"memory": f"{memory_limit_mib or memory_mib}Mi"},
+    }

@@ -1,0 +1,146 @@
+"""Checkov on what the program provisions, parliament on what it permits: every finding a reason.
+
+AWS resources are recorded and handed over as a Terraform plan; Kubernetes objects, those of charts
+included, as the files an administrator would apply. Several shapes of cluster are looked at as
+one, so that a reason is used by whichever of them needs it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.integration.lint import linters, reasons
+from tests.integration.lint.rendered import objects
+from tests.integration.lint.terraform_plan import TYPES, plan
+from tests.unit.infra.programs import run_layers
+from tests.unit.infra.recording import Recorded
+from tests.unit.infra.variants import VARIANTS
+
+pytestmark = pytest.mark.integration
+
+SHOWN = ("certificates", "karpenter with everything")
+POLICIES = ("policy",)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed() -> Path:
+    try:
+        return linters.python()
+    except linters.CannotInstallError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def programs(tools: None, karpenter: None) -> Mapping[str, dict[str, Recorded]]:
+    return {name: run_layers(VARIANTS[name]) for name in SHOWN}
+
+
+@pytest.fixture(scope="module")
+def findings(
+    programs: Mapping[str, dict[str, Recorded]], tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, set[reasons.Finding]]:
+    """Everything that fails, by linter."""
+    home = tmp_path_factory.mktemp("linted")
+    found: dict[str, set[reasons.Finding]] = {"terraform_plan": set(), "kubernetes": set()}
+    manifests = home / "objects"
+    manifests.mkdir()
+    for number, layers in enumerate(programs.values()):
+        planned = home / f"plan-{number}.json"
+        planned.write_text(json.dumps(plan(layers)))
+        found["terraform_plan"] |= _failed(planned, "terraform_plan")
+        _write(layers, manifests)
+    found["kubernetes"] = _failed(manifests, "kubernetes")
+    found["parliament"] = _judged(programs, home)
+    return found
+
+
+def _failed(path: Path, framework: str) -> set[reasons.Finding]:
+    return {(each["check_id"], each["resource"]) for each in linters.checkov(path, framework)}
+
+
+def _write(layers: Mapping[str, Recorded], home: Path) -> None:
+    for each in objects(layers):
+        metadata = {"namespace": each.namespace, **each.manifest["metadata"]}
+        name = f"{each.source}-{each.name}.yaml".replace("/", "-").replace(":", "-")
+        (home / name).write_text(yaml.safe_dump({**each.manifest, "metadata": metadata}))
+
+
+def policies(programs: Mapping[str, dict[str, Recorded]]) -> dict[str, str]:
+    """Return every policy document but those of trust, by cluster and resource."""
+    return {
+        f"{cluster}/{resource.name}": resource.inputs[key]
+        for cluster, layers in programs.items()
+        for layer in layers.values()
+        for resource in layer.resources
+        for key in POLICIES
+        if resource.type.startswith("aws:") and isinstance(resource.inputs.get(key), str)
+    }
+
+
+def _judged(programs: Mapping[str, dict[str, Recorded]], home: Path) -> set[reasons.Finding]:
+    judged = linters.parliament(policies(programs), home)
+    found = set()
+    for name, answer in judged.items():
+        policy = name.partition("/")[2]
+        found |= {(f["issue"], f"{policy}/{f['sid']}") for f in answer["findings"]}
+        found |= {("WILDCARD", f"{policy}/{action}") for action in answer["wildcards"]}
+    return found
+
+
+@pytest.mark.parametrize("linter", ["terraform_plan", "kubernetes", "parliament"])
+def test_every_finding_has_a_reason_and_every_reason_a_finding(
+    linter: str, findings: Mapping[str, set[reasons.Finding]]
+) -> None:
+    open_ = reasons.unexplained(linter, findings[linter])
+    assert not open_, f"Fix it in infra/, or say why not in {reasons.FILE.name}: {open_}"
+    idle = reasons.unused(linter, findings[linter])
+    assert not idle, f"Nothing needs these any more; take them out of {reasons.FILE.name}: {idle}"
+
+
+def test_a_reason_is_a_sentence() -> None:
+    for linter in ("terraform_plan", "kubernetes", "parliament"):
+        for check, patterns in reasons.of(linter).items():
+            for pattern, reason in patterns.items():
+                assert len(reason) > 20, (check, pattern)
+                assert reason.strip().endswith("."), (check, pattern)
+
+
+def test_every_aws_resource_is_handed_over(programs: Mapping[str, dict[str, Recorded]]) -> None:
+    for layers in programs.values():
+        ours = [r for each in layers.values() for r in each.resources if r.type.startswith("aws:")]
+        planned = plan(layers)["planned_values"]["root_module"]["resources"]
+        assert len({each["address"] for each in planned}) == len(ours) > 150
+    assert len(set(TYPES.values())) == len(TYPES)
+
+
+def test_what_is_wrong_is_found(
+    programs: Mapping[str, dict[str, Recorded]], tmp_path: Path
+) -> None:
+    broken = plan(programs["certificates"])
+    for resource in broken["planned_values"]["root_module"]["resources"]:
+        if resource["type"] == "aws_launch_template":
+            resource["values"]["metadata_options"][0]["http_tokens"] = "optional"
+        if resource["type"] == "aws_eks_cluster":
+            resource["values"].pop("encryption_config")
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(broken))
+    failed = {check for check, _ in _failed(path, "terraform_plan")}
+    assert {"CKV_AWS_79", "CKV_AWS_58"} <= failed
+
+
+def test_a_policy_that_asks_for_too_much_is_found(tmp_path: Path) -> None:
+    statement = {
+        "Sid": "Everything",
+        "Effect": "Allow",
+        "Action": ["sqs:SendMessage", "s3:GetObjekt"],
+        "Resource": ["*"],
+    }
+    document = {"Version": "2012-10-17", "Statement": [statement]}
+    judged = linters.parliament({"x": json.dumps(document)}, tmp_path)["x"]
+    assert "UNKNOWN_ACTION" in {f["issue"] for f in judged["findings"]}
+    assert judged["wildcards"] == {"sqs:SendMessage": ["queue*"]}

@@ -1,0 +1,181 @@
+"""cli.doctor.cluster: what Kubernetes lists, in core's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import boto3
+import yaml
+
+from cli.doctor.cluster import KubernetesCluster
+from cli.doctor.target import Target
+from core import live
+from core.cluster.expected import expected
+from handlers.adapters.kubernetes import EksApi
+from tests.unit.infra.programs import spec
+
+GUIDE = Path(__file__).resolve().parents[4] / "docs" / "how-to" / "doctor.md"
+SPEC = spec()
+EXPECTED = expected(SPEC, [])
+ARN = "arn:aws:elasticloadbalancing:us-east-1:1:targetgroup/test-orders-10/0123"
+
+
+class Lists:
+    """An API server that only lists."""
+
+    def __init__(self, items: Mapping[str, list[dict[str, Any]]]) -> None:
+        self._items = items
+        self.asked: dict[str, dict[str, str]] = {}
+
+    def list(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
+        self.asked[path] = query
+        yield from self._items.get(path.rpartition("/")[2], ())
+
+
+def read(**items: list[dict[str, Any]]) -> tuple[dict[str, Any], Lists]:
+    api = Lists(items)
+    cluster = KubernetesCluster(
+        Target(SPEC, boto3.Session(region_name="us-east-1")), EXPECTED, lambda: ("", "")
+    )
+    found = {
+        part: members
+        for _, reader in cluster.readers()
+        for part, members in reader(cast("EksApi", api))
+    }
+    return found, api
+
+
+def item(name: str, **rest: Any) -> dict[str, Any]:
+    labels = rest.pop("labels", {})
+    return {"metadata": {"name": name, "labels": labels, **rest.pop("metadata", {})}, **rest}
+
+
+def test_an_empty_cluster_is_read_in_seven_lists() -> None:
+    found, api = read()
+    assert len(api.asked) == len(found) == 7
+    assert all(members == {} for members in found.values())
+    assert api.asked["/api/v1/namespaces"] == {"fieldSelector": "metadata.name=kafka"}
+
+
+def granted() -> set[tuple[str, str, str]]:
+    """Return (namespace, API group, resource) of all that the guide's roles let anybody list."""
+    (manifests,) = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    return {
+        (role["metadata"].get("namespace", ""), group, resource)
+        for role in yaml.safe_load_all(manifests)
+        for rule in role.get("rules", ())
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if rule["verbs"] == ["list"]
+    }
+
+
+def test_the_guides_roles_allow_what_is_listed_and_nothing_else() -> None:
+    _, api = read()
+    parsed = (
+        re.fullmatch(r"/apis?/(?:([a-z0-9.]+)/)?v\w+/(?:namespaces/([^/]+)/)?(\w+)", path)
+        for path in api.asked
+    )
+    asked = {(m[2] or "", m[1] or "", m[3]) for m in parsed if m is not None}
+    assert len(asked) == len(api.asked)
+    assert asked == granted()
+
+
+def test_a_namespace_is_known_by_its_gate_label() -> None:
+    label = {"elbv2.k8s.aws/pod-readiness-gate-inject": "enabled"}
+    assert read(namespaces=[item("kafka", labels=label)])[0]["namespaces"] == {
+        "kafka": live.Namespace(gate_label="enabled")
+    }
+    assert read(namespaces=[item("kafka")])[0]["namespaces"]["kafka"].gate_label is None
+
+
+def test_a_binding_names_its_target_group_by_arn_or_by_name() -> None:
+    service = {"name": "orders-broker-a-nlb-10", "port": "tcp-nlb"}
+    by_arn = {"serviceRef": service, "targetGroupARN": ARN, "targetType": "ip"}
+    by_name = {"serviceRef": service, "targetGroupName": "test-orders-10", "targetType": "ip"}
+    found, _ = read(targetgroupbindings=[item("a", spec=by_arn), item("b", spec=by_name)])
+    assert {binding.target_group for binding in found["bindings"].values()} == {"test-orders-10"}
+
+
+def pod(name: str, phase: str = "Running", **rest: Any) -> dict[str, Any]:
+    labels = {"strimzi.io/pool-name": "broker-a", "strimzi.io/broker-role": "true"}
+    gates = [{"conditionType": "target-health.elbv2.k8s.aws/orders-broker-10"}]
+    return item(
+        name,
+        labels=rest.pop("labels", labels),
+        spec={"readinessGates": gates},
+        status={"phase": phase},
+        **rest,
+    )
+
+
+def test_only_running_pods_of_kafkas_pools_are_asked_for_their_gates() -> None:
+    found, api = read(
+        pods=[
+            pod("orders-broker-a-10"),
+            pod("orders-broker-b-20", phase="Pending"),
+            pod("orders-broker-c-30", metadata={"deletionTimestamp": "2026-11-20T00:00:00Z"}),
+            pod("orders-entity-operator-7f9", labels={}),
+        ]
+    )
+    assert found["pods"] == {
+        "orders-broker-a-10": live.Pod(
+            node_id=10,
+            is_broker=True,
+            gates=frozenset({"target-health.elbv2.k8s.aws/orders-broker-10"}),
+        )
+    }
+    path = "/api/v1/namespaces/kafka/pods"
+    assert api.asked[path] == {"labelSelector": "strimzi.io/cluster=orders"}
+
+
+def volume(namespace: str, claim: str) -> dict[str, Any]:
+    spec = {
+        "claimRef": {"namespace": namespace, "name": claim},
+        "persistentVolumeReclaimPolicy": "Delete",
+    }
+    return item(f"pv-{namespace}-{claim}", spec=spec)
+
+
+def test_only_volumes_of_this_kafka_are_looked_at() -> None:
+    found, _ = read(
+        persistentvolumes=[
+            volume("kafka", "data-0-orders-broker-a-10"),
+            volume("kafka", "data-0-payments-broker-a-10"),
+            volume("kafka", "data-orders-connect-0"),
+            volume("other", "data-0-orders-broker-a-10"),
+            item("unclaimed", spec={}),
+        ]
+    )
+    (seen,) = found["volumes"].values()
+    assert seen == live.Volume(claim="data-0-orders-broker-a-10", reclaim_policy="Delete")
+
+
+def test_a_budget_is_what_is_written() -> None:
+    found, _ = read(
+        poddisruptionbudgets=[
+            item("orders-kafka", spec={"minAvailable": 5}),
+            item("loose", spec={"maxUnavailable": "50%"}),
+        ]
+    )
+    assert found["budgets"] == {
+        "orders-kafka": live.Budget(min_available="5", max_unavailable=None),
+        "loose": live.Budget(min_available=None, max_unavailable="50%"),
+    }
+
+
+def deployment(*env: dict[str, Any]) -> dict[str, Any]:
+    pod_spec = {"containers": [{"env": list(env)}], "terminationGracePeriodSeconds": 450}
+    return item("aws-node-termination-handler", spec={"template": {"spec": pod_spec}})
+
+
+def test_the_drain_timeout_is_in_the_handlers_environment() -> None:
+    set_to = {"name": "NODE_TERMINATION_GRACE_PERIOD", "value": "420"}
+    other = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    (handler,) = read(deployments=[deployment(other, set_to)])[0]["termination_handlers"].values()
+    assert handler == live.TerminationHandler(drain_timeout_seconds=420, grace_seconds=450)
+    (handler,) = read(deployments=[deployment(other)])[0]["termination_handlers"].values()
+    assert handler.drain_timeout_seconds is None

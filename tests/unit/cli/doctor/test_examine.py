@@ -1,0 +1,131 @@
+"""cli.doctor.examine: one part that cannot be read costs no other, and is said by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+from botocore.exceptions import ClientError
+
+from cli.doctor import examine as examining
+from cli.doctor.account import Account, Found
+from cli.doctor.cluster import KubernetesCluster
+from cli.doctor.examine import Diagnosis, Unread, _read
+from core.cluster.expected import expected
+from core.drift import Finding
+from core.errors import StillwaterError
+from core.live import Balancer
+from tests.unit.infra.programs import spec
+
+WANTED = expected(spec(), []).snapshot
+Readers = list[tuple[tuple[str, ...], Callable[..., Iterator[Found]]]]
+
+
+class Side:
+    """The AWS side or the Kubernetes side, with readers of our own."""
+
+    def __init__(self, readers: Readers, api: Callable[[], Any] = object) -> None:
+        self._readers, self.api = readers, api
+
+    def readers(self) -> Readers:
+        return self._readers
+
+
+def read(account: Readers, cluster: Readers, api: Callable[[], Any] = object) -> Any:
+    return _read(
+        WANTED, cast("Account", Side(account)), cast("KubernetesCluster", Side(cluster, api))
+    )
+
+
+def refused() -> ClientError:
+    said = {"Code": "AccessDenied", "Message": "not\n authorized."}
+    return ClientError({"Error": said}, "DescribeListeners")
+
+
+def balancer_then_refusal() -> Iterator[Found]:
+    yield "balancers", {"nlb": Balancer(zones=frozenset())}
+    raise refused()
+
+
+def queues() -> Iterator[Found]:
+    yield "queues", {}
+
+
+def pods(api: object) -> Iterator[Found]:
+    yield "pods", {"api": api}
+
+
+def test_what_comes_before_a_refusal_is_kept_and_what_comes_after_is_named() -> None:
+    snapshot, unread = read(
+        [(("balancers", "listeners"), balancer_then_refusal), (("queues",), queues)], []
+    )
+    assert set(snapshot.balancers) == {"nlb"}
+    assert snapshot.queues == {}
+    assert snapshot.listeners is None
+    (missing,) = unread
+    assert missing.part == "listeners"
+    assert missing.reason.endswith("DescribeListeners operation: not authorized")
+
+
+def test_a_cluster_nobody_can_reach_costs_nothing_of_aws() -> None:
+    def unreachable() -> Any:
+        raise StillwaterError("There is no such cluster.")
+
+    snapshot, unread = read([(("queues",), queues)], [(("pods",), pods)], unreachable)
+    assert snapshot.queues == {}
+    assert unread == [Unread("Kafka's pods", "There is no such cluster")]
+
+
+def test_the_api_server_is_looked_up_once_for_all_readers() -> None:
+    calls = []
+
+    def api() -> object:
+        calls.append(1)
+        return "api"
+
+    snapshot, _ = read([], [(("pods",), pods), (("volumes",), pods)], api)
+    assert snapshot.pods == {"api": "api"}
+    assert calls == [1]
+
+
+def test_a_part_this_cluster_does_not_have_is_not_asked_for() -> None:
+    def never() -> Iterator[Found]:
+        raise AssertionError("asked")
+
+    assert WANTED.alarms is None
+    assert read([(("alarms",), never)], []) == (examining.Snapshot(), [])
+
+
+def test_a_fault_of_ours_is_not_taken_for_a_part_that_cannot_be_read() -> None:
+    def faulty() -> Iterator[Found]:
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError):
+        read([(("queues",), faulty)], [])
+
+
+FINDING = Finding("queue x", "present", "missing", "look")
+UNREAD = Unread("queues", "refused")
+
+
+@pytest.mark.parametrize(
+    ("findings", "unread", "code"),
+    [([], [], 0), ([FINDING], [], 1), ([], [UNREAD], 2), ([FINDING], [UNREAD], 2)],
+)
+def test_the_exit_code_says_clean_drift_or_not_read(
+    findings: list[Finding], unread: list[Unread], code: int
+) -> None:
+    assert diagnosis(findings, unread).exit_code == code
+
+
+def diagnosis(findings: list[Finding], unread: list[Unread]) -> Diagnosis:
+    return Diagnosis(
+        environment="test",
+        cluster="test-orders",
+        account="123456789012",
+        region="us-east-1",
+        seconds=1.234,
+        findings=findings,
+        unread=unread,
+    )

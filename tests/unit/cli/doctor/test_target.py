@@ -1,0 +1,98 @@
+"""cli.doctor.target: which account and which twin is meant, or a sentence and exit code 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from cli.doctor.target import of_twin
+from cli.main import app
+from core.errors import StillwaterError
+from local import place as places
+from local import twin
+from local.demo import spec as demo_spec
+from local.environment import credentials_file
+from local.place import PLACE_VARIABLE, Place, claimed
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
+    monkeypatch.delenv(PLACE_VARIABLE, raising=False)
+    monkeypatch.setattr(places, "CLAIM", f"stillwater-test-{tmp_path.name}-")
+    return tmp_path.resolve()
+
+
+def furnish(place: Place, *, kept: bool = True) -> None:
+    """Leave what a running twin leaves for others of its user."""
+    place.directory.mkdir(parents=True)
+    place.save()
+    keys = {"access_key_id": "AKIATWIN", "secret_access_key": "hush"}
+    credentials_file(place).write_text(json.dumps(keys))
+    demo_spec.path(place).write_text(yaml.safe_dump(demo_spec.spec(place)))
+    if kept:
+        place.path(twin.KEPT).touch()
+
+
+def test_the_twin_that_is_kept_is_found_with_its_own_identity_and_endpoint(cache: Path) -> None:
+    with claimed() as place:
+        furnish(place)
+        found = of_twin()
+    assert found.spec.prefix == "local-harbour"
+    assert found.endpoint_url == place.url("moto")
+    credentials = found.session.get_credentials()
+    assert credentials is not None
+    assert credentials.access_key == "AKIATWIN"
+
+
+def test_a_twin_whose_starter_died_is_not_taken_for_one_that_runs(cache: Path) -> None:
+    with claimed() as place:
+        furnish(place)
+    with pytest.raises(StillwaterError, match="`stillwater up local` starts one"):
+        of_twin()
+
+
+def test_a_twin_that_is_not_kept_is_found_by_name_only(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with claimed() as place:
+        furnish(place, kept=False)
+        with pytest.raises(StillwaterError, match="No twin"):
+            of_twin()
+        monkeypatch.setenv(PLACE_VARIABLE, str(place.directory))
+        assert of_twin().endpoint_url == place.url("moto")
+
+
+def test_several_twins_are_told_apart_by_name(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with claimed() as first, claimed() as second:
+        furnish(first)
+        furnish(second)
+        with pytest.raises(StillwaterError, match=f"Several twins run .*{PLACE_VARIABLE}"):
+            of_twin()
+        monkeypatch.setenv(PLACE_VARIABLE, str(second.directory))
+        assert of_twin().endpoint_url == second.url("moto")
+
+
+@pytest.mark.parametrize("environment", ["local", "nowhere"])
+def test_what_cannot_be_examined_is_a_sentence_and_exit_code_2(
+    cache: Path, environment: str
+) -> None:
+    done = CliRunner().invoke(app, ["doctor", environment])
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.strip().endswith(".")
+
+
+def test_without_an_identity_nothing_is_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/dev/null")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    done = CliRunner().invoke(app, ["doctor", "example"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith("AWS does not say who is calling (Unable to locate credentials)")

@@ -1,0 +1,173 @@
+"""core.cluster.expected: what the program makes is what the doctor looks for, value by value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from cli.doctor.account import ZONE_TAG
+from core import live, naming
+from core.cluster import parse
+from core.cluster.expected import expected
+from infra.alarms import names
+from infra.nth import NodeTerminationHandlerArgs, values
+from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers, spec
+from tests.unit.infra.recording import Recorded, Resource
+
+# Every figure another than its default, so that none agrees by chance.
+RAW = description(
+    pools=[CONTROLLER, {**BROKER, "spare_nodes_per_zone": 2}],
+    timings={
+        "hook_heartbeat_timeout_seconds": 1200,
+        "nlb_health_interval_seconds": 6,
+        "nlb_health_timeout_seconds": 4,
+        "nlb_healthy_threshold": 3,
+        "nlb_idle_timeout_seconds": 360,
+        "nlb_deregistration_seconds": 45,
+        "nth_drain_timeout_seconds": 440,
+        "nth_visibility_timeout_seconds": 100,
+        "nth_max_receive_count": 50,
+        "nth_queue_retention_seconds": 180_000,
+        "queue_visibility_timeout_seconds": 400,
+        "events_queue_retention_seconds": 300_000,
+    },
+)
+SPEC = parse(RAW)
+EXPECTED = expected(SPEC, names(SPEC)).snapshot
+
+
+@pytest.fixture(scope="module")
+def made(cache: Any) -> dict[str, Recorded]:
+    return run_layers(RAW)
+
+
+def group(resource: Resource) -> live.Group:
+    inputs = resource.inputs
+    tags = {tag["key"]: tag["value"] for tag in inputs["tags"]}
+    policy = inputs["instanceMaintenancePolicy"]
+    (subnet,) = inputs["vpcZoneIdentifiers"]
+    zones = {zone for zone in SPEC.availability_zones if zone in subnet}
+    return live.Group(
+        minimum=inputs["minSize"],
+        maximum=inputs["maxSize"],
+        zones=frozenset(zones),
+        zone_tag=tags[ZONE_TAG],
+        on_abandon=inputs["instanceLifecyclePolicy"]["retentionTriggers"]["terminateHookAbandon"],
+        healthy_percent=(policy["minHealthyPercentage"], policy["maxHealthyPercentage"]),
+        suspended=frozenset(inputs["suspendedProcesses"]),
+    )
+
+
+def test_groups_and_hooks_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> None:
+    kafka = made["kafka"]
+    groups = kafka.of("autoscaling/group:Group")
+    assert {each.inputs["name"]: group(each) for each in groups} == EXPECTED.groups
+    hooks = {
+        live.hook_of(h.inputs["name"], h.inputs["autoscalingGroupName"]): live.Hook(
+            transition=h.inputs["lifecycleTransition"],
+            default_result=h.inputs["defaultResult"],
+            heartbeat_seconds=h.inputs["heartbeatTimeout"],
+        )
+        for h in kafka.of("autoscaling/lifecycleHook:LifecycleHook")
+    }
+    assert hooks == EXPECTED.hooks
+
+
+def target_group(inputs: Mapping[str, Any]) -> live.TargetGroup:
+    check, health = inputs["healthCheck"], inputs["targetGroupHealth"]
+    return live.TargetGroup(
+        interval_seconds=check["interval"],
+        timeout_seconds=check["timeout"],
+        healthy_threshold=check["healthyThreshold"],
+        unhealthy_threshold=check["unhealthyThreshold"],
+        deregistration_seconds=inputs["deregistrationDelay"],
+        connection_termination=str(inputs["connectionTermination"]).lower(),
+        cross_zone=inputs["loadBalancingCrossZoneEnabled"],
+        dns_failover=health["dnsFailover"]["minimumHealthyTargetsCount"],
+    )
+
+
+def test_the_way_clients_take_is_made_as_it_is_expected(made: Mapping[str, Recorded]) -> None:
+    kafka = made["kafka"]
+    groups = kafka.of("lb/targetGroup:TargetGroup")
+    assert {g.inputs["name"]: target_group(g.inputs) for g in groups} == EXPECTED.target_groups
+
+    def named(arn: str) -> str:
+        return arn.rpartition(":")[2]
+
+    listeners = {
+        str(each.inputs["port"]): live.Listener(
+            target_group=named(each.inputs["defaultActions"][0]["targetGroupArn"]),
+            idle_timeout_seconds=each.inputs["tcpIdleTimeoutSeconds"],
+        )
+        for each in kafka.of("lb/listener:Listener")
+    }
+    assert listeners == EXPECTED.listeners
+    bindings = {
+        each.inputs["metadata"]["name"]: live.Binding(
+            target_group=named(each.inputs["spec"]["targetGroupARN"]),
+            service=each.inputs["spec"]["serviceRef"]["name"],
+            port=each.inputs["spec"]["serviceRef"]["port"],
+            target_type=each.inputs["spec"]["targetType"],
+        )
+        for each in kafka.of("elbv2.k8s.aws/v1beta1:TargetGroupBinding")
+    }
+    assert bindings == EXPECTED.bindings
+    (balancer,) = kafka.of("lb/loadBalancer:LoadBalancer")
+    assert {balancer.inputs["name"]} == set(EXPECTED.balancers or {})
+
+
+def test_queues_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> None:
+    queues = {}
+    for recorded in made.values():
+        for each in recorded.of("sqs/queue:Queue"):
+            redrive = json.loads(each.inputs.get("redrivePolicy") or "{}")
+            name = each.inputs["name"]
+            queues[name] = live.Queue(
+                retention_seconds=each.inputs["messageRetentionSeconds"],
+                visibility_seconds=each.inputs.get("visibilityTimeoutSeconds"),
+                dead_letters=naming.dead_letter_queue(name) if redrive else None,
+                max_receive_count=redrive.get("maxReceiveCount"),
+            )
+    assert queues == EXPECTED.queues
+
+
+def test_the_namespace_and_the_drain_are_made_as_they_are_expected(
+    made: Mapping[str, Recorded],
+) -> None:
+    namespaces = {
+        each.inputs["metadata"]["name"]: live.Namespace(
+            gate_label=each.inputs["metadata"]["labels"][naming.READINESS_GATE_LABEL]
+        )
+        for each in made["kafka"].of("core/v1:Namespace")
+    }
+    assert namespaces == EXPECTED.namespaces
+    chart = values(
+        NodeTerminationHandlerArgs(
+            prefix=SPEC.prefix,
+            region=SPEC.region,
+            eks_cluster=SPEC.prefix,
+            queue_url="",
+            queue_arn="",
+            group_arns=[],
+            timings=SPEC.timings,
+            drain_route="held",
+        )
+    )
+    (handler,) = (EXPECTED.termination_handlers or {}).values()
+    assert handler.drain_timeout_seconds == chart["nodeTerminationGracePeriod"]
+    assert handler.grace_seconds == chart["terminationGracePeriodSeconds"]
+
+
+def test_alarms_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> None:
+    alarms = made["operations"].of("cloudwatch/metricAlarm:MetricAlarm")
+    found = {a.inputs["name"]: live.Alarm(acts=bool(a.inputs["alarmActions"])) for a in alarms}
+    assert found == EXPECTED.alarms
+
+
+def test_a_cluster_without_alarms_misses_none() -> None:
+    quiet = spec(alerts={"enabled": False})
+    assert expected(quiet, names(quiet)).snapshot.alarms is None
