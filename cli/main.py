@@ -25,6 +25,8 @@ app = typer.Typer(
 )
 report = typer.Typer(help="What Kafka costs, and why.", no_args_is_help=True)
 app.add_typer(report, name="report")
+incident = typer.Typer(help="One incident.", no_args_is_help=True)
+app.add_typer(incident, name="incident")
 console = Console()
 complaints = Console(stderr=True)
 
@@ -171,6 +173,63 @@ def reference(
 
     rendered.write(directory)
     console.print(f"Wrote {', '.join(rendered.pages())} to {directory}.")
+
+
+Instance = Annotated[str, typer.Argument(help="An EC2 instance id, or an incident's id.")]
+
+
+@app.command()
+def incidents(
+    environment: Environment,
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+) -> None:
+    """List what is going on with this cluster's instances."""
+    from cli import incidents as command
+
+    command.listed(environment, console, closed=everything, watch=watch, as_json=as_json)
+
+
+@incident.command("show")
+def incident_show(environment: Environment, incident_id: Instance) -> None:
+    """Show one incident: everything that happened, who did it and why."""
+    from cli import incidents as command
+
+    command.shown(environment, incident_id, console)
+
+
+@app.command()
+def hold(
+    environment: Environment,
+    instance: Instance,
+    until: Annotated[str, typer.Option(help="90min, 2h, 1d, or a time such as 2026-11-20T18:00.")],
+) -> None:
+    """Keep an instance until a moment: nothing of it is drained before."""
+    from cli import incidents as command
+
+    command.held(environment, instance, until, console)
+
+
+@app.command()
+def release(environment: Environment, instance: Instance) -> None:
+    """Let an instance go without a replacement and without Kafka's consent; drained first."""
+    from cli import incidents as command
+
+    command.released(environment, instance, console)
+
+
+@app.command()
+def ignore(
+    environment: Environment,
+    incident_id: Instance,
+    because: Annotated[str, typer.Option(help="Why; it is kept with the incident.")],
+) -> None:
+    """End an incident without doing anything about it."""
+    from cli import incidents as command
+
+    command.ignored(environment, incident_id, because, console)
 
 
 @report.command("cost")

@@ -17,7 +17,6 @@ from cli import stack_settings
 from cli.engine.layers import Layers
 from cli.engine.progress import LayerResult, Step
 from cli.volumes import VolumesApi, delete_retained
-from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.naming import FOUNDATION, KAFKA, TWIN_ENVIRONMENT
 
@@ -51,24 +50,29 @@ def run(operation: Operation, layers: Layers, volumes: OnLayer) -> list[LayerRes
 
 def _volumes(environment: str, layers: Layers) -> OnLayer:
     """Return what becomes of the volumes that Kafka leaves: an ephemeral environment keeps none."""
-    spec = stack_settings.described(environment).spec
+    described = stack_settings.described(environment)
+    spec = described.spec
     foundation = layers.outputs(FOUNDATION) if spec.ephemeral else {}
 
     def after(layer: str) -> None:
         if layer == KAFKA and foundation:
-            delete_retained(_cluster_api(spec, foundation), spec.kubernetes.namespace)
+            api = _cluster_api(spec.region, described.profile, foundation)
+            delete_retained(api, spec.kubernetes.namespace)
 
     return after
 
 
-def _cluster_api(spec: ClusterSpec, foundation: Mapping[str, Any]) -> VolumesApi:
-    """Return the API of an environment's cluster, with the AWS identity of this process."""
+def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> VolumesApi:
+    """Return the API of an environment's cluster, for the AWS identity that its stacks run as."""
+    import boto3  # noqa: PLC0415 - most commands need none
+
     from handlers.adapters.kubernetes import eks_token  # noqa: PLC0415
     from local.kubernetes.client import Api  # noqa: PLC0415 - any API server's
 
+    session = boto3.Session(profile_name=profile)
     return Api(
         str(foundation["eks_endpoint"]),
-        lambda: eks_token(str(foundation["eks_cluster_name"]), spec.region),
+        lambda: eks_token(str(foundation["eks_cluster_name"]), region, session),
         ca_pem=base64.b64decode(foundation["eks_ca"]).decode(),
     )
 

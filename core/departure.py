@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.decisions import ENDING, complete, ec2_state, go, hooked, renewed, retained, stay
+from core.decisions import ENDING, STOPPED, complete, ec2_state, go, hooked, renewed, retained, stay
 from core.gate import still_missing
 from core.incident_record import Decision, Incident, State
 from core.naming import DRAIN_HOOK, GATE_HOOK
@@ -218,7 +218,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if pod is None or pod.node_name != incident.node_name:
         reason = f"Pod {incident.pod_name} has left {incident.node_name}."
         return go(State.GATING, reason, *renewed(incident, seen))
-    if ec2_state(seen) in ENDING:
+    if ec2_state(seen) in ENDING | STOPPED:
         reason = f"Instance {incident.instance_id} ended before {pod.name} had left it."
         return go(State.GATING, reason, Page("ended_early", reason), *renewed(incident, seen))
     if incident.let_go:

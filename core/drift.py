@@ -35,6 +35,8 @@ class Expectation:
     namespace: str
     # Of brokers that may come: their bindings are there before them.
     spare_services: frozenset[str]
+    # Made beside the function that reads them, a layer later than the others.
+    queues_of_functions: frozenset[str]
     snapshot: Snapshot
 
     def up(self, layer: str) -> str:
@@ -192,9 +194,8 @@ def _compared(
 def _remedy(part: Part, member: str, expected: Expectation) -> str:
     if part.layer is None:
         return part.remedy
-    # The one queue that is made beside the function which reads it.
-    ticks = part.member == "queue" and "-ticks" in member
-    return expected.up(naming.OPERATIONS if ticks else part.layer)
+    beside_functions = part.member == "queue" and member in expected.queues_of_functions
+    return expected.up(naming.OPERATIONS if beside_functions else part.layer)
 
 
 def _said(value: object, unit: str) -> str:

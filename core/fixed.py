@@ -25,12 +25,15 @@ DNS_FAILOVER_OF_BROKER, DNS_FAILOVER_OF_BOOTSTRAP = "off", "1"
 # Of the namespace's readiness gate label.
 GATE_LABEL = "enabled"
 
-# What acts on announcements: one function per role.
-FUNCTIONS = ("interruption", "tick", "sweep")
-
 # Queues. A bad event is recorded as ignored at the first try; what fails so often is our fault.
 EVENTS_MAX_RECEIVE_COUNT = 10
 TICKS_MAX_RECEIVE_COUNT = 5
+# What Slack refuses for good comes this often before it is a dead letter.
+STORIES_MAX_RECEIVE_COUNT = 3
+# Karpenter deletes what it cannot read, and a message it missed for so long is out of date.
+KARPENTER_RETENTION_SECONDS = 300
+KARPENTER_VISIBILITY_SECONDS = 30
+KARPENTER_MAX_RECEIVE_COUNT = 10
 # SQS's longest: a dead letter is evidence, and somebody may be on holiday.
 DEAD_LETTER_RETENTION_SECONDS = 1_209_600
 

@@ -32,8 +32,8 @@ _OUTLOOK = {
         "The instance is let go once its volumes are detached and the node is back in every ISR."
     ),
     State.RETAINED: (
-        "The instance stays as it is until somebody decides: `stillwater release {instance}` lets "
-        "it go."
+        "The instance stays as it is until somebody decides: `stillwater release "
+        "ENVIRONMENT {instance}` lets it go."
     ),
     State.LOST: "",
 }

@@ -88,11 +88,11 @@ class Desk:
             case Interruption():
                 self.reception.receive(found, now)
             case VolumeNotice():
-                self.notices.volume(found, now)
+                self.notices.of_volume(found, now)
             case ZoneNotice():
-                self.notices.zone(found, now)
+                self.notices.of_zone(found, now)
             case GroupNotice():
-                self.notices.group(found, now)
+                self.notices.of_group(found, now)
             case _:
                 assert_never(found)
 

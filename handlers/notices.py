@@ -22,8 +22,9 @@ from core.events import (
     ZoneNotice,
     ZoneSource,
 )
-from core.incident_record import Incident, note_group
+from core.incident_record import Incident
 from core.inventory import VolumeView
+from core.wishes import awaiting, note_group
 from core.zones import Freeze
 from handlers.adapters.inventory import Inventory
 from handlers.messages import SHIFT_MESSAGE
@@ -59,7 +60,7 @@ class Notices:
     freezes: FreezeNotes
     prefix: str
 
-    def volume(self, notice: VolumeNotice, now: float) -> None:
+    def of_volume(self, notice: VolumeNotice, now: float) -> None:
         """Turn a harmed volume into its instance's incident; keep every other outcome on record."""
         volume = self.inventory.volume(notice.volume_id)
         if volume is None:
@@ -102,7 +103,7 @@ class Notices:
         incidents = self.reception.ledger.open_incidents()
         return next((i.instance_id for i in incidents if i.pod_name == volume.pod), None)
 
-    def zone(self, notice: ZoneNotice, now: float) -> None:
+    def of_zone(self, notice: ZoneNotice, now: float) -> None:
         """Freeze a zone, or thaw it; its id is looked up in this account, never guessed."""
         if notice.source is ZoneSource.PRACTICE_RUN:
             reason = f"A practice run in {notice.zone_id} says nothing about the zone itself."
@@ -117,20 +118,17 @@ class Notices:
         done = "thawed" if notice.over else "frozen"
         self._record(notice, f"Zone {name} ({notice.zone_id}) is {done}.", now)
 
-    def group(self, notice: GroupNotice, now: float) -> None:
+    def of_group(self, notice: GroupNotice, now: float) -> None:
         """Tell the open incidents of a group what it did, and let the loop look at them now."""
-        waiting = [
-            incident
-            for incident in self.reception.ledger.open_incidents()
-            if incident.group == notice.group and notice.what in WAKING
-        ]
+        waiting: tuple[Incident, ...] = ()
+        if notice.what in WAKING:
+            waiting = awaiting(self.reception.ledger.open_incidents(), notice)
         for incident in waiting:
             noted = self._noted(incident.id, notice, now)
             if noted is not None:
                 self.reception.wake(noted)
-        said = f"{notice.group}: {notice.what.value}. {notice.cause}".strip()
         woken = ", ".join(incident.id for incident in waiting) or "nobody"
-        self._record(notice, f"{said} Woken: {woken}.", now)
+        self._record(notice, f"{notice.sentence} Woken: {woken}.", now)
 
     def _noted(self, incident_id: str, notice: GroupNotice, now: float) -> Incident | None:
         for attempt in range(MOST_ATTEMPTS):

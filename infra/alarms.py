@@ -8,14 +8,13 @@ names of what is watched are the layers' own, so that an alarm needs no other st
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from core import metrics_names as counted
 from core import naming
 from core.cluster import ClusterSpec
-from core.fixed import FUNCTIONS
 
 MINUTE = 60
 FIVE_MINUTES = 300
@@ -24,6 +23,8 @@ NEAR_TIMEOUT = 0.8
 FAILURES = 3
 # The interruption function reads within seconds, and a spot warning is given two minutes ahead.
 EVENTS_AGE_SECONDS = 300
+# What infra.webhook gives its function; the webhook answers or refuses at once.
+WEBHOOK_SECONDS = 5
 LEDGER_CALLS = ("GetItem", "PutItem", "Query")
 
 
@@ -78,18 +79,23 @@ class Alarm:
         )
 
 
-def alarms(spec: ClusterSpec, functions: Mapping[str, str], queues: Iterable[str]) -> list[Alarm]:
-    """Return every alarm of a cluster.
-
-    `functions` are the functions' names by role, `queues` the names of all queues whose dead
-    letters are watched; limits come from the description's own timeouts.
-    """
-    found = [*_incidents(spec), *_ledger(spec), *_ages(spec)]
-    found += [_dead_letters(queue, spec.prefix) for queue in queues]
-    for role, name in functions.items():
-        found += _function(role, name, spec.timings.lambda_timeout_seconds)
-    found.append(_sweep_silent(functions["sweep"]))
+def alarms(spec: ClusterSpec) -> list[Alarm]:
+    """Return every alarm of a cluster; limits come from the description's own timeouts."""
+    found = [*_incidents(spec), *_ledger(spec), *_ages(spec), _callers_refused(spec)]
+    if spec.slack is not None:
+        found.append(_stories_delayed(spec))
+    found += [_dead_letters(queue, spec.prefix) for queue in queues(spec)]
+    for role, timeout_seconds in functions(spec).items():
+        found += _function(role, naming.function(spec.prefix, role), timeout_seconds)
+    found.append(_sweep_silent(naming.function(spec.prefix, "sweep")))
     return found
+
+
+def functions(spec: ClusterSpec) -> Mapping[str, int]:
+    """Return every function by its role, and the seconds it has."""
+    roles = ["interruption", "tick", "sweep", *(["slack"] if spec.slack is not None else [])]
+    usual = dict.fromkeys(roles, spec.timings.lambda_timeout_seconds)
+    return {**usual, "webhook": WEBHOOK_SECONDS}
 
 
 def queues(spec: ClusterSpec) -> Sequence[str]:
@@ -106,9 +112,7 @@ def names(spec: ClusterSpec) -> list[str]:
     """Return what CloudWatch knows a cluster's alarms by; none where the spec wants none."""
     if not spec.alerts.enabled:
         return []
-    functions = {role: naming.function(spec.prefix, role) for role in FUNCTIONS}
-    found = alarms(spec, functions, queues(spec))
-    return [naming.alarm(spec.prefix, alarm.key) for alarm in found]
+    return [naming.alarm(spec.prefix, alarm.key) for alarm in alarms(spec)]
 
 
 def _incidents(spec: ClusterSpec) -> list[Alarm]:
@@ -144,6 +148,36 @@ def _incidents(spec: ClusterSpec) -> list[Alarm]:
             announces_end=False,
         ),
     ]
+
+
+def _stories_delayed(spec: ClusterSpec) -> Alarm:
+    return Alarm(
+        key="stories-delayed",
+        metrics=(_counted(counted.STORIES_DELAYED, spec),),
+        statistic="Sum",
+        periods=3,
+        # Slack takes about one message a second, and a busy minute puts a few back.
+        threshold=10,
+        severity="warning",
+        meaning="Slack cannot be told: what happens to nodes is in no thread.",
+        runbook="slack-silent",
+        missing=NOTHING_HAPPENED,
+    )
+
+
+def _callers_refused(spec: ClusterSpec) -> Alarm:
+    return Alarm(
+        key="webhooks-refused",
+        metrics=(_counted(counted.WEBHOOKS_REFUSED, spec),),
+        statistic="Sum",
+        periods=2,
+        # The address is public, and now and then somebody knocks.
+        threshold=10,
+        severity="warning",
+        meaning="The webhook turns callers away: strangers, or a handler with an old token.",
+        runbook="webhooks-refused",
+        missing=NOTHING_HAPPENED,
+    )
 
 
 def _ledger(spec: ClusterSpec) -> list[Alarm]:
@@ -245,7 +279,7 @@ def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
             statistic="Sum",
             periods=2,
             severity="warning",
-            meaning=f"AWS does not let {name} run: the account's concurrency is used up.",
+            meaning=f"AWS does not let {name} run: its share, or the account's, is used up.",
         ),
         of_function(
             key=f"{role}-duration",

@@ -7,7 +7,6 @@ alarms of this account alone. Whoever brings a topic of their own looks after it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
@@ -16,7 +15,7 @@ import pulumi_aws as aws
 from core import naming
 from core.cluster import ClusterSpec
 from infra import iam, overview
-from infra.alarms import Alarm, Metric, alarms, queues
+from infra.alarms import Alarm, Metric, alarms
 
 TYPE = "stillwater:infra:Alerts"
 KEY_DELETION_WINDOW_DAYS = 30
@@ -27,8 +26,6 @@ CLOUDWATCH = "cloudwatch.amazonaws.com"
 class AlertsArgs:
     spec: ClusterSpec
     account: iam.Account
-    # The functions' names by role.
-    functions: Mapping[str, str]
 
 
 class Alerts(pulumi.ComponentResource):
@@ -44,7 +41,7 @@ class Alerts(pulumi.ComponentResource):
         self._child = pulumi.ResourceOptions(parent=self)
         given = args.spec.alerts.sns_topic_arn
         self.topic_arn = self._topic() if given is None else pulumi.Output.from_input(given)
-        found = alarms(args.spec, args.functions, queues(args.spec))
+        found = alarms(args.spec)
         for alarm in found:
             self._alarm(alarm)
         aws.cloudwatch.Dashboard(

@@ -16,6 +16,11 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core import naming
+from core.fixed import (
+    KARPENTER_MAX_RECEIVE_COUNT,
+    KARPENTER_RETENTION_SECONDS,
+    KARPENTER_VISIBILITY_SECONDS,
+)
 from infra import iam, karpenter_policy, pods
 from infra.announcements import OF_INSTANCES
 from infra.queues import Queue, QueueArgs
@@ -24,10 +29,6 @@ from infra.versions import KARPENTER_CHART, KARPENTER_CHART_VERSION, KARPENTER_C
 TYPE = "stillwater:infra:Karpenter"
 RELEASE = "karpenter"
 NAMESPACE = "kube-system"
-# Karpenter deletes what it cannot read, and a message it missed for so long is out of date.
-RETENTION_SECONDS = 300
-VISIBILITY_SECONDS = 30
-MAX_RECEIVE_COUNT = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +90,9 @@ class Karpenter(pulumi.ComponentResource):
             f"{self._name}-interruptions",
             QueueArgs(
                 queue_name=queue_name(self._args.prefix),
-                visibility_timeout_seconds=VISIBILITY_SECONDS,
-                retention_seconds=RETENTION_SECONDS,
-                max_receive_count=MAX_RECEIVE_COUNT,
+                visibility_timeout_seconds=KARPENTER_VISIBILITY_SECONDS,
+                retention_seconds=KARPENTER_RETENTION_SECONDS,
+                max_receive_count=KARPENTER_MAX_RECEIVE_COUNT,
                 rule_arns=[rule.arn for rule in rules.values()],
             ),
             opts=self._child,

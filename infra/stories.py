@@ -13,6 +13,7 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec, Slack
+from core.fixed import STORIES_MAX_RECEIVE_COUNT
 from infra import iam
 from infra.function import Function, FunctionArgs
 from infra.ledger import Ledger
@@ -20,8 +21,6 @@ from infra.packaging import Package
 from infra.queues import Queue, QueueArgs
 
 TYPE = "stillwater:infra:Stories"
-# What Slack refuses for good comes this often before it is a dead letter.
-MAX_RECEIVE_COUNT = 3
 BATCH = 10
 # The least AWS accepts; Slack takes about one message a second.
 MAXIMUM_CONCURRENCY = 2
@@ -54,7 +53,7 @@ class Stories(pulumi.ComponentResource):
                 queue_name=naming.queue(args.spec.prefix, "stories"),
                 visibility_timeout_seconds=timings.queue_visibility_timeout_seconds,
                 retention_seconds=timings.events_queue_retention_seconds,
-                max_receive_count=MAX_RECEIVE_COUNT,
+                max_receive_count=STORIES_MAX_RECEIVE_COUNT,
             ),
             opts=child,
         )

@@ -1,7 +1,7 @@
 """Where NTH says that a drain attempt has ended: a function URL, and the token NTH shows there.
 
 NTH signs nothing, it sends static headers: AWS_IAM is out of its reach. So the URL is public,
-and λ webhook lets in only who knows the token. ADR 0010 says why no gateway stands before it.
+and λ webhook lets in only who knows the token. ADR 0011 says why no gateway stands before it.
 
 Secrets Manager makes the token, once; in the cluster it is a Secret that NTH's pod reads. It stands
 in no value of the chart, in no output and in no function's environment.

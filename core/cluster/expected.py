@@ -25,6 +25,12 @@ def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
         cluster=spec.name,
         namespace=spec.kubernetes.namespace,
         spare_services=frozenset(route.service for route in routes(spec) if route.spare),
+        queues_of_functions=frozenset(
+            each
+            for role in ("ticks", "stories")
+            for queue in (naming.queue(spec.prefix, role),)
+            for each in (queue, naming.dead_letter_queue(queue))
+        ),
         snapshot=live.Snapshot(
             groups=_groups(spec) if of_asg else None,
             hooks=_hooks(spec) if of_asg else None,
@@ -134,6 +140,14 @@ def _queues(spec: ClusterSpec) -> Mapping[str, live.Queue]:
         ),
         "ticks": (visibility, retention, fixed.TICKS_MAX_RECEIVE_COUNT),
     }
+    if spec.slack is not None:
+        fed["stories"] = (visibility, retention, fixed.STORIES_MAX_RECEIVE_COUNT)
+    if spec.node_provisioner == "karpenter":
+        fed["karpenter"] = (
+            fixed.KARPENTER_VISIBILITY_SECONDS,
+            fixed.KARPENTER_RETENTION_SECONDS,
+            fixed.KARPENTER_MAX_RECEIVE_COUNT,
+        )
     found = {}
     for role, (visible, kept, receives) in fed.items():
         name = naming.queue(spec.prefix, role)

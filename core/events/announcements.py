@@ -151,6 +151,10 @@ class GroupNotice(_Announced):
     cause: str = ""  # AWS's words: why the group did it, or why it could not
     activity_id: str | None = None  # of the scaling activity or the instance refresh
 
+    @property
+    def sentence(self) -> str:
+        return f"{self.group}: {self.what.value}. {self.cause}".strip()
+
 
 @dataclass(frozen=True, slots=True)
 class Ignored:

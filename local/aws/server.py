@@ -25,6 +25,7 @@ from moto.moto_server.werkzeug_app import (
 from werkzeug.serving import make_server
 
 from local.aws import (
+    buckets,
     eks,
     events,
     function_urls,
@@ -123,6 +124,7 @@ class Cloud:
         scaling_api.install(engine)
         eks.install(engine)
         queues.install()
+        buckets.install()
         lambdas.install(self.functions)
         self._health_checks = loadbalancing.install(partial(dial, place), write)
         self._ticker = Ticker(agenda, engine)

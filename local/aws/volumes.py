@@ -43,4 +43,4 @@ def install(agenda: Agenda) -> None:
         agenda.add(time.time() + OPTIMIZING_SECONDS, lambda: say("completed"))
         return volume
 
-    EBSBackend.modify_volume = modify_volume  # type: ignore[method-assign]
+    EBSBackend.modify_volume = modify_volume

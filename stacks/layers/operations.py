@@ -89,11 +89,7 @@ def build(layer: Layer) -> None:
     if spec.alerts.enabled:
         alerts = Alerts(
             "alerts",
-            AlertsArgs(
-                spec=spec,
-                account=layer.account,
-                functions={role: naming.function(spec.prefix, role) for role in _roles(spec)},
-            ),
+            AlertsArgs(spec=spec, account=layer.account),
             opts=layer.on_aws,
         )
         pulumi.export("alerts_topic", alerts.topic_arn)
@@ -106,11 +102,6 @@ def build(layer: Layer) -> None:
     pulumi.export("incidents_bucket", archive.bucket)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
     pulumi.export("functions", {key: each.name for key, each in handlers.functions.items()})
-
-
-def _roles(spec: ClusterSpec) -> list[str]:
-    """Return every function of the cluster; the webhook stands in the platform's layer."""
-    return ["interruption", "tick", "sweep", "webhook", *(["slack"] if spec.slack else [])]
 
 
 def _kafka_ca_secret(spec: ClusterSpec) -> str | None:

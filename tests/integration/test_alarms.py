@@ -10,7 +10,6 @@ import pytest
 
 from core.cluster import ClusterSpec, parse
 from infra.alarms import alarms
-from infra.alerts import queues
 from infra.dashboards import dashboards
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
@@ -43,10 +42,9 @@ def dimensions(cluster: Cluster, prefix: str) -> Iterator[tuple[str, str]]:
 def test_every_alarm_stands_and_tells_one_encrypted_topic(
     cluster: Cluster, spec: ClusterSpec
 ) -> None:
-    roles = dict(cluster.outputs["functions"])
     standing = there(cluster, spec.prefix)
     assert {alarm["AlarmName"] for alarm in standing} == {
-        f"{spec.prefix}-{alarm.key}" for alarm in alarms(spec, roles, queues(spec))
+        f"{spec.prefix}-{alarm.key}" for alarm in alarms(spec)
     }
     topic = str(cluster.outputs["alerts_topic"])
     assert {action for alarm in standing for action in alarm["AlarmActions"]} == {topic}

@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from core import naming
+from core.cluster import Storage
+from infra.storage import attributes_class
 from local.demo import spec as demo_spec
 from local.kubernetes.lookups import find
 from tests.integration.cluster import Cluster
@@ -25,10 +27,9 @@ EXAMPLE = {
     "Value=orders": f"Value={demo_spec.CLUSTER}",
     "Value=prod": f"Value={demo_spec.ENVIRONMENT}",
     "us-east-1a": ZONE,
-    "gp3-4000-250": "gp3-3000-125",
-    "500Gi": "100Gi",
 }
 CLAIM = EXAMPLE["data-0-orders-broker-a-10"]
+SIZE_GIB = 100
 POD = naming.pod(demo_spec.CLUSTER, NODE_POOL, BROKER)
 READY_SECONDS = 120.0
 VOLUMES = "/api/v1/persistentvolumes"
@@ -40,7 +41,9 @@ def guide() -> str:
     for example, ours in EXAMPLE.items():
         assert example in text
         text = text.replace(example, ours)
-    return text
+    # Whatever performance and size the example has, these are this broker's.
+    text = re.sub(r"gp3-\d+-\d+", attributes_class(Storage(size_gib=SIZE_GIB)), text)
+    return re.sub(r"\b\d+Gi\b", f"{SIZE_GIB}Gi", text)
 
 
 @pytest.fixture
@@ -81,7 +84,7 @@ def restored_volume(cluster: Cluster, guide: str, source: str) -> str:
         SnapshotId=snapshot["SnapshotId"],
         AvailabilityZone=ZONE,
         VolumeType="gp3",
-        Size=100,
+        Size=SIZE_GIB,
         Iops=3000,
         Throughput=125,
         TagSpecifications=[{"ResourceType": "volume", "Tags": tags}],

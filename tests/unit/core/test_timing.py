@@ -41,6 +41,7 @@ BREAKING: list[tuple[str, dict[str, int], tuple[str, ...]]] = [
     ("grace-fits-drain", {"nth_drain_timeout_seconds": 120}, ("330 s", "120 s", "by 210 s")),
     ("grace-fits-node-shutdown", {"node_shutdown_seconds": 330}, ("360 s", "330 s", "by 30 s")),
     ("drain-fits-hook", {"hook_heartbeats": 2}, ("hook_heartbeats", "1800 s")),
+    ("hold-fits-margin", {"planned_margin_seconds": 7200}, ("16620 s", "7200 s")),
     ("hook-total-within-aws", {"hook_heartbeat_timeout_seconds": 7200}, ("172800 s", "48 h")),
     ("hook-beats-within-aws", {"hook_heartbeats": 101}, ("100 x hook_heartbeat", "by 900 s")),
     ("tick-fits-heartbeat", {"tick_interval_seconds": 450}, ("equals it", "one lost tick")),

@@ -25,8 +25,9 @@ def _pieces() -> list[Any]:
         for page in markdown.PAGES
         for number, block in enumerate(markdown.blocks(page))
         if block.language in ("yaml", "yml")
-        and isinstance(piece := yaml.safe_load(block.body), dict)
-        and piece.keys() <= KEYS
+        # A block may hold several documents, as Kubernetes' objects do.
+        for piece in yaml.safe_load_all(block.body)
+        if isinstance(piece, dict) and piece.keys() <= KEYS
     ]
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from core.departure import MOST_FORWARDS
-from core.incident_record import ask_release, hold, ignore
 from core.incidents import State
 from core.observations import BudgetView
+from core.wishes import ask_release, hold, ignore
 from handlers.freezes import LostZone
 from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, hook_event, node_named
 from tests.unit.handlers.station import POLICY, START, Station

@@ -10,9 +10,9 @@ from email.utils import format_datetime
 import pytest
 
 from core.events import GroupChange, GroupNotice
-from core.incident_record import hold, ignore, note_group
 from core.incidents import State
 from core.window import DAYS, Window
+from core.wishes import hold, ignore, note_group
 from tests.unit.handlers.fakes import (
     NEW,
     OLD,

@@ -1,10 +1,10 @@
 """Which AWS calls a function's code can make, read from that code alone.
 
 From an entry point `handlers.<role>.handler` the calls are followed through handlers/: into
-functions by their names, into methods by theirs, of every class that anything reached so far makes
-an instance of. Where a name fits two of those classes both are followed, so that a call may be
-found that is never made, and none is missed. A boto3 method is named as IAM names it through
-botocore's own model of the service.
+functions by their names, into methods of the class an annotation names, or of every class that is
+made on the way and has what a Protocol asks. A receiver of unknown type may be any of the classes
+made: a call may be found that is never made, and none is missed. A boto3 method is named as IAM
+names it through botocore's own model of the service.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ class _Walk:
 
     def __init__(self) -> None:
         self._made: set[Made] = set()
+        # Methods by name alone, and by the class or protocol they are called on.
         self._attributes: set[str] = set()
+        self._typed: set[tuple[Made, str]] = set()
         self._seen: set[tuple[str, int]] = set()
         self._found: set[str] = set()
 
@@ -99,11 +101,14 @@ class _Walk:
         # What a module does when it is imported, and what Lambda calls.
         self._visit(module, module.functions["handler"], owner=None)
         before = -1
-        while before != (now := len(self._seen) + len(self._made) + len(self._attributes)):
+        while before != (now := self._size()):
             before = now
             for made in list(self._made):
                 self._enter(made)
         return self._found - FREE
+
+    def _size(self) -> int:
+        return sum(map(len, (self._seen, self._made, self._attributes, self._typed)))
 
     def _enter(self, made: Made) -> None:
         """Follow the methods of a class that are called by their names, and those Python calls."""
@@ -116,7 +121,7 @@ class _Walk:
         for method in owner.body:
             if isinstance(method, ast.FunctionDef):
                 implicit = method.name.startswith("__") and method.name.endswith("__")
-                if implicit or method.name in self._attributes:
+                if implicit or method.name in self._attributes or self._reaches(made, method.name):
                     self._visit(module, method, owner)
 
     def _visit(self, module: Module, function: ast.FunctionDef, owner: ast.ClassDef | None) -> None:
@@ -125,11 +130,21 @@ class _Walk:
             return
         self._seen.add(key)
         self._found |= set(_calls(function, _clients(owner or function) | _clients(function)))
+        known = _types(module, function, owner)
+        used = _used_as_functions(function)
         for node in ast.walk(function):
             if isinstance(node, ast.Attribute):
-                self._attributes.add(node.attr)
+                types = _receiver(module, node.value, known)
+                if types is not None:
+                    self._typed |= {(each, node.attr) for each in types}
+                elif id(node) in used:
+                    self._attributes.add(node.attr)
             elif isinstance(node, ast.Name):
                 self._follow(module, node.id)
+
+    def _reaches(self, made: Made, method: str) -> bool:
+        """Say whether a call on a known type means this class's method."""
+        return any(name == method and _is_a(made, asked) for asked, name in self._typed)
 
     def _follow(self, module: Module, name: str) -> None:
         resolved = _resolve(module, name)
@@ -140,6 +155,88 @@ class _Walk:
             self._visit(where, where.functions[resolved[1]], owner=None)
         elif resolved[1] in where.classes:
             self._made.add(Made(*resolved))
+
+
+def _types(
+    module: Module, function: ast.FunctionDef, owner: ast.ClassDef | None
+) -> dict[str, set[Made]]:
+    """Return the types that a function's parameters and variables are known to have."""
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    known = {a.arg: _named(module, a.annotation) for a in arguments if a.annotation is not None}
+    if owner is not None:
+        known["self"] = {Made(module.name, owner.name)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            made = (
+                _named(module, node.value.func) if isinstance(node.value.func, ast.Name) else set()
+            )
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            known |= {name: made for name in names if made}
+    return known
+
+
+def _named(module: Module, annotation: ast.AST) -> set[Made]:
+    """Return the classes of handlers/ that an annotation names; none of them is not unknown."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        annotation = ast.parse(annotation.value, mode="eval")
+    found = set()
+    for node in ast.walk(annotation):
+        resolved = _resolve(module, node.id) if isinstance(node, ast.Name) else None
+        if resolved is not None and resolved[1] in modules()[resolved[0]].classes:
+            found.add(Made(*resolved))
+    return found
+
+
+def _receiver(module: Module, value: ast.AST, known: Mapping[str, set[Made]]) -> set[Made] | None:
+    """Return the types of what a method is called on, or None where nothing says."""
+    if isinstance(value, ast.Name):
+        return known.get(value.id)
+    if isinstance(value, ast.Attribute):
+        below = _receiver(module, value.value, known)
+        found = [_field(each, value.attr) for each in below or ()]
+        if found and all(each is not None for each in found):
+            return set().union(*(each for each in found if each is not None))
+    return None
+
+
+def _field(made: Made, name: str) -> set[Made] | None:
+    """Return the types of a class's annotated field, or None where there is no such field."""
+    module = modules()[made.module]
+    for statement in module.classes[made.name].body:
+        if isinstance(statement, ast.AnnAssign) and getattr(statement.target, "id", "") == name:
+            return _named(module, statement.annotation)
+    return None
+
+
+def _is_a(made: Made, asked: Made) -> bool:
+    """Say whether a class is the one asked for, a base of it or one below, or fits its protocol."""
+    if made == asked:
+        return True
+    has, wants = _class(made), _class(asked)
+    if any(getattr(base, "id", "") == "Protocol" for base in wants.bases):
+        return _methods(wants) <= _methods(has)
+    bases = {getattr(base, "id", "") for base in (*wants.bases, *has.bases)}
+    return bool(bases & {made.name, asked.name})
+
+
+def _class(made: Made) -> ast.ClassDef:
+    return modules()[made.module].classes[made.name]
+
+
+def _methods(of: ast.ClassDef) -> set[str]:
+    return {each.name for each in of.body if isinstance(each, ast.FunctionDef)}
+
+
+def _used_as_functions(function: ast.FunctionDef) -> set[int]:
+    """Return the attributes that are called or handed on, not only read or compared."""
+    holders = (ast.Call, ast.keyword, ast.Return, ast.Assign, ast.Tuple, ast.List, ast.Dict)
+    return {
+        id(child)
+        for node in ast.walk(function)
+        if isinstance(node, holders)
+        for child in ast.iter_child_nodes(node)
+        if isinstance(child, ast.Attribute)
+    }
 
 
 def _resolve(module: Module, name: str) -> tuple[str, str] | None:

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from core import metrics_names
-from infra.alarms import Alarm, alarms, queues
+from infra.alarms import Alarm, alarms
 from tests.unit.infra.programs import description, run_layer, run_layers, spec
 from tests.unit.infra.recording import Recorded, Resource
 
-ROLES = ("interruption", "tick", "sweep")
 TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
-ALARMS = alarms(spec(), {role: f"test-orders-{role}" for role in ROLES}, queues(spec()))
+ALARMS = alarms(spec())
 BY_KEY = {alarm.key: alarm for alarm in ALARMS}
 every_alarm = pytest.mark.parametrize("alarm", ALARMS, ids=BY_KEY)
 
@@ -74,6 +73,13 @@ def test_every_function_is_watched(layers: dict[str, Recorded], metric: str) -> 
     assert watched(layers, metric, "FunctionName") == functions
 
 
+def test_a_function_is_measured_against_the_time_it_has(layers: dict[str, Recorded]) -> None:
+    for recorded in layers.values():
+        for function in recorded.of("lambda/function:Function"):
+            alarm = made(layers)[f"{function.inputs['name']}-duration"]
+            assert alarm.inputs["threshold"] == 800 * function.inputs["timeout"]
+
+
 def test_every_alarm_reaches_the_one_topic(layers: dict[str, Recorded]) -> None:
     topic = layers["operations"].outputs["alerts_topic"]
     assert topic.endswith(":test-orders-alerts")
@@ -123,6 +129,8 @@ def test_what_the_functions_count_is_watched_under_the_name_they_count_it(
             metrics_names.INCIDENTS_LOST,
             metrics_names.PAGES_SENT,
             metrics_names.LEDGER_ERRORS,
+            metrics_names.STORIES_DELAYED,
+            metrics_names.WEBHOOKS_REFUSED,
         )
     }
 
@@ -139,7 +147,7 @@ def test_several_series_are_added_up_and_one_stands_for_itself(
 
 def test_limits_follow_the_descriptions_timeouts() -> None:
     slow = spec(timings={"lambda_timeout_seconds": 30, "queue_visibility_timeout_seconds": 600})
-    found = {a.key: a for a in alarms(slow, {"sweep": "s"}, [])}
+    found = {a.key: a for a in alarms(slow)}
     assert found["sweep-duration"].threshold == 24_000
     assert found["ticks-age"].threshold == 1200
 
@@ -176,6 +184,12 @@ def test_a_topic_of_somebody_elses_is_used_as_it_is(layers: dict[str, Recorded])
     assert not recorded.of("sns/topic:Topic")
     assert not recorded.of("kms/key:Key")
     assert made({"operations": recorded}).popitem()[1].inputs["alarmActions"] == [TOPIC]
+
+
+def test_without_slack_nobody_waits_for_it() -> None:
+    keys = {a.key for a in alarms(spec(slack=None))}
+    assert not {key for key in keys if "slack" in key or "stories" in key}
+    assert "tick-errors" in keys
 
 
 def test_alarms_can_be_left_to_others(layers: dict[str, Recorded]) -> None:

@@ -13,7 +13,6 @@ from core import live, naming
 from core.cluster import parse
 from core.cluster.expected import expected
 from infra.alarms import names
-from infra.nth import NodeTerminationHandlerArgs, values
 from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers, spec
 from tests.unit.infra.recording import Recorded, Resource
 
@@ -120,19 +119,31 @@ def test_the_way_clients_take_is_made_as_it_is_expected(made: Mapping[str, Recor
     assert {balancer.inputs["name"]} == set(EXPECTED.balancers or {})
 
 
-def test_queues_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> None:
-    queues = {}
+def queues(made: Mapping[str, Recorded]) -> dict[str, live.Queue]:
+    found = {}
     for recorded in made.values():
         for each in recorded.of("sqs/queue:Queue"):
             redrive = json.loads(each.inputs.get("redrivePolicy") or "{}")
             name = each.inputs["name"]
-            queues[name] = live.Queue(
+            found[name] = live.Queue(
                 retention_seconds=each.inputs["messageRetentionSeconds"],
                 visibility_seconds=each.inputs.get("visibilityTimeoutSeconds"),
                 dead_letters=naming.dead_letter_queue(name) if redrive else None,
                 max_receive_count=redrive.get("maxReceiveCount"),
             )
-    assert queues == EXPECTED.queues
+    return found
+
+
+def test_queues_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> None:
+    assert queues(made) == EXPECTED.queues
+    of_operations = set(queues({"operations": made["operations"]}))
+    assert of_operations == expected(SPEC, []).queues_of_functions
+
+
+@pytest.mark.parametrize("changed", [{"node_provisioner": "karpenter"}, {"slack": None}])
+def test_queues_come_and_go_with_what_reads_them(cache: Any, changed: dict[str, Any]) -> None:
+    raw = description(**changed)
+    assert queues(run_layers(raw)) == expected(parse(raw), []).snapshot.queues
 
 
 def test_the_namespace_and_the_drain_are_made_as_they_are_expected(
@@ -145,18 +156,7 @@ def test_the_namespace_and_the_drain_are_made_as_they_are_expected(
         for each in made["kafka"].of("core/v1:Namespace")
     }
     assert namespaces == EXPECTED.namespaces
-    chart = values(
-        NodeTerminationHandlerArgs(
-            prefix=SPEC.prefix,
-            region=SPEC.region,
-            eks_cluster=SPEC.prefix,
-            queue_url="",
-            queue_arn="",
-            group_arns=[],
-            timings=SPEC.timings,
-            drain_route="held",
-        )
-    )
+    chart = made["platform"].one("helm.sh/v3:Release", "nth-release").inputs["values"]
     (handler,) = (EXPECTED.termination_handlers or {}).values()
     assert handler.drain_timeout_seconds == chart["nodeTerminationGracePeriod"]
     assert handler.grace_seconds == chart["terminationGracePeriodSeconds"]

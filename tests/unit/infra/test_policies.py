@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import infra
 from infra.buckets import bucket_name
-from tests.unit.infra.programs import description, run_layer
+from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded, Resource
+from tests.unit.infra.variants import VARIANTS
 
+INFRA = Path(infra.__path__[0])
 # The calls that IAM cannot narrow to a resource.
 WITHOUT_RESOURCE = {
     "autoscaling:DescribeAutoScalingGroups",
@@ -49,10 +54,14 @@ RESOURCE_POLICIES = ("sqs/queuePolicy:QueuePolicy", "s3/bucketPolicy:BucketPolic
 
 @pytest.fixture(scope="module")
 def layers(layers: dict[str, Recorded]) -> dict[str, Recorded]:
-    """The layers, and the one layer that Karpenter makes another."""
-    references = {"test-foundation": layers["foundation"].outputs}
-    with_karpenter = run_layer("platform", description(node_provisioner="karpenter"), references)
-    return {**layers, "platform with Karpenter": with_karpenter}
+    """The layers, and those of every other shape of cluster, by layer and shape."""
+    others = {
+        f"{layer} of {name}": recorded
+        for name, raw in VARIANTS.items()
+        if name != "asg"
+        for layer, recorded in run_layers(raw).items()
+    }
+    return {**layers, **others}
 
 
 def role_policies(layers: dict[str, Recorded]) -> Iterator[Resource]:
@@ -88,6 +97,24 @@ def test_a_wildcard_resource_stands_only_where_the_call_takes_none(
         for statement in policy.policy_statements:
             if "*" in statement["Resource"]:
                 assert set(statement["Action"]) <= WITHOUT_RESOURCE, policy.name
+
+
+def test_the_reason_for_a_wildcard_stands_beside_it() -> None:
+    used = 0
+    for path in sorted(INFRA.glob("*.py")):
+        lines = path.read_text().splitlines()
+        for number, line in enumerate(lines):
+            if "iam.ANY_RESOURCE" in line:
+                used += 1
+                assert lines[number - 1].lstrip().startswith("#"), f"{path.name}:{number + 1}"
+    # By any other way than this constant it would be found nowhere.
+    assert used
+    assert not [p.name for p in INFRA.glob("*.py") if p.name != "iam.py" and _a_star(p)]
+
+
+def _a_star(path: Path) -> bool:
+    """Say whether a file writes `*` for the resources of a statement."""
+    return re.search(r"resources=[\[(]\s*\"\*\"", path.read_text()) is not None
 
 
 def test_every_statement_names_resources_of_this_account(layers: dict[str, Recorded]) -> None:

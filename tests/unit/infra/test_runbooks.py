@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from infra.alarms import alarms, queues
+from infra.alarms import alarms
 from infra.rules import alerts
 from tests.unit.infra.programs import spec
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md")}
-ROLES = ("interruption", "tick", "sweep")
 ALERTS = {alert.name for alert in alerts(spec(connect={}))}
-ALARMS = {alarm.runbook for alarm in alarms(spec(), {role: role for role in ROLES}, queues(spec()))}
+ALARMS = {alarm.runbook for alarm in alarms(spec())}
 
 
 def test_every_alert_and_alarm_has_a_page_and_every_page_is_ones() -> None:

@@ -65,7 +65,7 @@ def granted() -> set[tuple[str, str, str]]:
     (manifests,) = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     return {
         (role["metadata"].get("namespace", ""), group, resource)
-        for role in yaml.safe_load_all(manifests)
+        for role in yaml.safe_load(manifests)["items"]
         for rule in role.get("rules", ())
         for group in rule["apiGroups"]
         for resource in rule["resources"]

@@ -1,0 +1,269 @@
+"""`stillwater incidents`, `incident show`, `hold`, `release`, `ignore`: the ledger, for people.
+
+A wish is one conditional write and one tick; λ tick acts on it like on anything else it observes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from cli.doctor import target
+from core import naming
+from core.cluster import ClusterSpec
+from core.errors import Conflict, InvalidInput, StillwaterError
+from core.fields import instance_in
+from core.incident_record import Incident, Transition
+from core.thread_text import durations, outlook, span, subject, symbol, time_said
+from core.wishes import ask_release, hold, ignore
+from handlers.adapters.aws import tick_message
+from handlers.ledger import DynamoLedger, incident_in, rounds
+
+REFRESH_SECONDS = 2.0
+MOST_ATTEMPTS = 5
+_SPAN = re.compile(r"\+?(\d{1,5})\s*(min|h|d)")
+_UNITS = {"min": 60, "h": 3_600, "d": 86_400}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """One environment's ledger, as the caller."""
+
+    spec: ClusterSpec
+    session: Any
+    endpoint_url: str | None = None
+
+    @classmethod
+    def of(cls, environment: str) -> Desk:
+        """Return the running twin's for `local`, else the one the stacks' settings describe."""
+        twins = environment == naming.TWIN_ENVIRONMENT
+        found = target.of_twin() if twins else target.of_environment(environment)
+        return cls(found.spec, found.session, found.endpoint_url)
+
+    def client(self, service: str) -> Any:
+        return self.session.client(service, endpoint_url=self.endpoint_url)
+
+    @property
+    def table(self) -> str:
+        return naming.ledger_table(self.spec.prefix)
+
+    @property
+    def ledger(self) -> DynamoLedger:
+        return DynamoLedger(
+            self.table, self.spec.name, self.spec.region, client=self.client("dynamodb")
+        )
+
+    def incidents(self, *, closed: bool) -> list[Incident]:
+        """Return the open incidents, or all the table still holds; the newest last."""
+        if not closed:
+            return sorted(self.ledger.open_incidents(), key=lambda each: each.opened_at)
+        pages = (
+            self.client("dynamodb")
+            .get_paginator("scan")
+            .paginate(
+                TableName=self.table,
+                FilterExpression="begins_with(pk, :prefix)",
+                ExpressionAttributeValues={":prefix": {"S": "incident#"}},
+            )
+        )
+        found = [incident_in(item) for page in pages for item in page["Items"]]
+        return sorted(found, key=lambda each: each.opened_at)
+
+    def latest(self, named: str) -> Incident:
+        """Return an incident by its id, or the latest of an instance."""
+        exact = self.ledger.get(named)
+        named_round = "." in named or exact is None
+        found = exact if named_round else rounds(self.ledger, named)[-1]
+        if found is not None:
+            return found
+        what = "instance" if instance_in(named) else "incident"
+        problem = (
+            f"The ledger {self.table} knows no {what} {named}; "
+            f"`stillwater incidents {self.spec.environment} --all` lists what it holds."
+        )
+        raise InvalidInput([problem])
+
+    def wish(self, named: str, change: Callable[[Incident], Incident]) -> Incident:
+        """Write what a person wants over the newest version, and have the loop look at once."""
+        for _ in range(MOST_ATTEMPTS):
+            current = self.latest(named)
+            try:
+                written = self.ledger.put(change(current))
+            except Conflict:
+                # A tick was faster, unless it is the wish itself that comes too late.
+                if self.latest(named).version == current.version:
+                    raise
+                continue
+            sqs = self.client("sqs")
+            queue = naming.queue(self.spec.prefix, "ticks")
+            url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+            sqs.send_message(QueueUrl=url, MessageBody=tick_message(written.id, written.version))
+            return written
+        raise Conflict(f"Incident {named} kept changing; try again in a moment.")
+
+    @property
+    def actor(self) -> str:
+        """Return who asks, as AWS knows them: the last part of the caller's ARN."""
+        arn = str(self.client("sts").get_caller_identity()["Arn"])
+        return arn.rpartition("/")[2].rpartition(":")[2]
+
+
+def listed(environment: str, console: Console, *, closed: bool, watch: bool, as_json: bool) -> None:
+    """Print the incidents: once, as JSON lines, or again and again until Ctrl-C."""
+    with _sentences():
+        desk = Desk.of(environment)
+        if as_json:
+            for incident in desk.incidents(closed=closed):
+                console.print(
+                    json.dumps(_plain(incident), sort_keys=True),
+                    markup=False,
+                    highlight=False,
+                    soft_wrap=True,
+                )
+            return
+        if not watch:
+            console.print(table(desk.incidents(closed=closed), time.time()))
+            return
+        with Live(console=console, auto_refresh=False) as live:
+            while True:
+                live.update(table(desk.incidents(closed=closed), time.time()), refresh=True)
+                time.sleep(REFRESH_SECONDS)
+
+
+def shown(environment: str, named: str, console: Console) -> None:
+    """Print one incident: what it is about, and everything that happened, in order."""
+    with _sentences():
+        desk = Desk.of(environment)
+        incident = desk.latest(named)
+    console.print(timeline(incident, float(desk.spec.timings.hold_limit_seconds)))
+
+
+def held(environment: str, instance: str, until: str, console: Console) -> None:
+    """Keep an instance until a moment."""
+    now = time.time()
+    moment = moment_of(until, now)
+    _wish(environment, instance, console, lambda i, actor: hold(i, moment, actor, now))
+
+
+def released(environment: str, instance: str, console: Console) -> None:
+    """Let an instance go without a replacement and without Kafka's consent; still drained first."""
+    _wish(environment, instance, console, lambda i, actor: ask_release(i, actor, time.time()))
+
+
+def ignored(environment: str, named: str, because: str, console: Console) -> None:
+    """End an incident without doing anything."""
+    _wish(environment, named, console, lambda i, actor: ignore(i, actor, because, time.time()))
+
+
+def _wish(
+    environment: str, named: str, console: Console, change: Callable[[Incident, str], Incident]
+) -> None:
+    with _sentences():
+        desk = Desk.of(environment)
+        actor = desk.actor
+        written = desk.wish(named, lambda incident: change(incident, actor))
+    said = written.notes[-1] if written.notes else written.transitions[-1]
+    console.print(f"{said.reason} The loop looks at incident {written.id} now.", markup=False)
+
+
+def moment_of(said: str, now: float) -> float:
+    """Return the moment a person means: +90min, 2h, 1d, or an ISO 8601 time (UTC if it names none).
+
+    >>> moment_of("2h", 100.0)
+    7300.0
+    """
+    match = _SPAN.fullmatch(said.strip())
+    if match:
+        return now + int(match.group(1)) * _UNITS[match.group(2)]
+    try:
+        found = datetime.fromisoformat(said.strip())
+    except ValueError:
+        raise InvalidInput(
+            [f"--until {said!r} is no time; write 90min, 2h, 1d or 2026-11-20T18:00 (UTC)."]
+        ) from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def table(incidents: Sequence[Incident], now: float) -> Table:
+    """Return one row per incident, the oldest first."""
+    found = Table(
+        "", "incident", "what", "state", "for", "why", caption=None if incidents else "No incident."
+    )
+    for incident in incidents:
+        since = span(now - incident.entered_at)
+        found.add_row(
+            symbol(incident.state),
+            Text(incident.id),
+            Text(subject(incident)),
+            incident.state.value,
+            since if incident.open else f"{since} ago",
+            Text(incident.reason),
+        )
+    return found
+
+
+def timeline(incident: Incident, hold_limit: float) -> Group:
+    """Return an incident's whole history, with what comes next or how long it took."""
+    head = Text(f"{symbol(incident.state)} {subject(incident)}: {incident.state.value}", "bold")
+    facts = Table.grid(padding=(0, 2))
+    for name, value in _facts(incident).items():
+        if value:
+            facts.add_row(Text(name, "dim"), Text(value))
+    history = Table("time (UTC)", "after", "who", "state", "what")
+    for entry in entries(incident):
+        history.add_row(
+            time_said(entry.at).removesuffix(" UTC"),
+            span(entry.at - incident.opened_at),
+            Text(entry.actor),
+            entry.state.value,
+            Text(entry.reason),
+        )
+    after = [outlook(incident, hold_limit)] if incident.open else durations(incident)
+    return Group(head, facts, history, *(Text(line) for line in after if line))
+
+
+def entries(incident: Incident) -> list[Transition]:
+    """Return transitions and notes in the order they happened."""
+    return sorted((*incident.transitions, *incident.notes), key=lambda entry: entry.at)
+
+
+def _facts(incident: Incident) -> dict[str, str | None]:
+    due = None if incident.due_at is None else time_said(incident.due_at)
+    return {
+        "incident": incident.id,
+        "announced": incident.kind.value,
+        "instance": incident.instance_id,
+        "group": incident.group,
+        "node": incident.node_name,
+        "pod": incident.pod_name,
+        "replacement": incident.replacement,
+        "AWS acts": due,
+    }
+
+
+def _plain(incident: Incident) -> dict[str, Any]:
+    """Return an incident without the tokens that complete its hooks and what AWS sent."""
+    document = asdict(incident) | {"hooks": sorted(incident.hooks)}
+    del document["drain_event"]
+    return document
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Turn what AWS refuses into a sentence."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(f"The ledger could not be read or written: {error}.") from None

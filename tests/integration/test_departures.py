@@ -1,0 +1,197 @@
+"""Departures nobody terminates by hand: a shift of a zone, a retirement, a machine that dies."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from core import naming
+from core.incidents import Incident, State
+from core.rotation import ClusterView
+from local.demo import spec as demo_spec
+from tests.integration.cluster import Cluster
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+BROKER = 20
+TOPIC = "departures"
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def topic(provisioned: Cluster) -> Iterator[None]:
+    """A topic of which every broker leads a third, by its own order of replicas."""
+    admin = KafkaAdminClient(bootstrap_servers=provisioned.bootstrap.split(","))
+    try:
+        admin.create_topics([NewTopic(TOPIC, 6, 3)])
+        yield
+        admin.delete_topics([TOPIC])
+    finally:
+        admin.close()
+
+
+def announce(cluster: Cluster, source: str, detail_type: str, **detail: Any) -> None:
+    """Put an event on the bus, as the service would."""
+    entry = {"Source": source, "DetailType": detail_type, "Detail": json.dumps(detail)}
+    answer = cluster.twin.aws("events").put_events(Entries=[entry])
+    assert answer["FailedEntryCount"] == 0
+
+
+def home(cluster: Cluster, node_id: int) -> tuple[str, str, str]:
+    """Return a Kafka node's Kubernetes node, its instance and its zone."""
+    node = cluster.twin.api.get(f"/api/v1/nodes/{cluster.pods()[node_id]['spec']['nodeName']}")
+    zone = node["metadata"]["labels"][naming.ZONE_LABEL]
+    return node["metadata"]["name"], node["spec"]["providerID"].rpartition("/")[2], zone
+
+
+def group_in(cluster: Cluster, zone: str) -> dict[str, Any]:
+    """Return the brokers' Auto Scaling group of a zone."""
+    prefix = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
+    name = naming.auto_scaling_group(prefix, "broker", zone)
+    scaling = cluster.twin.aws("autoscaling")
+    found = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+    group: dict[str, Any] = found["AutoScalingGroups"][0]
+    return group
+
+
+def orders(view: ClusterView) -> dict[str, tuple[int, ...]]:
+    return {p.name: p.replicas for p in view.partitions}
+
+
+def states(incident: Incident) -> list[State]:
+    return [t.state for t in incident.transitions]
+
+
+def zone_id(cluster: Cluster, zone: str) -> str:
+    zones = cluster.twin.aws("ec2").describe_availability_zones(ZoneNames=[zone])
+    return str(zones["AvailabilityZones"][0]["ZoneId"])
+
+
+def test_a_shifted_zone_leads_nothing_and_gets_everything_back(cluster: Cluster) -> None:
+    before = orders(cluster.settle())
+    _, _, zone = home(cluster, BROKER)
+    shifted = {"version": "0.0.1", "data": "", "metadata": {"awayFrom": zone_id(cluster, zone)}}
+    assert any(order[0] == BROKER for order in before.values())
+    announce(cluster, "aws.arc-zonal-shift", "Autoshift In Progress", **shifted)
+    away = cluster.until(
+        lambda: (
+            (view := cluster.kafka())
+            and BROKER not in {p.leader for p in view.partitions}
+            and all(p.replicas[0] != BROKER for p in view.partitions)
+            and view
+        ),
+        f"nothing is led by broker {BROKER}",
+    )
+    assert {name: set(order) for name, order in orders(away).items()} == {
+        name: set(order) for name, order in before.items()
+    }
+    cluster.until(
+        lambda: all(i["ProtectedFromScaleIn"] for i in group_in(cluster, zone)["Instances"]),
+        "the zone's instances are protected",
+    )
+    announce(cluster, "aws.arc-zonal-shift", "Autoshift Completed", **shifted)
+    cluster.until(
+        lambda: (view := cluster.kafka()) and orders(view) == before,
+        "every partition has its own order again",
+        90,
+    )
+    cluster.until(
+        lambda: not any(i["ProtectedFromScaleIn"] for i in group_in(cluster, zone)["Instances"]),
+        "the zone's instances may be scaled in again",
+    )
+    back = cluster.until(
+        lambda: (
+            (view := cluster.kafka())
+            and all(p.leader == p.replicas[0] for p in view.partitions if p.topic == TOPIC)
+            and view
+        ),
+        "preferred leaders lead again",
+    )
+    assert any(p.leader == BROKER for p in back.partitions)
+
+
+def test_a_retired_instance_is_replaced_before_it_goes(cluster: Cluster) -> None:
+    old_node, instance_id, zone = home(cluster, BROKER)
+    now = datetime.now(UTC)
+    announce(
+        cluster,
+        "aws.health",
+        "AWS Health Event",
+        eventArn="arn:aws:health:us-east-1::event/EC2/RETIRE/1",
+        service="EC2",
+        eventTypeCode="AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED",
+        eventTypeCategory="scheduledChange",
+        communicationId=f"retire-{instance_id}",
+        startTime=format_datetime(datetime.fromtimestamp(now.timestamp() + 14 * 86_400, UTC)),
+        lastUpdatedTime=format_datetime(now),
+        statusCode="open",
+        affectedEntities=[{"entityValue": instance_id, "status": "PENDING"}],
+    )
+    incident = cluster.released(instance_id)
+    assert states(incident) == [
+        State.OPENED,
+        State.REPLACING,
+        State.HOLDING,
+        State.DRAINING,
+        State.GATING,
+        State.RELEASED,
+    ]
+    new_node, _, new_zone = home(cluster, BROKER)
+    assert (new_zone, new_node) == (zone, incident.replacement)
+    assert new_node != old_node
+    (ready,) = cluster.facts("node_ready", node=new_node)
+    (told,) = [
+        f for f in cluster.facts("pod_stopping", pod=incident.pod_name) if f["at"] > ready["at"]
+    ]
+    (gone,) = cluster.facts("instance_terminated", instance=instance_id)
+    back = [f["at"] for f in cluster.facts("pod_ready", pod=incident.pod_name)]
+    # The replacement first, then the pod, then the instance.
+    assert ready["at"] < told["at"] < max(back) < gone["at"]
+    group = group_in(cluster, zone)
+    assert (group["DesiredCapacity"], len(group["Instances"])) == (1, 1)
+    annotations = cluster.twin.api.get(f"/api/v1/nodes/{new_node}")["metadata"]["annotations"]
+    assert "stillwater.dev/spare-for" not in annotations
+    cluster.settle()
+
+
+def test_a_dead_machines_broker_comes_back_elsewhere(cluster: Cluster) -> None:
+    old_node, instance_id, zone = home(cluster, BROKER)
+    died_at = time.time()
+    cluster.twin.aws("ec2").stop_instances(InstanceIds=[instance_id])
+    cluster.until(lambda: tainted(cluster, old_node), "the dead node is out of service", 60)
+    incident = cluster.until(
+        lambda: (i := cluster.incident(instance_id)) and not i.open and i,
+        "the incident is over",
+        180,
+    )
+    assert states(incident) == [State.OPENED, State.GATING, State.LOST], incident.transitions
+    assert "is back on" in incident.reason
+    new_node, _, new_zone = home(cluster, BROKER)
+    assert new_zone == zone
+    assert new_node != old_node
+    # Not the six minutes after which Kubernetes would have let go of the volume by itself.
+    assert time.time() - died_at < 180
+    cluster.until(lambda: not node_exists(cluster, old_node), "the dead node is gone")
+    cluster.settle()
+
+
+def node(cluster: Cluster, name: str) -> dict[str, Any] | None:
+    listed = cluster.twin.api.get("/api/v1/nodes", fieldSelector=f"metadata.name={name}")["items"]
+    return listed[0] if listed else None
+
+
+def node_exists(cluster: Cluster, name: str) -> bool:
+    return node(cluster, name) is not None
+
+
+def tainted(cluster: Cluster, name: str) -> bool:
+    found = node(cluster, name)
+    return found is not None and any(
+        t["key"] == OUT_OF_SERVICE for t in found["spec"].get("taints") or ()
+    )

@@ -1,0 +1,102 @@
+"""What is told of a real rotation: NTH's report, the Slack thread, the line in the archive."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import urllib3
+
+from core.incident_record import Incident, State
+from handlers.ledger import DynamoLedger
+from local import environment
+from local.demo import rotation as demo
+from local.demo import spec as demo_spec
+from tests.integration.cluster import Cluster
+from tests.integration.waiting import until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+WEBHOOK = "aws-node-termination-handler-webhook"
+
+
+def ledger(cluster: Cluster) -> DynamoLedger:
+    table = str(cluster.outputs["ledger_table"])
+    client = cluster.twin.aws("dynamodb")
+    return DynamoLedger(table, demo_spec.CLUSTER, environment.REGION, client=client)
+
+
+@pytest.fixture
+def incident(cluster: Cluster) -> Incident:
+    """A broker's node that was drained and let go, at this moment."""
+    rotation = demo.terminate(cluster.twin)
+    return cluster.released(rotation.instance_id)
+
+
+def objects(cluster: Cluster) -> list[str]:
+    found = cluster.twin.aws("s3").list_objects_v2(Bucket=str(cluster.outputs["incidents_bucket"]))
+    return [str(each["Key"]) for each in found.get("Contents", [])]
+
+
+def history(cluster: Cluster) -> list[dict[str, Any]]:
+    """Return the heads in the twin's Slack, as its API lists them."""
+    answer = urllib3.request(
+        "GET",
+        f"{cluster.twin.place.url('slack')}/api/conversations.history",
+        fields={"channel": "C0HARBOUR1"},
+        headers={"Authorization": "Bearer xoxb-twin"},
+        timeout=5,
+    )
+    return list(answer.json()["messages"])
+
+
+def test_a_rotation_is_reported_told_and_filed(cluster: Cluster, incident: Incident) -> None:
+    assert incident.state is State.RELEASED
+    # NTH's own binary posted it, with the token from its Secret.
+    reports = [note for note in incident.notes if note.actor == "nth"]
+    assert len(reports) == 1
+    assert incident.node_name is not None
+    assert incident.node_name in reports[0].reason
+
+    (head,) = until(
+        lambda: [
+            message
+            for message in history(cluster)
+            if incident.instance_id in json.dumps(message) and "released" in message["text"]
+        ],
+        "the thread says how it ended",
+        60,
+    )
+    page = demo.slack_page(cluster.twin)
+    assert "NTH has ended its attempt to drain" in page
+    assert f"broker {incident.node_id}" in head["text"]
+
+    def filed() -> list[str]:
+        return [key for key in objects(cluster) if key.endswith(f"/{incident.id}.jsonl")]
+
+    (key,) = until(filed, "the sweep files the incident", 120)
+    body = (
+        cluster.twin.aws("s3")
+        .get_object(Bucket=str(cluster.outputs["incidents_bucket"]), Key=key)["Body"]
+        .read()
+    )
+    assert json.loads(body)["transitions"][-1]["state"] == "released"
+    item = cluster.twin.aws("dynamodb").get_item(
+        TableName=str(cluster.outputs["ledger_table"]), Key={"pk": {"S": f"incident#{incident.id}"}}
+    )["Item"]
+    assert "open" not in item
+    assert int(item["expires_at"]["N"]) > incident.entered_at
+
+
+def test_the_webhook_lets_in_nobody_without_the_token(cluster: Cluster) -> None:
+    secret = cluster.twin.api.get(f"/api/v1/namespaces/kube-system/secrets/{WEBHOOK}")
+    assert set(secret["data"]) == {"headers"}
+    moto = cluster.twin.place.url("moto")
+    prefix = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
+    url = f"{moto}/stillwater/function-url/{prefix}-webhook/"
+    for headers in ({}, {"x-stillwater-token": "guess"}):
+        answer = urllib3.request(
+            "POST", url, body=b"{}", headers={"content-type": "application/json", **headers}
+        )
+        assert (answer.status, answer.data) == (401, b"")
+    assert urllib3.request("GET", f"{moto}/stillwater/function-url/{prefix}-tick/").status == 404

@@ -1,0 +1,153 @@
+"""cli.incidents: what people read of the ledger, and what they may wish."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import boto3
+import pytest
+from moto import mock_aws
+from rich.console import Console
+
+from cli import incidents as command
+from cli.incidents import Desk, moment_of
+from core.errors import Conflict, InvalidInput
+from core.incident_record import State
+from tests.unit.core.test_thread import AT, incident
+from tests.unit.handlers.tables import REGION, TABLE, make_table
+from tests.unit.infra.programs import spec
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        make_table()
+        boto3.client("sqs", region_name=REGION).create_queue(QueueName="local-orders-ticks")
+        described = spec(environment="local")
+        assert f"{described.prefix}-incidents" == TABLE
+        desk = Desk(described, boto3.Session(region_name=REGION))
+        monkeypatch.setattr(Desk, "of", lambda _environment: desk)
+        yield desk
+
+
+def said(width: int = 200) -> tuple[Console, io.StringIO]:
+    out = io.StringIO()
+    return Console(file=out, width=width), out
+
+
+def ticks(desk: Desk) -> list[dict[str, object]]:
+    sqs = desk.client("sqs")
+    url = sqs.get_queue_url(QueueName="local-orders-ticks")["QueueUrl"]
+    answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
+    return [json.loads(message["Body"]) for message in answer.get("Messages", [])]
+
+
+def test_open_incidents_are_listed_and_closed_ones_on_demand(desk: Desk) -> None:
+    desk.ledger.put(incident(3))
+    desk.ledger.put(incident(id="i-0b", instance_id="i-0b"))
+    for closed, expected in ((False, {"i-0a"}), (True, {"i-0a", "i-0b"})):
+        console, out = said()
+        command.listed("local", console, closed=closed, watch=False, as_json=False)
+        assert {name for name in ("i-0a", "i-0b") if name in out.getvalue()} == expected
+
+
+def test_json_is_one_object_a_line_without_tokens(desk: Desk) -> None:
+    desk.ledger.put(incident(3, hooks={"drain": "secret-token"}, drain_event="secret-body"))
+    console, out = said(40)
+    command.listed("local", console, closed=False, watch=False, as_json=True)
+    (line,) = out.getvalue().splitlines()
+    assert json.loads(line)["hooks"] == ["drain"]
+    assert "secret" not in line
+
+
+def test_an_incident_shows_its_whole_history(desk: Desk) -> None:
+    desk.ledger.put(incident())
+    console, out = said()
+    command.shown("local", "i-0a", console)
+    text = out.getvalue()
+    assert text.index("A replacement is on its way.") < text.index("back in every ISR")
+    assert "draining: 55 s" in text
+    assert "2026-11-20 10:01:35" in text
+
+
+def test_an_instance_without_incident_is_a_sentence(desk: Desk) -> None:
+    with pytest.raises(InvalidInput, match="knows no instance i-0z; `stillwater incidents local"):
+        command.shown("local", "i-0z", said()[0])
+
+
+def test_of_an_instances_rounds_the_last_is_meant(desk: Desk) -> None:
+    desk.ledger.put(incident(state=State.RETAINED))
+    desk.ledger.put(incident(2, id="i-0a.2"))
+    assert desk.latest("i-0a").id == "i-0a.2"
+
+
+def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Desk) -> None:
+    desk.ledger.put(incident(3))
+    console, out = said()
+    command.held("local", "i-0a", "2h", console)
+    held = desk.latest("i-0a")
+    assert held.held_until is not None
+    assert held.notes[-1].actor == desk.actor
+    assert ticks(desk) == [{"incident_id": "i-0a", "version": held.version}]
+    assert "i-0a" in out.getvalue()
+
+
+def test_a_release_and_an_ignore_are_wishes_too(desk: Desk) -> None:
+    desk.ledger.put(incident(3))
+    command.released("local", "i-0a", said()[0])
+    assert desk.latest("i-0a").release_asked_by == desk.actor
+    command.ignored("local", "i-0a", "a drill", said()[0])
+    assert "a drill" in desk.latest("i-0a").notes[-1].reason
+
+
+def test_a_retained_instance_is_released_in_another_round(desk: Desk) -> None:
+    desk.ledger.put(incident(state=State.RETAINED))
+    command.released("local", "i-0a", said()[0])
+    assert desk.latest("i-0a").id == "i-0a.2"
+
+
+def test_a_wish_about_what_is_over_is_refused(desk: Desk) -> None:
+    desk.ledger.put(incident())
+    with pytest.raises(Conflict, match="over"):
+        command.held("local", "i-0a", "2h", said()[0])
+    assert ticks(desk) == []
+
+
+def test_a_wish_that_loses_a_race_is_written_over_the_newer_version(desk: Desk) -> None:
+    desk.ledger.put(incident(3))
+    raced: list[int] = []
+
+    def change(current: object) -> object:
+        known = desk.latest("i-0a")
+        if not raced:
+            raced.append(desk.ledger.put(replace(known, ticked_at=5.0)).version)
+        return replace(known, held_until=9.0)
+
+    written = desk.wish("i-0a", change)  # type: ignore[arg-type]
+    assert (written.ticked_at, written.held_until) == (5.0, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("90min", AT + 5400),
+        ("+2h", AT + 7200),
+        ("1d", AT + 86_400),
+        ("2026-11-20T12:00", AT + 7200),
+        ("2026-11-20T13:00+01:00", AT + 7200),
+    ],
+)
+def test_a_moment_is_a_time_or_a_span(text: str, moment: float) -> None:
+    assert moment_of(text, AT) == moment
+
+
+@pytest.mark.parametrize("text", ["", "tomorrow", "2 weeks", "-1h"])
+def test_anything_else_is_no_time(text: str) -> None:
+    with pytest.raises(InvalidInput, match="is no time"):
+        moment_of(text, AT)

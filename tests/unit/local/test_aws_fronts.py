@@ -1,0 +1,119 @@
+"""What stands before moto: bucket policies with their conditions, and function URLs."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from local.aws import buckets, function_urls
+from local.aws.runtime import Outcome
+
+DENIED_WITHOUT_TLS = {"Effect": "Deny", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
+OTHER = {"Effect": "Deny", "Action": "s3:*", "Resource": "*"}
+
+
+def test_a_statement_about_requests_without_tls_applies_to_none() -> None:
+    both = json.dumps({"Version": "2012-10-17", "Statement": [DENIED_WITHOUT_TLS, OTHER]})
+    left = buckets.applicable(both.encode())
+    assert left is not None
+    assert json.loads(left)["Statement"] == [OTHER]
+    alone = json.dumps({"Statement": [DENIED_WITHOUT_TLS]})
+    assert buckets.applicable(alone.encode()) is None
+
+
+@dataclass
+class FakeFunctions:
+    """Functions that answer as a test says, and keep what they were sent."""
+
+    payload: bytes = b'{"statusCode": 202, "body": "taken"}'
+    error_type: str | None = None
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def invoke(self, function: object, payload: bytes) -> Outcome:
+        self.events.append(json.loads(payload))
+        return Outcome(request_id="r", payload=self.payload, error_type=self.error_type)
+
+
+OPEN = [{"Action": action, "Principal": "*"} for action in sorted(function_urls.URL_ACTIONS)]
+
+
+def call(
+    monkeypatch: pytest.MonkeyPatch,
+    functions: FakeFunctions,
+    *,
+    statements: list[dict[str, Any]] | None = None,
+    url: object = "configured",
+    body: bytes = b'{"a": 1}',
+    content_type: str = "application/json",
+) -> tuple[str, bytes]:
+    deployed = SimpleNamespace(
+        url_config=url,
+        policy=SimpleNamespace(statements=OPEN if statements is None else statements),
+    )
+    monkeypatch.setattr(
+        function_urls, "find", lambda arn: deployed if arn.endswith(":webhook") else None
+    )
+    said: list[str] = []
+    environ = {
+        "PATH_INFO": "/stillwater/function-url/webhook/hook",
+        "REQUEST_METHOD": "POST",
+        "QUERY_STRING": "a=b",
+        "CONTENT_TYPE": content_type,
+        "CONTENT_LENGTH": str(len(body)),
+        "HTTP_X_STILLWATER_TOKEN": "t",
+        "wsgi.input": io.BytesIO(body),
+    }
+    answer = function_urls.answer(
+        functions,  # type: ignore[arg-type]
+        environ,
+        lambda status, _headers: said.append(status),
+    )
+    return said[0], b"".join(answer)
+
+
+def test_a_call_reaches_the_function_as_payload_format_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions = FakeFunctions()
+    assert call(monkeypatch, functions) == ("202 Accepted", b"taken")
+    (event,) = functions.events
+    assert event["version"] == "2.0"
+    assert event["rawPath"] == "/hook"
+    assert event["headers"]["x-stillwater-token"] == "t"
+    assert event["requestContext"]["http"]["method"] == "POST"
+    assert (event["body"], event["isBase64Encoded"]) == ('{"a": 1}', False)
+
+
+def test_a_body_that_is_no_text_comes_as_base64(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions = FakeFunctions()
+    call(monkeypatch, functions, body=b"\xff\x00", content_type="application/octet-stream")
+    (event,) = functions.events
+    assert event["isBase64Encoded"]
+    assert base64.b64decode(event["body"]) == b"\xff\x00"
+
+
+@pytest.mark.parametrize("missing", sorted(function_urls.URL_ACTIONS))
+def test_without_both_permissions_the_url_is_closed(
+    monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    functions = FakeFunctions()
+    statements = [each for each in OPEN if each["Action"] != missing]
+    status, _ = call(monkeypatch, functions, statements=statements)
+    assert status == "403 Forbidden"
+    assert functions.events == []
+
+
+def test_a_function_without_a_url_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(monkeypatch, FakeFunctions(), url=None)[0] == "404 Not Found"
+
+
+def test_a_function_that_fails_is_a_bad_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(monkeypatch, FakeFunctions(error_type="Unhandled"))[0] == "502 Bad Gateway"
+
+
+def test_an_answer_without_a_status_is_the_body_of_a_200(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(monkeypatch, FakeFunctions(payload=b'{"ok": true}')) == ("200 OK", b'{"ok": true}')
