@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ class Feed:
 
     def next_at(self) -> float:
         """Return when the next message is due, if SQS has shown it already."""
-        return min((at for at, *_ in (*self.waiting, *self._failed)), default=0.0)
+        return min((at for at, *_ in (*self.waiting, *self._failed)), default=math.inf)
 
     @property
     def quiet(self) -> bool:

@@ -6,6 +6,7 @@ broker is in sync follows from the clock passed in, so the same case takes the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +21,7 @@ STOP_SECONDS = 5.0
 START_SECONDS = 5.0
 NODE_GONE_SECONDS = 60.0
 DEVICE = "/dev/xvdba"
+KEPT = ("Pending", "InService", "Terminating:Wait", "Terminating:Retained")
 RUNS = ("pending", "running")
 
 
@@ -75,6 +77,21 @@ class Machinery:
                 del self._starting[node_id]
                 self._set(node_id, ready=True)
         self._speak()
+
+    def settled(self) -> bool:
+        """Say whether every zone has one instance, in service and with its broker on it."""
+        return not self.out() and all(
+            [i for i, s in self.lifecycles[zone].items() if s in KEPT] == [self.home(node_id)]
+            for node_id, zone in ZONES.items()
+        )
+
+    def next_at(self, now: float) -> float:
+        """Return when the next of what is under way is due."""
+        booting = [
+            at + BOOT_SECONDS for i, at in self._born.items() if i not in self.cluster.node_views
+        ]
+        due = (*booting, *self._stopping.values(), *self._starting.values())
+        return min((at for at in due if at > now), default=math.inf)
 
     def home(self, node_id: int) -> str | None:
         """Return the instance a broker runs on, or is to start on."""

@@ -20,7 +20,40 @@ PARTS = {
     "Drains and launches": handler,
     "Machines": machines,
 }
-TWIN_ROWS: tuple[TwinRow, ...] = ()
+TWIN_ROWS = (
+    TwinRow(
+        "test_rotation.py::test_a_brokers_node_dies_under_load_and_nothing_is_lost",
+        "A broker's node is terminated under a producer with `acks=all`",
+        "The replacement comes first, NTH drains, the volume moves",
+        "Released, every acknowledged record read back",
+    ),
+    TwinRow(
+        "test_rotation.py::test_two_brokers_whose_nodes_go_at_once_are_out_one_after_the_other",
+        "Two brokers' nodes in two zones are terminated in the same second, under the same load",
+        "The first holder gives the lease back when its broker is back for good",
+        "Both released, never two brokers missing in any ISR",
+    ),
+    TwinRow(
+        "test_faults_on_nodes.py::"
+        "test_a_handler_killed_in_a_drain_and_a_frozen_api_server_cost_only_time",
+        "NTH is killed in the middle of a drain, and the API server answers nobody for ten seconds",
+        "The eviction it had asked for goes on; the gate waits until it can be seen to be safe",
+        "Released, the pod told to stop once",
+    ),
+    TwinRow(
+        "test_faults_on_nodes.py::"
+        "test_a_broker_is_held_while_kafka_is_silent_and_drained_at_a_spot_warning",
+        "λ tick reaches no Kafka broker; then EC2 gives its two-minute warning",
+        "Held, with the reason; at the warning drained at once, whatever Kafka says",
+        "Released",
+    ),
+    TwinRow(
+        "test_departures.py::test_a_dead_machines_broker_comes_back_elsewhere",
+        "An instance is stopped without warning",
+        "Out of service once EC2 confirms it: pod and volume are free in seconds, not six minutes",
+        "Lost, the broker back on another node",
+    ),
+)
 INTRODUCTION = """\
 # The fault matrix
 What can go wrong while nodes leave, what Stillwater does about it, and how it ends. Every row is \

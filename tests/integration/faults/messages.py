@@ -101,8 +101,8 @@ MALFORMED = (
     "[]",
     "null",
     '{"detail": null, "source": 7, "detail-type": []}',
-    '{"source": "aws.autoscaling", "detail-type": "EC2 Instance-terminate Lifecycle Action", '
-    '"detail": {"EC2InstanceId": "../../etc", "AutoScalingGroupName": 4}}',
+    '{"source": "aws.autoscaling", "detail-type": "EC2 Instance-terminate Lifecycle Action"}',
+    '{"source": "aws.autoscaling", "detail": {"EC2InstanceId": "../../etc"}}',
     '{"source": "aws.ec2", "detail-type": "EC2 Spot Instance Interruption Warning", "detail": {}}',
 )
 
@@ -168,19 +168,21 @@ def ticks_redelivered(world: World) -> None:
 
 
 @case(
-    "Another invocation writes the incident just before each first write of λ interruption and tick",
+    "Another invocation writes the incident just before a function does, in each state",
     "DynamoDB's condition refuses the write: λ interruption reads again and joins, λ tick gives "
     "way or records over what has joined",
     "Released, one drain",
 )
 def writes_conflict(world: World) -> None:
-    first = first_times()
+    first, met = first_times(), set[int]()
 
     def overtake(call: Call) -> None:
-        if call.name != "ledger.put" or not first(call):
+        # Once per invocation: what it tries again is met again.
+        if not first(call) or call.name != "ledger.put" or call.invocation in met:
             return
         current = world.ledger.get(call.arguments[0].id)
         if current is not None:
+            met.add(call.invocation)
             world.ledger.put(current)
 
     world.taps.before.append(overtake)

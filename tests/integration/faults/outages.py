@@ -159,7 +159,7 @@ def api_server_down_before_the_drain(world: World) -> None:
 
 @case(
     "The API server is down for five minutes after the broker's pod was told to stop",
-    "The pod waits for a scheduler and the gate for a reading; the volume and the old instance stay",
+    "The pod waits for a scheduler and the gate for a reading; the old instance stays",
     "Released once it answers",
 )
 def api_server_down_in_the_drain(world: World) -> None:

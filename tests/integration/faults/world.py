@@ -2,8 +2,8 @@
 
 Real: the Lambda entry points, everything they call, DynamoDB, SQS with redrive, EventBridge, Auto
 Scaling groups with their hooks, EC2 instances and volumes. Modelled (machinery, drains): kubelets,
-scheduler, brokers and the node termination handler. Real time never decides: a step is five
-seconds of the case's clock, however long the machine takes for it.
+scheduler, brokers and the node termination handler. Real time never decides: a
+step goes from one thing that is due to the next, however long the machine takes for it.
 
 `broken` collects every breach of what must hold at any moment, whatever goes wrong:
 
@@ -17,6 +17,7 @@ seconds of the case's clock, however long the machine takes for it.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -56,7 +57,7 @@ from tests.integration.faults.taps import Call, Killed, Taps
 from tests.unit.handlers.fakes import PREFIX, TAG, ZONES
 from tests.unit.handlers.memory_archive import MemoryArchive
 
-STEP_SECONDS = 5.0
+STEP_SECONDS = 15.0
 SWEEP_SECONDS = 60.0
 LATE_SECONDS = 45.0
 LEASE_SECONDS = 900.0
@@ -249,9 +250,10 @@ class World:
         """Let time pass until nothing is left to do."""
         until = self.now + seconds
         while not self.at_rest():
-            if not self.machinery.out() and not self.ledger.open_incidents():
+            if self.machinery.settled() and not self.ledger.open_incidents():
                 # Only messages are left that come later: nothing happens until they do.
-                self.now = max(self.now, min(self.events.next_at(), self.ticks.next_at()))
+                later = min(self.events.next_at(), self.ticks.next_at())
+                self.now = self.now if later == math.inf else max(self.now, later)
             if self.now >= until:
                 left = [(i.id, i.state, i.reason) for i in self.ledger.open_incidents()]
                 self.broken.append(f"It never came to rest: {left}, out {self.machinery.out()}.")
@@ -261,6 +263,7 @@ class World:
     def at_rest(self) -> bool:
         return (
             self.now > self.since
+            and self.machinery.settled()
             and self.events.quiet
             and self.ticks.quiet
             and not self.handler.busy
@@ -271,6 +274,11 @@ class World:
     # One step of time.
 
     def step(self) -> None:
+        """Do what is due now, then move the clock to what is due next."""
+        if self.now >= self._next_sweep:
+            self._next_sweep = self.now + SWEEP_SECONDS
+            if self.sweeps:
+                self._invoke("sweep", lambda: sweep.handler({}, None))
         for message in self.events.take(self.now):
             self.deliver("interruption", self.events, message)
         for _ in range(MOST_TICKS_AT_ONCE):
@@ -281,14 +289,16 @@ class World:
                 break
         else:
             self.broken.append("Ticks follow each other without a wait.")
-        if self.now >= self._next_sweep:
-            self._next_sweep = self.now + SWEEP_SECONDS
-            if self.sweeps:
-                self._invoke("sweep", lambda: sweep.handler({}, None))
         self.machinery.act(self.now)
         self.handler.act(self.now)
         self._check()
-        self.now += STEP_SECONDS
+        following = min(
+            self._next_sweep,
+            self.events.next_at(),
+            self.ticks.next_at(),
+            self.machinery.next_at(self.now),
+        )
+        self.now = min(max(following, self.now + 1), self.now + STEP_SECONDS)
 
     def deliver(self, function: str, feed: Feed, message: Any) -> None:
         """Invoke a function with one message; what it does not answer well comes again."""
@@ -396,9 +406,11 @@ class World:
                 found.append(f"Broker {node_id} is on {home}, and {serving} serve in {zone}.")
             if home is not None and self.machinery.holder(node_id) != home:
                 found.append(f"Broker {node_id}'s volume is not where it runs.")
-        for node in self.machinery.cluster.node_views.values():
-            if node.ready and (node.spare_for or node.out_of_service):
-                found.append(f"{node.name} still carries a mark: {node}.")
+        found += [
+            f"{node.name} still carries a mark: {node}."
+            for node in self.machinery.cluster.node_views.values()
+            if node.ready and (node.spare_for or node.out_of_service)
+        ]
         holder = valid_holder(self.ledger.lease(), self.now)
         if holder is not None:
             found.append(f"{holder} still has the lease.")
