@@ -8,7 +8,7 @@ from local.tools import build
 from local.tools.catalogue import CHARTS
 
 
-@pytest.fixture(scope="session")
-def karpenter() -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _karpenter() -> None:
     """Karpenter's charts, fetched where the cache lacks them."""
     build.build(CHARTS["karpenter"])

@@ -42,7 +42,7 @@ SHOWN = ("asg", "karpenter", "certificates", "karpenter with everything", "combi
 
 
 @pytest.fixture(scope="module")
-def programs(tools: None, karpenter: None) -> Mapping[str, dict[str, Recorded]]:
+def programs(tools: None) -> Mapping[str, dict[str, Recorded]]:
     return {name: run_layers(VARIANTS[name]) for name in SHOWN}
 
 
