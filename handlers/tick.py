@@ -78,7 +78,11 @@ class Loop:
             return
         metrics.count(DECISIONS_MADE)
         recorded = self._record(incident, seen, decision)
-        if recorded is not None and recorded.open:
+        if recorded is None:
+            # Another invocation may have ended it before this one took the lease for it: the next
+            # turn gives that back, or finds the incident carried by the other.
+            self._schedule(incident, self.policy.tick_interval_seconds)
+        elif recorded.open:
             # An announcement that joined meanwhile may be a two-minute warning: look at once.
             joined = recorded.announcements != incident.announcements
             self._schedule(recorded, 0.0 if joined else decision.delay_seconds or 0.0)
@@ -94,7 +98,10 @@ class Loop:
         """Take the incident for this invocation; None when it is over or another carries it."""
         named = json.loads(message)
         incident = self.effects.ledger.get(named["incident_id"])
-        if incident is None or not incident.open:
+        if incident is None:
+            return None
+        if not incident.open:
+            self.effects.ledger.drop_lease(incident.id)
             return None
         stale = named["version"] != incident.version
         if stale and not unattended(incident, now, self.late_seconds):
