@@ -79,9 +79,7 @@ class Loop:
         metrics.count(DECISIONS_MADE)
         recorded = self._record(incident, seen, decision)
         if recorded is None:
-            # Another invocation may have ended it before this one took the lease for it: the next
-            # turn gives that back, or finds the incident carried by the other.
-            self._schedule(incident, self.policy.tick_interval_seconds)
+            self._give_back(self.effects.ledger.get(incident.id))
         elif recorded.open:
             # An announcement that joined meanwhile may be a two-minute warning: look at once.
             joined = recorded.announcements != incident.announcements
@@ -98,10 +96,8 @@ class Loop:
         """Take the incident for this invocation; None when it is over or another carries it."""
         named = json.loads(message)
         incident = self.effects.ledger.get(named["incident_id"])
-        if incident is None:
-            return None
-        if not incident.open:
-            self.effects.ledger.drop_lease(incident.id)
+        if incident is None or not incident.open:
+            self._give_back(incident)
             return None
         stale = named["version"] != incident.version
         if stale and not unattended(incident, now, self.late_seconds):
@@ -125,6 +121,11 @@ class Loop:
                 if newest is None or newest.state is not incident.state:
                     return None
                 base = newest
+
+    def _give_back(self, incident: Incident | None) -> None:
+        """Drop the lease that was taken for an incident which another invocation had ended."""
+        if incident is not None and not incident.open:
+            self.effects.ledger.drop_lease(incident.id)
 
     def _schedule(self, incident: Incident, delay_seconds: float) -> None:
         self.ticks.send(tick_message(incident.id, incident.version), delay_seconds=delay_seconds)

@@ -113,7 +113,13 @@ def test_a_lease_taken_for_an_incident_that_has_ended_meanwhile_is_given_back(
     monkeypatch.setattr(station.ledger, "take_lease", overtaken)
     while station.incident().open:
         station.tick()
-    assert valid_holder(station.ledger.lease(), station.now) == OLD
+    assert valid_holder(station.ledger.lease(), station.now) is None
+
+
+def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Station) -> None:
+    announced(station)
+    station.ledger.put(replace(station.incident(), state=State.RELEASED))
+    station.ledger.take_lease(OLD, station.now, 900)
     station.tick()
     assert valid_holder(station.ledger.lease(), station.now) is None
 
