@@ -30,7 +30,7 @@ def handler_killed_in_the_drain(world: World) -> None:
 
 
 @case(
-    "NTH is down for forty minutes",
+    "NTH is down for twelve minutes",
     "The broker serves on. The drain is sent again under the same id, three times in all, then a "
     "person is called; NTH finds the messages when it is back",
     "Released, one drain",
@@ -38,7 +38,7 @@ def handler_killed_in_the_drain(world: World) -> None:
 def handler_down_for_long(world: World) -> None:
     world.handler.kill()
     (instance_id,) = world.terminate(20)
-    world.run(2400)
+    world.run(720)
     assert world.machinery.out() == []
     incident = world.incident(instance_id)
     assert incident is not None
@@ -49,14 +49,14 @@ def handler_down_for_long(world: World) -> None:
 
 
 @case(
-    "A disruption budget refuses the eviction for twenty minutes",
+    "A disruption budget refuses the eviction for six minutes",
     "The incident names the budget, a person is called, the hooks are kept",
     "Released once the budget allows it",
 )
 def eviction_refused(world: World) -> None:
     world.machinery.evictions_allowed = False
     (instance_id,) = world.terminate(30)
-    world.run(1200)
+    world.run(360)
     incident = world.incident(instance_id)
     assert incident is not None
     assert incident.state is State.DRAINING

@@ -96,6 +96,8 @@ def drain_announcement_lost(world: World) -> None:
     assert world.hooks[instance_id, DRAIN_HOOK] == ["CONTINUE"]
 
 
+# A rotation without a fault sends fifteen.
+MOST_TICKS = 20
 MALFORMED = (
     "}{ not JSON",
     "[]",
@@ -165,6 +167,9 @@ def ticks_redelivered(world: World) -> None:
     (instance_id,) = world.terminate(20)
     rotated(world, instance_id)
     assert world.forwarded == [instance_id]
+    # Each delivery that took a turn would send a tick of its own, and that one two more.
+    sent = [call for call in world.taps.effects if call.name == "ticks.send"]
+    assert len(sent) <= MOST_TICKS
 
 
 @case(

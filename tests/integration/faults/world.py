@@ -9,7 +9,8 @@ step goes from one thing that is due to the next, however long the machine takes
 
 - no more brokers are out than `may_be_out`;
 - a drain is forwarded with the lease in hand and a replacement Ready (a two-minute warning aside);
-- no hook gets two different answers, and the gate none while a broker or its volume is behind it;
+- no hook gets two different answers, and the gate opens only when the broker that left is back,
+  and no broker or volume is behind it;
 - no group is asked for more than its maximum;
 - no instance ends under a broker, unless the case itself ends it.
 """
@@ -64,7 +65,8 @@ LEASE_SECONDS = 900.0
 MAXIMUM = 2
 # Chains of ticks without a wait are short; one that never ends is a fault of its own.
 MOST_TICKS_AT_ONCE = 60
-POLICY = Policy(tick_interval_seconds=15, post_condition_hold_seconds=10)
+# Above the visibility timeout of NTH's queue, as core.timing wants it, and no more.
+POLICY = Policy(tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130)
 RETAIN = {"RetentionTriggers": {"TerminateHookAbandon": "retain"}}
 DRAINS = frozenset({State.DRAINING, State.GATING})
 
@@ -380,6 +382,9 @@ class World:
             self.broken.append(f"Hook {hook} of {instance_id} was answered {answers}.")
         if hook != GATE_HOOK or result is not HookResult.CONTINUE:
             return
+        incident = self.incident(instance_id)
+        if instance_id not in self.killed and incident and incident.node_id in self.machinery.out():
+            self.broken.append(f"{instance_id} was let go before {incident.node_id} was back.")
         for node_id in ZONES:
             if self.machinery.home(node_id) == instance_id:
                 self.broken.append(f"{instance_id} was let go under broker {node_id}.")
