@@ -159,7 +159,7 @@ def running(progress: Progress, *, keep_logs: Path | None = None) -> Iterator[Tw
             place.path("pids"), place.path("logs"), held=place.held, cleared=place.directory
         )
         try:
-            tools = {name: build.tool_path(name) for name in build.BINARIES}
+            tools = build.tool_paths()
             place.path("kafka").mkdir()
             place.path("kafka", "jars").symlink_to(jars.directory())
             for name, path in tools.items():
