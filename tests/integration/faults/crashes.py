@@ -14,7 +14,8 @@ from tests.integration.faults.messages import rotated
 from tests.integration.faults.points import Places, Point, first_times
 from tests.integration.faults.table import case
 from tests.integration.faults.taps import Call, Killed
-from tests.integration.faults.world import LATE_SECONDS, LEASE_SECONDS, SWEEP_SECONDS, World
+from tests.integration.faults.wiring import LATE_SECONDS, LEASE_SECONDS
+from tests.integration.faults.world import SWEEP_SECONDS, World
 
 
 def points_of_a_rotation(world: World, functions: set[str], *, announced: bool) -> list[Point]:

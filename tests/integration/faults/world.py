@@ -31,42 +31,24 @@ import pytest
 from core.fixed import EVENTS_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
 from core.incidents import Incident, State
 from core.naming import DRAIN_HOOK, GATE_HOOK
-from core.observations import HookResult, Policy
+from core.observations import HookResult
 from core.rotation import valid_holder
 from handlers import interruption, sweep, tick
-from handlers.act import Effects
-from handlers.adapters.aws import AwsCloud, SqsQueue
-from handlers.adapters.inventory import Ec2Inventory
-from handlers.export import Archivist
-from handlers.freezes import LedgerFreezes
-from handlers.interruption import Desk
-from handlers.leadership import Leadership
-from handlers.ledger import DynamoLedger, rounds
-from handlers.notices import Notices
-from handlers.observe import Sources
-from handlers.reception import Reception
-from handlers.records import DynamoRecords
-from handlers.shifts import Shifts
-from handlers.sweep import Broom
-from handlers.tick import Loop
+from handlers.ledger import rounds
 from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.integration.faults.drains import TerminationHandler
 from tests.integration.faults.feed import Feed, delivered
 from tests.integration.faults.machinery import RUNS, Machinery
 from tests.integration.faults.taps import Call, Killed, Taps
-from tests.unit.handlers.fakes import PREFIX, TAG, ZONES
-from tests.unit.handlers.memory_archive import MemoryArchive
+from tests.integration.faults.wiring import make_table, wire
+from tests.unit.handlers.fakes import TAG, ZONES
 
 STEP_SECONDS = 15.0
 SWEEP_SECONDS = 60.0
-LATE_SECONDS = 45.0
-LEASE_SECONDS = 900.0
 MAXIMUM = 2
 # Chains of ticks without a wait are short; one that never ends is a fault of its own.
 MOST_TICKS_AT_ONCE = 60
-# Above the visibility timeout of NTH's queue, as core.timing wants it, and no more.
-POLICY = Policy(tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130)
 RETAIN = {"RetentionTriggers": {"TerminateHookAbandon": "retain"}}
 DRAINS = frozenset({State.DRAINING, State.GATING})
 
@@ -113,64 +95,9 @@ class World:
         self.machinery = Machinery(self.cloud, groups)
         self.machinery.begin(self.now)
         self.handler = TerminationHandler(self.machinery, self.cloud.queue())
-        self._wire(make_table(self.cloud))
+        self.ledger = wire(self, make_table(self.cloud))
         self._next_sweep = self.now + SWEEP_SECONDS
         self.renew()
-
-    def _wire(self, table: str) -> None:
-        region, on = environment.REGION, self.taps.on
-        self.ledger = DynamoLedger(table, "orders", region)
-        ledger = on("ledger", self.ledger)
-        records = on("records", DynamoRecords(table, region))
-        cloud, inventory = on("cloud", AwsCloud(region)), on("inventory", Ec2Inventory(region))
-        nodes, kafka = on("nodes", self.machinery.cluster), on("kafka", self.machinery.cluster)
-        ticks = on("ticks", self.ticks)
-        handler = on("nth", SqsQueue(self.handler.url, region))
-        reception = Reception(ledger, cloud, ticks, TAG)
-        freezes = LedgerFreezes(records, "orders")
-        leadership = Leadership(kafka, records, "orders")
-        shifts = Shifts(
-            freezes=freezes,
-            ledger=ledger,
-            cloud=cloud,
-            nodes=nodes,
-            leadership=leadership,
-            records=records,
-            managed_tag=TAG,
-            cluster="orders",
-        )
-        self._desk = Desk(reception, Notices(reception, inventory, freezes, PREFIX))
-        self._loop = Loop(
-            sources=Sources(cloud, nodes, kafka, ledger, freezes),
-            effects=Effects(
-                cloud=cloud,
-                nodes=nodes,
-                ledger=ledger,
-                freezes=freezes,
-                leadership=leadership,
-                termination_handler=handler,
-                ticks=ticks,
-                lease_seconds=LEASE_SECONDS,
-            ),
-            ticks=ticks,
-            policy=POLICY,
-            late_seconds=LATE_SECONDS,
-            shifts=shifts,
-        )
-        self._broom = Broom(
-            reception=reception,
-            inventory=inventory,
-            nodes=nodes,
-            records=records,
-            freezes=freezes,
-            cluster="orders",
-            late_seconds=LATE_SECONDS,
-            archivist=Archivist(ledger, MemoryArchive(), lambda _: None, PREFIX),
-        )
-        # The entry points as Lambda calls them, with our clock for the machine's.
-        self.monkeypatch.setattr(interruption, "_desk", lambda: _OnTime(self, self._desk))
-        self.monkeypatch.setattr(tick, "_loop", lambda: _OnTime(self, self._loop))
-        self.monkeypatch.setattr(sweep, "_broom", lambda: _OnTime(self, self._broom))
 
     def renew(self) -> None:
         """Forget the faults and findings of the last case; the cluster is whole."""
@@ -424,19 +351,6 @@ class World:
         return found
 
 
-class _OnTime:
-    """A part of the handlers whose last argument, the time, is the world's."""
-
-    def __init__(self, world: World, part: Any) -> None:
-        self._world, self._part = world, part
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._part, name)
-        if not callable(method):
-            return method
-        return lambda *arguments: method(*arguments[:-1], self._world.now)
-
-
 def _stamped(body: str, now: float) -> str:
     """Say that what Auto Scaling announced was announced now: its clock is not the case's."""
     try:
@@ -447,26 +361,3 @@ def _stamped(body: str, now: float) -> str:
         return body
     moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return json.dumps({**event, "time": moment})
-
-
-def make_table(cloud: Cloud) -> str:
-    """Make a ledger's table."""
-    table = cloud.name("incidents")
-    cloud.dynamodb.create_table(
-        TableName=table,
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "open", "AttributeType": "S"},
-        ],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "open",
-                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    cloud.later(cloud.dynamodb.delete_table, TableName=table)
-    return table
