@@ -78,7 +78,9 @@ class Loop:
             return
         metrics.count(DECISIONS_MADE)
         recorded = self._record(incident, seen, decision)
-        if recorded is not None and recorded.open:
+        if recorded is None:
+            self._give_back(self.effects.ledger.get(incident.id))
+        elif recorded.open:
             # An announcement that joined meanwhile may be a two-minute warning: look at once.
             joined = recorded.announcements != incident.announcements
             self._schedule(recorded, 0.0 if joined else decision.delay_seconds or 0.0)
@@ -95,6 +97,7 @@ class Loop:
         named = json.loads(message)
         incident = self.effects.ledger.get(named["incident_id"])
         if incident is None or not incident.open:
+            self._give_back(incident)
             return None
         stale = named["version"] != incident.version
         if stale and not unattended(incident, now, self.late_seconds):
@@ -118,6 +121,11 @@ class Loop:
                 if newest is None or newest.state is not incident.state:
                     return None
                 base = newest
+
+    def _give_back(self, incident: Incident | None) -> None:
+        """Drop the lease that was taken for an incident which another invocation had ended."""
+        if incident is not None and not incident.open:
+            self.effects.ledger.drop_lease(incident.id)
 
     def _schedule(self, incident: Incident, delay_seconds: float) -> None:
         self.ticks.send(tick_message(incident.id, incident.version), delay_seconds=delay_seconds)

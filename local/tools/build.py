@@ -22,7 +22,7 @@ from local.tools import prerequisites
 from local.tools.cache import making
 from local.tools.catalogue import BINARIES, CHARTS, TOOLS, Binary, Tool
 
-__all__ = ["BINARIES", "Progress", "build_all", "chart_path", "tool_path", "version"]
+__all__ = ["Progress", "build_all", "chart_path", "tool_path", "tool_paths", "version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,14 @@ OnProgress = Callable[[Progress], None]
 
 def ignore_progress(_: Progress) -> None:
     """Show nothing."""
+
+
+def tool_paths() -> dict[str, Path]:
+    """Return the programs the twin runs, by name: none that is built on demand.
+
+    Raises StillwaterError when one has not been built.
+    """
+    return {binary.name: tool_path(binary.name) for tool in TOOLS for binary in tool.binaries}
 
 
 def tool_path(name: str) -> Path:

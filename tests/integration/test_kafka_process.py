@@ -31,7 +31,11 @@ VOLUMES = [
     {"id": 1, "type": "persistent-claim", "size": "1Gi"},
 ]
 POOL: dict[str, Any] = {
-    "metadata": {"name": "both-a", "annotations": {"strimzi.io/next-node-ids": f"[{NODE_ID}]"}},
+    "metadata": {
+        "name": "both-a",
+        "uid": "uid-pool",
+        "annotations": {"strimzi.io/next-node-ids": f"[{NODE_ID}]"},
+    },
     "spec": {
         "replicas": 1,
         "roles": ["controller", "broker"],

@@ -8,6 +8,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from core.incidents import State
 from core.observations import HookResult
+from core.rotation import valid_holder
 from handlers import tick
 from tests.unit.handlers.fakes import NEW, OLD, ec2_event, hook_event
 from tests.unit.handlers.station import Station
@@ -95,6 +96,32 @@ def test_a_drain_is_not_forwarded_when_its_lease_is_refused_after_all(
     station.tick()
     assert station.forwarded == []
     assert station.incident().state is State.HOLDING
+
+
+def test_a_lease_taken_for_an_incident_that_has_ended_meanwhile_is_given_back(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announced(station)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    take = station.ledger.take_lease
+
+    def overtaken(holder: str, now: float, seconds: float) -> object:
+        station.ledger.put(replace(station.incident(), state=State.RELEASED))
+        return take(holder, now, seconds)
+
+    monkeypatch.setattr(station.ledger, "take_lease", overtaken)
+    while station.incident().open:
+        station.tick()
+    assert valid_holder(station.ledger.lease(), station.now) is None
+
+
+def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Station) -> None:
+    announced(station)
+    station.ledger.put(replace(station.incident(), state=State.RELEASED))
+    station.ledger.take_lease(OLD, station.now, 900)
+    station.tick()
+    assert valid_holder(station.ledger.lease(), station.now) is None
 
 
 def test_a_warning_that_arrives_during_a_tick_is_looked_at_at_once(

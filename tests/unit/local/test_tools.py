@@ -13,7 +13,7 @@ import pytest
 
 from core.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
-from local.tools.build import Progress, chart_path, tool_path
+from local.tools.build import Progress, chart_path, tool_path, tool_paths
 from local.tools.cache import making
 from local.tools.catalogue import BINARIES, ON_DEMAND, TOOLS, Tool
 
@@ -160,6 +160,15 @@ def test_every_program_is_known_by_its_name() -> None:
         "aws-load-balancer-controller",
         "promtool",
     }
+
+
+def test_the_twin_starts_without_what_is_built_on_demand(cache: Path) -> None:
+    for tool in TOOLS:
+        for binary in tool.binaries:
+            built = tool.home / "bin" / binary.name
+            built.parent.mkdir(parents=True, exist_ok=True)
+            built.touch()
+    assert tool_paths().keys() == BINARIES.keys() - {"promtool"}
 
 
 def test_what_only_a_test_runs_is_no_part_of_the_set_up() -> None:

@@ -1,0 +1,157 @@
+"""Faults of the drain itself: NTH that dies, budgets that refuse, groups that launch nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from core.incidents import State
+from core.naming import DRAIN_HOOK, GATE_HOOK
+from core.wishes import ask_release
+from tests.integration.faults.messages import rotated
+from tests.integration.faults.outages import refusing
+from tests.integration.faults.table import case
+from tests.integration.faults.world import World
+
+
+@case(
+    "NTH is killed in the middle of a drain and starts again",
+    "SQS shows its message again after the visibility timeout, and the drain goes on where the "
+    "cluster stands",
+    "Released",
+)
+def handler_killed_in_the_drain(world: World) -> None:
+    (instance_id,) = world.terminate(10)
+    world.run_until(lambda: 10 in world.machinery.out())
+    world.handler.kill()
+    world.run(60)
+    world.handler.start()
+    rotated(world, instance_id)
+
+
+@case(
+    "NTH is down for twelve minutes",
+    "The broker serves on. The drain is sent again under the same id, three times in all, then a "
+    "person is called; NTH finds the messages when it is back",
+    "Released, one drain",
+)
+def handler_down_for_long(world: World) -> None:
+    world.handler.kill()
+    (instance_id,) = world.terminate(20)
+    world.run(720)
+    assert world.machinery.out() == []
+    incident = world.incident(instance_id)
+    assert incident is not None
+    assert (incident.state, incident.forwards) == (State.DRAINING, 3)
+    assert "drain_stuck" in incident.pages
+    world.handler.start()
+    rotated(world, instance_id)
+
+
+@case(
+    "A disruption budget refuses the eviction for six minutes",
+    "The incident names the budget, a person is called, the hooks are kept",
+    "Released once the budget allows it",
+)
+def eviction_refused(world: World) -> None:
+    world.machinery.evictions_allowed = False
+    (instance_id,) = world.terminate(30)
+    world.run(360)
+    incident = world.incident(instance_id)
+    assert incident is not None
+    assert incident.state is State.DRAINING
+    assert "budget:orders-kafka" in incident.pages
+    assert world.machinery.out() == []
+    world.machinery.evictions_allowed = True
+    rotated(world, instance_id)
+
+
+@case(
+    "The group launches no replacement for ten minutes: no capacity in the zone",
+    "The old node is kept and a person called; the group's next launch wakes the incident",
+    "Released once the replacement is Ready",
+)
+def no_capacity(world: World) -> None:
+    group = world.machinery.groups["us-east-1a"]
+    world.cloud.autoscaling.suspend_processes(
+        AutoScalingGroupName=group, ScalingProcesses=["Launch"]
+    )
+    (instance_id,) = world.terminate(10)
+    world.run(30)
+    world.announce(launch_failed(group))
+    world.run(600)
+    incident = world.incident(instance_id)
+    assert incident is not None
+    assert incident.state is State.REPLACING
+    assert "no_capacity" in incident.pages
+    assert world.machinery.out() == []
+    world.cloud.autoscaling.resume_processes(
+        AutoScalingGroupName=group, ScalingProcesses=["Launch"]
+    )
+    rotated(world, instance_id)
+
+
+def launch_failed(group: str) -> str:
+    """Return what Auto Scaling announces when EC2 has no instance for it."""
+    return json.dumps(
+        {
+            "version": "0",
+            "id": f"event-{group}",
+            "detail-type": "EC2 Instance Launch Unsuccessful",
+            "source": "aws.autoscaling",
+            "account": "123456789012",
+            "time": "2026-11-20T10:00:00Z",
+            "region": "us-east-1",
+            "resources": [],
+            "detail": {
+                "StatusCode": "Failed",
+                "AutoScalingGroupName": group,
+                "ActivityId": f"activity-{group}",
+                "StatusMessage": "We currently do not have sufficient m7g.large capacity.",
+                "Cause": "An instance was started in response to a difference.",
+                "EC2InstanceId": "",
+            },
+        }
+    )
+
+
+@case(
+    "A hook is abandoned by hand while the broker waits for its turn",
+    "The group retains the instance: the incident ends, a person is called, the broker serves on",
+    "Retained; released through fresh hooks when a person lets it go",
+)
+def hook_abandoned(world: World) -> None:
+    with refusing(world, lambda call: call.adapter == "kafka"):
+        (instance_id,) = world.terminate(20)
+        world.run_until(lambda: world.state(instance_id) is State.HOLDING)
+        world.cloud.complete(
+            world.machinery.groups["us-east-1b"], GATE_HOOK, instance_id, "ABANDON"
+        )
+        world.run_until(lambda: world.state(instance_id) is State.RETAINED)
+    assert world.forwarded == []
+    assert world.machinery.out() == []
+    retained = world.incident(instance_id)
+    assert retained is not None
+    released = world.ledger.put(ask_release(replace(retained), "a person", world.now))
+    assert released.open
+    rotated(world, instance_id, rounds=2)
+
+
+@case(
+    "Somebody completes both hooks by hand while the broker still serves",
+    "The instance ends under the broker, as that person asked; EC2's word frees its volume, and it "
+    "starts on the replacement",
+    "Lost, the broker back",
+)
+def hooks_completed_by_hand(world: World) -> None:
+    with refusing(world, lambda call: call.adapter == "kafka"):
+        (instance_id,) = world.terminate(30)
+        world.run_until(lambda: world.state(instance_id) is State.HOLDING)
+        world.killed.add(instance_id)
+        for hook in (DRAIN_HOOK, GATE_HOOK):
+            world.cloud.complete(world.machinery.groups["us-east-1c"], hook, instance_id)
+        world.ended(instance_id)
+        world.run(60)
+    world.finish()
+    assert world.state(instance_id) is State.LOST
+    assert world.forwarded == []

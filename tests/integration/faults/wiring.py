@@ -1,0 +1,129 @@
+"""The handlers as their entry points put them together, tapped, on the clock of a World."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.observations import Policy
+from handlers import interruption, sweep, tick
+from handlers.act import Effects
+from handlers.adapters.aws import AwsCloud, SqsQueue
+from handlers.adapters.inventory import Ec2Inventory
+from handlers.export import Archivist
+from handlers.freezes import LedgerFreezes
+from handlers.interruption import Desk
+from handlers.leadership import Leadership
+from handlers.ledger import DynamoLedger
+from handlers.notices import Notices
+from handlers.observe import Sources
+from handlers.reception import Reception
+from handlers.records import DynamoRecords
+from handlers.shifts import Shifts
+from handlers.sweep import Broom
+from handlers.tick import Loop
+from local import environment
+from tests.integration.aws.cloud import Cloud
+from tests.unit.handlers.fakes import PREFIX, TAG
+from tests.unit.handlers.memory_archive import MemoryArchive
+
+if TYPE_CHECKING:
+    from tests.integration.faults.world import World
+
+LATE_SECONDS = 45.0
+LEASE_SECONDS = 900.0
+# Above the visibility timeout of NTH's queue, as core.timing wants it, and no more.
+POLICY = Policy(tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130)
+
+
+def wire(world: World, table: str) -> DynamoLedger:
+    """Put the handlers together as their entry points do; return the ledger without its tap."""
+    region, on = environment.REGION, world.taps.on
+    untapped = DynamoLedger(table, "orders", region)
+    ledger = on("ledger", untapped)
+    records = on("records", DynamoRecords(table, region))
+    cloud, inventory = on("cloud", AwsCloud(region)), on("inventory", Ec2Inventory(region))
+    nodes, kafka = on("nodes", world.machinery.cluster), on("kafka", world.machinery.cluster)
+    ticks = on("ticks", world.ticks)
+    handler = on("nth", SqsQueue(world.handler.url, region))
+    reception = Reception(ledger, cloud, ticks, TAG)
+    freezes = LedgerFreezes(records, "orders")
+    leadership = Leadership(kafka, records, "orders")
+    shifts = Shifts(
+        freezes=freezes,
+        ledger=ledger,
+        cloud=cloud,
+        nodes=nodes,
+        leadership=leadership,
+        records=records,
+        managed_tag=TAG,
+        cluster="orders",
+    )
+    desk = Desk(reception, Notices(reception, inventory, freezes, PREFIX))
+    loop = Loop(
+        sources=Sources(cloud, nodes, kafka, ledger, freezes),
+        effects=Effects(
+            cloud=cloud,
+            nodes=nodes,
+            ledger=ledger,
+            freezes=freezes,
+            leadership=leadership,
+            termination_handler=handler,
+            ticks=ticks,
+            lease_seconds=LEASE_SECONDS,
+        ),
+        ticks=ticks,
+        policy=POLICY,
+        late_seconds=LATE_SECONDS,
+        shifts=shifts,
+    )
+    broom = Broom(
+        reception=reception,
+        inventory=inventory,
+        nodes=nodes,
+        records=records,
+        freezes=freezes,
+        cluster="orders",
+        late_seconds=LATE_SECONDS,
+        archivist=Archivist(ledger, MemoryArchive(), lambda _: None, PREFIX),
+    )
+    # The entry points as Lambda calls them, with our clock for the machine's.
+    world.monkeypatch.setattr(interruption, "_desk", lambda: _OnTime(world, desk))
+    world.monkeypatch.setattr(tick, "_loop", lambda: _OnTime(world, loop))
+    world.monkeypatch.setattr(sweep, "_broom", lambda: _OnTime(world, broom))
+    return untapped
+
+
+class _OnTime:
+    """A part of the handlers whose last argument, the time, is the world's."""
+
+    def __init__(self, world: World, part: Any) -> None:
+        self._world, self._part = world, part
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._part, name)
+        if not callable(method):
+            return method
+        return lambda *arguments: method(*arguments[:-1], self._world.now)
+
+
+def make_table(cloud: Cloud) -> str:
+    """Make a ledger's table."""
+    table = cloud.name("incidents")
+    cloud.dynamodb.create_table(
+        TableName=table,
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "open", "AttributeType": "S"},
+        ],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "open",
+                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    cloud.later(cloud.dynamodb.delete_table, TableName=table)
+    return table

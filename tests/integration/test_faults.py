@@ -1,0 +1,65 @@
+"""The fault matrix: docs/reference/faults.md, row for row.
+
+Most rows run here on a World: the deployed entry points on the twin's AWS, between them and it the
+fault. After each the cluster is whole, and nothing has happened that must never happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from local import environment
+from local.twin import Twin
+from tests.integration.aws.cloud import Cloud, session_of
+from tests.integration.faults import matrix
+from tests.integration.faults.table import Case
+from tests.integration.faults.world import World
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+
+@dataclass
+class Stage:
+    """One world for all cases, made anew after one that failed."""
+
+    twin: Twin
+    subnets: Mapping[str, str]
+    monkeypatch: pytest.MonkeyPatch
+    world: World | None = None
+
+    def enter(self) -> World:
+        if self.world is None:
+            cloud = Cloud(self.twin.place, session_of(self.twin.place), self.subnets)
+            self.world = World(cloud, self.monkeypatch)
+        self.world.renew()
+        return self.world
+
+    def leave(self) -> None:
+        if self.world is not None:
+            self.world.cloud.clear()
+            self.world = None
+
+
+@pytest.fixture(scope="module")
+def stage(twin: Twin, subnets: Mapping[str, str]) -> Iterator[Stage]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        variables = environment.with_credentials(twin.place)
+        for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, variables[name])
+        made = Stage(twin, subnets, monkeypatch)
+        yield made
+        made.leave()
+
+
+@pytest.mark.parametrize("row", matrix.CASES, ids=lambda row: row.name)
+def test_the_cluster_is_whole_after(row: Case, stage: Stage) -> None:
+    world = stage.enter()
+    try:
+        row.run(world)
+        assert world.shortcomings() == []
+    except BaseException:
+        stage.leave()
+        raise

@@ -1,0 +1,149 @@
+"""Rows of the fault matrix on the shared cluster: real nodes, pods, brokers and NTH."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.incidents import Incident, State
+from local import environment
+from local.demo import rotation as demo
+from local.demo import spec as demo_spec
+from local.place import PLACE_VARIABLE
+from tests.integration.cluster import Cluster
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+FROZEN_SECONDS = 10.0
+NOBODY = "127.0.0.1:1"
+TICK = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}-tick"
+
+
+def pids_of(cluster: Cluster, program: str) -> list[int]:
+    """Return the processes of this twin that run a program."""
+    mark = f"{PLACE_VARIABLE}={cluster.twin.place.directory}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            ours = mark in (entry / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue  # It has ended, or is another user's.
+        if ours and Path(words[0].decode()).name == program:
+            found.append(int(entry.name))
+    return found
+
+
+def entered(cluster: Cluster, instance_id: str, state: State, seconds: float = 120) -> Incident:
+    """Wait until an instance's incident has been in a state."""
+
+    def there() -> Incident | None:
+        incident = cluster.incident(instance_id)
+        reached = incident and state in {t.state for t in incident.transitions}
+        return incident if reached else None
+
+    return cluster.until(there, f"the incident of {instance_id} is {state}", seconds)
+
+
+@contextmanager
+def frozen_api_server(cluster: Cluster) -> Iterator[None]:
+    """Let the API server answer nobody for the block: its connections stand, nothing comes."""
+    (server,) = [c for c in cluster.twin.processes.children if c.name == "kube-apiserver"]
+    os.kill(server.popen.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server.popen.pid, signal.SIGCONT)
+
+
+def test_a_handler_killed_in_a_drain_and_a_frozen_api_server_cost_only_time(
+    cluster: Cluster,
+) -> None:
+    rotation = demo.terminate(cluster.twin, demo.BROKER_ID)
+    incident = entered(cluster, rotation.instance_id, State.DRAINING)
+    since = rotation.terminated_call_at
+    cluster.until(
+        lambda: [f for f in told_to_stop(cluster, incident) if f["at"] > since],
+        "the broker is told to stop",
+        60,
+    )
+    (handler,) = pids_of(cluster, "node-termination-handler")
+    os.kill(handler, signal.SIGKILL)
+    with frozen_api_server(cluster):
+        time.sleep(FROZEN_SECONDS)
+    over = cluster.released(rotation.instance_id)
+    assert over.state is State.RELEASED, over.reason
+    assert len([f for f in told_to_stop(cluster, incident) if f["at"] > since]) == 1
+    assert handler not in cluster.until(
+        lambda: pids_of(cluster, "node-termination-handler"), "NTH runs again", 60
+    )
+    view = cluster.settle()
+    assert all(demo.BROKER_ID in p.isr for p in view.partitions)
+
+
+def told_to_stop(cluster: Cluster, incident: Incident) -> list[dict[str, Any]]:
+    return cluster.facts("pod_stopping", pod=incident.pod_name)
+
+
+@contextmanager
+def deaf_to_kafka(cluster: Cluster) -> Iterator[None]:
+    """Give λ tick an address of Kafka at which nobody answers, for the block."""
+    functions = cluster.twin.aws("lambda")
+    before = functions.get_function_configuration(FunctionName=TICK)["Environment"]["Variables"]
+    changed = {**before, "STILLWATER_KAFKA_BOOTSTRAP": NOBODY}
+    functions.update_function_configuration(FunctionName=TICK, Environment={"Variables": changed})
+    try:
+        yield
+    finally:
+        functions.update_function_configuration(
+            FunctionName=TICK, Environment={"Variables": before}
+        )
+
+
+def test_a_broker_is_held_while_kafka_is_silent_and_drained_at_a_spot_warning(
+    cluster: Cluster,
+) -> None:
+    with deaf_to_kafka(cluster):
+        rotation = demo.terminate(cluster.twin, demo.BROKER_ID)
+        held = cluster.until(lambda: silent(cluster, rotation.instance_id), "it is held", 120)
+        assert [f for f in told_to_stop(cluster, held) if f["at"] > held.opened_at] == []
+        warn(cluster, rotation.instance_id)
+        warned_at = time.time()
+        incident = entered(cluster, rotation.instance_id, State.DRAINING, 60)
+        cluster.until(
+            lambda: [f for f in told_to_stop(cluster, incident) if f["at"] > warned_at],
+            "the broker is told to stop",
+            60,
+        )
+    over = cluster.released(rotation.instance_id)
+    assert over.state is State.RELEASED, over.reason
+    assert over.urgent
+    cluster.settle()
+
+
+def silent(cluster: Cluster, instance_id: str) -> Incident | None:
+    """Return an incident that waits because no broker could be asked."""
+    incident = cluster.incident(instance_id)
+    waits = incident is not None and incident.state is State.HOLDING
+    return incident if waits and incident and "Kafka" in incident.reason else None
+
+
+def warn(cluster: Cluster, instance_id: str) -> None:
+    """Put EC2's two-minute warning on the bus."""
+    entry = {
+        "Source": "aws.ec2",
+        "DetailType": "EC2 Spot Instance Interruption Warning",
+        "Detail": json.dumps({"instance-id": instance_id, "instance-action": "terminate"}),
+        "Resources": [
+            f"arn:aws:ec2:{environment.REGION}:{environment.ACCOUNT}:instance/{instance_id}"
+        ],
+    }
+    answer = cluster.twin.aws("events").put_events(Entries=[entry])
+    assert answer["FailedEntryCount"] == 0
