@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
 from core import naming
+from core.cluster import placement
 from core.cluster.alerts import Alerts
 from core.cluster.fields import DnsLabel, Frozen, ZoneName
 from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
@@ -138,8 +138,7 @@ class ClusterSpec(Frozen):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         problems = [
-            *self._zone_problems(),
-            *self._pool_problems(),
+            *placement.problems(self),
             *self._listener_problems(),
             *self._name_problems(),
             *self._replication_problems(),
@@ -173,76 +172,13 @@ class ClusterSpec(Frozen):
             )
         return problems
 
-    def _zone_problems(self) -> list[str]:
-        problems = [
-            f"availability zone {zone} is not in region {self.region}"
-            for zone in self.availability_zones
-            if zone[:-1] != self.region
-        ]
-        if len(set(self.availability_zones)) != len(self.availability_zones):
-            problems.append("availability_zones names a zone twice; name each once")
-        existing = self.network.existing
-        given = set(existing.private_subnet_ids) if existing else set(self.availability_zones)
-        problems += [
-            f"network.existing names no private subnet for availability zone {zone}; add one"
-            for zone in self.availability_zones
-            if zone not in given
-        ]
-        problems += [
-            f"network.existing names a subnet in {zone}, which is not in availability_zones"
-            for zone in sorted(given - set(self.availability_zones))
-        ]
-        return problems
-
-    def _pool_problems(self) -> list[str]:
-        problems = []
-        if len({pool.name for pool in self.pools}) != len(self.pools):
-            problems.append("two pools have the same name; give each its own")
-        if not any(pool.role.is_broker for pool in self.pools):
-            problems.append("no pool has brokers; add one with role broker or combined")
-        if not any(pool.role.is_controller for pool in self.pools):
-            problems.append("no pool has controllers; add one with role controller or combined")
-        for pool in self.pools:
-            problems += self._zone_problems_of(pool)
-        return [*problems, *self._node_id_problems()]
-
-    def _zone_problems_of(self, pool: NodePool) -> list[str]:
-        zones = pool.zones or ()
-        problems = [
-            f"pool {pool.name} stands in {zone}, which is not in availability_zones "
-            f"({', '.join(self.availability_zones)}); add it there, at the end, or take it from "
-            f"the pool's zones"
-            for zone in dict.fromkeys(zones)
-            if zone not in self.availability_zones
-        ]
-        problems += [
-            f"zones of pool {pool.name} names {zone} twice; name each once"
-            for zone in sorted({zone for zone in zones if zones.count(zone) > 1})
-        ]
-        return problems
-
-    def _node_id_problems(self) -> list[str]:
-        problems = []
-        by_id = sorted(self.pools, key=lambda pool: (pool.first_node_id, pool.name))
-        for a, b in itertools.combinations(by_id, 2):
-            ours, theirs = self._node_ids(a), self._node_ids(b)
-            if not set(ours).isdisjoint(theirs):
-                problems.append(
-                    f"node ids of pools {a.name} ({ours[0]}-{ours[-1]}) and {b.name} "
-                    f"({theirs[0]}-{theirs[-1]}) overlap; move first_node_id of one"
-                )
-        return problems
-
-    def _node_ids(self, pool: NodePool) -> list[int]:
-        return [node_id for ids in self.node_ids_of(pool).values() for node_id in ids]
-
     def _listener_problems(self) -> list[str]:
         listener = self.kafka.listener
         ports = sorted(
             naming.advertised_port(listener.first_advertised_port, node_id)
             for pool in self.pools
             if pool.role.is_broker
-            for node_id in self._node_ids(pool)
+            for node_id in placement.node_ids(self, pool)
         )
         problems = []
         if ports and ports[-1] > LAST_PORT:
@@ -262,7 +198,7 @@ class ClusterSpec(Frozen):
         listener, problems = self.kafka.listener, []
         for pool in self.pools:
             node_pool = naming.kafka_node_pool(pool.name, self.availability_zones[0])
-            highest = max(self._node_ids(pool), default=pool.first_node_id)
+            highest = max(placement.node_ids(self, pool), default=pool.first_node_id)
             longest = naming.listener_broker_service(
                 self.name, node_pool, highest, listener.name, listener.port
             )
