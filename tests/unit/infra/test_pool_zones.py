@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from infra.dashboards import dashboards, text
 from infra.kafka import bootstrap_servers
 from infra.rules import Scope
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
@@ -29,8 +30,13 @@ GROWN: Mapping[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def grouped(cache: None) -> Recorded:
-    return run_layers(description(**GROWN))["kafka"]
+def layers(cache: None) -> dict[str, Recorded]:
+    return run_layers(description(**GROWN))
+
+
+@pytest.fixture(scope="module")
+def grouped(layers: dict[str, Recorded]) -> Recorded:
+    return layers["kafka"]
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +93,17 @@ def test_clients_are_let_in_to_the_ports_of_its_ids(grouped: Recorded) -> None:
     assert (rule.inputs["fromPort"], rule.inputs["toPort"]) == (first + 100, first + 139)
 
 
+def test_the_functions_reach_the_last_of_its_ids(layers: dict[str, Recorded]) -> None:
+    first = spec().kafka.listener.first_advertised_port
+    rules = [
+        (rule.inputs["fromPort"], rule.inputs["toPort"])
+        for layer in layers.values()
+        for rule in layer.resources
+        if rule.name == "handlers-network-to-kafka"
+    ]
+    assert rules == [(first + 10, first + 139)]
+
+
 def test_clients_start_from_the_zones_it_has() -> None:
     started = [int(each.rsplit(":")[-1]) for each in bootstrap_servers(spec(**GROWN))]
     first = spec().kafka.listener.first_advertised_port
@@ -99,3 +116,11 @@ def test_alerts_count_its_nodes_where_they_are() -> None:
     assert "controller-d" not in scope.pods + scope.claims
     assert "edges-b" not in scope.pods + scope.claims
     assert "broker-d" in scope.claims
+
+
+def test_costs_are_asked_for_where_its_nodes_are() -> None:
+    cost = text(dashboards(spec(**GROWN))["cost"])
+    assert "broker-d" in cost
+    assert "edges-d" in cost
+    assert "controller-d" not in cost
+    assert "edges-b" not in cost
