@@ -15,6 +15,7 @@ from infra import buckets, iam
 TYPE = "stillwater:infra:Archive"
 # No cheaper class in between: one bills an object of a few KiB as 128.
 KEPT_DAYS = 3 * 365
+ABANDONED_UPLOAD_DAYS = 7
 PREFIX = "incidents/"
 
 
@@ -44,6 +45,15 @@ class Archive(pulumi.ComponentResource):
             opts=child,
         )
         buckets.close(f"{name}-bucket", bucket, parent=self)
+        # The only copy once the ledger has forgotten: a line that is overwritten can be read again.
+        versioning = aws.s3.BucketVersioning(
+            f"{name}-bucket-versions",
+            bucket=bucket.bucket,
+            versioning_configuration=aws.s3.BucketVersioningVersioningConfigurationArgs(
+                status="Enabled"
+            ),
+            opts=child,
+        )
         rule = aws.s3.BucketLifecycleConfigurationRuleArgs
         aws.s3.BucketLifecycleConfiguration(
             f"{name}-bucket-lifecycle",
@@ -56,9 +66,25 @@ class Archive(pulumi.ComponentResource):
                     expiration=aws.s3.BucketLifecycleConfigurationRuleExpirationArgs(
                         days=KEPT_DAYS
                     ),
-                )
+                    noncurrent_version_expiration=(
+                        aws.s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs(
+                            noncurrent_days=KEPT_DAYS
+                        )
+                    ),
+                ),
+                rule(
+                    id="half-written",
+                    status="Enabled",
+                    filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=""),
+                    abort_incomplete_multipart_upload=(
+                        aws.s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs(
+                            days_after_initiation=ABANDONED_UPLOAD_DAYS
+                        )
+                    ),
+                ),
             ],
-            opts=child,
+            # Rules on versions mean nothing before there are any.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[versioning]),
         )
         self.bucket, self.arn = bucket.bucket, bucket.arn
         self.register_outputs({"bucket": self.bucket})

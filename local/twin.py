@@ -149,10 +149,13 @@ def _marked(place: Place) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def running(progress: Progress, *, keep_logs: Path | None = None) -> Iterator[Twin]:
+def running(
+    progress: Progress, *, keep_logs: Path | None = None, machines: bool = True
+) -> Iterator[Twin]:
     """Run a twin for as long as the block lasts; whatever ends it, nothing stays behind.
 
-    `keep_logs` receives the logs and the journal when the twin ends.
+    `keep_logs` receives the logs and the journal when the twin ends. Without `machines` it is AWS
+    and the control plane alone: instances register no nodes, and pods do not run.
     """
     with Stopping() as stopping, claimed() as place, prepared(place):
         processes = Processes(
@@ -164,7 +167,11 @@ def running(progress: Progress, *, keep_logs: Path | None = None) -> Iterator[Tw
             place.path("kafka", "jars").symlink_to(jars.directory())
             for name, path in tools.items():
                 place.path("bin", name).symlink_to(path)
-            yield _start(processes, place, tools, progress)
+            twin = _start(processes, place, tools, progress)
+            if machines:
+                _start_machines(twin)
+                progress("Nodes, volumes, operator, load balancer and Slack started")
+            yield twin
         finally:
             stopping.hold()
             processes.stop_all()
@@ -191,14 +198,17 @@ def _start(
     )
     authenticator.start(processes, place, tools)
     engine_bin.install(place)
-    twin = Twin(place, processes, tools, plane.api)
+    progress(f"AWS ready after {time.monotonic() - started:.1f} s")
+    return Twin(place, processes, tools, plane.api)
+
+
+def _start_machines(twin: Twin) -> None:
+    """Start what makes nodes of instances, runs pods, and stands in for what serves them."""
     for name in ("egress", "kubelet", "csi", "strimzi"):
         twin.start_program(name, f"local.kubernetes.{name}")
     twin.start_program("nlb", "local.nlb")
     twin.start_program("slack", "local.slack.server")
     twin.aws("secretsmanager").create_secret(Name=slack.SECRET_NAME, SecretString=slack.TOKEN)
-    progress(f"AWS, nodes, volumes and operator ready after {time.monotonic() - started:.1f} s")
-    return twin
 
 
 def _keep(place: Place, where: Path) -> None:

@@ -32,6 +32,9 @@ ARNS = {
     "aws:iam/role:Role": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
     "aws:kms/key:Key": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{{}}",
     "aws:s3/bucket:Bucket": "arn:aws:s3:::{}",
+    "aws:secretsmanager/secret:Secret": (
+        f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:{{}}-AbCdEf"
+    ),
 }
 # What Secrets Manager draws; no test may meet it anywhere but in the secret.
 RANDOM_PASSWORD = "drawn-by-secrets-manager"

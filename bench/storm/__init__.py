@@ -1,0 +1,1 @@
+"""What bench.interruptions measures on: a burst of announcements, and what they are about."""

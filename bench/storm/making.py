@@ -1,0 +1,290 @@
+"""What bench.interruptions stands on: the twin's AWS and control plane, 200 instances, two queues.
+
+The functions are the deployed zip under AWS's own runtime client, fed by the twin's event source
+mappings. The API server is the real one, with a Node and a broker's pod per instance; no kubelet
+runs, so a pod ends the moment it is evicted. Kafka is absent: no decision measured here asks it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+from botocore.credentials import ReadOnlyCredentials
+
+from bench.storm.burst import ACCOUNT, REGION, Member
+from bench.storm.ground import LAMBDAS, NAMESPACE, Ground, Progress, step, until
+from core import naming
+from core.cluster import ClusterSpec
+from core.fixed import EVENTS_MAX_RECEIVE_COUNT, TERMINATING, TICKS_MAX_RECEIVE_COUNT
+from infra import packaging
+from infra.function import MEMORY_MIB
+from infra.functions import environment
+from infra.versions import LAMBDA_RUNTIME
+from local import environment as twin_environment
+from local.kubernetes import control_plane
+from local.kubernetes.client import Api, ApiError
+from local.kubernetes.eks_token import token
+from local.pulumi import aws_auth
+from local.twin import Twin
+
+POOL = "broker"
+WRITERS = 8
+
+
+def build(twin: Twin, spec: ClusterSpec, instances: int, say: Progress) -> Ground:
+    """Make everything the measurements need."""
+    ground = Ground(twin, spec)
+    with step(say, f"{instances} instances in {len(spec.availability_zones)} groups"):
+        ground.members = _instances(ground, instances)
+    with step(say, "a Node and a broker's pod for each"):
+        _kubernetes(ground)
+    with step(say, "queues, ledger and functions"):
+        _account(ground)
+    return ground
+
+
+def _instances(ground: Ground, count: int) -> tuple[Member, ...]:
+    ec2, number = ground.aws("ec2"), ground.twin.place.number
+    image = ec2.describe_images()["Images"][0]["ImageId"]
+    template = ec2.create_launch_template(
+        LaunchTemplateName="bench",
+        LaunchTemplateData={"ImageId": image, "InstanceType": "r7g.large"},
+    )["LaunchTemplate"]["LaunchTemplateId"]
+    vpc = ec2.create_vpc(CidrBlock=f"10.{number}.128.0/17")["Vpc"]["VpcId"]
+    zones = ground.spec.availability_zones
+    for place, zone in enumerate(zones):
+        subnet = ec2.create_subnet(
+            VpcId=vpc, CidrBlock=f"10.{number}.{128 + 16 * place}.0/20", AvailabilityZone=zone
+        )["Subnet"]["SubnetId"]
+        name = f"{ground.spec.prefix}-{naming.kafka_node_pool(POOL, zone)}"
+        _group(ground, name, template, subnet, size=len(range(place, count, len(zones))))
+    until(lambda: len(_running(ec2)) == count, f"{count} instances run", within_seconds=120.0)
+    return tuple(sorted(_running(ec2), key=lambda member: member.id))
+
+
+def _group(ground: Ground, name: str, template: str, subnet: str, *, size: int) -> None:
+    groups = ground.aws("autoscaling")
+    tag = {
+        "Key": naming.managed_tag(ground.spec.prefix),
+        "Value": "true",
+        "PropagateAtLaunch": True,
+    }
+    groups.create_auto_scaling_group(
+        AutoScalingGroupName=name,
+        LaunchTemplate={"LaunchTemplateId": template, "Version": "$Latest"},
+        MinSize=0,
+        MaxSize=2 * size,
+        DesiredCapacity=size,
+        VPCZoneIdentifier=subnet,
+        Tags=[tag],
+    )
+    groups.put_lifecycle_hook(
+        AutoScalingGroupName=name,
+        LifecycleHookName=naming.DRAIN_HOOK,
+        LifecycleTransition=TERMINATING,
+        HeartbeatTimeout=3600,
+        DefaultResult="ABANDON",
+    )
+
+
+def _running(ec2: Any) -> list[Member]:
+    pages = ec2.get_paginator("describe_instances").paginate(
+        Filters=[{"Name": "instance-state-name", "Values": ["running"]}]
+    )
+    return [
+        Member(
+            id=each["InstanceId"],
+            zone=each["Placement"]["AvailabilityZone"],
+            group=next(t["Value"] for t in each["Tags"] if t["Key"] == "aws:autoscaling:groupName"),
+            node=each["PrivateDnsName"],
+        )
+        for page in pages
+        for reservation in page["Reservations"]
+        for each in reservation["Instances"]
+    ]
+
+
+def _kubernetes(ground: Ground) -> None:
+    api = ground.twin.api
+    api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+
+    def account_exists() -> bool:
+        try:
+            api.get(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default")
+        except ApiError:
+            return False
+        return True
+
+    until(account_exists, "the namespace has its ServiceAccount")
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(lambda pair: _node_and_pod(ground, *pair), enumerate(ground.members)))
+
+
+def _node_and_pod(ground: Ground, number: int, member: Member) -> None:
+    api, cluster = ground.twin.api, ground.spec.name
+    api.post(
+        "/api/v1/nodes",
+        {
+            "metadata": {
+                "name": member.node,
+                "labels": {
+                    "kubernetes.io/hostname": member.node,
+                    naming.ZONE_LABEL: member.zone,
+                    naming.NODE_POOL_LABEL: POOL,
+                },
+            },
+            "spec": {"providerID": f"aws:///{member.zone}/{member.id}"},
+        },
+    )
+    node_pool = naming.kafka_node_pool(POOL, member.zone)
+    api.post(
+        f"/api/v1/namespaces/{NAMESPACE}/pods",
+        {
+            "metadata": {
+                "name": naming.pod(cluster, node_pool, 10 + number),
+                "labels": {
+                    naming.CLUSTER_LABEL: cluster,
+                    naming.POOL_LABEL: node_pool,
+                    naming.BROKER_ROLE_LABEL: "true",
+                    "strimzi.io/controller-role": "false",
+                },
+            },
+            "spec": {
+                "nodeName": member.node,
+                # Nobody is there to stop a process, so none is waited for.
+                "terminationGracePeriodSeconds": 0,
+                "tolerations": [{"operator": "Exists"}],
+                "containers": [{"name": "kafka", "image": "kafka"}],
+            },
+        },
+    )
+
+
+def _account(ground: Ground) -> None:
+    prefix, timings = ground.spec.prefix, ground.spec.timings
+    visibility = timings.queue_visibility_timeout_seconds
+    limits = {"events": EVENTS_MAX_RECEIVE_COUNT, "ticks": TICKS_MAX_RECEIVE_COUNT}
+    for role in ("events", "ticks", "nth", "alone", "announced"):
+        # NTH's own guide: 20 s until a message is seen again, and no dead letters.
+        seconds = 20 if role == "alone" else visibility
+        ground.queues[role] = _queue(ground, role, seconds, limits.get(role))
+    _announce(ground)
+    _table(ground)
+    eks = ground.aws("eks")
+    role = ground.aws("iam").create_role(
+        RoleName=f"{prefix}-bench", AssumeRolePolicyDocument=json.dumps({"Statement": []})
+    )["Role"]["Arn"]
+    cluster = eks.create_cluster(name=prefix, roleArn=role, resourcesVpcConfig={})["cluster"]
+    aws_auth.put(
+        ground.twin.place, aws_auth.row(role, "STANDARD", ["system:masters"], "stillwater")
+    )
+    _functions(ground, role)
+    _wait_for_login(ground, cluster["name"])
+
+
+def _queue(ground: Ground, role: str, visibility_seconds: int, most_receives: int | None) -> str:
+    sqs, name = ground.aws("sqs"), naming.queue(ground.spec.prefix, role)
+    attributes = {"VisibilityTimeout": str(visibility_seconds)}
+    if most_receives is not None:
+        dead = naming.dead_letter_queue(name)
+        ground.queues[f"{role} dead letters"] = sqs.create_queue(QueueName=dead)["QueueUrl"]
+        attributes["RedrivePolicy"] = json.dumps(
+            {"deadLetterTargetArn": _arn("sqs", dead), "maxReceiveCount": most_receives}
+        )
+    return str(sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
+
+
+def _arn(service: str, name: str) -> str:
+    return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{name}"
+
+
+def _announce(ground: Ground) -> None:
+    """Keep what the groups announce for the burst: no function and no handler hears it yet."""
+    pattern = {
+        "source": ["aws.autoscaling"],
+        "detail-type": ["EC2 Instance-terminate Lifecycle Action"],
+    }
+    ground.aws("events").put_rule(Name="bench", EventPattern=json.dumps(pattern))
+    target = _arn("sqs", naming.queue(ground.spec.prefix, "announced"))
+    ground.aws("events").put_targets(Rule="bench", Targets=[{"Id": "queue", "Arn": target}])
+
+
+def _table(ground: Ground) -> None:
+    ground.aws("dynamodb").create_table(
+        TableName=ground.table,
+        AttributeDefinitions=[
+            {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "open")
+        ],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "open",
+                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+
+def _functions(ground: Ground, role: str) -> None:
+    package = packaging.build(ground.twin.place.path("zip"))
+    variables = _settings(ground)
+    for name, batch in LAMBDAS.items():
+        function = naming.function(ground.spec.prefix, name)
+        ground.aws("lambda").create_function(
+            FunctionName=function,
+            Runtime=LAMBDA_RUNTIME,
+            Role=role,
+            Handler=f"handlers.{name}.handler",
+            Timeout=ground.spec.timings.lambda_timeout_seconds,
+            MemorySize=MEMORY_MIB,
+            Environment={"Variables": variables},
+            Code={"ZipFile": package.path.read_bytes()},
+        )
+        queue = "events" if name == "interruption" else "ticks"
+        ground.mappings[name] = ground.aws("lambda").create_event_source_mapping(
+            EventSourceArn=_arn("sqs", naming.queue(ground.spec.prefix, queue)),
+            FunctionName=function,
+            BatchSize=batch,
+            FunctionResponseTypes=["ReportBatchItemFailures"],
+        )["UUID"]
+
+
+def _settings(ground: Ground) -> Mapping[str, str]:
+    """Return what infra renders for the functions of this spec, with this twin's addresses."""
+    place = ground.twin.place
+    arguments: Any = SimpleNamespace(
+        spec=ground.spec,
+        stories_queue=None,
+        archive=SimpleNamespace(bucket="bench"),
+        ledger=SimpleNamespace(table_name=ground.table),
+        nth_queue_url=ground.queues["nth"],
+        eks_endpoint=place.url("apiserver", "https"),
+        eks_ca=base64.b64encode(control_plane.ca_file(place).read_bytes()).decode(),
+        # Nobody answers there, and nothing that is measured asks.
+        bootstrap=f"{place.nlb_host}:9092",
+    )
+    rendered: Any = environment(arguments, ground.queues["ticks"])
+    return dict(rendered)
+
+
+def _wait_for_login(ground: Ground, cluster: str) -> None:
+    stored = twin_environment.with_credentials(ground.twin.place)
+    admin = ReadOnlyCredentials(stored["AWS_ACCESS_KEY_ID"], stored["AWS_SECRET_ACCESS_KEY"], None)
+    server = ground.twin.place.url("apiserver", "https")
+
+    def known() -> bool:
+        bearer = token(cluster, admin, REGION)
+        try:
+            Api(server, bearer, control_plane.ca_file(ground.twin.place)).get("/api/v1/namespaces")
+        except ApiError:
+            return False
+        return True
+
+    until(known, "the API server knows AWS identities")

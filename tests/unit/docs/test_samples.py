@@ -1,0 +1,57 @@
+"""The announcements of the pages are what they are said to be, and the role for FIS as narrow."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from core.events import Interruption, Kind, VolumeNotice, parse
+from core.incidents import unanswered
+from tests.unit.docs import markdown
+
+PAGE = markdown.REPOSITORY / "docs" / "how-to" / "simulate-an-interruption.md"
+OBJECTS: list[Any] = [json.loads(b.body) for b in markdown.blocks(PAGE) if b.language == "json"]
+
+
+def _sample(**changes: Any) -> Any:
+    (event,) = [each for each in OBJECTS if "detail-type" in each]
+    (found,) = parse(json.dumps(event | {"detail": event["detail"] | changes}))
+    return found
+
+
+def test_the_sample_announces_a_scheduled_retirement() -> None:
+    found = _sample()
+    assert isinstance(found, Interruption)
+    assert (found.kind, found.instance_id) == (Kind.SCHEDULED_CHANGE, "i-0123456789abcdef0")
+    assert found.due_at is not None
+    assert unanswered(found) is None
+
+
+def test_the_closed_sample_calls_it_off() -> None:
+    assert _sample(statusCode="closed").closed
+
+
+def test_the_sample_of_a_volume_is_about_a_volume() -> None:
+    found = _sample(
+        service="EBS",
+        eventTypeCategory="issue",
+        eventTypeCode="AWS_EBS_VOLUME_LOST",
+        affectedEntities=[{"entityValue": "vol-04e5b75b51ba5e835"}],
+    )
+    assert isinstance(found, VolumeNotice)
+    assert found.change.harmful
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [s for each in OBJECTS if "Statement" in each for s in each["Statement"] if "Sid" in s],
+    ids=lambda statement: statement["Sid"],
+)
+def test_what_fis_may_do_to_anything_is_to_look(statement: dict[str, Any]) -> None:
+    actions = statement["Action"]
+    named = [actions] if isinstance(actions, str) else actions
+    assert not any("*" in action for action in named)
+    if statement["Resource"] == "*":
+        assert {a.partition(":")[2][:3] for a in named} <= {"Des", "Lis", "Get"}
