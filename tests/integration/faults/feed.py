@@ -69,7 +69,8 @@ class Feed:
 
     def next_at(self) -> float:
         """Return when the next message is due, if SQS has shown it already."""
-        return min((at for at, *_ in (*self.waiting, *self._failed)), default=math.inf)
+        due = [at for at, _, _ in self.waiting] + [at for at, _ in self._failed]
+        return min(due, default=math.inf)
 
     @property
     def quiet(self) -> bool:
