@@ -7,6 +7,10 @@ server, since the program makes some of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+
 from local.kubernetes import snapshot_crds
 from local.kubernetes.client import Api, ApiError
 from local.pulumi.aws_adapter import Adapter, Aws, adapts
@@ -16,6 +20,7 @@ from local.pulumi.values import Properties
 SNAPSHOT_CONTROLLER = "snapshot-controller"
 FIELD_MANAGER = "eks"
 NOT_FOUND = 404
+GONE_SECONDS = 60
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -65,9 +70,25 @@ def _forget_snapshots(aws: Aws) -> None:
     api = _api(aws)
     if api is None:
         return
-    for definition in snapshot_crds.definitions():
-        try:
-            api.delete(f"{DEFINITIONS}/{definition['metadata']['name']}")
-        except ApiError as error:
-            if error.status != NOT_FOUND:
-                raise
+    paths = [f"{DEFINITIONS}/{each['metadata']['name']}" for each in snapshot_crds.definitions()]
+    for path in paths:
+        _gone(api.delete, path)
+    for path in paths:
+        # A definition that is still going takes a new one of its name with it.
+        until_gone = Retrying(
+            retry=retry_if_result(lambda is_gone: not is_gone),
+            wait=wait_fixed(0.1),
+            stop=stop_after_delay(GONE_SECONDS),
+        )
+        until_gone(_gone, api.get, path)
+
+
+def _gone(ask: Callable[[str], object], path: str) -> bool:
+    """Say whether nothing is at a path, whatever is asked of it."""
+    try:
+        ask(path)
+    except ApiError as error:
+        if error.status != NOT_FOUND:
+            raise
+        return True
+    return False
