@@ -83,16 +83,20 @@ def test_a_slack_section_that_cannot_work_is_refused(section: dict[str, str]) ->
         parse(description(slack=section))
 
 
-def test_the_archive_is_private_and_forgets(operations: Recorded) -> None:
+def test_the_archive_is_private_keeps_versions_and_forgets(operations: Recorded) -> None:
     bucket = operations.one("s3/bucket:Bucket").inputs
     assert bucket["bucket"] == f"test-orders-incidents-{ACCOUNT}"
     assert not bucket.get("forceDestroy")
     kind = "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
-    (rule,) = operations.one(kind).inputs["rules"]
-    assert rule["expiration"]["days"] == 1095
+    forgets, half_written = operations.one(kind).inputs["rules"]
+    assert forgets["expiration"]["days"] == 1095
+    assert forgets["noncurrentVersionExpiration"]["noncurrentDays"] == 1095
+    assert half_written["abortIncompleteMultipartUpload"]["daysAfterInitiation"] == 7
     assert operations.one("s3/bucketPublicAccessBlock:BucketPublicAccessBlock").inputs[
         "restrictPublicBuckets"
     ]
+    versions = operations.one("s3/bucketVersioning:BucketVersioning").inputs
+    assert versions["versioningConfiguration"]["status"] == "Enabled"
     assert operations.outputs["incidents_bucket"] == bucket["bucket"]
 
 

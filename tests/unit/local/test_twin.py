@@ -41,6 +41,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Place, int]]:
         return "the twin"
 
     monkeypatch.setattr(twin, "_start", start)
+    monkeypatch.setattr(twin, "_start_machines", lambda _twin: None)
     return seen
 
 
