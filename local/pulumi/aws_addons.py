@@ -31,7 +31,7 @@ class Addon(Adapter):
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
         cluster, addon = inputs["clusterName"], inputs["addonName"]
         if addon == SNAPSHOT_CONTROLLER:
-            _define_snapshots(aws)
+            _define_snapshots(aws, cluster)
         path = f"addon/{cluster}/{addon}/{resource.token(36)}"
         return State(
             f"{cluster}:{addon}",
@@ -47,7 +47,7 @@ class Addon(Adapter):
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         if existing.inputs["addonName"] == SNAPSHOT_CONTROLLER:
-            _forget_snapshots(aws)
+            _forget_snapshots(aws, existing.inputs["clusterName"])
 
 
 def _api(aws: Aws) -> Api | None:
@@ -58,22 +58,23 @@ def _api(aws: Aws) -> Api | None:
     return Api.from_kubeconfig(place.path("kubeconfig"))
 
 
-def _define_snapshots(aws: Aws) -> None:
+def _define_snapshots(aws: Aws, cluster: str) -> None:
     api = _api(aws)
     if api is not None:
         for definition in snapshot_crds.definitions():
             name = definition["metadata"]["name"]
-            api.apply(f"{DEFINITIONS}/{name}", definition, field_manager=FIELD_MANAGER)
+            api.apply(f"{DEFINITIONS}/{name}", definition, field_manager=_manager(cluster))
 
 
-def _forget_snapshots(aws: Aws) -> None:
+def _forget_snapshots(aws: Aws, cluster: str) -> None:
     api = _api(aws)
     if api is None:
         return
     paths = [f"{DEFINITIONS}/{each['metadata']['name']}" for each in snapshot_crds.definitions()]
-    for path in paths:
+    mine = [path for path in paths if not _others_need(api, path, cluster)]
+    for path in mine:
         _gone(api.delete, path)
-    for path in paths:
+    for path in mine:
         # A definition that is still going takes a new one of its name with it.
         until_gone = Retrying(
             retry=retry_if_result(lambda is_gone: not is_gone),
@@ -81,6 +82,28 @@ def _forget_snapshots(aws: Aws) -> None:
             stop=stop_after_delay(GONE_SECONDS),
         )
         until_gone(_gone, api.get, path)
+
+
+def _others_need(api: Api, path: str, cluster: str) -> bool:
+    """Say whether another cluster of the twin has the kind: they share one API server."""
+    try:
+        found = api.get(path)
+    except ApiError as error:
+        if error.status != NOT_FOUND:
+            raise
+        return False
+    # An apply that names nothing gives up what this cluster's add-on had said.
+    named = {key: found[key] for key in ("apiVersion", "kind")}
+    named["metadata"] = {"name": found["metadata"]["name"]}
+    managers = {entry["manager"] for entry in found["metadata"].get("managedFields", [])}
+    others = {m for m in managers if m.startswith(_manager(""))} - {_manager(cluster)}
+    if others:
+        api.apply(path, named, field_manager=_manager(cluster))
+    return bool(others)
+
+
+def _manager(cluster: str) -> str:
+    return f"{FIELD_MANAGER}-{cluster}"
 
 
 def _gone(ask: Callable[[str], object], path: str) -> bool:

@@ -1,4 +1,4 @@
-"""The snapshot controller's kinds come and go with its add-on, as often as that is made anew."""
+"""The snapshot controller's kinds are there as long as any cluster of the twin has its add-on."""
 
 from __future__ import annotations
 
@@ -19,12 +19,28 @@ URN = "urn:pulumi:tide-foundation::stillwater::aws:eks/addon:Addon::cluster-addo
 KIND = f"{DEFINITIONS}/volumesnapshotclasses.snapshot.storage.k8s.io"
 
 
-def test_an_add_on_made_right_after_its_end_has_its_kinds(plane: Plane) -> None:
+def test_an_add_on_that_goes_leaves_the_kinds_another_cluster_has(plane: Plane) -> None:
+    # The foundation of the twin's own cluster has them already.
     aws, resource = Aws(plane.place), Resource(URN)
     inputs = {"clusterName": "tide", "addonName": SNAPSHOT_CONTROLLER, "addonVersion": "v1"}
-    for _ in range(3):
+    for _ in range(2):
         made = Addon().create(aws, resource, inputs)
-        assert "deletionTimestamp" not in plane.api.get(KIND)["metadata"]
         Addon().delete(aws, Existing(resource, made.id, inputs, {}))
-    with pytest.raises(ApiError, match="not found"):
-        plane.api.get(KIND)
+        kind = plane.api.get(KIND)["metadata"]
+        assert "deletionTimestamp" not in kind
+        assert "eks-tide" not in {entry["manager"] for entry in kind["managedFields"]}
+
+
+def test_the_last_add_on_takes_its_kinds_and_the_next_brings_them_again(plane: Plane) -> None:
+    aws, resource = Aws(plane.place), Resource(URN)
+    inputs = {
+        "clusterName": plane.cluster,
+        "addonName": SNAPSHOT_CONTROLLER,
+        "addonVersion": "v1",
+    }
+    for _ in range(3):
+        Addon().delete(aws, Existing(resource, "unused", inputs, {}))
+        with pytest.raises(ApiError, match="not found"):
+            plane.api.get(KIND)
+        Addon().create(aws, resource, inputs)
+        assert "deletionTimestamp" not in plane.api.get(KIND)["metadata"]
