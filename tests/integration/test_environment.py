@@ -71,6 +71,7 @@ def test_adding_a_broker_adds_its_way_in_and_raises_three_numbers(plan: Plan) ->
     # How many there are is one number in the group, one in the pool, and one that the dashboard
     # holds the running ones against: nothing else is touched.
     updated = {(type_, name) for operation, type_, name in steps if operation == "update"}
+    assert updated - {("kubernetes:core/v1:ConfigMap", "dashboards-cluster")} < updated
     assert updated - {("kubernetes:core/v1:ConfigMap", "dashboards-cluster")} == {
         (type_, name)
         for zone in demo_spec.ZONES
