@@ -1,0 +1,47 @@
+"""The words every verdict about health is made of, and how several become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Health(StrEnum):
+    """How a part does; the order of severity is that of `SEVERITY`."""
+
+    HEALTHY = "healthy"
+    STARTING = "starting"
+    DEGRADED = "degraded"
+    UNKNOWN = "unknown"  # a source that is needed did not answer
+    UNHEALTHY = "unhealthy"
+
+
+SEVERITY = (Health.HEALTHY, Health.STARTING, Health.DEGRADED, Health.UNKNOWN, Health.UNHEALTHY)
+# The contract of KIP-1017, for the whole cluster: 500 says unhealthy, or unable to tell.
+STATUS_CODES = {
+    Health.HEALTHY: 200,
+    Health.STARTING: 503,
+    Health.DEGRADED: 503,
+    Health.UNKNOWN: 500,
+    Health.UNHEALTHY: 500,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HealthVerdict:
+    """How a part does, the complete sentence that says why, and the sources that were missing."""
+
+    health: Health
+    reason: str
+    missing: tuple[str, ...] = ()
+
+    @property
+    def healthy(self) -> bool:
+        return self.health is Health.HEALTHY
+
+
+def worst(verdicts: Iterable[HealthVerdict]) -> Health:
+    """Return the gravest health among the verdicts; of none at all nothing is known."""
+    found = [verdict.health for verdict in verdicts]
+    return max(found, key=SEVERITY.index) if found else Health.UNKNOWN
