@@ -175,7 +175,7 @@ def never(nodes: Nodes, disk_bytes_per_s: float, watched_seconds: float) -> dict
     return {
         "behind_bytes": first,
         "grows_bytes_per_s": grown / (time.monotonic() - began),
-        "out_of_sync": float(AWAY in nodes.missing(TOPIC, STAYING)),
+        "in_sync": float(nodes.in_sync(TOPIC, STAYING)),
     }
 
 
@@ -204,7 +204,7 @@ def slow_disk(nodes: Nodes, bytes_per_s: float | None) -> dict[str, str]:
 
 def _until_in_sync(nodes: Nodes) -> None:
     deadline = time.monotonic() + LIMIT_SECONDS
-    while nodes.missing(TOPIC, STAYING):
+    while not nodes.in_sync(TOPIC, STAYING):
         nodes.check_alive()
         if time.monotonic() > deadline:
             raise StillwaterError(f"{TOPIC} was not in sync again after {LIMIT_SECONDS:.0f} s.")
@@ -230,7 +230,7 @@ def _follow(nodes: Nodes, fetching_at: float) -> list[tuple[float, float]]:
     samples: list[tuple[float, float]] = []
     while time.time() < fetching_at + LIMIT_SECONDS:
         nodes.check_alive()
-        over = not nodes.missing(TOPIC, STAYING)
+        over = nodes.in_sync(TOPIC, STAYING)
         fetched = nodes.replication_bytes_in(AWAY)
         if fetched is not None:
             samples.append((time.time() - fetching_at, fetched))

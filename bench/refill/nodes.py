@@ -123,17 +123,21 @@ class Nodes:
         found = BYTES_IN.search(answer.data.decode())
         return float(found.group(1)) if found else 0.0
 
-    def missing(self, topic: str, among: Sequence[int]) -> list[int]:
-        """Return the replicas that are not in sync, as the brokers asked know it."""
+    def in_sync(self, topic: str, among: Sequence[int]) -> bool:
+        """Say whether every replica is in sync, as the brokers asked know it; not known is no."""
         addresses = [f"{self.host(node)}:{CLIENT_PORT}" for node in among]
-        admin = KafkaAdminClient(bootstrap_servers=addresses)
+        try:
+            admin = KafkaAdminClient(bootstrap_servers=addresses)
+        except KafkaError:
+            return False
         try:
             partitions = admin.describe_topics([topic])[0]["partitions"]
+        except KafkaError:
+            # The client asks whichever broker it likes: also the one that is just starting.
+            return False
         finally:
             admin.close()
-        return sorted(
-            {r for p in partitions for r in p["replica_nodes"] if r not in p["isr_nodes"]}
-        )
+        return all(set(p["replica_nodes"]) == set(p["isr_nodes"]) for p in partitions)
 
     def create_topic(self, topic: str, partitions: int) -> None:
         """Create a topic whose replicas are throttled while they are not in sync."""
