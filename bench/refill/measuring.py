@@ -110,7 +110,7 @@ class Appender:
 
 
 def fill(nodes: Nodes, to_bytes: int) -> None:
-    """Append until each broker holds so much."""
+    """Append until a broker that stays holds so much."""
     producer = KafkaProducer(
         bootstrap_servers=nodes.bootstrap,
         acks="all",
@@ -119,7 +119,7 @@ def fill(nodes: Nodes, to_bytes: int) -> None:
     )
     record, sent = os.urandom(FILL_RECORD_BYTES), 0
     try:
-        while nodes.log_bytes(AWAY, TOPIC) < to_bytes:
+        while nodes.log_bytes(STAYING[0], TOPIC) < to_bytes:
             for _ in range(PARTITIONS):
                 producer.send(TOPIC, record, partition=sent % PARTITIONS)
                 sent += 1
