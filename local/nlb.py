@@ -86,7 +86,7 @@ class Proxy:
     """All listeners of the twin's one NLB address."""
 
     def __init__(self, place: Place) -> None:
-        self._place = place
+        self.place = place
         self._dial = partial(dial, place)
         self._pool = urllib3.PoolManager(retries=False, timeout=5.0)
         self.listeners: dict[int, Listener] = {}
@@ -104,7 +104,7 @@ class Proxy:
             await self._close(port)
 
     def _forwarding(self) -> list[dict[str, Any]]:
-        response = self._pool.request("GET", self._place.url("moto") + FORWARDING_PATH)
+        response = self._pool.request("GET", self.place.url("moto") + FORWARDING_PATH)
         found: list[dict[str, Any]] = json.loads(response.data)
         return found
 
@@ -117,7 +117,7 @@ class Proxy:
             if port not in self.listeners:
                 await self._open(port)
             self.listeners[port].update(fresh)
-        self.pause(_paused(self._place))
+        self.pause(paused_ports(self.place))
 
     def pause(self, ports: Collection[int]) -> None:
         """Let these ports carry nothing, and all others what comes."""
@@ -130,9 +130,9 @@ class Proxy:
     async def _open(self, port: int) -> None:
         listener = self.listeners[port] = Listener(port)
         listener.server = await asyncio.start_server(
-            partial(self._connected, listener), self._place.nlb_host, port
+            partial(self._connected, listener), self.place.nlb_host, port
         )
-        LOG.info("listening on %s:%d", self._place.nlb_host, port)
+        LOG.info("listening on %s:%d", self.place.nlb_host, port)
 
     async def _close(self, port: int) -> None:
         listener = self.listeners.pop(port)
@@ -170,7 +170,7 @@ class Proxy:
     ) -> None:
         """Carry one connection; the broker sees the NLB's address, as without client IP kept."""
         there_reader, there_writer = await asyncio.wait_for(
-            asyncio.open_connection(*where, local_addr=(self._place.nlb_host, 0)), CONNECT_SECONDS
+            asyncio.open_connection(*where, local_addr=(self.place.nlb_host, 0)), CONNECT_SECONDS
         )
         try:
             async with asyncio.TaskGroup() as ways:
@@ -193,7 +193,7 @@ async def _pour(
         sink.write_eof()
 
 
-def _paused(place: Place) -> frozenset[int]:
+def paused_ports(place: Place) -> frozenset[int]:
     """Return the ports that somebody has paused."""
     with contextlib.suppress(FileNotFoundError):
         return frozenset(int(line) for line in place.path(PAUSED).read_text().split())

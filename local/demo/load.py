@@ -203,9 +203,7 @@ def watch_isr(bootstrap: list[str], stop: threading.Event, samples: Samples) -> 
             smallest=min(len(p["isr_nodes"]) for p in partitions),
             missing=missing,
             leaders=sorted({p["leader_id"] for p in partitions}),
-            led_by=[
-                p["leader_id"] for p in sorted(partitions, key=lambda p: p["partition_index"])
-            ],
+            led_by=[p["leader_id"] for p in sorted(partitions, key=lambda p: p["partition_index"])],
         )
     if admin:
         admin.close()
