@@ -30,6 +30,7 @@ CLUSTER_LABEL = "strimzi.io/cluster"
 POOL_LABEL = "strimzi.io/pool-name"
 POD_NAME_LABEL = "strimzi.io/pod-name"
 BROKER_ROLE_LABEL = "strimzi.io/broker-role"
+CONTROLLER_ROLE_LABEL = "strimzi.io/controller-role"
 # A namespace with this label has its pods' readiness held back until the load balancer agrees.
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 STORAGE_CLASS = "gp3-kafka"
