@@ -64,7 +64,7 @@ def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]
     """Return the API of an environment's cluster, for the AWS identity that its stacks run as."""
     import boto3  # noqa: PLC0415 - most commands need none
 
-    from handlers.adapters.kubernetes import eks_token  # noqa: PLC0415
+    from handlers.adapters.eks import eks_token  # noqa: PLC0415
     from local.kubernetes.client import Api  # noqa: PLC0415 - any API server's
 
     session = boto3.Session(profile_name=profile)
