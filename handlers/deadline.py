@@ -24,8 +24,12 @@ def within(seconds: float, questions: Mapping[K, Callable[[], T]]) -> dict[K, T 
     """Return every answer that came within `seconds`, and of all others why there is none."""
     until = time.monotonic() + seconds
     came: queue.SimpleQueue[tuple[K, T | Silence]] = queue.SimpleQueue()
-    for key, question in questions.items():
-        _start(lambda key=key, question=question: came.put((key, _answer(question))))
+
+    def ask(key: K, question: Callable[[], T]) -> None:
+        came.put((key, _answer(question)))
+
+    for pair in questions.items():
+        threading.Thread(target=ask, args=pair, daemon=True).start()
     answers: dict[K, T | Silence] = {}
     while len(answers) < len(questions):
         try:
@@ -45,8 +49,12 @@ def first_of(questions: Sequence[Callable[[], T]], *, stagger_seconds: float, se
     until = time.monotonic() + seconds
     came: queue.SimpleQueue[T | Silence] = queue.SimpleQueue()
     refusals: list[str] = []
+
+    def ask(question: Callable[[], T]) -> None:
+        came.put(_answer(question))
+
     for number, question in enumerate(questions, start=1):
-        _start(lambda question=question: came.put(_answer(question)))
+        threading.Thread(target=ask, args=(question,), daemon=True).start()
         last = number == len(questions)
         patience = until if last else min(time.monotonic() + stagger_seconds, until)
         # A refusal lets the next one begin at once; after the last, all are waited for.
@@ -66,10 +74,7 @@ def first_of(questions: Sequence[Callable[[], T]], *, stagger_seconds: float, se
 def _answer(question: Callable[[], T]) -> T | Silence:
     try:
         return question()
-    except Exception as error:  # noqa: BLE001 - whatever ails one source, the others are heard
+    except Exception as error:
+        # Whatever ails one source, the others are heard.
         LOG.warning("A source of the health examination failed.", exc_info=True)
         return Silence(str(error) or type(error).__name__)
-
-
-def _start(work: Callable[[], None]) -> None:
-    threading.Thread(target=work, daemon=True).start()

@@ -23,7 +23,7 @@ from core.rotation import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.connect import Fetch, ask, through
 from handlers.adapters.kafka import KafkaAdmin, KafkaCluster
-from handlers.adapters.kubernetes import EksApi, EksNodes
+from handlers.adapters.kubernetes import EksApi, kafka_authorities
 from handlers.adapters.pods import EksPods, Pods
 from handlers.deadline import first_of, within
 from handlers.freezes import Freezes, LedgerFreezes
@@ -114,24 +114,25 @@ def _examiner() -> Examiner:
     reader = Reader(os.environ)
     region, cluster = reader.text("REGION", or_else="AWS_REGION"), reader.text("CLUSTER")
     namespace, table = reader.text("NAMESPACE"), reader.text("LEDGER_TABLE")
-    eks = {
-        "endpoint": reader.text("EKS_ENDPOINT"),
-        "ca_pem": reader.pem("EKS_CA"),
-        "eks_cluster": reader.text("EKS_CLUSTER"),
-        "region": region,
-    }
+    eks = functools.partial(
+        EksApi,
+        endpoint=reader.text("EKS_ENDPOINT"),
+        ca_pem=reader.pem("EKS_CA"),
+        eks_cluster=reader.text("EKS_CLUSTER"),
+        region=region,
+    )
     bootstrap = [each.strip() for each in reader.text("KAFKA_BOOTSTRAP").split(",")]
     security = reader.choice("KAFKA_SECURITY", "PLAINTEXT", "SSL")
     roles, workers = reader.text("KAFKA_NODES"), int(reader.number("CONNECT_WORKERS"))
     startup, probe = reader.number("CONNECT_STARTUP_S"), reader.number("CONNECT_PROBE_S")
     reader.check()
     names = [naming.connect_pod(cluster, number) for number in range(workers)]
-    api = EksApi(**eks, connections=len(names) + 1)
-    secrets = EksNodes(**eks, namespace=namespace, kafka_cluster=cluster)
+    api = eks(connections=len(names) + 2)
+    authorities = functools.partial(kafka_authorities, api, namespace, cluster)
     return Examiner(
         cluster=cluster,
         expected=Expected(roles=roles_in(roles), workers=names, worker_startup_seconds=startup),
-        kafka=[KafkaAdmin([each], security, secrets.kafka_authorities) for each in bootstrap],
+        kafka=[KafkaAdmin([each], security, authorities) for each in bootstrap],
         pods=EksPods(api, namespace, cluster),
         workers={name: through(api, namespace, name) for name in names},
         ledger=DynamoLedger(table, cluster, region),
