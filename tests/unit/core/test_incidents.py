@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.events import Interruption, Kind
-from core.incident_record import from_json, incident_id, to_json
+from core.incident_json import from_json, to_json
+from core.incident_record import incident_id
 from core.incidents import (
     ALLOWED,
     TERMINAL,

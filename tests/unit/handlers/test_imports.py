@@ -14,6 +14,7 @@ BATCH = {"aws_lambda_powertools.utilities.batch"}
 CASES = {
     "interruption": KAFKA | SLACK,
     "tick": SLACK,
+    "rotate": SLACK | BATCH,
     "sweep": KAFKA | SLACK | BATCH,
     "webhook": KAFKA | SLACK | BATCH | {"handlers.adapters.kubernetes", "core.incidents"},
     "slack": KAFKA | {"handlers.adapters.kubernetes", "slack_sdk.socket_mode", "aiohttp"},
