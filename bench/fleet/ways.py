@@ -15,7 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.fleet.ground import Ground
+from cli.rotate import Rotor, rotor
 from core import naming
+from core.errors import StillwaterError
+from core.naming import TWIN_ENVIRONMENT
+from core.rotation.run_record import Run, RunState
 from local.demo import rotation as demo
 from local.demo.result import Rotation
 from tests.integration.cluster import BROKERS
@@ -34,12 +38,9 @@ class Told:
 
 
 def ours(ground: Ground) -> Told:
-    """Rotate the brokers one by one, each through its group, the toolkit deciding when."""
-    for node_id in sorted(BROKERS):
-        rotation = demo.terminate(ground.cluster.twin, node_id)
-        ground.cluster.released(rotation.instance_id, ROTATION_SECONDS)
-        ground.settle()
-    return Told()
+    """Let a rotation run take all brokers, one after the other."""
+    run = _run(ground, sorted(BROKERS))
+    return Told([run.reason])
 
 
 def evict(ground: Ground) -> Told:
@@ -60,17 +61,19 @@ def kill(ground: Ground) -> Told:
 
 
 def ours_beside_a_lagging_broker(ground: Ground) -> Told:
-    """Let a node go while another broker is out of sync: it must wait until that one is back."""
+    """Start a run while another broker is out of sync: it must wait until that one is back."""
+    runs = rotations()
     with ground.slow_follower(LAGGING):
         before = ground.java(LEAVING)
-        rotation = demo.terminate(ground.cluster.twin, LEAVING)
+        said = _start(runs, [LEAVING])
         time.sleep(WATCHED_SECONDS)
         stayed = ground.java(LEAVING) == before
-        incident = ground.cluster.incident(rotation.instance_id)
-        reason = incident.reason if incident else "no incident was opened"
-    ground.cluster.released(rotation.instance_id, ROTATION_SECONDS)
-    ground.settle()
-    return Told([f"broker {LEAVING} {'waited' if stayed else 'was stopped'}: {reason}"])
+        run = runs.run()
+        reason = run.turn_of(LEAVING).reason or run.reason if run else said
+    over = _follow(ground, runs)
+    return Told(
+        [f"broker {LEAVING} {'waited' if stayed else 'was stopped'}: {reason}", over.reason]
+    )
 
 
 def evict_beside_a_lagging_broker(ground: Ground) -> Told:
@@ -82,6 +85,37 @@ def evict_beside_a_lagging_broker(ground: Ground) -> Told:
         handler.follow()
         ground.settle()
     return Told([f"broker {LEAVING} {'was drained' if stopped else 'was not drained'}"])
+
+
+def rotations() -> Rotor:
+    """Return the twin's rotation runs, as `stillwater rotate` meets them."""
+    return rotor(TWIN_ENVIRONMENT)
+
+
+def _run(ground: Ground, node_ids: Sequence[int]) -> Run:
+    runs = rotations()
+    _start(runs, node_ids)
+    return _follow(ground, runs)
+
+
+def _start(runs: Rotor, node_ids: Sequence[int]) -> str:
+    return str(runs.ask("start", selection={"node_ids": list(node_ids)})["said"])
+
+
+def _follow(ground: Ground, runs: Rotor) -> Run:
+    """Return a run that is over, and the cluster whole; raises StillwaterError when it stops."""
+
+    def over() -> bool:
+        run = runs.run()
+        if run is not None and run.state is RunState.STOPPED:
+            raise StillwaterError(f"The run stopped: {run.reason}")
+        return run is not None and run.state is RunState.DONE
+
+    ground.wait(over, "the rotation run is done", ROTATION_SECONDS)
+    ground.settle()
+    run = runs.run()
+    assert run is not None
+    return run
 
 
 @dataclass
