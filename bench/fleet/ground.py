@@ -29,6 +29,8 @@ from tests.integration.waiting import T
 
 WHOLE_SECONDS = 240.0
 WARM_UP_SECONDS, STEADY_SECONDS = 10.0, 20.0
+# A poll that is under way when its mapping is disabled still takes what comes.
+POLLS_END_SECONDS = 5.0
 GONE_FROM_PROC = (OSError, ValueError)
 
 
@@ -112,6 +114,7 @@ class Ground:
         for uuid in mappings:
             functions.update_event_source_mapping(UUID=uuid, Enabled=False)
         self.watched = False
+        time.sleep(POLLS_END_SECONDS)
         try:
             yield
         finally:
