@@ -19,6 +19,7 @@ from infra.topics import topic_spec
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
+from tests.integration.waiting import PATIENCE_SECONDS
 from tests.unit.infra.test_metrics import NEEDED, allowed
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -33,7 +34,7 @@ SMALL = Connect(replicas=1, memory_request_mib=256, cpu_request_millis=50)
 
 def get(host: str, port: int, path: str) -> tuple[int | None, str]:
     """Return a worker's or reporter's answer; no status where nobody listens."""
-    connection = http.client.HTTPConnection(host, port, timeout=15)
+    connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_SECONDS)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
