@@ -107,13 +107,29 @@ class EksApi:
         """
         self._send("PATCH", path, body=body, missing={})
 
+    def relay(self, path: str, seconds: float) -> urllib3.BaseHTTPResponse:
+        """Return what a pod answers through the API server, unread, or the API server's own word.
+
+        Raises urllib3's errors: to whom a pod's answer matters, so does why there is none.
+        """
+        return self._pool.request(
+            "GET",
+            f"{self._endpoint}{path}",
+            headers=self._headers("*/*"),
+            timeout=urllib3.Timeout(connect=_TIMEOUT.connect_timeout, read=seconds),
+            preload_content=False,
+        )
+
+    def _headers(self, accept: str = "application/json") -> dict[str, str]:
+        # A token costs one signature, no call, so each request carries a fresh one.
+        token = eks_token(self._eks_cluster, self._region, self._session)
+        return {"Authorization": f"Bearer {token}", "Accept": accept}
+
     def _send(
         self, method: str, path: str, *, body: Json | None = None, missing: Json | None = None
     ) -> Json:
         """Return the decoded answer; `missing` is what an object that is not there answers."""
-        # A token costs one signature, no call, so each request carries a fresh one.
-        token = eks_token(self._eks_cluster, self._region, self._session)
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        headers = self._headers()
         if body is not None:
             headers["Content-Type"] = "application/merge-patch+json"
         asked = f"{method} {path.partition('?')[0]}"

@@ -135,22 +135,25 @@ class EksNodes:
         return self._api.list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
 
     def kafka_authorities(self) -> str:
-        """Return the authorities that may have signed a broker's certificate, as PEM.
+        """Return the authorities that may have signed a broker's certificate, as PEM."""
+        return kafka_authorities(self._api, self._namespace, self._kafka_cluster)
 
-        Strimzi keeps those before `ca.crt` beside it until no broker needs them any more.
-        """
-        name = cluster_ca_secret(self._kafka_cluster)
-        secret = self._api.get(f"/api/v1/namespaces/{quote(self._namespace)}/secrets/{name}", {})
-        data = secret.get("data") or {}
-        found = [
-            base64.b64decode(data[key]).decode() for key in sorted(data) if key.endswith(".crt")
-        ]
-        if not found:
-            raise StillwaterError(
-                f"Secret {name} in namespace {self._namespace} holds no certificate; Strimzi's "
-                f"cluster operator writes it."
-            )
-        return "\n".join(found)
+
+def kafka_authorities(api: EksApi, namespace: str, kafka_cluster: str) -> str:
+    """Return the authorities that may have signed a broker's certificate, as PEM.
+
+    Strimzi keeps those before `ca.crt` beside it until no broker needs them any more.
+    """
+    name = cluster_ca_secret(kafka_cluster)
+    secret = api.get(f"/api/v1/namespaces/{quote(namespace)}/secrets/{name}", {})
+    data = secret.get("data") or {}
+    found = [base64.b64decode(data[key]).decode() for key in sorted(data) if key.endswith(".crt")]
+    if not found:
+        raise StillwaterError(
+            f"Secret {name} in namespace {namespace} holds no certificate; Strimzi's cluster "
+            f"operator writes it."
+        )
+    return "\n".join(found)
 
 
 def _drivers(csi_node: Json) -> frozenset[str]:
