@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.observations import Policy
 from handlers import interruption, sweep, tick
 from handlers.act import Effects
 from handlers.adapters.aws import AwsCloud, SqsQueue
@@ -25,6 +24,7 @@ from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.unit.handlers.fakes import PREFIX, TAG
 from tests.unit.handlers.memory_archive import MemoryArchive
+from tests.unit.policies import policy_with
 
 if TYPE_CHECKING:
     from tests.integration.faults.world import World
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 LATE_SECONDS = 45.0
 LEASE_SECONDS = 900.0
 # Above the visibility timeout of NTH's queue, as core.timing wants it, and no more.
-POLICY = Policy(tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130)
+POLICY = policy_with(
+    tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130
+)
 
 
 def wire(world: World, table: str) -> DynamoLedger:
