@@ -22,6 +22,7 @@ from handlers.sweep import Broom
 from handlers.tick import Loop
 from local import environment
 from tests.integration.aws.cloud import Cloud
+from tests.unit.handlers import tables
 from tests.unit.handlers.fakes import PREFIX, TAG
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.policies import policy_with
@@ -109,23 +110,8 @@ class _OnTime:
 
 
 def make_table(cloud: Cloud) -> str:
-    """Make a ledger's table."""
+    """Make a ledger's table for one case."""
     table = cloud.name("incidents")
-    cloud.dynamodb.create_table(
-        TableName=table,
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "open", "AttributeType": "S"},
-        ],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "open",
-                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    tables.make_table(cloud.dynamodb, table)
     cloud.later(cloud.dynamodb.delete_table, TableName=table)
     return table
