@@ -1,4 +1,4 @@
-"""λ health: how the whole cluster does, for whoever in the account may invoke it (ADR 0012).
+"""λ health: how the whole cluster does, for whoever in the account may invoke it (ADR 0013).
 
 It reads the ledger, Kafka, the list of pods, and one port of each Connect worker through the API
 server's proxy; RBAC names every pod with its port, so it may GET that and nothing else of them.
