@@ -32,6 +32,7 @@ POD_NAME_LABEL = "strimzi.io/pod-name"
 KIND_LABEL = "strimzi.io/kind"
 CONNECT_KIND = "KafkaConnect"
 BROKER_ROLE_LABEL = "strimzi.io/broker-role"
+CONTROLLER_ROLE_LABEL = "strimzi.io/controller-role"
 # A namespace with this label has its pods' readiness held back until the load balancer agrees.
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 STORAGE_CLASS = "gp3-kafka"

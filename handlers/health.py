@@ -22,8 +22,9 @@ from core.health.examination import Expected, Seen, parts
 from core.rotation import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.connect import Fetch, ask, through
+from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka import KafkaAdmin, KafkaCluster
-from handlers.adapters.kubernetes import EksApi, kafka_authorities
+from handlers.adapters.kubernetes import kafka_authorities
 from handlers.adapters.pods import EksPods, Pods
 from handlers.deadline import first_of, within
 from handlers.freezes import Freezes, LedgerFreezes

@@ -18,7 +18,7 @@ import urllib3
 from core.errors import StillwaterError
 from core.fixed import CONNECT_REST_PORT
 from core.health.connect import Answer, Failure, next_path
-from handlers.adapters.kubernetes import EksApi
+from handlers.adapters.eks import EksApi
 
 CONNECT_SECONDS = 3.0
 # A worker's answers are one line; whatever else listens there is not read to its end.

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from core import naming
 from core.health.pods import PodSeen
-from handlers.adapters.kubernetes import EksApi
+from handlers.adapters.eks import EksApi
 
 Json = dict[str, Any]
 
