@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,36 +14,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka.admin import KafkaAdminClient, NewTopic
 from rich.console import Console
 
 from cli import health as command
 from core.health.cluster import Kind
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
+from tests.integration.health_function import (
+    BOUND_SECONDS,
+    COLD_SECONDS,
+    invoke,
+    parts,
+    show,
+    told,
+)
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN = max(BROKERS)
-# An examination's own bound, and what a cold start on a busy machine adds to it.
-BOUND_SECONDS = 14.0
-COLD_SECONDS = 20.0
-
-
-def invoke(cluster: Cluster) -> tuple[int, Mapping[str, Any]]:
-    """Return λ health's status code and body, as any caller in the account gets them."""
-    name = cluster.outputs["functions"]["health"]
-    answer = cluster.twin.aws("lambda").invoke(FunctionName=name)
-    payload = json.loads(answer["Payload"].read())
-    assert "FunctionError" not in answer, payload
-    return payload["statusCode"], json.loads(payload["body"])
-
-
-def parts(body: Mapping[str, Any], kind: Kind) -> dict[str, dict[str, Any]]:
-    return {part["name"]: part for part in body["parts"] if part["kind"] == kind}
-
-
-def show(body: Mapping[str, Any], status_code: int) -> None:
-    """Print the verdicts as the command does; pytest shows them with -rP, or where a test fails."""
-    Console(width=160).print(command.page(command.Examined(status_code, body)))
+TOPIC = "lagoon"
 
 
 def run_command(cluster: Cluster, *, as_json: bool = False) -> tuple[int, str]:
@@ -82,11 +72,37 @@ def pid_of(cluster: Cluster, node_id: int) -> int:
     return pid
 
 
+@pytest.fixture
+def topic(cluster: Cluster) -> Iterator[str]:
+    """A topic on every broker, so that one that is away is missed."""
+    with admin(cluster) as client:
+        client.create_topics([NewTopic(TOPIC, 3, 3)])
+    cluster.until(
+        lambda: (view := cluster.kafka()) and any(p.topic == TOPIC for p in view.partitions),
+        "the topic is there",
+        120,
+    )
+    cluster.settle()
+    yield TOPIC
+    with admin(cluster) as client:
+        client.delete_topics([TOPIC])
+
+
+@contextmanager
+def admin(cluster: Cluster) -> Iterator[KafkaAdminClient]:
+    # Opened anew: one that is older than a broker's return does not know that broker.
+    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
+    try:
+        yield client
+    finally:
+        client.close()
+
+
 def test_a_whole_cluster_answers_200_with_every_part(cluster: Cluster) -> None:
     status, body = cluster.until(
         lambda: (found := invoke(cluster))[0] == 200 and found, "the cluster is healthy", 120
     )
-    show(body, status)
+    show(status, body)
     assert (body["status"], body["missing"]) == ("healthy", [])
     assert set(parts(body, Kind.BROKER)) == {str(n) for n in BROKERS}
     assert set(parts(body, Kind.CONTROLLER)) == {str(n) for n in CONTROLLERS}
@@ -102,7 +118,7 @@ def test_a_whole_cluster_answers_200_with_every_part(cluster: Cluster) -> None:
 
 
 def test_a_frozen_broker_costs_the_answer_no_time_and_the_cluster_its_health(
-    cluster: Cluster,
+    cluster: Cluster, topic: str
 ) -> None:
     bounds = []
 
@@ -115,7 +131,7 @@ def test_a_frozen_broker_costs_the_answer_no_time_and_the_cluster_its_health(
     with frozen(cluster, FROZEN):
         # Not fenced yet: whoever asks the frozen one waits, and asks the next meanwhile.
         status, body = examined()
-        show(body, status)
+        show(status, body)
         status, body = cluster.until(
             lambda: (
                 (found := examined())[0] == 503
@@ -125,12 +141,42 @@ def test_a_frozen_broker_costs_the_answer_no_time_and_the_cluster_its_health(
             "the broker is fenced, and said to be",
             120,
         )
-        show(body, status)
+        show(status, body)
         assert body["status"] == "degraded"
         assert "fenced" in parts(body, Kind.BROKER)[str(FROZEN)]["reason"]
         assert parts(body, Kind.QUORUM)["quorum"]["status"] == "healthy"
+        behind = parts(body, Kind.PARTITIONS)["partitions"]
+        assert behind["status"] == "degraded", behind
         code, page = run_command(cluster)
         assert code == 1, page
         assert f"Broker {FROZEN} is fenced" in page
     assert max(bounds) < BOUND_SECONDS + COLD_SECONDS
     cluster.settle()
+
+
+@pytest.fixture
+def mute() -> Iterator[str]:
+    """An address that takes every connection and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+        yield f"{host}:{port}"
+
+
+def test_the_answer_comes_in_time_though_nobody_else_gives_one(cluster: Cluster, mute: str) -> None:
+    silence = {
+        "STILLWATER_KAFKA_BOOTSTRAP": f"{mute},{mute}",
+        "STILLWATER_EKS_ENDPOINT": f"https://{mute}",
+        "AWS_ENDPOINT_URL_DYNAMODB": f"http://{mute}",
+        # The bound follows the probes' time: a short one makes a quick test.
+        "STILLWATER_CONNECT_PROBE_S": "3",
+    }
+    with told(cluster, **silence):
+        started = time.monotonic()
+        status, body = invoke(cluster)
+        seconds = time.monotonic() - started
+    show(status, body)
+    assert (status, body["status"]) == (500, "unknown")
+    assert {part["status"] for part in body["parts"]} == {"unknown"}
+    assert set(body["missing"]) == {"Kafka's admin API", "the Kubernetes API", "the ledger"}
+    assert body["seconds"] < 3 + 2 + 5
+    assert seconds < 3 + 2 + COLD_SECONDS
