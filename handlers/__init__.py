@@ -4,9 +4,10 @@
     every minute                -> sweep        -> ledger -> ticks queue, and what is over -> S3
     NTH, over HTTPS             -> webhook      -> ledger -> ticks queue
     whoever wrote the ledger    -> stories queue -> slack -> one thread per incident
+    whoever may ask             -> health       -> 200, 503 or 500, and why
 
 settings    the frozen environment infra rendered
-interruption, tick, sweep, webhook, slack    `handler(event, context)` of each function
+interruption, tick, sweep, webhook, slack, health    `handler(event, context)` of each function
 reception   an announcement about an instance -> its incident
 notices     announcements about volumes, zones and groups
 observe     adapters -> core.observations: what is true now
@@ -14,12 +15,13 @@ act         core actions -> idempotent effects
 ledger      incidents, lease and announcements in one DynamoDB table (table: its items)
 chronicle   tells Slack's queue and CloudWatch what was written to the ledger
 export      files what is over in S3
+deadline    asks several sources at once, for a bounded time
 threads     what Slack was told of each incident
 records     single documents in the same table, on which stand
   freezes     the zones that are frozen
   leadership  which brokers are kept from leading, and what was changed for it
   shifts      what is done about frozen zones, and undone
-adapters/   aws, kubernetes, kafka, slack, secrets, metrics: who alone knows a client library
+adapters/   aws, kubernetes, pods, kafka, connect, slack, secrets, metrics: who alone knows a client
 
 What each function calls, for its least-privilege role (ARNs: the prefix's own resources; `*` where
 AWS offers no resource level). Every function also writes its own log group.
@@ -55,18 +57,23 @@ AWS offers no resource level). Every function also writes its own log group.
                   sqs:SendMessage                                    <prefix>-stories
                   dynamodb:GetItem, PutItem                          incident#*, story#*
                   secretsmanager:GetSecretValue                      the spec's slack.secret_name
+    health        dynamodb:GetItem                                   freezes#<cluster>
+                  dynamodb:Query                                     <prefix>-incidents/index/open
 
 Instances and groups of this cluster are those that carry the tag key of core.naming.managed_tag
 (any value): on the groups, and propagated at launch to their instances.
 
-sts:GetCallerIdentity, presigned for the EKS token by tick and sweep, needs no permission. Those two
-talk to Kubernetes, so they need an access entry (group stillwater:handlers) and a route to the API
-server; tick alone talks to the brokers.
+sts:GetCallerIdentity, presigned for the EKS token by tick, sweep and health, needs no permission.
+Those three talk to Kubernetes, so they need an access entry (groups stillwater:handlers, :sweep and
+:health) and a route to the API server; tick and health talk to the brokers.
 
     Kubernetes (sweep)  cluster-wide: list nodes, csinodes
     Kubernetes (tick)   cluster-wide: list csinodes, volumeattachments; list, get and patch nodes
                         in the Kafka namespace: list pods and poddisruptionbudgets, and where its
                         listener has TLS get the one Secret <cluster>-cluster-ca-cert
+    Kubernetes (health) in the Kafka namespace: list pods, GET through the API server's proxy from
+                        the REST port of each Connect worker, named; and that Secret
+    Kafka (health)      what tick may, without ALTER
     Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics;
                         ALTER on the cluster, to move leaders
 

@@ -16,6 +16,7 @@ CASES = {
     "interruption": KAFKA | SLACK,
     "tick": SLACK,
     "sweep": KAFKA | SLACK | BATCH,
+    "health": SLACK | BATCH,
     "webhook": KAFKA | SLACK | BATCH | KUBERNETES | {"core.incidents"},
     "slack": KAFKA | KUBERNETES | {"slack_sdk.socket_mode", "aiohttp"},
 }
