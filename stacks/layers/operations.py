@@ -17,6 +17,7 @@ from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
 from infra.health import Health, HealthArgs
 from infra.kafka import kafka_pods
 from infra.ledger import Ledger, LedgerArgs
+from infra.rotate_access import RotateAccess, RotateAccessArgs
 from infra.stories import Stories, StoriesArgs
 from infra.sweep_access import SweepAccess, SweepAccessArgs
 from stacks.layer import Layer
@@ -115,6 +116,16 @@ def build(layer: Layer) -> None:
     SweepAccess(
         "sweep-access",
         SweepAccessArgs(eks_cluster=spec.prefix, role_arn=handlers.functions["sweep"].role_arn),
+        opts=layer.on_both,
+    )
+    RotateAccess(
+        "rotate-access",
+        RotateAccessArgs(
+            eks_cluster=spec.prefix,
+            namespace=spec.kubernetes.namespace,
+            kafka_ca_secret=_kafka_ca_secret(spec),
+            role_arn=handlers.functions["rotate"].role_arn,
+        ),
         opts=layer.on_both,
     )
     pulumi.export("ledger_table", ledger.table_name)

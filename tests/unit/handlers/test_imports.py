@@ -15,6 +15,7 @@ BATCH = {"aws_lambda_powertools.utilities.batch"}
 CASES = {
     "interruption": KAFKA | SLACK,
     "tick": SLACK,
+    "rotate": SLACK | BATCH,
     "sweep": KAFKA | SLACK | BATCH,
     "health": SLACK | BATCH,
     "webhook": KAFKA | SLACK | BATCH | KUBERNETES | {"core.incidents"},
