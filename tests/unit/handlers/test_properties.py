@@ -12,8 +12,8 @@ from core.events import Interruption, parse
 from core.incident_record import Incident, merge, open_incident
 from core.incidents import State
 from tests.unit.handlers.fakes import OLD, ec2_event, hook_event
+from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.test_planned import health_event
 from tests.unit.handlers.world import World
 
 BROKERS = (OLD, "i-0b", "i-0c")
