@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.departure import MOST_FORWARDS
+from core.drain import MOST_FORWARDS
 from core.incidents import State
 from core.observations import BudgetView
 from core.wishes import ask_release, hold, ignore
