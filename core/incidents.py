@@ -277,6 +277,7 @@ _Step = Callable[[Incident, Observation, Policy], Decision]
 _FIRST_STEPS: Mapping[Kind, _Step] = {
     Kind.ASG_TERMINATE: _terminating,
     Kind.SCHEDULED_CHANGE: planned.scheduled,
+    Kind.ROTATION: planned.rotated,
     Kind.REBALANCE: _recommended,
     Kind.STATE_CHANGE: _unannounced,
     Kind.INSTANCE_ISSUE: _damaged,

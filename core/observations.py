@@ -74,6 +74,7 @@ class PodView:
     node_name: str | None
     ready: bool
     stopping: bool = False  # told to stop, by an eviction or otherwise
+    trouble: str = ""  # why it does not start: Unschedulable, CrashLoopBackOff, ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

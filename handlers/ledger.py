@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from core.errors import Conflict
 from core.fields import digest
-from core.incident_record import Incident, from_json, incident_id, to_json
+from core.incident_json import from_json, to_json
+from core.incident_record import Incident, incident_id
 from core.rotation import Lease, LeaseDecision, grant
 from handlers.table import Table
 

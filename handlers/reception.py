@@ -77,6 +77,12 @@ class Reception:
         self.wake(answer.incident)
         return True
 
+    def rotate(self, found: Interruption, now: float) -> None:
+        """Take what a rotation run wants of an instance of ours; a repetition changes nothing."""
+        answer = self._join(found, now, actor="rotation", ours=True)
+        if answer.incident is not None:
+            self.wake(answer.incident)
+
     def wake(self, incident: Incident) -> None:
         """Let the loop look at an incident now."""
         if incident.open:

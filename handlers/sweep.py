@@ -20,6 +20,7 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict, StillwaterError
 from core.naming import SYSTEM_POOL
 from core.observations import NodeView
+from core.rotation.run_record import unattended
 from core.sweep import Announce, Finding, Snapshot, Wake, answered, findings, stranded, turn
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
@@ -29,9 +30,10 @@ from handlers.chronicle import open_ledger
 from handlers.export import Archivist, open_archivist
 from handlers.freezes import Freezes, LedgerFreezes
 from handlers.ledger import rounds
-from handlers.messages import SHIFT_MESSAGE
+from handlers.messages import SHIFT_MESSAGE, rotation_message
 from handlers.reception import Reception
 from handlers.records import DynamoRecords, Records
+from handlers.runs import LedgerRuns
 from handlers.settings import Settings
 from handlers.shifts import pending
 
@@ -72,8 +74,15 @@ class Broom:
         done["freed"] = self._free_lease(now)
         if pending(self.freezes, self.records, self.cluster, now):
             self.reception.ticks.send(SHIFT_MESSAGE)
+        self._wake_run(now)
         del done["nothing"]
         return {**done, "filed": self.archivist.file_closed()}
+
+    def _wake_run(self, now: float) -> None:
+        run = LedgerRuns(self.records, self.cluster).current()
+        if run is not None and unattended(run, now, self.late_seconds):
+            logger.warning("No turn carried the rotation run.", run=run.id)
+            self.reception.ticks.send(rotation_message(run.version))
 
     def _lists(self, now: float) -> Snapshot:
         tag = self.reception.managed_tag

@@ -10,6 +10,7 @@ class Kind(StrEnum):
     """What was announced about an instance; one decision per kind (docs/reference/announcements).
 
     VOLUME_PROBLEM is announced about a volume; it becomes one of the instance the volume is on.
+    ROTATION is said by a run of ours (core.rotation.run), never by AWS.
     """
 
     ASG_TERMINATE = "asg_terminate"
@@ -22,6 +23,7 @@ class Kind(StrEnum):
     INSTANCE_STORE_DEGRADED = "instance_store_degraded"
     INSTANCE_ISSUE = "instance_issue"
     VOLUME_PROBLEM = "volume_problem"
+    ROTATION = "rotation"
 
 
 class ZoneSource(StrEnum):

@@ -233,4 +233,17 @@ def _pod(item: Json) -> PodView | None:
         node_name=item.get("spec", {}).get("nodeName"),
         ready=_condition(item, "Ready") and "deletionTimestamp" not in metadata,
         stopping="deletionTimestamp" in metadata,
+        trouble=_trouble(item.get("status", {})),
     )
+
+
+def _trouble(status: Json) -> str:
+    """Return why a pod does not start, in Kubernetes' own word; one that runs has none."""
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("reason") or "")
+    for container in status.get("containerStatuses") or ():
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting:
+            return str(waiting.get("reason") or "")
+    return ""

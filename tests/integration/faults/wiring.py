@@ -17,6 +17,8 @@ from handlers.notices import Notices
 from handlers.observe import Sources
 from handlers.reception import Reception
 from handlers.records import DynamoRecords
+from handlers.rotations import Rotations
+from handlers.runs import LedgerRuns
 from handlers.shifts import Shifts
 from handlers.sweep import Broom
 from handlers.tick import Loop
@@ -62,8 +64,9 @@ def wire(world: World, table: str) -> DynamoLedger:
         cluster="orders",
     )
     desk = Desk(reception, Notices(reception, inventory, freezes, PREFIX))
+    sources = Sources(cloud, nodes, kafka, ledger, freezes)
     loop = Loop(
-        sources=Sources(cloud, nodes, kafka, ledger, freezes),
+        sources=sources,
         effects=Effects(
             cloud=cloud,
             nodes=nodes,
@@ -78,6 +81,14 @@ def wire(world: World, table: str) -> DynamoLedger:
         policy=POLICY,
         late_seconds=LATE_SECONDS,
         shifts=shifts,
+        rotations=Rotations(
+            runs=LedgerRuns(records, "orders"),
+            sources=sources,
+            reception=reception,
+            ticks=ticks,
+            policy=POLICY,
+            late_seconds=LATE_SECONDS,
+        ),
     )
     broom = Broom(
         reception=reception,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.errors import Conflict
-from core.incident_record import Incident, from_json, to_json
+from core.incident_json import from_json, to_json
+from core.incident_record import Incident
 from core.rotation import Lease, LeaseDecision, grant
 
 

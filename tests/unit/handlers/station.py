@@ -15,6 +15,9 @@ from handlers.leadership import Leadership
 from handlers.notices import Notices
 from handlers.observe import Sources
 from handlers.reception import Reception
+from handlers.rotate import Conductor
+from handlers.rotations import Rotations
+from handlers.runs import LedgerRuns
 from handlers.shifts import Shifts
 from handlers.sweep import Broom
 from handlers.tick import Loop
@@ -67,8 +70,21 @@ class Station:
             managed_tag=TAG,
             cluster="orders",
         )
+        sources = Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes)
+        self.runs = LedgerRuns(self.records, "orders")
+        self.rotations = Rotations(
+            runs=self.runs,
+            sources=sources,
+            reception=self.reception,
+            ticks=self.ticks,
+            policy=self.policy,
+            late_seconds=45,
+        )
+        self.conductor = Conductor(
+            runs=self.runs, sources=sources, ticks=self.ticks, managed_tag=TAG
+        )
         self.loop = Loop(
-            sources=Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes),
+            sources=sources,
             effects=Effects(
                 cloud=self.cluster,
                 nodes=self.cluster,
@@ -83,6 +99,7 @@ class Station:
             policy=self.policy,
             late_seconds=45,
             shifts=self.shifts,
+            rotations=self.rotations,
         )
 
     def announce(self, body: str) -> None:
