@@ -17,7 +17,7 @@ from core import kafka_metrics
 from core.errors import StillwaterError
 from core.kafka_metrics import NodeMetrics
 from core.naming import node_id_of_pod
-from handlers.adapters.kubernetes import EksApi
+from handlers.adapters.eks import EksApi
 
 # An exporter that is asked for what is wanted answers in milliseconds, the JMX exporter with every
 # bean in a second; a broker that takes longer is no better than one that does not answer.

@@ -75,8 +75,8 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     }
     recorded = run_layer("operations", raw, outputs)
     assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
-    rules = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
-    granted = [rule["resources"] for rule in rules]
+    role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
+    granted = [rule["resources"] for rule in role.inputs["rules"]]
     assert granted == [["pods"], ["poddisruptionbudgets"], ["pods/proxy"]]
 
 
@@ -112,12 +112,16 @@ def test_all_functions_run_the_same_zip_by_its_hash(
     hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), webhook)}
     assert len(hashes) == 1
     names = {f.inputs["handler"] for f in operations.of(FUNCTION)}
-    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack")}
+    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack", "health")}
 
 
 def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) -> None:
     placed = {f.name for f in operations.of(FUNCTION) if "vpcConfig" in f.inputs}
-    assert placed == {"handlers-tick-function", "handlers-sweep-function"}
+    assert placed == {
+        "handlers-tick-function",
+        "handlers-sweep-function",
+        "health-function-function",
+    }
 
 
 @pytest.mark.parametrize(
@@ -153,7 +157,7 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metric
     everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
         "rules"
     ]
-    inside = operations.one(f"{rbac}Role").inputs["rules"]
+    inside = operations.one(f"{rbac}Role", "handlers-access-role").inputs["rules"]
     granted = [(r["resources"], r["verbs"], r.get("resourceNames")) for r in everywhere + inside]
     pods = [f"controller-{zone}-{i}" for i, zone in enumerate("abc")]
     pods += [f"broker-{zone}-{(i + 1) * 10}" for i, zone in enumerate("abc")]
@@ -191,7 +195,7 @@ def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorde
 def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:
     groups = operations.of("cloudwatch/logGroup:LogGroup")
     assert {g.inputs["name"] for g in groups} == {
-        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack")
+        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack", "health")
     }
     assert all(g.inputs["retentionInDays"] > 0 for g in groups)
 
