@@ -15,6 +15,7 @@ from infra.function import Placement
 from infra.functions import Functions, FunctionsArgs
 from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
 from infra.health import Health, HealthArgs
+from infra.kafka import kafka_pods
 from infra.ledger import Ledger, LedgerArgs
 from infra.stories import Stories, StoriesArgs
 from infra.sweep_access import SweepAccess, SweepAccessArgs
@@ -99,6 +100,7 @@ def build(layer: Layer) -> None:
             eks_cluster=spec.prefix,
             namespace=spec.kubernetes.namespace,
             kafka_ca_secret=_kafka_ca_secret(spec),
+            metrics_pods=kafka_pods(spec) if spec.metrics.enabled else (),
             role_arns={"tick": handlers.functions["tick"].role_arn},
         ),
         opts=layer.on_both,

@@ -76,8 +76,8 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     recorded = run_layer("operations", raw, outputs)
     assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
     role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
-    rules = role.inputs["rules"]
-    assert [rule["resources"] for rule in rules] == [["pods"], ["poddisruptionbudgets"]]
+    granted = [rule["resources"] for rule in role.inputs["rules"]]
+    assert granted == [["pods"], ["poddisruptionbudgets"], ["pods/proxy"]]
 
 
 def test_queues_wake_their_functions_and_take_back_single_messages(operations: Recorded) -> None:
@@ -150,7 +150,7 @@ def test_the_sweep_lists_nodes_and_nothing_else(operations: Recorded) -> None:
     assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
 
 
-def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority(
+def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metrics(
     operations: Recorded,
 ) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
@@ -159,12 +159,15 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority(
     ]
     inside = operations.one(f"{rbac}Role", "handlers-access-role").inputs["rules"]
     granted = [(r["resources"], r["verbs"], r.get("resourceNames")) for r in everywhere + inside]
+    pods = [f"controller-{zone}-{i}" for i, zone in enumerate("abc")]
+    pods += [f"broker-{zone}-{(i + 1) * 10}" for i, zone in enumerate("abc")]
     assert granted == [
         (["nodes"], ["get", "list", "patch"], None),
         (["csinodes", "volumeattachments"], ["list"], None),
         (["pods"], ["list"], None),
         (["poddisruptionbudgets"], ["list"], None),
         (["secrets"], ["get"], ["orders-cluster-ca-cert"]),
+        (["pods/proxy"], ["get"], [f"orders-{pod}:9404" for pod in pods]),
     ]
     bindings = {"ClusterRoleBinding": "cluster-role-binding", "RoleBinding": "role-binding"}
     for kind, name in bindings.items():
