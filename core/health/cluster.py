@@ -22,7 +22,7 @@ class Kind(StrEnum):
 
     QUORUM = "quorum"
     PARTITIONS = "partitions"
-    METADATA = "metadata"
+    METADATA = "metadata log"
     CONTROLLER = "controller"
     BROKER = "broker"
     POD = "pod"
@@ -33,8 +33,8 @@ class Kind(StrEnum):
 
 # Several do the same work: the whole lives on while one of them is healthy.
 REDUNDANT = frozenset({Kind.CONTROLLER, Kind.BROKER, Kind.POD, Kind.WORKER})
-# What goes on around the cluster; it serves all the same.
-ASIDE = frozenset({Kind.INCIDENTS, Kind.ZONES})
+# What goes on beside serving: a cluster with trouble here serves all the same.
+ASIDE = frozenset({Kind.METADATA, Kind.INCIDENTS, Kind.ZONES})
 # Without their word, nothing is known of the whole.
 NEEDED = (Kind.QUORUM, Kind.PARTITIONS, Kind.BROKER)
 

@@ -7,8 +7,9 @@ its parts unknown, with its name. core.health.cluster makes the whole of the par
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from core.health import metadata_errors
 from core.health.cluster import Kind, Part
 from core.health.connect import Answer, Worker, worker_verdict
 from core.health.kafka import (
@@ -21,6 +22,7 @@ from core.health.kafka import (
 from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health, HealthVerdict
 from core.incident_record import Incident
+from core.kafka_metrics import NodeMetrics
 from core.rotation import ClusterView
 from core.thread_text import span
 from core.zones import Freeze
@@ -53,12 +55,15 @@ class Seen:
     incidents: tuple[Incident, ...] | Silence
     freezes: tuple[Freeze, ...] | Silence
     workers: Mapping[str, tuple[Answer, ...] | Silence] = field(default_factory=dict)
+    # By node id; empty where the spec has no exporters.
+    metrics: Mapping[int, NodeMetrics | Silence] = field(default_factory=dict)
 
 
 def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     """Return every part of the cluster with its verdict, those with nothing to tell included."""
     return [
         *_of_kafka(seen.kafka, expected),
+        *_metadata(seen.metrics, expected),
         *_pods(seen.pods, expected, now),
         *_workers(seen, expected, now),
         Part(Kind.INCIDENTS, "incidents", _incidents(seen.incidents, now)),
@@ -85,6 +90,16 @@ def _of_kafka(view: ClusterView | Silence, expected: Expected) -> Iterator[Part]
     # A broker that the spec no longer has, or not yet, serves all the same.
     for node_id in sorted({*brokers, *view.brokers}):
         yield Part(Kind.BROKER, str(node_id), broker_verdict(node_id, view))
+
+
+def _metadata(metrics: Mapping[int, NodeMetrics | Silence], expected: Expected) -> Iterator[Part]:
+    for node_id, told in sorted(metrics.items()):
+        role = expected.roles.get(node_id, "broker")
+        known = None if isinstance(told, Silence) else told
+        verdict = metadata_errors.verdict(node_id, role, known)
+        if isinstance(told, Silence):
+            verdict = replace(verdict, reason=f"{verdict.reason} {told.reason}")
+        yield Part(Kind.METADATA, f"of node {node_id}", verdict)
 
 
 def _pods(seen: tuple[PodSeen, ...] | Silence, expected: Expected, now: float) -> Iterator[Part]:

@@ -46,7 +46,7 @@ def test_a_cluster_is_healthy_where_every_part_is() -> None:
     assert health.verdict.reason == "All 11 parts are healthy."
 
 
-@pytest.mark.parametrize("kind", [Kind.QUORUM, Kind.PARTITIONS, Kind.METADATA])
+@pytest.mark.parametrize("kind", [Kind.QUORUM, Kind.PARTITIONS])
 @pytest.mark.parametrize(
     ("health", "expected"),
     [
