@@ -41,11 +41,12 @@ NEEDED = (Kind.QUORUM, Kind.PARTITIONS, Kind.BROKER)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the cluster and how it does."""
+    """One part of the cluster and how it does; notes are worth knowing, and no fault."""
 
     kind: Kind
     name: str
     verdict: HealthVerdict
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ def document(cluster: str, health: ClusterHealth, at: float, seconds: float) -> 
                 "status": part.verdict.health.value,
                 "reason": part.verdict.reason,
                 "missing": list(part.verdict.missing),
+                "notes": list(part.notes),
             }
             for part in health.parts
         ],

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +28,8 @@ from tests.unit.handlers.memory_records import MemoryRecords
 
 NOW = 10_000.0
 ROLES = {**dict.fromkeys((0, 1, 2), "controller"), **dict.fromkeys((10, 20, 30), "broker")}
+# What real nodes of Kafka 4.2.0 told.
+DATA = Path(__file__).parents[2] / "data" / "exporters"
 ERRORS = (
     Metric.METADATA_LOAD_ERRORS,
     Metric.METADATA_APPLY_ERRORS,
@@ -81,8 +85,11 @@ class Exporters:
         node_id = int(pod.rpartition("-")[2])
         if pod in self.silent:
             return Scrapes(silent={node_id: f"Pod {pod}: connection refused."})
-        told = parse("".join(f"kafka_{name} {self.errors}\n" for name in ERRORS))
-        return Scrapes(metrics={node_id: told})
+        role = ROLES[node_id]
+        told = (DATA / f"{role}-strimzi-reporter.txt").read_text()
+        for name in ERRORS:
+            told = re.sub(rf"^(kafka_{name}) 0.0$", rf"\1 {self.errors}", told, flags=re.MULTILINE)
+        return Scrapes(metrics={node_id: parse(told)})
 
 
 def fine(path: str, seconds: float) -> Answer:
@@ -187,9 +194,12 @@ def test_an_exporter_that_is_silent_leaves_its_node_unknown_and_the_cluster_serv
 ) -> None:
     mute = replace(examiner, exporters=Exporters(silent={"orders-20"}))
     answer = mute.answer(NOW)
-    (part,) = [part for part in body(answer)["parts"] if part["status"] != "healthy"]
-    assert (part["name"], part["status"]) == ("of node 20", "unknown")
-    assert "connection refused" in part["reason"]
+    ailing = {part["name"]: part for part in body(answer)["parts"] if part["status"] != "healthy"}
+    assert {name: part["status"] for name, part in ailing.items()} == {
+        "20": "unknown",
+        "of node 20": "unknown",
+    }
+    assert "connection refused" in ailing["of node 20"]["reason"]
     assert answer["statusCode"] == 503
 
 
