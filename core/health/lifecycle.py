@@ -115,8 +115,9 @@ def _disagreements(signs: BrokerSigns, state: Lifecycle) -> Iterator[str]:
     if own is not None and own < RUNNING and state is Lifecycle.ONLINE:
         yield f"{name} says that it is {STATES.get(own, own)}, while the quorum has it online."
     gauge = signs.registration
-    believed = gauge in {FENCED, ACTIVE} and signs.quorum_answers is not False
-    if believed and signs.is_fenced is not None and (gauge == FENCED) is not signs.is_fenced:
+    believed = signs.is_fenced is not None and signs.quorum_answers is not False
+    contradicted = gauge in {FENCED, ACTIVE} and (gauge == FENCED) is not signs.is_fenced
+    if gauge is not None and believed and contradicted:
         said = "fenced" if signs.is_fenced else "not fenced"
         yield (
             f"{name} is {said} by DescribeCluster and {REGISTRATIONS[gauge]} by the active "

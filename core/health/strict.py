@@ -170,12 +170,14 @@ def _applies(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdic
 
 def _others_say(observed: NodeObservation) -> Iterator[HealthVerdict]:
     """Judge the broker half by what the quorum and the leaders say of it."""
-    if observed.quorum_answers is False:
+    if observed.quorum_answers is False and observed.broker_state == RUNNING:
         # Brokers go on serving from memory, and describe everybody as unfenced.
         yield _finding(
             observed, Health.DEGRADED, "serves from memory: the controllers have no quorum"
         )
         return
+    if observed.recovering or observed.broker_state in STARTING:
+        return  # it is fenced and out of sync, as everybody is who starts
     fenced = observed.is_fenced
     if fenced is None:
         yield _missing(observed, "fencing", "neither DescribeCluster nor a controller told of it")
@@ -183,7 +185,7 @@ def _others_say(observed: NodeObservation) -> Iterator[HealthVerdict]:
         yield _finding(
             observed, Health.UNHEALTHY, "is fenced, though it says of itself that it is running"
         )
-    elif fenced and not observed.recovering and observed.broker_state not in STARTING:
+    elif fenced:
         yield _finding(observed, Health.UNHEALTHY, "is fenced")
     if observed.not_in_sync is None:
         yield _missing(observed, "ISR", "the leaders of its partitions were not asked")

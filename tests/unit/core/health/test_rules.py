@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.health.cases import CASES, NOW, WELL, Case
 from core.health.limits import Limits
 from core.health.node import NEVER, STATES, NodeObservation, Recovery, Role, with_metrics
 from core.health.rules import RULES, RuleSet, alive, liveness, readiness, ready
@@ -16,32 +18,13 @@ from core.health.verdict import Health
 from core.kafka_metrics import NodeMetrics, parse
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
-NOW = 10_000.0
-WELL: dict[Role, NodeObservation] = {
-    role: NodeObservation(
-        node_id=1,
-        role=role,
-        now=NOW,
-        process=True,
-        started_at=0.0,
-        listening={9090: role.is_controller, 9091: role.is_broker},
-        scraped=True,
-        broker_state=3 if role.is_broker else None,
-        raft_state="follower" if role.is_controller else "observer",
-        raft_leader=0,
-        apply_lag_seconds=0.4,
-        offline_log_directories=0,
-        quorum_answers=True,
-        fenced=False if role.is_broker else None,
-        since_heartbeat_seconds=0.5 if role.is_broker else None,
-        voter_lag_seconds=0.3 if role.is_controller else None,
-        not_in_sync=0 if role.is_broker else None,
-        was_in_sync=role.is_broker,
-    )
-    for role in Role
-}
 BROKER, CONTROLLER, COMBINED = WELL[Role.BROKER], WELL[Role.CONTROLLER], WELL[Role.COMBINED]
-GONE = {"scraped": False, "broker_state": None, "raft_state": None, "apply_lag_seconds": None}
+GONE: dict[str, Any] = {
+    "scraped": False,
+    "broker_state": None,
+    "raft_state": None,
+    "apply_lag_seconds": None,
+}
 
 
 def passes(observed: NodeObservation, rules: RuleSet) -> tuple[bool, bool]:
@@ -55,73 +38,25 @@ def test_a_node_that_is_well_is_alive_and_ready(role: Role, rules: RuleSet) -> N
     assert passes(WELL[role], rules) == (True, True)
 
 
-# What happened -> the observation of it, and what the shipped and the strict rules answer.
-SABOTAGES: dict[str, tuple[NodeObservation, tuple[bool, bool], tuple[bool, bool]]] = {
-    "no java, and the ports not looked at yet": (
-        replace(BROKER, process=False),
-        (True, True),
-        (False, False),
-    ),
-    "a wedged quorum, seen by the controller that is left": (
-        replace(CONTROLLER, raft_state="prospective", raft_leader=-1, quorum_answers=False),
-        (True, True),
-        (True, False),
-    ),
-    "a wedged quorum, seen by a combined node": (
-        replace(COMBINED, raft_state="candidate", raft_leader=-1, quorum_answers=False),
-        (True, True),
-        (True, False),
-    ),
-    "a broker fenced again": (replace(BROKER, fenced=True), (True, True), (True, False)),
-    "a broker fenced again, by a controller's gauge alone": (
-        replace(BROKER, fenced=None, registration=10),
-        (True, True),
-        (True, False),
-    ),
-    "a hung JVM": (
-        replace(BROKER, **GONE, since_heartbeat_seconds=30.0, fenced=True),
-        (True, False),
-        (False, False),
-    ),
-    "one of two directories still in recovery": (
-        replace(BROKER, recovery={"/a": Recovery(0, 0), "/b": Recovery(3, 12)}),
-        (True, True),
-        (True, False),
-    ),
-    "a controller that never joined": (
-        replace(CONTROLLER, raft_state="unattached", raft_leader=-1),
-        (True, True),
-        (True, False),
-    ),
-    "a controller that the leader never heard of": (
-        replace(CONTROLLER, voter_lag_seconds=NEVER),
-        (True, True),
-        (True, False),
-    ),
-    "a broker that refills from empty": (
-        replace(BROKER, not_in_sync=12, was_in_sync=False),
-        (True, True),
-        (True, False),
-    ),
-    "a listener that died": (
-        replace(BROKER, listening={9091: False}),
-        (True, True),
-        (False, False),
-    ),
-    "metadata that is applied no more": (
-        replace(BROKER, apply_lag_seconds=300.0),
-        (True, True),
-        (True, False),
-    ),
-    "a broker on its way out": (replace(BROKER, broker_state=6), (True, True), (True, False)),
-}
+@pytest.mark.parametrize("case", [c for c in CASES if c.well], ids=lambda c: c.what)
+def test_what_is_well_by_intent_is_well_by_the_strict_rules(case: Case) -> None:
+    assert alive(liveness(case.observed))
+    if not case.observed.recovering:
+        assert ready(readiness(case.observed))
 
 
-@pytest.mark.parametrize("what", SABOTAGES)
-def test_strict_sees_what_the_shipped_rules_do_not(what: str) -> None:
-    observed, shipped, strict = SABOTAGES[what]
-    assert passes(observed, RuleSet.SHIPPED) == shipped
-    assert passes(observed, RuleSet.STRICT) == strict
+@pytest.mark.parametrize("case", [c for c in CASES if not c.well], ids=lambda c: c.what)
+def test_strict_fails_what_is_not_well(case: Case) -> None:
+    assert not readiness(case.observed).healthy
+    assert not all(passes(case.observed, RuleSet.STRICT)) or case.serves
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.shipped_green and not c.well], ids=lambda c: c.what
+)
+def test_the_shipped_rules_stay_green_where_strict_is_not(case: Case) -> None:
+    assert passes(case.observed, RuleSet.SHIPPED) == (True, True)
+    assert not readiness(case.observed).healthy
 
 
 @pytest.mark.parametrize("role", Role)
