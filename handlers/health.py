@@ -38,6 +38,8 @@ from handlers.settings import Reader
 STAGGER_SECONDS = 2.0
 # What a worker's answer takes on its way, on top of the time its probe has.
 MARGIN_SECONDS = 2.0
+# All exporters are asked at once, by a function that has a third of a processor.
+EXPORTER_SECONDS = 6.0
 KAFKA, PODS, INCIDENTS, FREEZES = "kafka", "pods", "incidents", "freezes"
 
 
@@ -167,7 +169,7 @@ def _examiner() -> Examiner:
         kafka=[KafkaAdmin([each], security, authorities) for each in bootstrap],
         pods=EksPods(api, namespace, cluster),
         workers={name: through(api, namespace, name) for name in names},
-        exporters=PodExporters(api, namespace),
+        exporters=PodExporters(api, namespace, EXPORTER_SECONDS),
         exporting={
             node.node_id: naming.pod(cluster, node.node_pool, node.node_id)
             for node in nodes

@@ -72,7 +72,8 @@ class EksApi:
         self._ca_pem = ca_pem
         self._eks_cluster = eks_cluster
         self._region = region
-        self._session = session
+        # One for all requests: making one costs more than signing does.
+        self._session = session or boto3.Session()
         self._connections = connections
 
     @cached_property
