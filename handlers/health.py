@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aws_lambda_powertools import Logger
+
 from core import naming
 from core.errors import StillwaterError
 from core.health.cluster import ClusterHealth, cluster_health, document
@@ -34,6 +36,7 @@ from handlers.ledger import DynamoLedger, Ledger
 from handlers.records import DynamoRecords
 from handlers.settings import Reader
 
+logger = Logger(service="stillwater")
 # A broker that is frozen costs whoever asks it first many seconds, so the next is asked beside it.
 STAGGER_SECONDS = 2.0
 # What a worker's answer takes on its way, on top of the time its probe has.
@@ -91,6 +94,9 @@ class Examiner:
         """Return the answer in the form in which Lambda speaks HTTP."""
         started = time.monotonic()
         health = self.examine(now)
+        if not health.verdict.healthy:
+            # So that a caller's 503 can still be explained when nobody has kept its body.
+            logger.warning(health.verdict.reason, status_code=health.status_code)
         body = document(self.cluster, health, now, time.monotonic() - started)
         return {
             "statusCode": health.status_code,
