@@ -103,12 +103,8 @@ def _of_others(turn: NodeTurn, seen: RunObservation, away: frozenset[int]) -> It
 
 
 def _of_kafka(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[str]:
-    for partition in kafka.partitions:
-        if partition.leader is None and turn.node_id not in partition.replicas:
-            yield (
-                f"Partition {partition.name} is offline; bring one of its replicas "
-                f"{listed(partition.replicas)} back first."
-            )
+    if turn.node_id in kafka.fenced:
+        yield from _of_fenced(turn.node_id, kafka)
     if kafka.reassigning:
         yield (
             f"{len(kafka.reassigning)} partitions are being reassigned, among them "
@@ -117,6 +113,19 @@ def _of_kafka(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[
     for partition in unkeepable(turn.node_id, kafka):
         if partition.topic not in options.accepted_topics:
             yield f"{unavailable(partition)} Allow it with --accept-unavailable."
+
+
+def _of_fenced(node_id: int, kafka: ClusterView) -> Iterator[str]:
+    """Yield what speaks against a broker that is out already: it may be the last to have data."""
+    for partition in kafka.partitions:
+        others = sorted(set(partition.isr) - {node_id})
+        few = len(others) < partition.min_isr < len(partition.replicas)
+        if node_id in partition.replicas and few:
+            yield (
+                f"Broker {node_id} is fenced, and partition {partition.name} has only "
+                f"{listed(others)} of the {partition.min_isr} in-sync replicas it needs; bring "
+                f"another of {listed(partition.replicas)} back first, or this one where it is."
+            )
 
 
 def unkeepable(node_id: int, kafka: ClusterView) -> Iterator[PartitionView]:
