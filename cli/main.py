@@ -135,6 +135,27 @@ def doctor(
 
 
 @app.command()
+def health(
+    environment: Environment,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+) -> None:
+    """Say how the whole cluster does, and why: quorum, partitions, nodes, pods, Connect, incidents.
+
+    Exit code 0: healthy; 1: starting or degraded; 2: unhealthy, or nobody can tell.
+    """
+    from cli import health as command
+
+    try:
+        code = command.shown(environment, console, watch=watch, as_json=as_json)
+    except StillwaterError as error:
+        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(command.UNHEALTHY) from None
+    raise typer.Exit(code)
+
+
+@app.command()
 def estimate(
     spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
     prices: Annotated[

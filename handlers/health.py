@@ -2,7 +2,7 @@
 
 200 healthy, 503 starting or degraded, 500 unhealthy or unable to tell; a JSON body with the reason
 and every part. All sources are asked at once, and the answer comes within a bound whatever they
-do. It reads and changes nothing; it is invoked by whoever may (ADR 0012), and `stillwater health`.
+do. It reads and changes nothing; it is invoked by whoever may (ADR 0013), and `stillwater health`.
 """
 
 from __future__ import annotations

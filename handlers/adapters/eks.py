@@ -96,6 +96,12 @@ class EksApi:
         sent = urlencode({k: v for k, v in query.items() if v})
         return self._send("GET", f"{path}?{sent}")
 
+    def text(self, path: str, timeout_seconds: float) -> str:
+        """Return what is answered as text, within a bound of its own: a pod behind the proxy."""
+        timeout = urllib3.Timeout(total=timeout_seconds)
+        answer = self._request("GET", path, {"Accept": "text/plain"}, timeout=timeout)
+        return _content(answer, "GET", path).decode(errors="replace")
+
     def find(self, path: str) -> Json | None:
         """Return one object, or None where there is none."""
         return self._send("GET", path, missing={}) or None
@@ -129,27 +135,41 @@ class EksApi:
         self, method: str, path: str, *, body: Json | None = None, missing: Json | None = None
     ) -> Json:
         """Return the decoded answer; `missing` is what an object that is not there answers."""
-        headers = self._headers()
-        if body is not None:
-            headers["Content-Type"] = "application/merge-patch+json"
-        asked = f"{method} {path.partition('?')[0]}"
+        headers = {"Content-Type": "application/merge-patch+json"} if body is not None else {}
+        sent = None if body is None else json.dumps(body).encode()
+        answer = self._request(method, path, headers, body=sent)
+        if answer.status == 404 and missing is not None:
+            return missing
+        decoded: Json = json.loads(_content(answer, method, path))
+        return decoded
+
+    def _request(
+        self, method: str, path: str, headers: Json, **options: Any
+    ) -> urllib3.BaseHTTPResponse:
         try:
-            answer = self._pool.request(
+            return self._pool.request(
                 method,
                 f"{self._endpoint}{path}",
-                headers=headers,
-                body=None if body is None else json.dumps(body).encode(),
+                headers={**self._headers(), **headers},
+                **options,
             )
         except urllib3.exceptions.HTTPError as error:
             raise StillwaterError(
-                f"The Kubernetes API at {self._endpoint} did not answer {asked}: {error}"
+                f"The Kubernetes API at {self._endpoint} did not answer "
+                f"{_asked(method, path)}: {error}"
             ) from None
-        if answer.status == 404 and missing is not None:
-            return missing
-        if answer.status == 409:
-            raise Conflict(f"The object of {asked} was changed by somebody else meanwhile.")
-        if answer.status != 200:
-            said = answer.data[:300].decode(errors="replace")
-            raise StillwaterError(f"The Kubernetes API answered {answer.status} to {asked}: {said}")
-        decoded: Json = json.loads(answer.data)
-        return decoded
+
+
+def _asked(method: str, path: str) -> str:
+    return f"{method} {path.partition('?')[0]}"
+
+
+def _content(answer: urllib3.BaseHTTPResponse, method: str, path: str) -> bytes:
+    """Return what was answered; raises StillwaterError, or Conflict, for all but 200."""
+    asked = _asked(method, path)
+    if answer.status == 409:
+        raise Conflict(f"The object of {asked} was changed by somebody else meanwhile.")
+    if answer.status != 200:
+        said = answer.data[:300].decode(errors="replace")
+        raise StillwaterError(f"The Kubernetes API answered {answer.status} to {asked}: {said}")
+    return answer.data

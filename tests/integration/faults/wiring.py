@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.observations import Policy
 from handlers import interruption, sweep, tick
 from handlers.act import Effects
 from handlers.adapters.aws import AwsCloud, SqsQueue
@@ -25,8 +24,10 @@ from handlers.sweep import Broom
 from handlers.tick import Loop
 from local import environment
 from tests.integration.aws.cloud import Cloud
+from tests.unit.handlers import tables
 from tests.unit.handlers.fakes import PREFIX, TAG
 from tests.unit.handlers.memory_archive import MemoryArchive
+from tests.unit.policies import policy_with
 
 if TYPE_CHECKING:
     from tests.integration.faults.world import World
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 LATE_SECONDS = 45.0
 LEASE_SECONDS = 900.0
 # Above the visibility timeout of NTH's queue, as core.timing wants it, and no more.
-POLICY = Policy(tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130)
+POLICY = policy_with(
+    tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130
+)
 
 
 def wire(world: World, table: str) -> DynamoLedger:
@@ -118,23 +121,8 @@ class _OnTime:
 
 
 def make_table(cloud: Cloud) -> str:
-    """Make a ledger's table."""
+    """Make a ledger's table for one case."""
     table = cloud.name("incidents")
-    cloud.dynamodb.create_table(
-        TableName=table,
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "open", "AttributeType": "S"},
-        ],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "open",
-                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    tables.make_table(cloud.dynamodb, table)
     cloud.later(cloud.dynamodb.delete_table, TableName=table)
     return table

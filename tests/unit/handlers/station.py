@@ -25,10 +25,11 @@ from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster, FakeQueue, three
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.policies import policy_with
 
 # 2026-11-20T10:00:00Z, when the fakes' events say they happened.
 START = 1_795_168_800.0
-POLICY = Policy(tick_interval_seconds=5, post_condition_hold_seconds=10)
+POLICY = policy_with(tick_interval_seconds=5, post_condition_hold_seconds=10)
 
 
 @dataclass
