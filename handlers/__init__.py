@@ -56,6 +56,8 @@ AWS offers no resource level). Every function also writes its own log group.
     rotate        sqs:SendMessage                                    <prefix>-ticks
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
+                  ec2:DescribeInstances,
+                    DescribeLaunchTemplateVersions                   *
                   autoscaling:DescribeAutoScalingGroups              *
     webhook       sqs:SendMessage                                    <prefix>-ticks
                   dynamodb:GetItem, PutItem                          incident#*, ignored#*

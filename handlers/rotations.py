@@ -22,6 +22,7 @@ from core.rotation.progress import Begin, Call, CallOff, Elect, RunAction, next_
 from core.rotation.run_record import NodeTurn, Run, RunState, unattended
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue
+from handlers.error_snapshots import ErrorSnapshots
 from handlers.ledger import rounds
 from handlers.messages import rotation_message
 from handlers.observe import Sources
@@ -38,6 +39,7 @@ class Rotations:
     runs: Runs
     sources: Sources
     reception: Reception
+    snapshots: ErrorSnapshots
     ticks: Queue
     policy: Policy
     late_seconds: float
@@ -47,9 +49,8 @@ class Rotations:
         claimed = self._claim(version, now)
         if claimed is None:
             return
-        step = next_step(
-            claimed, observe_run(claimed, self.sources, self.managed_tag, now), self.policy
-        )
+        seen = observe_run(claimed, self.sources, self.managed_tag, now)
+        step = next_step(claimed, self._with_errors(claimed, seen), self.policy)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
             for action in step.actions:
@@ -60,6 +61,12 @@ class Rotations:
             self._schedule(claimed, self.policy.tick_interval_seconds)
             return
         self._record(step.run, step.delay_seconds, now)
+
+    def _with_errors(self, run: Run, seen: RunObservation) -> RunObservation:
+        """Ask the exporters where the answer decides: before somebody goes."""
+        if run.in_hand or not run.waiting or seen.blind:
+            return seen
+        return with_errors(self.snapshots, seen)
 
     @property
     def managed_tag(self) -> str:
@@ -157,6 +164,15 @@ def observe_cluster(sources: Sources, managed_tag: str, now: float) -> RunObserv
         )
     except (StillwaterError, BotoCoreError, ClientError) as error:
         return _blind(error, now)
+
+
+def with_errors(snapshots: ErrorSnapshots, seen: RunObservation) -> RunObservation:
+    """Add what the exporters say to a reading; raises nothing."""
+    try:
+        told = snapshots.ask(seen.now)
+    except StillwaterError as error:
+        return _blind(error, seen.now)
+    return replace(seen, errors=told.errors, recovering=told.recovering)
 
 
 def _blind(error: Exception, now: float) -> RunObservation:

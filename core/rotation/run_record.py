@@ -7,7 +7,7 @@ leave through an incident each (core.planned), opened by the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -91,9 +91,9 @@ class Options:
     """What the person who started a run decided beforehand."""
 
     accepted_topics: tuple[str, ...] = ()  # may be unavailable while their broker is away
-    acknowledged_errors: tuple[str, ...] = ()  # metadata errors that are known and do not veto
+    # The metadata errors that are known and do not veto, as core.health.metadata_errors keeps them.
+    acknowledged: Mapping[str, Any] | None = None
     deadline_seconds: float = DEFAULT_DEADLINE_SECONDS  # for one node
-    together: int = 1  # brokers of one zone that may be out at the same time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from core.incidents import Incident
 from core.observations import Policy
 from handlers.act import Effects
+from handlers.error_snapshots import ErrorSnapshots
 from handlers.export import Archivist
 from handlers.freezes import LedgerFreezes
 from handlers.interruption import Desk
@@ -71,17 +72,25 @@ class Station:
             cluster="orders",
         )
         sources = Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes)
+        snapshots = ErrorSnapshots(self.cluster, self.cluster, self.records)
         self.runs = LedgerRuns(self.records, "orders")
         self.rotations = Rotations(
             runs=self.runs,
             sources=sources,
             reception=self.reception,
+            snapshots=snapshots,
             ticks=self.ticks,
             policy=self.policy,
             late_seconds=45,
         )
         self.conductor = Conductor(
-            runs=self.runs, sources=sources, ticks=self.ticks, managed_tag=TAG
+            runs=self.runs,
+            sources=sources,
+            templates=self.cluster,
+            snapshots=snapshots,
+            ticks=self.ticks,
+            policy=self.policy,
+            managed_tag=TAG,
         )
         self.loop = Loop(
             sources=sources,
@@ -91,6 +100,7 @@ class Station:
                 ledger=self.ledger,
                 freezes=self.freezes,
                 leadership=self.leadership,
+                snapshots=snapshots,
                 termination_handler=self.termination_handler,
                 ticks=self.ticks,
                 lease_seconds=900,

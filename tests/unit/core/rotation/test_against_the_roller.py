@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 
 from hypothesis import HealthCheck, given, settings
 
-from core.observations import Policy
 from core.rotation import ClusterView, may_leave
 from core.rotation.preconditions import objections
 from core.rotation.run_record import Options
 from tests.unit.core.rotation import roller
 from tests.unit.core.rotation.clusters import around, clusters, turn_of
+from tests.unit.policies import policy_with
 
 # Each cluster is asked about every node of it under three margins: 10,000 questions and more.
 MANY = settings(
@@ -32,7 +32,7 @@ def test_what_the_roller_refuses_a_rotation_refuses(view: ClusterView) -> None:
 def check(view: ClusterView, node_id: int, margin: int) -> None:
     votes = any(voter.node_id == node_id for voter in view.voters)
     turn, accepted = turn_of(node_id, votes=votes), Options(accepted_topics=("t",))
-    said = list(objections(turn, around(view), accepted, Policy(isr_margin=margin)))
+    said = list(objections(turn, around(view), accepted, policy_with(isr_margin=margin)))
     verdict = may_leave(node_id, view, isr_margin=margin)
     if not roller.may_restart(node_id, view):
         assert said
