@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.incidents import Desk, moment_of
+from cli.rotate_plan import rendered
 from core import naming
 from core.errors import InvalidInput, StillwaterError
 from core.rotation.run_record import Phase, Run, RunState, to_document
@@ -98,6 +99,22 @@ def started(environment: str, console: Console, *, watch: bool, **said: Any) -> 
     console.print(answer["said"], markup=False)
     if watch and "run" in answer:
         watched(rotation, console)
+
+
+def planned(
+    environment: str, console: Console, *, as_json: bool, sample_seconds: float, **said: Any
+) -> None:
+    """Print what a run would do; the growth of the logs is watched for a few seconds."""
+    rotation = rotor(environment)
+    held = rotation.ask("held")["held"] if sample_seconds > 0 else None
+    time.sleep(sample_seconds)
+    answer = rotation.ask("plan", held=held, **said)
+    if as_json:
+        plain = json.dumps(answer["plan"], sort_keys=True)
+        console.print(plain, markup=False, highlight=False, soft_wrap=True)
+        return
+    console.print(answer["said"], markup=False)
+    console.print(rendered(answer["plan"]))
 
 
 def shown(environment: str, console: Console, *, watch: bool, as_json: bool) -> None:

@@ -177,7 +177,7 @@ def _stuck_pods(seen: RunObservation) -> Iterator[str]:
         if pod.trouble in HOPELESS or (pod.trouble and pod.node_name is None):
             yield (
                 f"Pod {pod.name} does not start: {pod.trouble}. Nothing else is rotated before it "
-                f"runs; see docs/runbooks/rotation-stopped.md."
+                f"runs; see runbook KafkaRotationStuck."
             )
 
 
