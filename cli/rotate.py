@@ -24,6 +24,7 @@ from cli.rotate_plan import rendered
 from core import naming
 from core.errors import InvalidInput, StillwaterError
 from core.rotation.run_record import Phase, Run, RunState, to_document
+from core.rotation.story import PHASES
 from core.thread_text import span, time_said
 from handlers.records import DynamoRecords
 from handlers.runs import LedgerRuns
@@ -31,14 +32,6 @@ from handlers.runs import LedgerRuns
 REFRESH_SECONDS = 2.0
 # The function may run for its whole time limit; asked again it would start another run.
 _PATIENT = Config(read_timeout=120, retries={"max_attempts": 0})
-_SYMBOLS = {
-    Phase.WAITING: "○",
-    Phase.LEAVING: "◐",
-    Phase.RETURNING: "◑",
-    Phase.DONE: "●",
-    Phase.SKIPPED: "□",
-    Phase.FAILED: "▲",
-}
 _MOVING = frozenset({RunState.RUNNING})
 
 
@@ -156,7 +149,7 @@ def view(run: Run, now: float) -> Group:
     for turn in run.turns:
         began, ended = turn.began_at, turn.done_at or now
         nodes.add_row(
-            _SYMBOLS[turn.phase],
+            PHASES[turn.phase],
             Text(f"{turn.role} {turn.node_id}"),
             Text(turn.zone),
             Text(turn.instance_id),

@@ -26,7 +26,6 @@ from core.rotation.run_record import (
     NodeTurn,
     Options,
     Run,
-    RunState,
     abort,
     open_run,
     pause,
@@ -197,8 +196,7 @@ class Conductor:
                 written = self.runs.put(wished)
             except Conflict:
                 continue  # A turn was faster.
-            if written.state is RunState.RUNNING:
-                self._wake(written)
+            self._wake(written)
             return self._told(written)
         raise Conflict("The run kept changing; try again in a moment.")
 

@@ -7,6 +7,7 @@ it does may be repeated: an incident is opened under a key of the run's, an elec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from aws_lambda_powertools import Logger
@@ -43,6 +44,7 @@ class Rotations:
     ticks: Queue
     policy: Policy
     late_seconds: float
+    told: Callable[[Run], None]
 
     def turn(self, version: int, now: float) -> None:
         """Take one step with the run, and schedule the next."""
@@ -75,6 +77,8 @@ class Rotations:
     def _claim(self, version: int, now: float) -> Run | None:
         run = self.runs.current()
         if run is None or run.state is not RunState.RUNNING:
+            if run is not None:
+                self.told(run)
             return None
         if run.version != version and not unattended(run, now, self.late_seconds):
             return None
@@ -93,6 +97,7 @@ class Rotations:
             if newest is not None and newest.state is RunState.RUNNING:
                 self._schedule(newest, 0.0)
             return
+        self.told(recorded)
         if delay is not None:
             self._schedule(recorded, delay)
 

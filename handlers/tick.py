@@ -33,7 +33,7 @@ from handlers.adapters.eks import EksApi
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kubernetes import EksNodes
-from handlers.chronicle import open_ledger
+from handlers.chronicle import open_ledger, run_teller
 from handlers.error_snapshots import ErrorSnapshots
 from handlers.freezes import LedgerFreezes
 from handlers.leadership import Leadership
@@ -206,6 +206,7 @@ def _loop() -> Loop:
             ticks=ticks,
             policy=settings.policy,
             late_seconds=settings.late_seconds,
+            told=run_teller(settings),
         ),
     )
 

@@ -52,6 +52,7 @@ class Note:
     at: float  # epoch seconds
     actor: str
     text: str
+    quiet: bool = False  # what is merely waited for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,11 +170,13 @@ def open_run(
     )
 
 
-def noted(run: Run, actor: str, text: str, now: float) -> Run:
+def noted(run: Run, actor: str, text: str, now: float, *, quiet: bool = False) -> Run:
     """Add a note and make it the run's reason; a repetition is not worth another note."""
     if run.reason == text:
         return run
-    notes = run.notes if len(run.notes) >= MOST_NOTES else (*run.notes, Note(now, actor, text))
+    notes = (
+        run.notes if len(run.notes) >= MOST_NOTES else (*run.notes, Note(now, actor, text, quiet))
+    )
     return replace(run, reason=text, notes=notes)
 
 

@@ -92,6 +92,7 @@ def wire(world: World, table: str) -> DynamoLedger:
             ticks=ticks,
             policy=POLICY,
             late_seconds=LATE_SECONDS,
+            told=lambda _: None,
         ),
     )
     broom = Broom(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from core.incidents import Incident
 from core.observations import Policy
 from handlers.act import Effects
+from handlers.chronicle import RunChronicle
 from handlers.error_snapshots import ErrorSnapshots
 from handlers.export import Archivist
 from handlers.freezes import LedgerFreezes
@@ -43,6 +44,7 @@ class Station:
     records: MemoryRecords = field(default_factory=MemoryRecords)
     archive: MemoryArchive = field(default_factory=MemoryArchive)
     told: list[Incident] = field(default_factory=list)
+    stories: FakeQueue = field(default_factory=FakeQueue)
     now: float = START
 
     def __post_init__(self) -> None:
@@ -82,6 +84,7 @@ class Station:
             ticks=self.ticks,
             policy=self.policy,
             late_seconds=45,
+            told=RunChronicle(self.stories),
         )
         self.conductor = Conductor(
             runs=self.runs,
