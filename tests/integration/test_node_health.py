@@ -29,9 +29,7 @@ from tests.integration.bare_kafka import ANOTHER_CLUSTER_ID, BareCluster, answer
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 GREEN, NOT_READY = (True, True), (True, False)
-ROLES = {0: Role.CONTROLLER, 1: Role.CONTROLLER, 2: Role.CONTROLLER} | {
-    i: Role.BROKER for i in (10, 11)
-}
+ROLES = {0: Role.CONTROLLER, 1: Role.CONTROLLER, 2: Role.CONTROLLER} | dict.fromkeys((10, 11), Role.BROKER)
 PARTITIONS, RECORD_BYTES = 8, 100_000
 
 
