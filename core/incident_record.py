@@ -222,7 +222,7 @@ def open_incident(
         kind=interruption.kind,
         state=State.OPENED,
         opened_at=now,
-        announced_at=_announced_at(interruption, now),
+        announced_at=interruption.announced_at(now),
         announcements=(),
         reason=_opening(interruption),
     )
@@ -258,16 +258,11 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
 
 def _governing_at(incident: Incident, interruption: Interruption, now: float) -> float:
     """Return when AWS first said what governs the incident, in whatever order words arrive."""
-    said_at = _announced_at(interruption, now)
+    said_at = interruption.announced_at(now)
     before, after = (_GRAVITY.index(k) for k in (incident.kind, interruption.kind))
     if after == before:
         return min(incident.announced_at, said_at)
     return said_at if after > before else incident.announced_at
-
-
-def _announced_at(interruption: Interruption, now: float) -> float:
-    """Return when AWS said it; a clock ahead of ours must not postpone a heartbeat."""
-    return now if interruption.occurred_at is None else min(interruption.occurred_at, now)
 
 
 def _drain_event(incident: Incident, interruption: Interruption) -> str | None:
@@ -292,13 +287,7 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
             event_type=incident.event_type or interruption.event_type,
             due_at=incident.due_at or interruption.due_at,
         )
-    said_at = interruption.updated_at or _announced_at(interruption, now)
-    known_at = incident.scheduled_said_at
-    # Of two words of one moment the end counts: it is not followed by a beginning.
-    older = known_at is not None and (
-        said_at < known_at or (said_at == known_at and not interruption.closed)
-    )
-    if older:
+    if interruption.outdated(incident.scheduled_said_at, now):
         return incident
     return replace(
         incident,
@@ -306,7 +295,7 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
         due_at=interruption.due_at or incident.due_at,
         # What AWS no longer wants, a run of ours may still do.
         called_off=incident.called_off if incident.kind is Kind.ROTATION else interruption.closed,
-        scheduled_said_at=said_at,
+        scheduled_said_at=interruption.said_at(now),
     )
 
 

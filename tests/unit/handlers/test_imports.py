@@ -17,6 +17,7 @@ CASES = {
     "tick": SLACK,
     "rotate": SLACK | BATCH,
     "sweep": KAFKA | SLACK | BATCH,
+    "health": SLACK | BATCH,
     "webhook": KAFKA | SLACK | BATCH | KUBERNETES | {"core.incidents"},
     "slack": KAFKA | KUBERNETES | {"slack_sdk.socket_mode", "aiohttp"},
 }
