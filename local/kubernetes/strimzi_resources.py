@@ -203,8 +203,16 @@ def _container(cluster: Cluster, node: Node) -> Rendered:
         "image": cluster.image or f"quay.io/strimzi/kafka:latest-kafka-{cluster.version}",
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports],
         "resources": node.pool_spec.get("resources") or {},
-        "readinessProbe": check | PROBE | cluster.probes.get("readinessProbe", {}),
-        "livenessProbe": check | LIVENESS | cluster.probes.get("livenessProbe", {}),
+        "readinessProbe": (
+            (_asked(cluster, node, "ready") or check)
+            | PROBE
+            | cluster.probes.get("readinessProbe", {})
+        ),
+        "livenessProbe": (
+            (_asked(cluster, node, "alive") or check)
+            | LIVENESS
+            | cluster.probes.get("livenessProbe", {})
+        ),
         "volumeMounts": [
             *(
                 {"name": f"data-{volume['id']}", "mountPath": volume_mount(volume["id"])}
@@ -213,6 +221,15 @@ def _container(cluster: Cluster, node: Node) -> Rendered:
             {"name": "broker-config", "mountPath": CONFIG_MOUNT},
         ],
     }
+
+
+def _asked(cluster: Cluster, node: Node, question: str) -> Rendered | None:
+    """Return a probe of the health agent; None where the cluster exposes nothing it could see."""
+    if cluster.health_agent is None or cluster.health_rules is None or not cluster.metrics:
+        return None
+    host, port = cluster.health_agent
+    path = f"/v1/{question}/{cluster.pod(node)}?rules={cluster.health_rules}"
+    return {"httpGet": {"host": host, "port": port, "path": path}}
 
 
 def _listener_services(

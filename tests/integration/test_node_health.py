@@ -1,7 +1,7 @@
 """Each sabotage on real Kafka, and what the three rule sets answer: one cluster, few JVM starts.
 
 The nodes are bare processes of their own: what is done to them here would end a twin's cluster. The
-tables are printed (`pytest -s`). Cases that take minutes are in bench/node_health.py.
+tables are printed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ from tests.integration.bare_kafka import ANOTHER_CLUSTER_ID, BareCluster, answer
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 GREEN, NOT_READY = (True, True), (True, False)
-ROLES = {0: Role.CONTROLLER, 1: Role.CONTROLLER, 2: Role.CONTROLLER} | {
-    i: Role.BROKER for i in (10, 11)
-}
+ROLES = dict.fromkeys((0, 1, 2), Role.CONTROLLER) | dict.fromkeys((10, 11), Role.BROKER)
 PARTITIONS, RECORD_BYTES = 8, 100_000
 
 
