@@ -6,6 +6,7 @@ Source of the resources' fields: strimzi-kafka-operator 1.2.0, kafka.strimzi.io/
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ NEXT_NODE_IDS = "strimzi.io/next-node-ids"
 LISTENER_TYPES = ("internal", "cluster-ip")
 # On a Kafka: which of core.health's rule sets its pods' probes ask; `ports` for none of them.
 HEALTH_RULES, PORTS = "stillwater.dev/health-rules", "ports"
-DEFAULT_RULES = RuleSet.STRICT.value
+# What a Kafka without the annotation gets: named to the twin, or the open port.
+RULES_VARIABLE = "STILLWATER_HEALTH_RULES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,9 @@ def read(
 def _health_rules(kafka: Object) -> str | None:
     """Return the rule set of a Kafka's annotation: proposal, shipped, strict, or ports for none."""
     metadata = kafka["metadata"]
-    named = (metadata.get("annotations") or {}).get(HEALTH_RULES, DEFAULT_RULES)
+    named = (metadata.get("annotations") or {}).get(
+        HEALTH_RULES, os.environ.get(RULES_VARIABLE, PORTS)
+    )
     if named == PORTS:
         return None
     try:

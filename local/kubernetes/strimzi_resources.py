@@ -34,6 +34,8 @@ KIND_LABEL = "strimzi.io/kind"
 DEFAULT_GRACE_SECONDS = 30
 # A process on this machine answers sooner than a pod on EKS: Strimzi's own are 15, 5, 10 and 3.
 PROBE = {"initialDelaySeconds": 2, "periodSeconds": 1, "timeoutSeconds": 2, "failureThreshold": 3}
+# The agent looks once a second: one look that missed must not take a broker out of service.
+AGENT_PROBE = PROBE | {"failureThreshold": 10}
 LIVENESS = {"initialDelaySeconds": 60, "periodSeconds": 10, "failureThreshold": 6}
 # Parts of a pool's pod template that are the pod spec's own fields.
 TEMPLATE_FIELDS = (
@@ -204,8 +206,7 @@ def _container(cluster: Cluster, node: Node) -> Rendered:
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports],
         "resources": node.pool_spec.get("resources") or {},
         "readinessProbe": (
-            (_asked(cluster, node, "ready") or check)
-            | PROBE
+            (_asked(cluster, node, "ready") or check | PROBE)
             | cluster.probes.get("readinessProbe", {})
         ),
         "livenessProbe": (
@@ -229,7 +230,7 @@ def _asked(cluster: Cluster, node: Node, question: str) -> Rendered | None:
         return None
     host, port = cluster.health_agent
     path = f"/v1/{question}/{cluster.pod(node)}?rules={cluster.health_rules}"
-    return {"httpGet": {"host": host, "port": port, "path": path}}
+    return {"httpGet": {"host": host, "port": port, "path": path}} | AGENT_PROBE
 
 
 def _listener_services(

@@ -63,7 +63,9 @@ def fill(cluster: BareCluster) -> None:
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap(10))
     admin.create_topics([NewTopic("orders", PARTITIONS, 2)])
     admin.close()
-    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap(10), acks=1)
+    producer = KafkaProducer(
+        bootstrap_servers=cluster.bootstrap(10), acks=1, enable_idempotence=False
+    )
     for i in range(400):
         producer.send("orders", b"x" * RECORD_BYTES, partition=i % PARTITIONS)
     producer.flush(120)
@@ -122,7 +124,7 @@ def test_a_broker_paused_past_its_session_is_dead_to_the_strict_alone(
 ) -> None:
     cluster.signal(11, signal.SIGSTOP)
     try:
-        missed = cluster.look()[11]
+        missed = cluster.observer.look(cluster.nodes.values())[11]
         assert not missed.scraped
         assert liveness(missed).health is Health.UNKNOWN, "one missed scrape restarts nobody"
         seen = cluster.until(
@@ -157,7 +159,9 @@ def test_a_wedged_quorum_fails_its_controller_and_degrades_brokers(
     assert readiness(aged(seen[0])).health is Health.UNHEALTHY
     assert readiness(seen[10]).health is Health.DEGRADED
     assert found(cluster, 10).state is Lifecycle.UNKNOWN
-    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap(10), acks="all")
+    producer = KafkaProducer(
+        bootstrap_servers=cluster.bootstrap(10), acks="all", enable_idempotence=False
+    )  # an id for it would be the controllers' to give
     assert producer.send("orders", b"still served").get(60).offset >= 0
     producer.close()
     cluster.start(1)
