@@ -83,7 +83,8 @@ server; tick, rotate and health talk to the brokers.
                         in the Kafka namespace: list pods and poddisruptionbudgets, and where its
                         listener has TLS get the one Secret <cluster>-cluster-ca-cert
     Kubernetes (health) in the Kafka namespace: list pods, GET through the API server's proxy from
-                        the REST port of each Connect worker, named; and that Secret
+                        the REST port of each Connect worker and the metrics of each Kafka node,
+                        named; and that Secret
     Kafka (health)      what tick may, without ALTER
     Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics;
                         ALTER on the cluster, to move leaders; rotate the first three
