@@ -11,7 +11,7 @@ from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 
 FUNCTION, MAPPING = "lambda/function:Function", "lambda/eventSourceMapping:EventSourceMapping"
 KAFKA_RULE = "handlers-network-to-kafka"
-ROLES = ("interruption", "tick", "sweep")
+ROLES = ("interruption", "tick", "sweep", "rotate")
 
 
 @pytest.fixture
@@ -120,6 +120,7 @@ def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) 
     assert placed == {
         "handlers-tick-function",
         "handlers-sweep-function",
+        "handlers-rotate-function",
         "health-function-function",
     }
 
@@ -129,6 +130,7 @@ def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) 
     [
         ("tick", "handlers-access-tick-entry", "stillwater:handlers"),
         ("sweep", "sweep-access-entry", "stillwater:sweep"),
+        ("rotate", "rotate-access-entry", "stillwater:rotate"),
     ],
 )
 def test_a_function_is_known_to_the_cluster_by_a_group_of_its_own(
@@ -148,6 +150,16 @@ def test_the_sweep_lists_nodes_and_nothing_else(operations: Recorded) -> None:
     ]
     binding = operations.one(f"{rbac}ClusterRoleBinding", "sweep-access-role-binding").inputs
     assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
+
+
+def test_who_plans_a_rotation_reads_and_changes_nothing(operations: Recorded) -> None:
+    rbac = "rbac.authorization.k8s.io/v1:"
+    everywhere = operations.one(f"{rbac}ClusterRole", "rotate-access-cluster-role").inputs["rules"]
+    inside = operations.one(f"{rbac}Role", "rotate-access-role").inputs["rules"]
+    assert {verb for rule in (*everywhere, *inside) for verb in rule["verbs"]} == {"list", "get"}
+    named = {r for rule in inside if rule["verbs"] == ["get"] for r in rule["resources"]}
+    assert named == {"secrets", "pods/proxy"}
+    assert all(rule["resourceNames"] for rule in inside if rule["verbs"] == ["get"])
 
 
 def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metrics(
