@@ -62,6 +62,8 @@ class Functions(pulumi.ComponentResource):
 
     functions: Mapping[str, Function]
     ticks_queue: Queue
+    # What handlers.settings reads, for functions made elsewhere, too.
+    environment: Mapping[str, pulumi.Input[str]]
 
     def __init__(
         self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None
@@ -70,7 +72,7 @@ class Functions(pulumi.ComponentResource):
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         self.ticks_queue = self._ticks_queue()
-        self._environment = environment(args, self.ticks_queue.url)
+        self.environment = environment(args, self.ticks_queue.url)
         self.functions = {
             "interruption": self._function(
                 "interruption", "What AWS announced becomes an incident", self._opening()
@@ -124,7 +126,7 @@ class Functions(pulumi.ComponentResource):
                 handler=f"handlers.{role}.handler",
                 package=self._args.package,
                 timeout_seconds=self._args.spec.timings.lambda_timeout_seconds,
-                environment=self._environment,
+                environment=self.environment,
                 statements=statements,
                 account=self._args.account,
                 placement=placement,

@@ -18,7 +18,7 @@ from core.errors import InvalidInput
 from core.instances import InstanceType
 from core.pricing import PriceBook
 from core.volumes.ledger import WINDOW_SECONDS
-from core.volumes.limits import Performance, instance_ceiling, least_iops, most_iops, steps
+from core.volumes.limits import Performance, instance_ceiling, least_iops, lesser, most_iops, steps
 from core.volumes.sizing import MIB
 from core.volumes.views import Hour, VolumeSet, VolumeView
 
@@ -45,11 +45,7 @@ def ceiling(of: VolumeSet) -> Performance:
     """Return the most that a policy allows and every instance of a set sustains."""
     found = of.policy.ceiling
     for instance in _instances(of.volumes):
-        sustained = instance_ceiling(instance, of.beside)
-        found = Performance(
-            min(found.iops, sustained.iops),
-            min(found.throughput_mib_per_s, sustained.throughput_mib_per_s),
-        )
+        found = lesser(found, instance, of.beside)
     return found
 
 

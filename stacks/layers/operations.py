@@ -17,6 +17,8 @@ from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
 from infra.ledger import Ledger, LedgerArgs
 from infra.stories import Stories, StoriesArgs
 from infra.sweep_access import SweepAccess, SweepAccessArgs
+from infra.volumes import Volumes, VolumesArgs
+from infra.volumes_access import VolumesAccess, VolumesAccessArgs
 from stacks.layer import Layer
 
 
@@ -54,6 +56,10 @@ def build(layer: Layer) -> None:
             ),
             opts=layer.on_aws,
         )
+    placement = Placement(
+        subnet_ids=list(layer.private_subnet_ids().values()),
+        security_group_id=network.security_group_id,
+    )
     handlers = Functions(
         "handlers",
         FunctionsArgs(
@@ -69,12 +75,32 @@ def build(layer: Layer) -> None:
             eks_endpoint=foundation.text("eks_endpoint"),
             eks_ca=foundation.text("eks_ca"),
             bootstrap=layer.earlier(KAFKA).text("bootstrap"),
-            placement=Placement(
-                subnet_ids=list(layer.private_subnet_ids().values()),
-                security_group_id=network.security_group_id,
-            ),
+            placement=placement,
         ),
         opts=layer.on_aws,
+    )
+    volumes = Volumes(
+        "volumes",
+        VolumesArgs(
+            spec=spec,
+            account=layer.account,
+            package=package,
+            ledger=ledger,
+            environment=handlers.environment,
+            placement=placement,
+        ),
+        opts=layer.on_aws,
+    )
+    VolumesAccess(
+        "volumes-access",
+        VolumesAccessArgs(
+            eks_cluster=spec.prefix,
+            namespace=spec.kubernetes.namespace,
+            role_arn=volumes.function.role_arn,
+            may_apply=spec.volumes.applies,
+            kafka_ca_secret=_kafka_ca_secret(spec),
+        ),
+        opts=layer.on_both,
     )
     HandlerAccess(
         "handlers-access",
@@ -101,7 +127,8 @@ def build(layer: Layer) -> None:
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("incidents_bucket", archive.bucket)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
-    pulumi.export("functions", {key: each.name for key, each in handlers.functions.items()})
+    functions = {**handlers.functions, "volumes": volumes.function}
+    pulumi.export("functions", {key: each.name for key, each in functions.items()})
 
 
 def _kafka_ca_secret(spec: ClusterSpec) -> str | None:
