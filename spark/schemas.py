@@ -1,14 +1,18 @@
 """The shapes of every table a job reads or writes, and the guard that stands at each job's edges.
 
-Money is decimal with 18 places, so that a CUR double and a FOCUS decimal both keep every digit
-they were written with; times are UTC.
+A bill's lines are summed once, to a day per resource and meter: that is USAGE, the normalised bill,
+a hundredth of its size. COST, TRANSFER and every later job are made from USAGE. Money is decimal;
+times are UTC.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
+    DataType,
+    DateType,
     DecimalType,
+    DoubleType,
     IntegerType,
     LongType,
     MapType,
@@ -23,6 +27,131 @@ from core.errors import StillwaterError
 MONEY = DecimalType(38, 18)
 QUANTITY = DecimalType(38, 18)
 TAGS = MapType(StringType(), StringType())
+
+
+def _struct(**columns: DataType) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+STRING = StringType()
+
+# The normalised bill: what one resource, on one meter, cost on one day. Every dollar of the bill is
+# in exactly one row; what no rule or tag knows is a row too (component `other`, `unattributed`).
+USAGE = _struct(
+    billing_period=STRING,  # YYYY-MM, as the delivery says; the partition
+    day=DateType(),  # UTC day the usage began; null where it cannot be read
+    provider=STRING,
+    account=STRING,  # the account that used it
+    currency=STRING,
+    category=STRING,  # line item type (CUR) or charge category (FOCUS)
+    service=STRING,  # AmazonEC2 (CUR) or Amazon Elastic Compute Cloud (FOCUS)
+    usage_type=STRING,  # without the region's prefix: EBS:VolumeUsage.gp3; null in FOCUS
+    operation=STRING,
+    description=STRING,  # null where a usage type and a category say it all
+    unit=STRING,
+    resource_id=STRING,  # i-..., vol-..., an ARN; null for taxes, credits and the like
+    zone=STRING,
+    component=STRING,  # spark.transforms.classify.Component
+    attribution=STRING,  # spark.transforms.attribute.Attribution
+    cluster=STRING,
+    owner=STRING,  # KafkaNodePool (broker-a), `whole cluster` or `unattributed`
+    node_id=IntegerType(),  # the Kafka node id, where the charge names it
+    charges=LongType(),  # lines of the bill in this row
+    quantity=QUANTITY,  # sum over the day, in `unit`; savings plans' negations do not count
+    billed_cost=MONEY,  # what the invoice asks for
+    amortised_cost=MONEY,  # commitments spread over the hours they cover
+    net_cost=MONEY,  # amortised, after discounts of a private agreement
+)
+
+# The cost table: USAGE without resources and meters.
+COST = _struct(
+    billing_period=STRING,
+    day=DateType(),
+    component=STRING,
+    attribution=STRING,
+    cluster=STRING,
+    owner=STRING,
+    node_id=IntegerType(),
+    zone=STRING,
+    currency=STRING,
+    charges=LongType(),
+    billed_cost=MONEY,
+    amortised_cost=MONEY,
+    net_cost=MONEY,
+)
+
+# The transfer table: money and bytes of what moved, by why it moved. Rows of a cluster and day add
+# up to that day's transfer in USAGE.
+TRANSFER = _struct(
+    billing_period=STRING,
+    day=DateType(),
+    cluster=STRING,
+    flow=STRING,  # spark.transforms.transfer.Flow
+    certainty=STRING,  # `billed` by its own meter, or `shared` out by measured traffic
+    currency=STRING,
+    moved_bytes=LongType(),  # each byte once, though inter-AZ bytes are billed on both sides
+    billed_cost=MONEY,
+    amortised_cost=MONEY,
+    net_cost=MONEY,
+    rack_aware_saving=MONEY,  # of billed_cost: what fetching from the own zone would leave out
+)
+
+# Input of the transfer job, from metrics: what a cluster's brokers took in and gave out on a day.
+TRAFFIC = _struct(
+    day=DateType(),
+    cluster=STRING,
+    produced_bytes=LongType(),  # sum of BytesInPerSec over brokers: excludes replication
+    replicated_bytes=LongType(),  # sum of ReplicationBytesInPerSec over brokers
+    consumed_bytes=LongType(),  # sum of BytesOutPerSec over brokers: excludes replication
+    zones=IntegerType(),
+    rack_aware_consumers=STRING,  # `true`, `false`, or null where it is not known
+)
+
+# A row that cannot be placed: why, and as much of it as can be read. Its dollars, where they can be
+# read, are in USAGE under the component `unreadable rows`.
+QUARANTINE = _struct(billing_period=STRING, reason=STRING, line=STRING, billed_cost=MONEY)
+
+# Which delivery of a month the tables hold: one row per billing period and bill.
+DELIVERIES = _struct(
+    billing_period=STRING,
+    bill=STRING,  # the export's name
+    format=STRING,  # spark.ingest.delivery.Format
+    execution=STRING,  # what tells one refresh from the next
+    files=IntegerType(),
+    lines=LongType(),
+    lines_without_cost=LongType(),
+    quarantined=LongType(),
+    billed_cost=MONEY,
+    previous_billed_cost=MONEY,  # of the delivery that this one replaced; null for the first
+    simulated=StringType(),  # `true` for a bill that no one was charged for
+    ingested_at=TimestampType(),
+    final_on=DateType(),  # AWS may still correct the month before this day
+)
+
+# One line of any bill, as a reader leaves it and before it is summed. Its money is what the format
+# delivers, double or decimal (spark.money adds both up exactly).
+LINE_KEYS = _struct(
+    billing_period=STRING,
+    day=DateType(),
+    provider=STRING,
+    account=STRING,
+    currency=STRING,
+    category=STRING,
+    service=STRING,
+    usage_type=STRING,
+    operation=STRING,
+    description=STRING,
+    unit=STRING,
+    resource_id=STRING,
+    zone=STRING,
+    tag_cluster=STRING,
+    tag_pool=STRING,
+    tag_claim=STRING,
+    tag_node_group=STRING,
+    reason=STRING,
+)
+LINE_AMOUNTS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
+
 
 # One charge of any bill, whatever format it came in: the row every transform works on.
 CHARGES = StructType(
@@ -54,7 +183,7 @@ INGESTED = StructType(
 )
 
 # A row that cannot be placed: why, and as much of it as can be read.
-QUARANTINE = StructType(
+BAD_ROWS = StructType(
     [
         StructField("reason", StringType()),
         StructField("line", StringType()),
@@ -63,7 +192,7 @@ QUARANTINE = StructType(
 )
 
 # The cost table: every readable dollar of the bill in exactly one row.
-COST = StructType(
+MONTHLY_COST = StructType(
     [
         StructField("billing_period", StringType()),
         StructField("component", StringType()),
@@ -87,12 +216,37 @@ def require_schema(frame: DataFrame, expected: StructType, what: str) -> DataFra
     """
     found = {field.name: field.dataType for field in frame.schema.fields}
     wanted = {field.name: field.dataType for field in expected.fields}
+    _refuse(
+        what,
+        [
+            f"column {name} is missing" if name not in found else f"column {name} is {found[name]}"
+            for name, kind in wanted.items()
+            if found.get(name) != kind
+        ]
+        + [f"column {name} is unexpected" for name in found if name not in wanted],
+    )
+    return frame.select(*wanted)
+
+
+def require_lines(frame: DataFrame, what: str) -> DataFrame:
+    """Return a bill's lines, or say which column has not the shape that every reader must give."""
+    found = {field.name: field.dataType for field in frame.schema.fields}
+    keys = {field.name: field.dataType for field in LINE_KEYS.fields}
+    amounts = {name: found.get(name) for name in LINE_AMOUNTS}
     problems = [
-        f"column {name} is missing" if name not in found else f"column {name} is {found[name]}"
-        for name, kind in wanted.items()
+        f"column {name} is {found.get(name, 'missing')}"
+        for name, kind in keys.items()
         if found.get(name) != kind
     ]
-    problems += [f"column {name} is unexpected" for name in found if name not in wanted]
+    problems += [
+        f"column {name} is {kind}, neither double nor {MONEY}"
+        for name, kind in amounts.items()
+        if kind not in (DoubleType(), MONEY)
+    ]
+    _refuse(what, problems)
+    return frame.select(*keys, *amounts, "line")
+
+
+def _refuse(what: str, problems: list[str]) -> None:
     if problems:
         raise StillwaterError(f"{what} has not the shape it must have: {'; '.join(problems)}.")
-    return frame.select(*wanted)

@@ -38,7 +38,12 @@ def header(path: Path, what: str) -> list[str]:
 
 def literal(path: Path) -> str:
     """Return a path as Spark must be told it: absolute, and with nothing to be taken for a glob."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path.resolve()))
+    return literal_address(str(path.resolve()))
+
+
+def literal_address(address: str) -> str:
+    """Return an address, a path or a URI, with nothing in it to be taken for a glob."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
 
 
 def _opened(path: Path) -> IO[str]:

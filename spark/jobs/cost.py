@@ -26,7 +26,7 @@ from spark.ingest.delivery import Delivery, readable
 from spark.ingest.lines import literal
 from spark.report import page
 from spark.report.model import BadRow, Line, Report
-from spark.schemas import COST, INGESTED, MONEY, QUARANTINE, require_schema
+from spark.schemas import BAD_ROWS, INGESTED, MONEY, MONTHLY_COST, require_schema
 from spark.session import local_session
 from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import Component, classified
@@ -162,13 +162,13 @@ def cost_table(rows: DataFrame) -> DataFrame:
             _total("amortised_cost").alias("amortised_cost"),
         )
     )
-    return require_schema(table, COST, "The cost table")
+    return require_schema(table, MONTHLY_COST, "The cost table")
 
 
 def quarantine(rows: DataFrame) -> DataFrame:
     """Return the rows that could not be read, each with its reason."""
     bad = rows.where(F.col("reason").isNotNull()).select("reason", "line", "billed_cost")
-    return require_schema(bad, QUARANTINE, "The quarantine")
+    return require_schema(bad, BAD_ROWS, "The quarantine")
 
 
 def reconcile(control: Control, lines: Sequence[Line]) -> None:

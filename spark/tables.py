@@ -1,0 +1,152 @@
+"""Where tables live: Iceberg, or plain Parquet where its jar is not at hand.
+
+Every table is partitioned by billing period, and a write replaces whole months: a delivery that
+comes again changes nothing, one that was corrected leaves no row of the old one behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from core.errors import InvalidInput
+from spark import schemas
+from spark.ingest.lines import literal_address
+from spark.schemas import require_schema
+
+PARTITION = "billing_period"
+# The month of rows whose month cannot be read.
+UNKNOWN_PERIOD = "unknown"
+# Refreshes of a month that stay readable; AWS makes up to three a day for six weeks.
+SNAPSHOTS_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table's name and shape; its first column is the partition."""
+
+    name: str
+    schema: StructType
+
+
+USAGE = Table("usage", schemas.USAGE)
+COST = Table("cost", schemas.COST)
+TRANSFER = Table("transfer", schemas.TRANSFER)
+QUARANTINE = Table("quarantine", schemas.QUARANTINE)
+DELIVERIES = Table("deliveries", schemas.DELIVERIES)
+
+
+class Store(Protocol):
+    """Reads tables and replaces months of them."""
+
+    def read(self, table: Table) -> DataFrame:
+        """Return a table; one that was never written is empty."""
+        ...
+
+    def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
+        """Make these months of the table hold these rows and no others; other months stay."""
+        ...
+
+
+class ParquetStore:
+    """Tables as folders of Parquet, one folder per month below each."""
+
+    def __init__(self, session: SparkSession, root: str) -> None:
+        self._session, self._root = session, root.rstrip("/")
+
+    def read(self, table: Table) -> DataFrame:
+        if not self._exists(self._address(table)):
+            return self._session.createDataFrame([], table.schema)
+        # Not by inference: a column that is null in every row would have no type, and a partition
+        # would become a date or a number.
+        read = self._session.read.schema(table.schema).parquet(
+            literal_address(self._address(table))
+        )
+        return require_schema(read, table.schema, f"The table {table.name}")
+
+    def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
+        frame = require_schema(rows, table.schema, f"The table {table.name}")
+        chosen = frame.where(F.col(PARTITION).isin(*periods)).repartition(PARTITION)
+        writer = chosen.write.mode("overwrite").partitionBy(PARTITION)
+        writer.option("partitionOverwriteMode", "dynamic").parquet(self._address(table))
+        self._drop_emptied(table, frame, periods)
+
+    def _drop_emptied(self, table: Table, frame: DataFrame, periods: Collection[str]) -> None:
+        """Delete the months that now hold nothing: an overwrite leaves those it has no rows for."""
+        written = {row[0] for row in frame.select(PARTITION).distinct().collect()}
+        for period in set(periods) - written:
+            path = self._path(f"{self._address(table)}/{PARTITION}={period}")
+            path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Hadoop's
+
+    def _address(self, table: Table) -> str:
+        return f"{self._root}/{table.name}"
+
+    def _exists(self, address: str) -> bool:
+        path = self._path(address)
+        return bool(path.getFileSystem(self._configuration()).exists(path))
+
+    def _path(self, address: str) -> Any:
+        jvm: Any = self._session._jvm  # noqa: SLF001 - pyspark has no other way to Hadoop's files
+        return jvm.org.apache.hadoop.fs.Path(address)
+
+    def _configuration(self) -> Any:
+        context: Any = self._session._jsc  # noqa: SLF001 - the same
+        return context.hadoopConfiguration()
+
+
+class IcebergStore:
+    """Tables of an Iceberg catalog: every refresh is a snapshot, kept for audit."""
+
+    def __init__(self, session: SparkSession, namespace: str) -> None:
+        self._session, self._namespace = session, namespace
+
+    def read(self, table: Table) -> DataFrame:
+        if not self._session.catalog.tableExists(self._name(table)):
+            return self._session.createDataFrame([], table.schema)
+        return require_schema(
+            self._session.table(self._name(table)), table.schema, f"The table {table.name}"
+        )
+
+    def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
+        frame = require_schema(rows, table.schema, f"The table {table.name}")
+        self._make(table)
+        # The condition also empties a month that has no rows any more, in the same commit.
+        chosen = frame.where(F.col(PARTITION).isin(*periods))
+        chosen.writeTo(self._name(table)).overwrite(F.col(PARTITION).isin(*periods))
+
+    def _name(self, table: Table) -> str:
+        return f"{self._namespace}.{table.name}"
+
+    def _make(self, table: Table) -> None:
+        """Create the table, or add the columns that a newer version of ours has."""
+        self._session.sql(f"CREATE NAMESPACE IF NOT EXISTS {self._namespace}")
+        name = self._name(table)
+        if not self._session.catalog.tableExists(name):
+            columns = ", ".join(
+                f"{f.name} {f.dataType.simpleString()}" for f in table.schema.fields
+            )
+            self._session.sql(
+                f"CREATE TABLE {name} ({columns}) USING iceberg PARTITIONED BY ({PARTITION}) "
+                f"TBLPROPERTIES ('format-version'='2', "
+                f"'history.expire.min-snapshots-to-keep'='{SNAPSHOTS_KEPT}')"
+            )
+            return
+        there = {f.name: f.dataType for f in self._session.table(name).schema.fields}
+        changed = [
+            f.name for f in table.schema.fields if there.get(f.name, f.dataType) != f.dataType
+        ]
+        if changed:
+            problem = (
+                f"The table {name} holds {', '.join(changed)} as another type than this version "
+                f"writes; rename the table, and ingest its months again."
+            )
+            raise InvalidInput([problem])
+        new = [f for f in table.schema.fields if f.name not in there]
+        if new:
+            added = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in new)
+            self._session.sql(f"ALTER TABLE {name} ADD COLUMNS ({added})")
