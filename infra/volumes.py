@@ -61,8 +61,6 @@ class Volumes(pulumi.ComponentResource):
                 statements=self._statements(),
                 account=args.account,
                 placement=args.placement,
-                # The single writer of the pools' volumes is one at a time, too.
-                reserved_concurrency=1,
             ),
             opts=self._child,
         )

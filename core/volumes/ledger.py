@@ -110,15 +110,24 @@ def requested(history: History, modification: Modification) -> History:
     return replace(history, modifications=(*history.modifications, modification))
 
 
-def observed(history: History, latest: Modification | None, actual: Gp3, now: float) -> History:
-    """Return a history with what AWS said of a volume's latest modification, and of the volume."""
+def observed(
+    history: History,
+    latest: Modification | None,
+    actual: Gp3,
+    now: float,
+    asked: Gp3 | None = None,
+) -> History:
+    """Return a history with what AWS said of a volume's latest modification, and of the volume.
+
+    `asked` is what its pool asks for; a request of ours for something else never reached it.
+    """
     known = history.known_since
     if known is None or _may_have_missed(history, latest, now):
         known = now
     kept = [m for m in history.modifications if m.started_at > now - KEPT_SECONDS]
     if latest is not None:
         kept = _joined(kept, latest)
-    kept = [m for m in kept if not _came_to_nothing(m, actual, now)]
+    kept = [m for m in kept if not _came_to_nothing(m, actual, asked, now)]
     return History(known_since=known, looked_at=now, modifications=tuple(kept))
 
 
@@ -174,13 +183,11 @@ def _answers(latest: Modification, asked: Modification) -> bool:
     )
 
 
-def _came_to_nothing(each: Modification, actual: Gp3, now: float) -> bool:
-    """Say whether EC2 never had to be asked: the volume had what was wanted already."""
-    return (
-        each.state is State.REQUESTED
-        and each.target == actual
-        and now - each.started_at > UNSEEN_SECONDS
-    )
+def _came_to_nothing(each: Modification, actual: Gp3, asked: Gp3 | None, now: float) -> bool:
+    """Say whether EC2 was never asked: there was nothing to do, or its pool was not changed."""
+    if each.state is not State.REQUESTED or now - each.started_at <= UNSEEN_SECONDS:
+        return False
+    return each.target == actual or (asked is not None and each.target != asked)
 
 
 def to_json(history: History) -> dict[str, Any]:

@@ -107,6 +107,14 @@ class EksApi:
         """
         self._send("PATCH", path, body=body, missing={})
 
+    def apply(self, path: str, body: Json, *, manager: str) -> Json:
+        """Apply an object's fields as their manager, whoever had them before.
+
+        Raises Conflict when the object is given in a version that is no longer its own.
+        """
+        query = urlencode({"fieldManager": manager, "force": "true"})
+        return self._send("PATCH", f"{path}?{query}", body=body, kind="apply-patch+yaml")
+
     def relay(self, path: str, seconds: float) -> urllib3.BaseHTTPResponse:
         """Return what a pod answers through the API server, unread, or the API server's own word.
 
@@ -126,12 +134,18 @@ class EksApi:
         return {"Authorization": f"Bearer {token}", "Accept": accept}
 
     def _send(
-        self, method: str, path: str, *, body: Json | None = None, missing: Json | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Json | None = None,
+        kind: str = "merge-patch+json",
+        missing: Json | None = None,
     ) -> Json:
         """Return the decoded answer; `missing` is what an object that is not there answers."""
         headers = self._headers()
         if body is not None:
-            headers["Content-Type"] = "application/merge-patch+json"
+            headers["Content-Type"] = f"application/{kind}"
         asked = f"{method} {path.partition('?')[0]}"
         try:
             answer = self._pool.request(
