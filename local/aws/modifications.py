@@ -85,8 +85,8 @@ def _wrong_with(current: Shape, target: Shape) -> Iterator[tuple[str, str]]:
         yield (
             wrong,
             (
-                f"Iops to volume size ratio of {target.iops / target.size_gib:f} is too high; maximum "
-                f"is {IOPS_PER_GIB} IOPS per GiB"
+                f"Iops to volume size ratio of {target.iops / target.size_gib:f} is too high; "
+                f"maximum is {IOPS_PER_GIB} IOPS per GiB"
             ),
         )
     if target.throughput_mib_per_s > MIB_PER_S_PER_IOPS * target.iops:
