@@ -25,7 +25,7 @@ from core.volumes.views import Trouble, VolumeSet
 def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[Decision, ...]:
     """Return what to do with a set, and beside it what a person should know; at least one."""
     grown = growth(of)
-    quicker = speed.faster(of, book)
+    quicker = speed.faster(of, book, now)
     wrong = troubles(of, now)
     beside = _advice(of, grown, quicker)
     change = _change(of, grown, quicker, book, now)

@@ -28,6 +28,8 @@ RAISE_FACTOR = 1.5
 FLAP_WINDOW_SECONDS = 7 * WINDOW_SECONDS
 LONGEST_BACKOFF = 8
 HOUR_SECONDS = 3600.0
+# A load is that of the last hour.
+MEASURED_SECONDS = 3600.0
 LETTERS = string.ascii_lowercase
 
 
@@ -49,12 +51,12 @@ def ceiling(of: VolumeSet) -> Performance:
     return found
 
 
-def faster(of: VolumeSet, book: PriceBook) -> Speed | None:
+def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
     """Return what a throttled set should have; None where none of it is throttled."""
     limit = of.policy.exceeded_share
     asked = of.asked.performance
     bound = _most(of.volumes, "instance_exceeded_share")
-    throttled = _most(of.volumes, "volume_exceeded_share")
+    throttled = _most((v for v in of.volumes if not _just_changed(v, now)), "volume_exceeded_share")
     if bound is not None and bound[1] >= limit:
         return Speed(None, _instance_bound(*bound, book), "instance")
     if not asked.covers(of.spec.performance):
@@ -68,6 +70,16 @@ def faster(of: VolumeSet, book: PriceBook) -> Speed | None:
     if better is None:
         return _at_the_top(of, volume, why, book)
     return Speed(better, why)
+
+
+def _just_changed(volume: VolumeView, now: float) -> bool:
+    """Say whether what was measured is, in part, of the volume as it was before."""
+    latest = volume.history.latest
+    if latest is None or (
+        latest.original is not None and latest.original.performance == latest.target.performance
+    ):
+        return False
+    return now - (latest.ended_at or latest.started_at) < MEASURED_SECONDS
 
 
 def slower(of: VolumeSet, now: float) -> Speed | None:

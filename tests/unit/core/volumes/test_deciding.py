@@ -274,3 +274,9 @@ def test_a_stuck_resize_holds_back_the_next_change_and_a_drift_does_not() -> Non
     assert first(volume_set(stuck)).refused_by == "resize-stuck"
     drifted = view(forecast=filled(0.99), actual=Gp3(100, Performance(5000, 125)))
     assert first(volume_set(drifted)).kind is Kind.GROW
+
+
+def test_a_volume_just_raised_is_not_raised_for_what_was_measured_before() -> None:
+    raised = history(done(HOUR / 2, FAST, kind="raise", original=Gp3(100)))
+    just = view(FAST, load=throttled(), history=raised)
+    assert first(volume_set(just, asked=FAST)).kind is Kind.KEEP
