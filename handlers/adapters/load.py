@@ -46,8 +46,8 @@ class Loads(Protocol):
 class CloudWatchLoads:
     """CloudWatch through boto3."""
 
-    def __init__(self, region: str) -> None:
-        self._client: Any = boto3.client("cloudwatch", region_name=region, config=_CLIENT)
+    def __init__(self, region: str, *, client: Any = None) -> None:
+        self._client: Any = client or boto3.client("cloudwatch", region_name=region, config=_CLIENT)
 
     def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
         instances = {instance for instance in volumes.values() if instance}
