@@ -75,7 +75,9 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     }
     recorded = run_layer("operations", raw, outputs)
     assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
-    rules = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
+    rules = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role").inputs[
+        "rules"
+    ]
     assert [rule["resources"] for rule in rules] == [["pods"], ["poddisruptionbudgets"]]
 
 
@@ -97,9 +99,9 @@ def test_a_message_stays_hidden_six_times_as_long_as_its_function_may_run(
 
 
 def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Recorded) -> None:
-    rule = operations.one("cloudwatch/eventRule:EventRule")
+    rule = operations.one("cloudwatch/eventRule:EventRule", "handlers-sweep-schedule")
     assert rule.inputs["scheduleExpression"] == "rate(1 minute)"
-    permission = operations.one("lambda/permission:Permission").inputs
+    permission = operations.one("lambda/permission:Permission", "handlers-sweep-permission").inputs
     assert permission["principal"] == "events.amazonaws.com"
     assert permission["sourceArn"].endswith(":test-orders-sweep")
 
@@ -111,12 +113,16 @@ def test_all_functions_run_the_same_zip_by_its_hash(
     hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), webhook)}
     assert len(hashes) == 1
     names = {f.inputs["handler"] for f in operations.of(FUNCTION)}
-    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack")}
+    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack", "volumes")}
 
 
 def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) -> None:
     placed = {f.name for f in operations.of(FUNCTION) if "vpcConfig" in f.inputs}
-    assert placed == {"handlers-tick-function", "handlers-sweep-function"}
+    assert placed == {
+        "handlers-tick-function",
+        "handlers-sweep-function",
+        "volumes-function-function",
+    }
 
 
 @pytest.mark.parametrize(
@@ -124,6 +130,7 @@ def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) 
     [
         ("tick", "handlers-access-tick-entry", "stillwater:handlers"),
         ("sweep", "sweep-access-entry", "stillwater:sweep"),
+        ("volumes", "volumes-access-entry", "stillwater:volumes"),
     ],
 )
 def test_a_function_is_known_to_the_cluster_by_a_group_of_its_own(
@@ -152,7 +159,7 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority(
     everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
         "rules"
     ]
-    inside = operations.one(f"{rbac}Role").inputs["rules"]
+    inside = operations.one(f"{rbac}Role", "handlers-access-role").inputs["rules"]
     granted = [(r["resources"], r["verbs"], r.get("resourceNames")) for r in everywhere + inside]
     assert granted == [
         (["nodes"], ["get", "list", "patch"], None),
@@ -187,7 +194,7 @@ def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorde
 def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:
     groups = operations.of("cloudwatch/logGroup:LogGroup")
     assert {g.inputs["name"] for g in groups} == {
-        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack")
+        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack", "volumes")
     }
     assert all(g.inputs["retentionInDays"] > 0 for g in groups)
 
