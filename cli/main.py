@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from cli.rotate_commands import rotate
 from core.errors import InvalidInput, StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
@@ -29,6 +30,7 @@ incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
 volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
 app.add_typer(volumes, name="volumes")
+app.add_typer(rotate, name="rotate")
 console = Console()
 complaints = Console(stderr=True)
 
@@ -132,6 +134,27 @@ def doctor(
     else:
         report.show(diagnosis, console)
     raise typer.Exit(diagnosis.exit_code)
+
+
+@app.command()
+def health(
+    environment: Environment,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+) -> None:
+    """Say how the whole cluster does, and why: quorum, partitions, nodes, pods, Connect, incidents.
+
+    Exit code 0: healthy; 1: starting or degraded; 2: unhealthy, or nobody can tell.
+    """
+    from cli import health as command
+
+    try:
+        code = command.shown(environment, console, watch=watch, as_json=as_json)
+    except StillwaterError as error:
+        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(command.UNHEALTHY) from None
+    raise typer.Exit(code)
 
 
 @app.command()

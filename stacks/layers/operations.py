@@ -14,7 +14,10 @@ from infra.archive import Archive, ArchiveArgs
 from infra.function import Placement
 from infra.functions import Functions, FunctionsArgs
 from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
+from infra.health import Health, HealthArgs
+from infra.kafka import kafka_pods
 from infra.ledger import Ledger, LedgerArgs
+from infra.rotate_access import RotateAccess, RotateAccessArgs
 from infra.stories import Stories, StoriesArgs
 from infra.sweep_access import SweepAccess, SweepAccessArgs
 from infra.volumes import Volumes, VolumesArgs
@@ -102,12 +105,28 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
+    health = Health(
+        "health",
+        HealthArgs(
+            spec=spec,
+            account=layer.account,
+            package=package,
+            ledger=ledger,
+            eks_endpoint=foundation.text("eks_endpoint"),
+            eks_ca=foundation.text("eks_ca"),
+            bootstrap=layer.earlier(KAFKA).text("bootstrap"),
+            placement=placement,
+            kafka_ca_secret=_kafka_ca_secret(spec),
+        ),
+        opts=layer.on_both,
+    )
     HandlerAccess(
         "handlers-access",
         HandlerAccessArgs(
             eks_cluster=spec.prefix,
             namespace=spec.kubernetes.namespace,
             kafka_ca_secret=_kafka_ca_secret(spec),
+            metrics_pods=kafka_pods(spec) if spec.metrics.enabled else (),
             role_arns={"tick": handlers.functions["tick"].role_arn},
         ),
         opts=layer.on_both,
@@ -124,10 +143,21 @@ def build(layer: Layer) -> None:
         SweepAccessArgs(eks_cluster=spec.prefix, role_arn=handlers.functions["sweep"].role_arn),
         opts=layer.on_both,
     )
+    RotateAccess(
+        "rotate-access",
+        RotateAccessArgs(
+            eks_cluster=spec.prefix,
+            namespace=spec.kubernetes.namespace,
+            kafka_ca_secret=_kafka_ca_secret(spec),
+            metrics_pods=kafka_pods(spec) if spec.metrics.enabled else (),
+            role_arn=handlers.functions["rotate"].role_arn,
+        ),
+        opts=layer.on_both,
+    )
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("incidents_bucket", archive.bucket)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
-    functions = {**handlers.functions, "volumes": volumes.function}
+    functions = {**handlers.functions, "health": health.function, "volumes": volumes.function}
     pulumi.export("functions", {key: each.name for key, each in functions.items()})
 
 
