@@ -28,6 +28,8 @@ report = typer.Typer(help="What Kafka costs, and why.", no_args_is_help=True)
 app.add_typer(report, name="report")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
+volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
+app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
 console = Console()
 complaints = Console(stderr=True)
@@ -254,6 +256,33 @@ def ignore(
     from cli import incidents as command
 
     command.ignored(environment, incident_id, because, console)
+
+
+@volumes.command("plan")
+def volumes_plan(environment: Environment) -> None:
+    """Say what the volumes need and what it costs; nothing is changed."""
+    from cli import volume_plans as command
+
+    command.plan(environment, console)
+
+
+@volumes.command("apply")
+def volumes_apply(environment: Environment) -> None:
+    """Do now what the plan says, where volumes.mode is apply."""
+    from cli import volume_plans as command
+
+    command.apply(environment, console)
+
+
+@volumes.command("history")
+def volumes_history(
+    environment: Environment,
+    claim: Annotated[str | None, typer.Argument(help="One claim; none: all.")] = None,
+) -> None:
+    """List the modifications of the volumes, and how many are left of today's four."""
+    from cli import volume_plans as command
+
+    command.history(environment, console, time.time(), claim)
 
 
 @report.command("cost")
