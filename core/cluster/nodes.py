@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from core.cluster.fields import DnsLabel, Frozen, InstanceType, ZoneName
+from core.volumes import limits
 
 ControlPlaneLog = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
 # What CloudWatch accepts; any other number is refused only while the cluster is being made.
@@ -75,25 +76,23 @@ class Kubernetes(Frozen):
 class Storage(Frozen):
     """One gp3 volume of a Kafka node. Reclaim policy Retain and encryption are not settings."""
 
-    size_gib: Annotated[int, Field(ge=1, le=65536)] = 500
+    size_gib: Annotated[int, Field(ge=limits.SMALLEST_GIB, le=limits.LARGEST_GIB)] = 500
     """Its size. EBS volumes grow and never shrink."""
-    iops: Annotated[int, Field(ge=3000, le=80000)] = 3000
+    iops: Annotated[int, Field(ge=limits.LEAST_IOPS, le=limits.MOST_IOPS)] = 3000
     """Provisioned IOPS; gp3 includes 3,000 and allows 500 per GiB."""
-    throughput_mib_per_s: Annotated[int, Field(ge=125, le=2000)] = 125
+    throughput_mib_per_s: Annotated[
+        int, Field(ge=limits.LEAST_MIB_PER_S, le=limits.MOST_MIB_PER_S)
+    ] = 125
     """Provisioned throughput; gp3 includes 125 and allows 0.25 per IOPS."""
+
+    @property
+    def performance(self) -> limits.Performance:
+        return limits.Performance(self.iops, self.throughput_mib_per_s)
 
     @model_validator(mode="after")
     def _within_gp3(self) -> Self:
-        if self.iops > 3000 and self.iops > 500 * self.size_gib:
-            raise ValueError(
-                f"iops {self.iops} exceeds gp3's 500 per GiB ({500 * self.size_gib} for "
-                f"{self.size_gib} GiB); raise size_gib or lower iops"
-            )
-        if self.throughput_mib_per_s > self.iops / 4:
-            raise ValueError(
-                f"throughput_mib_per_s {self.throughput_mib_per_s} exceeds gp3's 0.25 per IOPS "
-                f"({self.iops / 4:.0f} for {self.iops} IOPS); raise iops or lower it"
-            )
+        for sentence in limits.ratios(limits.Gp3(self.size_gib, self.performance)):
+            raise ValueError(sentence)
         return self
 
 

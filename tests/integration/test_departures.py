@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -27,13 +28,22 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 @pytest.fixture(scope="module", autouse=True)
 def topic(provisioned: Cluster) -> Iterator[None]:
     """A topic of which every broker leads a third, by its own order of replicas."""
-    admin = KafkaAdminClient(bootstrap_servers=provisioned.bootstrap.split(","))
+    with admin(provisioned) as kafka:
+        kafka.create_topics([NewTopic(TOPIC, 6, 3)])
+    yield
+    # Another client: one that is older than a broker's return does not know that broker.
+    provisioned.settle()
+    with admin(provisioned) as kafka:
+        kafka.delete_topics([TOPIC])
+
+
+@contextlib.contextmanager
+def admin(cluster: Cluster) -> Iterator[KafkaAdminClient]:
+    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
     try:
-        admin.create_topics([NewTopic(TOPIC, 6, 3)])
-        yield
-        admin.delete_topics([TOPIC])
+        yield client
     finally:
-        admin.close()
+        client.close()
 
 
 def announce(cluster: Cluster, source: str, detail_type: str, **detail: Any) -> None:

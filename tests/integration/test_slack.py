@@ -139,10 +139,10 @@ def page(slack: Server, channel: SlackChannel) -> Path:
     return target
 
 
+@browser.needed
 def test_the_page_shows_every_thread_in_a_browser(page: Path) -> None:
     chromium = browser.find()
-    if chromium is None:
-        pytest.skip("there is no Chromium on the PATH")
+    assert chromium is not None
     seen = browser.look(chromium, page)
     assert seen.console == ()
     assert seen.dom.count("<article") == 2

@@ -59,7 +59,7 @@ def _recorded(cache: Path) -> int:
     """Return the pid of the `go build` that the builder has recorded for its warden."""
     until = time.monotonic() + 15
     while time.monotonic() < until:
-        for path in cache.glob("tools/.*/work/pids/*"):
+        for path in cache.glob("tools/.*/*/pids/*"):
             return int(path.name)
         time.sleep(0.02)
     raise AssertionError("no compiler was started")

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 NEVER = {"pydantic", "pulumi", "pyspark", "kubernetes", "local", "infra", "pandas", "yaml"}
+KUBERNETES = {"handlers.adapters.eks", "handlers.adapters.kubernetes"}
 SLACK, KAFKA = {"slack_sdk"}, {"kafka"}
 BATCH = {"aws_lambda_powertools.utilities.batch"}
 # What each function has no use for.
@@ -15,8 +16,8 @@ CASES = {
     "interruption": KAFKA | SLACK,
     "tick": SLACK,
     "sweep": KAFKA | SLACK | BATCH,
-    "webhook": KAFKA | SLACK | BATCH | {"handlers.adapters.kubernetes", "core.incidents"},
-    "slack": KAFKA | {"handlers.adapters.kubernetes", "slack_sdk.socket_mode", "aiohttp"},
+    "webhook": KAFKA | SLACK | BATCH | KUBERNETES | {"core.incidents"},
+    "slack": KAFKA | KUBERNETES | {"slack_sdk.socket_mode", "aiohttp"},
 }
 
 

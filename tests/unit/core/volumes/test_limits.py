@@ -1,0 +1,76 @@
+"""core.volumes.limits: what EC2 would refuse of a gp3 volume, and the steps between."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.instances import table
+from core.volumes import limits
+from core.volumes.limits import Gp3, Performance
+
+performances = st.sampled_from(limits.steps(limits.INCLUDED, limits.UNLIMITED))
+
+
+@pytest.mark.parametrize(
+    ("volume", "word"),
+    [
+        (Gp3(100, Performance(3000, 125)), None),
+        (Gp3(1, Performance(3000, 125)), None),
+        (Gp3(160, Performance(80_000, 2000)), None),
+        (Gp3(159, Performance(80_000, 2000)), "79500 for 159 GiB"),
+        (Gp3(1000, Performance(3000, 750)), None),
+        (Gp3(1000, Performance(3000, 751)), "750 for 3000 IOPS"),
+        (Gp3(65_537), "65537 is outside gp3's 1 to 65536"),
+        (Gp3(200, Performance(80_001, 125)), "80001 is outside"),
+        (Gp3(200, Performance(3000, 124)), "124 is outside"),
+    ],
+)
+def test_a_volume_is_refused_as_ec2_refuses_it(volume: Gp3, word: str | None) -> None:
+    found = limits.refusals(volume)
+    assert bool(found) == (word is not None)
+    assert word is None or word in found[0]
+
+
+@given(size=st.integers(1, 65_536), wanted=performances, floor=performances, ceiling=performances)
+def test_a_step_is_one_that_ec2_accepts(
+    size: int, wanted: Performance, floor: Performance, ceiling: Performance
+) -> None:
+    if floor.iops > limits.most_iops(size):
+        return
+    step = limits.step_for(wanted, floor, ceiling, size)
+    assert limits.refusals(Gp3(size, step)) == []
+    assert step.covers(floor)
+
+
+@given(size=st.integers(160, 65_536), wanted=performances)
+def test_no_cheaper_step_covers_what_is_wanted(size: int, wanted: Performance) -> None:
+    step = limits.step_for(wanted, limits.INCLUDED, limits.UNLIMITED, size)
+    assert step == wanted
+
+
+def test_a_step_that_does_not_suffice_is_the_cheapest_of_the_best() -> None:
+    ceiling = Performance(12_000, 298)
+    step = limits.step_for(Performance(4000, 900), limits.INCLUDED, ceiling, 500)
+    assert step == Performance(4000, 298)
+
+
+def test_an_instances_ceiling_is_its_baseline_less_what_stands_beside() -> None:
+    instance = table().types["m7g.2xlarge"]
+    assert limits.instance_ceiling(instance) == Performance(12_000, 298)
+    beside = [Performance(4000, 125)]
+    assert limits.instance_ceiling(instance, beside) == Performance(8000, 173)
+    assert limits.instance_ceiling(instance, [Performance(16_000, 500)]) == limits.INCLUDED
+
+
+def test_the_steps_within_an_instance_are_few() -> None:
+    found = limits.steps(limits.INCLUDED, limits.instance_ceiling(table().types["r7g.xlarge"]))
+    assert found == (
+        Performance(3000, 125),
+        Performance(4000, 125),
+        Performance(6000, 125),
+        Performance(3000, 149),
+        Performance(4000, 149),
+        Performance(6000, 149),
+    )
