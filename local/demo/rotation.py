@@ -199,7 +199,7 @@ def price(
     twin: Twin, output: Path, window: tuple[float, float], bytes_between_zones: int
 ) -> dict[str, str]:
     """Write the simulated bill of what really ran and let the cost job read it."""
-    from spark.jobs import cost  # noqa: PLC0415 - Spark's JVM starts only when it is needed
+    from spark.jobs import cost_report  # noqa: PLC0415 - Spark's JVM starts only when it is needed
 
     bill = billing.write_bill(
         twin.place,
@@ -210,5 +210,5 @@ def price(
         ended_at=window[1],
         bytes_between_zones=bytes_between_zones,
     )
-    report = cost.run(cur=bill.path, out=output / "cost")
+    report = cost_report.report_on(bill_at=bill.path, out=output / "cost")
     return {"bill_total": str(bill.total), "report_total": str(report.report_total)}
