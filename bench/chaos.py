@@ -32,7 +32,7 @@ from local.demo import load
 
 LOGS = Path("out/bench/chaos-logs")
 DISRUPTIONS, MINUTES = 20, 30.0
-WHOLE_SECONDS = 400.0
+WHOLE_SECONDS = 600.0
 NOTHING = ("lost", "duplicates", "out_of_order", "live_disorder")
 
 

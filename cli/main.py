@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from cli.rotate_commands import rotate
 from core.errors import InvalidInput, StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
@@ -27,7 +28,8 @@ report = typer.Typer(help="What Kafka costs, and why.", no_args_is_help=True)
 app.add_typer(report, name="report")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
-rotate = typer.Typer(help="New instances for Kafka's nodes, one by one.", no_args_is_help=True)
+volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
+app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
 console = Console()
 complaints = Console(stderr=True)
@@ -256,76 +258,31 @@ def ignore(
     command.ignored(environment, incident_id, because, console)
 
 
-Everything = Annotated[bool, typer.Option("--all", help="Every Kafka node, outdated or not.")]
-Nodes = Annotated[list[int] | None, typer.Option("--node", help="A Kafka node id; repeatable.")]
-Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool's nodes; repeatable.")]
-Zones = Annotated[list[str] | None, typer.Option("--zone", help="A zone's nodes; repeatable.")]
+@volumes.command("plan")
+def volumes_plan(environment: Environment) -> None:
+    """Say what the volumes need and what it costs; nothing is changed."""
+    from cli import volume_plans as command
+
+    command.plan(environment, console)
 
 
-@rotate.command("start")
-def rotate_start(
+@volumes.command("apply")
+def volumes_apply(environment: Environment) -> None:
+    """Do now what the plan says, where volumes.mode is apply."""
+    from cli import volume_plans as command
+
+    command.apply(environment, console)
+
+
+@volumes.command("history")
+def volumes_history(
     environment: Environment,
-    *,
-    everything: Everything = False,
-    node: Nodes = None,
-    pool: Pools = None,
-    zone: Zones = None,
-    deadline: Annotated[str, typer.Option(help="For one node: 45min, 2h.")] = "60min",
-    watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
+    claim: Annotated[str | None, typer.Argument(help="One claim; none: all.")] = None,
 ) -> None:
-    """Replace the instances of outdated nodes, or of those named, in a safe order."""
-    from cli import rotate as command
+    """List the modifications of the volumes, and how many are left of today's four."""
+    from cli import volume_plans as command
 
-    command.started(
-        environment,
-        console,
-        watch=watch,
-        selection=command.selection(
-            everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
-        ),
-        deadline_seconds=command.seconds_of(deadline),
-    )
-
-
-@rotate.command("status")
-def rotate_status(
-    environment: Environment,
-    *,
-    watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
-) -> None:
-    """Say how far the run is, or how the last one ended."""
-    from cli import rotate as command
-
-    command.shown(environment, console, watch=watch, as_json=as_json)
-
-
-@rotate.command("pause")
-def rotate_pause(environment: Environment) -> None:
-    """Begin with no further node; who is away comes back first."""
-    from cli import rotate as command
-
-    command.wished(environment, "pause", console)
-
-
-@rotate.command("resume")
-def rotate_resume(
-    environment: Environment,
-    *,
-    skip: Annotated[bool, typer.Option("--skip", help="Leave the node it stopped at.")] = False,
-) -> None:
-    """Go on after a pause or a stop; every node has its whole deadline again."""
-    from cli import rotate as command
-
-    command.wished(environment, "resume", console, skip=skip)
-
-
-@rotate.command("abort")
-def rotate_abort(environment: Environment) -> None:
-    """End the run: who has not left stays, who is away comes back."""
-    from cli import rotate as command
-
-    command.wished(environment, "abort", console)
+    command.history(environment, console, time.time(), claim)
 
 
 @report.command("cost")

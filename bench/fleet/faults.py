@@ -24,7 +24,8 @@ from tests.integration.cluster import BROKERS, CONTROLLERS
 BROKER_PAUSE_SECONDS = 15.0
 NETWORK_PAUSE_SECONDS = 12.0
 CRASHES, CRASH_EVERY_SECONDS = 6, 2.0
-RELEASED_SECONDS = 400.0
+# Kubernetes detaches the volume of a node that is gone by force after six minutes.
+RELEASED_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
