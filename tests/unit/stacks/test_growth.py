@@ -46,7 +46,7 @@ NEW: Mapping[str, tuple[str, ...]] = {
 }
 METRICS_OF_PODS = {
     role: {"rules": "names each pod whose metrics may be read"}
-    for role in ("handlers-access-role", "health-role")
+    for role in ("handlers-access-role", "health-role", "rotate-access-role")
 }
 # growth -> resource -> the one input that changes, in place, and why no other way is left.
 INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
