@@ -26,6 +26,8 @@ from spark.findings import ECONOMICS, RESYNC, STORAGE
 from spark.schemas import require_schema
 
 DAYS_PER_MONTH = Decimal(economics.HOURS_PER_MONTH) / 24
+# From so many days on rotations are counted up to a month.
+FEWEST_DAYS = 7
 # What a rotation takes where none was seen.
 AWAY_SECONDS = 300.0
 _PLACES = Decimal("1e-6")
@@ -40,7 +42,9 @@ class Window:
 
     @property
     def months(self) -> float:
-        return max(1, (self.last - self.first).days + 1) / float(DAYS_PER_MONTH)
+        """Return how many months these days are; a few days say nothing of a month's rhythm."""
+        days = (self.last - self.first).days + 1
+        return days / float(DAYS_PER_MONTH) if days >= FEWEST_DAYS else 1.0
 
 
 def run(

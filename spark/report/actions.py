@@ -83,9 +83,8 @@ def _of_flows(evidence: Evidence) -> Iterator[Action]:
     rows = [row for row in evidence.transfer if row.rack_aware_saving]
     if not rows:
         return
-    first = min((row.day for row in rows), default=None)
-    last = max((row.day for row in rows), default=None)
-    length = (last - first).days + 1 if first and last else 30
+    days = [row.day for row in evidence.transfer if row.day is not None]
+    length = (max(days) - min(days)).days + 1 if days else 30
     saved = total(row.rack_aware_saving for row in rows)
     yield Action(
         title="Let consumers read from their own zone",

@@ -56,7 +56,7 @@ def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
         paid = sum(row.size_gib for row in measured) * GIB
         said = [
             (
-                f"{count(len(volumes), 'volume')} of {size(paid)} hold {size(held)}: "
+                f"{count(len(measured), 'measured volume')} of {size(paid)} hold {size(held)}: "
                 f"{share(held / paid if paid else None)} of what is paid for."
             )
         ]
