@@ -138,7 +138,7 @@ def _labels_of(pod: Mapping[str, Any]) -> dict[str, str]:
         "cluster": demo_spec.CLUSTER,
         "namespace": metadata["namespace"],
         "pod": metadata["name"],
-        "pool_name": metadata["labels"].get("strimzi.io/pool-name", ""),
+        "pool_name": metadata["labels"].get(naming.POOL_LABEL, ""),
     }
 
 

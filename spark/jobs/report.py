@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from core.errors import InvalidInput
 from core.pricing import PriceBook
 from spark import tables
+from spark.facts import Facts
 from spark.findings import (
     ANOMALIES_TABLE,
     ECONOMICS_TABLE,
@@ -29,13 +30,12 @@ from spark.findings import (
     STORAGE_TABLE,
     UNIT_TABLE,
 )
-from spark.facts import Facts
 from spark.ingest import bill, history, metrics
 from spark.jobs import anomaly, cost, economics, ingest, resync, storage, transfer, unit
 from spark.report import story
 from spark.report.document import Document
 from spark.report.evidence import DayCost, Evidence
-from spark.report.model import BadRow, Report
+from spark.report.model import Report
 from spark.schemas import MONEY, TRAFFIC
 from spark.tables import Store
 from spark.transforms.traffic import traffic
@@ -161,7 +161,7 @@ def _evidence(
     return found
 
 
-def _of_cluster(  # noqa: PLR0913, PLR0917 - what the cluster's own jobs share
+def _of_cluster(
     session: SparkSession,
     store: Store,
     facts: Facts,
