@@ -326,7 +326,7 @@ def report_cost(
     from spark.jobs import cost
 
     with console.status("Spark reads the bill"):
-        result = cost.run(focus=focus, cur=cur, out=output)
+        result = cost.report_on(bill_at=focus or cur or Path(), out=output)
     console.print(result.table())
     console.print(f"The page: {result.page}")
 

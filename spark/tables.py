@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from core.errors import InvalidInput
 from spark import schemas
-from spark.ingest.lines import literal_address
+from spark.ingest.lines import literal
 from spark.schemas import require_schema
 
 PARTITION = "billing_period"
@@ -64,24 +64,31 @@ class ParquetStore:
             return self._session.createDataFrame([], table.schema)
         # Not by inference: a column that is null in every row would have no type, and a partition
         # would become a date or a number.
-        read = self._session.read.schema(table.schema).parquet(
-            literal_address(self._address(table))
-        )
+        read = self._session.read.schema(table.schema).parquet(literal(self._address(table)))
         return require_schema(read, table.schema, f"The table {table.name}")
 
     def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
         frame = require_schema(rows, table.schema, f"The table {table.name}")
-        chosen = frame.where(F.col(PARTITION).isin(*periods)).repartition(PARTITION)
+        before = {period: self._files(table, period) for period in periods}
+        chosen = frame.where(F.col(PARTITION).isin(*periods)).coalesce(1)
         writer = chosen.write.mode("overwrite").partitionBy(PARTITION)
         writer.option("partitionOverwriteMode", "dynamic").parquet(self._address(table))
-        self._drop_emptied(table, frame, periods)
+        for period, files in before.items():
+            # An overwrite leaves a month that it has no rows for as it was: it is empty now.
+            if files and files == self._files(table, period):
+                path = self._path(self._month(table, period))
+                path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Java's
 
-    def _drop_emptied(self, table: Table, frame: DataFrame, periods: Collection[str]) -> None:
-        """Delete the months that now hold nothing: an overwrite leaves those it has no rows for."""
-        written = {row[0] for row in frame.select(PARTITION).distinct().collect()}
-        for period in set(periods) - written:
-            path = self._path(f"{self._address(table)}/{PARTITION}={period}")
-            path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Hadoop's
+    def _files(self, table: Table, period: str) -> list[str]:
+        address = self._month(table, period)
+        if not self._exists(address):
+            return []
+        path = self._path(address)
+        found = path.getFileSystem(self._configuration()).listStatus(path)
+        return sorted(str(status.getPath().getName()) for status in found)
+
+    def _month(self, table: Table, period: str) -> str:
+        return f"{self._address(table)}/{PARTITION}={period}"
 
     def _address(self, table: Table) -> str:
         return f"{self._root}/{table.name}"

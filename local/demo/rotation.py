@@ -210,5 +210,5 @@ def price(
         ended_at=window[1],
         bytes_between_zones=bytes_between_zones,
     )
-    report = cost.run(cur=bill.path, out=output / "cost")
+    report = cost.report_on(bill_at=bill.path, out=output / "cost")
     return {"bill_total": str(bill.total), "report_total": str(report.report_total)}

@@ -1,6 +1,7 @@
 """The report: every other job in order, each table written once, and the document made of them.
 
-    bill -> ingest -> cost -> transfer, storage, resync, economics, unit, anomaly -> evidence -> story
+    bill -> ingest -> cost -> transfer, storage, resync, economics, unit, anomaly -> evidence
+         -> story
 
 What is not given is left out and said: without metrics no flow has a reason and no volume is
 judged, without the archive there are no rotations, without the cluster's facts neither.
@@ -8,13 +9,13 @@ judged, without the archive there are no rotations, without the cluster's facts 
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from core.errors import InvalidInput
@@ -35,7 +36,7 @@ from spark.jobs import anomaly, cost, economics, ingest, resync, storage, transf
 from spark.report import story
 from spark.report.document import Document
 from spark.report.evidence import DayCost, Evidence
-from spark.report.model import Report
+from spark.report.model import BadRow, Report
 from spark.schemas import MONEY, TRAFFIC
 from spark.tables import Store
 from spark.transforms.traffic import traffic
@@ -80,6 +81,13 @@ class _Read:
     traffic: DataFrame
 
 
+@dataclass(frozen=True, slots=True)
+class _OfCluster:
+    rotations: Sequence[Row]
+    volumes: Sequence[Row]
+    designs: Sequence[Row]
+
+
 def run(session: SparkSession, store: Store, inputs: Inputs) -> Made:
     """Make the report of one month; every table of that month in the store is replaced.
 
@@ -93,16 +101,20 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Made:
         cost.run(store, list(ingested.months))
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
     month = _month(inputs.month, deliveries)
+    note = deliveries[month]
     read = _inputs(session, inputs)
     try:
-        evidence = _evidence(session, store, inputs, read, month)
+        report = _report(store, month, note, inputs.today or now.date())
+        evidence = replace(_of_bill(session, store, read, report, month), notes=_notes(inputs))
+        if inputs.facts is not None and inputs.book is not None:
+            own = _of_cluster(session, store, inputs.facts, inputs.book, read, month)
+            evidence = replace(
+                evidence, resync=own.rotations, storage=own.volumes, economics=own.designs
+            )
     finally:
         read.samples.unpersist()
         read.rotations.unpersist()
-    note = deliveries[month]
-    report = _report(store, month, note, inputs.today or now.date())
-    whole = Evidence(**{**evidence, "report": report, "notes": _notes(inputs)})
-    return Made(story.told(whole), whole, note.billed_cost)
+    return Made(story.told(evidence), evidence, note.billed_cost)
 
 
 def _month(asked: str | None, deliveries: Collection[str]) -> str:
@@ -135,30 +147,27 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
     return _Read(seen, past.persist(), moved)
 
 
-def _evidence(
-    session: SparkSession, store: Store, inputs: Inputs, read: _Read, month: str
-) -> dict[str, object]:
-    """Run the jobs of one month and return what the report needs of each."""
+def _of_bill(
+    session: SparkSession, store: Store, read: _Read, report: Report, month: str
+) -> Evidence:
+    """Run the jobs that need a bill alone, on the month and the one before."""
     recent = [_before(month), month]
     paid = store.read(tables.COST).where(F.col("billing_period").isin(*recent)).persist()
+    units = unit.run(paid, read.traffic, read.samples).persist()
+    odd = anomaly.run(paid, read.rotations).persist()
     try:
-        found: dict[str, object] = {
-            "days": _days(paid),
-            "transfer": _transfer(session, store, read, month),
-        }
-        units = unit.run(paid, read.traffic, read.samples).persist()
         store.replace(UNIT_TABLE, units, recent)
-        found["unit"] = units.collect()
-        units.unpersist()
-        odd = anomaly.run(paid, read.rotations).persist()
         store.replace(ANOMALIES_TABLE, odd, recent)
-        found["anomalies"] = odd.where(F.col("billing_period") == month).collect()
-        odd.unpersist()
+        return Evidence(
+            report=report,
+            days=_days(paid),
+            transfer=_transfer(session, store, read, month),
+            unit=units.collect(),
+            anomalies=odd.where(F.col("billing_period") == month).collect(),
+        )
     finally:
-        paid.unpersist()
-    if inputs.facts is not None and inputs.book is not None:
-        found |= _of_cluster(session, store, inputs.facts, inputs.book, read, month)
-    return found
+        for frame in (odd, units, paid):
+            frame.unpersist()
 
 
 def _of_cluster(
@@ -168,7 +177,8 @@ def _of_cluster(
     book: PriceBook,
     read: _Read,
     month: str,
-) -> dict[str, object]:
+) -> _OfCluster:
+    """Run the jobs that need to know the cluster."""
     rotations = read.rotations.where(F.col("billing_period") == month)
     rotated = resync.run(session, rotations, read.samples, facts, book)
     store.replace(RESYNC_TABLE, rotated, [month])
@@ -181,11 +191,7 @@ def _of_cluster(
     window = economics.Window(date.fromisoformat(f"{month}-01"), _last_day(usage, month))
     designs = economics.run(session, volumes, rotated, facts, book, window)
     store.replace(ECONOMICS_TABLE, designs, [month])
-    return {
-        "resync": rows,
-        "storage": volumes.collect(),
-        "economics": designs.collect(),
-    }
+    return _OfCluster(rows, volumes.collect(), designs.collect())
 
 
 def _last_day(usage: DataFrame, month: str) -> date:
@@ -193,18 +199,16 @@ def _last_day(usage: DataFrame, month: str) -> date:
     return last[0] if last and last[0] else date.fromisoformat(f"{month}-01")
 
 
-def _transfer(session: SparkSession, store: Store, read: _Read, month: str) -> list[object]:
+def _transfer(session: SparkSession, store: Store, read: _Read, month: str) -> list[Row]:
     moved = transfer.run(session, store, [month], traffic=read.traffic)
     rows = moved.where(F.col("billing_period") == month).groupBy(
         "day", "cluster", "flow", "certainty", "currency"
     )
-    return list(
-        rows.agg(
-            F.sum("moved_bytes").alias("moved_bytes"),
-            F.sum("billed_cost").cast(MONEY).alias("billed_cost"),
-            F.sum("rack_aware_saving").cast(MONEY).alias("rack_aware_saving"),
-        ).collect()
-    )
+    return rows.agg(
+        F.sum("moved_bytes").alias("moved_bytes"),
+        F.sum("billed_cost").cast(MONEY).alias("billed_cost"),
+        F.sum("rack_aware_saving").cast(MONEY).alias("rack_aware_saving"),
+    ).collect()
 
 
 def _days(paid: DataFrame) -> list[DayCost]:
@@ -217,10 +221,22 @@ def _days(paid: DataFrame) -> list[DayCost]:
     return [DayCost(row.day, row.component, row.billed) for row in rows]
 
 
-def _report(store: Store, month: str, note: object, today: date) -> Report:
+def _report(store: Store, month: str, note: Row, today: date) -> Report:
     table = store.read(tables.COST).where(F.col("billing_period") == month)
     bad = store.read(tables.QUARANTINE).where(F.col("billing_period") == month)
-    return cost.report_of(table, bad, month, note, today)
+    currency, lines = cost.lines_of(table)
+    first_bad = bad.head(cost.BAD_ROWS_SHOWN) if note.quarantined else []
+    return Report(
+        label=f"{note.bill}, {month}",
+        currency=currency,
+        today=today,
+        simulated=note.simulated == "true",
+        lines=lines,
+        rows=note.lines,
+        bad_rows=note.quarantined,
+        rows_without_cost=note.lines_without_cost,
+        bad=tuple(BadRow(row.reason, row.line, row.billed_cost) for row in first_bad),
+    )
 
 
 def _before(month: str) -> str:

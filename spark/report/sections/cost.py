@@ -19,22 +19,22 @@ COLOURS = {
     Attribution.NOBODY: ("unattributed", "--rest"),
 }
 MEANINGS = {
-    "broker compute": "EC2 hours of Kafka's nodes; an instance without our tags counts here too, "
-    "and as unattributed",
-    "gp3 storage": "gp3 volumes, per provisioned GB-month",
-    "gp3 IOPS": "gp3 IOPS above the 3,000 included",
-    "gp3 throughput": "gp3 throughput above the 125 MiB/s included",
-    "other volumes": "EBS volumes of other types",
-    "snapshots": "changed blocks of volumes, by the GB-month",
-    "inter-AZ transfer": "bytes between availability zones, billed on each side",
-    "load balancer": "load balancer hours and capacity units",
-    "PrivateLink": "endpoint hours and bytes",
-    "NAT gateway": "gateway hours and bytes",
-    "control plane": "EKS clusters by the hour",
-    "Stillwater's reports": "EMR Serverless, which makes these reports",
-    "split cost allocation": "a second view of instances; its dollars are 0 here",
-    "other": "all else on the bill: system nodes, taxes, credits, refunds and fees too",
-    "unreadable rows": "rows whose cost can be read but not their place",
+    Component.BROKER_COMPUTE: "EC2 hours of Kafka's nodes; an instance without our tags counts "
+    "here too, and as unattributed",
+    Component.GP3_STORAGE: "gp3 volumes, per provisioned GB-month",
+    Component.GP3_IOPS: "gp3 IOPS above the 3,000 included",
+    Component.GP3_THROUGHPUT: "gp3 throughput above the 125 MiB/s included",
+    Component.OTHER_VOLUMES: "EBS volumes of other types, with their IOPS",
+    Component.SNAPSHOTS: "EBS snapshots, per GB-month",
+    Component.INTER_AZ: "bytes between availability zones, billed on each side",
+    Component.LOAD_BALANCER: "load balancer hours and capacity units",
+    Component.PRIVATELINK: "interface endpoints by the hour and by the byte",
+    Component.NAT_GATEWAY: "NAT gateways by the hour and by the byte",
+    Component.CONTROL_PLANE: "EKS clusters by the hour",
+    Component.REPORTS: "EMR Serverless, on which these reports run",
+    Component.SPLIT: "a pod's share of its node, a second view that costs nothing of its own",
+    Component.OTHER: "all else on the bill: system nodes, taxes, credits, refunds and fees too",
+    Component.UNREADABLE: "rows whose cost can be read but not their place",
 }
 METHOD = (
     "Billed is what the invoice asks for (unblended cost in CUR, BilledCost in FOCUS); the rows "
@@ -122,7 +122,7 @@ def _components(report: Report, components: list[Share]) -> Table:
     def cells(share: Share) -> tuple[Cell, ...]:
         nobody = share.by_attribution[Attribution.NOBODY]
         return (
-            Cell(share.name, note=MEANINGS.get(share.name, "")),
+            Cell(share.name, note=MEANINGS[Component(share.name)]),
             Cell(money(share.billed, places), exact(share.billed)),
             Cell(percent(share.billed, report.billed), exact(share.billed)),
             Cell(money(share.amortised, places), exact(share.amortised)),
@@ -178,6 +178,3 @@ def slug(kind: str, name: str) -> str:
     """Return a key that an address may end with."""
     words = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
     return f"{kind}-{words.strip('-')}"
-
-
-ALL_COMPONENTS = tuple(component.value for component in Component)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark.months import settled_on
 from spark.report import page
-from spark.report.model import BadRow, Line, Report, settled_on
+from spark.report.model import BadRow, Line, Report
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
