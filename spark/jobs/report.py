@@ -205,7 +205,7 @@ def _transfer(session: SparkSession, store: Store, read: _Read, month: str) -> l
         "day", "cluster", "flow", "certainty", "currency"
     )
     return rows.agg(
-        F.sum("moved_bytes").alias("moved_bytes"),
+        F.sum("billed_bytes").alias("billed_bytes"),
         F.sum("billed_cost").cast(MONEY).alias("billed_cost"),
         F.sum("rack_aware_saving").cast(MONEY).alias("rack_aware_saving"),
     ).collect()

@@ -150,7 +150,11 @@ def _held(restarts: DataFrame, samples: DataFrame) -> DataFrame:
     latest = Window.partitionBy("incident", "series").orderBy(F.col("at").desc())
     return (
         sizes.join(F.broadcast(seen), ["cluster", "node_id"])
-        .where(F.col("at").between(_moved(F.col("last_seen_at"), -BEFORE_SECONDS), "last_seen_at"))
+        .where(
+            F.col("at").between(
+                _moved(F.col("last_seen_at"), -BEFORE_SECONDS), F.col("last_seen_at")
+            )
+        )
         .withColumn("_rank", F.row_number().over(latest))
         .where(F.col("_rank") == 1)
         .groupBy("incident")

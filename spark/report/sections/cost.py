@@ -119,10 +119,12 @@ def _plot(components: list[Share], currency: str) -> Plot:
 def _components(report: Report, components: list[Share]) -> Table:
     places = decimal_places(report.billed)
 
+    meanings = {component.value: said for component, said in MEANINGS.items()}
+
     def cells(share: Share) -> tuple[Cell, ...]:
         nobody = share.by_attribution[Attribution.NOBODY]
         return (
-            Cell(share.name, note=MEANINGS[Component(share.name)]),
+            Cell(share.name, note=meanings.get(share.name, "")),
             Cell(money(share.billed, places), exact(share.billed)),
             Cell(percent(share.billed, report.billed), exact(share.billed)),
             Cell(money(share.amortised, places), exact(share.amortised)),

@@ -57,7 +57,7 @@ class FlowCost:
     def __init__(self, name: str, rows: Sequence[Found]) -> None:
         self.name = name
         self.certainty = ", ".join(sorted({row.certainty for row in rows}))
-        self.moved_bytes = sum(row.moved_bytes or 0 for row in rows)
+        self.billed_bytes = sum(row.billed_bytes or 0 for row in rows)
         self.billed = total(row.billed_cost for row in rows)
         self.saving = total(row.rack_aware_saving or Decimal(0) for row in rows)
 
@@ -72,7 +72,7 @@ def by_flow(rows: Sequence[Found]) -> list[FlowCost]:
 def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> Table:
     columns = (
         Column("Flow", is_text=True),
-        Column("Moved"),
+        Column("Bytes", "as billed"),
         Column("Billed", currency),
         Column("Share"),
         Column("Own zone saves", currency),
@@ -81,7 +81,7 @@ def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> Table:
         Row(
             (
                 Cell(flow.name, note=flow.certainty),
-                Cell(size(flow.moved_bytes), f"{flow.moved_bytes}"),
+                Cell(size(flow.billed_bytes), f"{flow.billed_bytes}"),
                 Cell(money(flow.billed, PLACES), exact(flow.billed)),
                 Cell(percent(flow.billed, billed), exact(flow.billed)),
                 Cell(money(flow.saving, PLACES) if flow.saving else DASH, exact(flow.saving)),

@@ -163,7 +163,7 @@ def a_flow(flow: str, billed: str, saving: str = "0", **changes: Any) -> Row:
         "flow": flow,
         "certainty": "shared",
         "currency": "USD",
-        "moved_bytes": int(float(billed) / 0.02 * GIB),
+        "billed_bytes": int(float(billed) / 0.01 * GIB),
         "billed_cost": Decimal(billed),
         "rack_aware_saving": Decimal(saving),
     }
