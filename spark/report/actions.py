@@ -88,7 +88,8 @@ def _of_flows(evidence: Evidence) -> Iterator[Action]:
     saved = total(row.rack_aware_saving for row in rows)
     yield Action(
         title="Let consumers read from their own zone",
-        why=f"they fetched from other zones for {dollars(saved)} in {count(length, 'day')}",
+        why=f"they fetched from other zones for {dollars(saved)} {evidence.report.currency} in "
+        f"{count(length, 'day')}",
         how="set client.rack to the availability zone in every consumer; the brokers' selector is "
         "rack-aware already",
         evidence=slug("flow", "consume"),

@@ -31,7 +31,10 @@ def money(amount: Decimal, places: int) -> str:
 def dollars(amount: Decimal) -> str:
     """Return an amount where the currency is known: whole dollars from a hundred on."""
     size = abs(amount)
-    places = 0 if size >= 100 else 2 if size >= Decimal("0.01") or not size else 6
+    if size >= 100:
+        return money(amount, 0)
+    # Two digits of what is less than a cent: a twin's bill is all of that size.
+    places = 2 if size >= Decimal("0.01") or not size else 1 - size.adjusted()
     return money(amount, places)
 
 

@@ -61,7 +61,7 @@ def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
             )
         ]
     said += [
-        f"{count(found[finding.value], 'is', 'are')} {finding.value}."
+        f"{_how_many(finding, found[finding.value])}."
         for finding in Finding
         if found[finding.value] and finding not in {Finding.FITS, Finding.NOT_MEASURED}
     ]
@@ -71,6 +71,12 @@ def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
     if saving:
         said.append(f"Together {dollars(saving)} {currency} a month could be saved.")
     return said
+
+
+def _how_many(finding: Finding, number: int) -> str:
+    if finding is Finding.ORPHAN_SNAPSHOT:
+        return count(number, finding.value, "snapshots of volumes that are gone")
+    return f"{count(number, 'volume')} {finding.value}"
 
 
 def _table(rows: Sequence[Found], currency: str) -> Table:

@@ -122,7 +122,7 @@ def test_a_report_made_again_from_the_tables_says_the_same(world: World) -> None
 
 def test_volumes_are_sized_and_the_forgotten_one_is_found(world: World) -> None:
     found = {row.node_id: row for row in world.table("storage") if row.node_id is not None}
-    assert found[10].finding == "larger than it needs to be"
+    assert found[10].finding == "larger than needed"
     assert (found[10].size_gib, found[10].iops, found[10].throughput_mib_per_s) == (4000, 6000, 200)
     assert found[10].known_from == "bill"
     assert found[10].used_bytes == 300 * simulated.GIB

@@ -85,7 +85,7 @@ def a_volume(**changes: Any) -> Row:
         "iops_p999": 2100.0,
         "throughput_p999_bytes_per_s": 95.0 * 1024**2,
         "billed_cost": Decimal("251.20"),
-        "finding": "larger than it needs to be",
+        "finding": "larger than needed",
         "wanted_size_gib": 1160,
         "wanted_iops": 3000,
         "wanted_throughput_mib_per_s": 187,
