@@ -22,13 +22,13 @@ demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
 	@exec $(BIN)/python -m cli demo
 
 .PHONY: test
-test: setup ## Unit tests, then integration tests on one twin
-	@$(BIN)/python -m pytest tests/unit
-	@$(BIN)/python -m pytest tests/integration
+test: setup ## Unit tests, then integration tests on two twins
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/unit
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup tests/integration
 
 .PHONY: unit
-unit: $(STAMP) ## Unit tests alone: seconds, no sockets
-	@$(BIN)/python -m pytest tests/unit
+unit: $(STAMP) ## Unit tests alone: no sockets
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/unit
 
 .PHONY: check
 check: $(STAMP) ## Format, lint, types, import contracts, dead code

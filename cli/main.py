@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from core.errors import InvalidInput, StillwaterError
+from cli import reporting
+from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
 OUTPUT = Path("out")
@@ -24,12 +24,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-report = typer.Typer(help="What Kafka costs, and why.")
-app.add_typer(report, name="report")
-prices = typer.Typer(help="The price book.", no_args_is_help=True)
-app.add_typer(prices, name="prices")
+app.add_typer(reporting.report, name="report")
+app.add_typer(reporting.prices, name="prices")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
+rotate = typer.Typer(help="New instances for Kafka's nodes, one by one.", no_args_is_help=True)
+app.add_typer(rotate, name="rotate")
 console = Console()
 complaints = Console(stderr=True)
 
@@ -136,6 +136,27 @@ def doctor(
 
 
 @app.command()
+def health(
+    environment: Environment,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+) -> None:
+    """Say how the whole cluster does, and why: quorum, partitions, nodes, pods, Connect, incidents.
+
+    Exit code 0: healthy; 1: starting or degraded; 2: unhealthy, or nobody can tell.
+    """
+    from cli import health as command
+
+    try:
+        code = command.shown(environment, console, watch=watch, as_json=as_json)
+    except StillwaterError as error:
+        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(command.UNHEALTHY) from None
+    raise typer.Exit(code)
+
+
+@app.command()
 def estimate(
     spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
     prices: Annotated[
@@ -236,99 +257,76 @@ def ignore(
     command.ignored(environment, incident_id, because, console)
 
 
-@report.callback(invoke_without_command=True)
-def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
-    context: typer.Context,
-    bill: Annotated[
-        str | None, typer.Option(help="An export's folder, or one file; CUR or FOCUS.")
-    ] = None,
-    month: Annotated[
-        str | None, typer.Option(help="YYYY-MM; without it the bill's last one.")
-    ] = None,
-    format: Annotated[  # noqa: A002 - the option's name
-        Literal["html", "json", "md", "slack"], typer.Option(help="How it is written.")
-    ] = "html",
-    spec: Annotated[
-        Path | None, typer.Option(help="The cluster's ClusterSpec, for what no bill says.")
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(help="Prometheus's range-query answers (JSON), or samples as Parquet."),
-    ] = None,
-    history: Annotated[
-        str | None, typer.Option(help="The ledger's archive: closed incidents as JSON lines.")
-    ] = None,
-    price_file: Annotated[
-        Path | None, typer.Option("--prices", help="A price file shaped like core/prices.json.")
-    ] = None,
-    tables: Annotated[Path, typer.Option(help="Where the tables are kept.")] = OUTPUT
-    / "report"
-    / "tables",
-    output: Annotated[Path, typer.Option(help="Where the report goes.")] = OUTPUT / "report",
-    on: Annotated[str, typer.Option(help="Where it is made: `local` is here.")] = "local",
+Everything = Annotated[bool, typer.Option("--all", help="Every Kafka node, outdated or not.")]
+Nodes = Annotated[list[int] | None, typer.Option("--node", help="A Kafka node id; repeatable.")]
+Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool's nodes; repeatable.")]
+Zones = Annotated[list[str] | None, typer.Option("--zone", help="A zone's nodes; repeatable.")]
+
+
+@rotate.command("start")
+def rotate_start(
+    environment: Environment,
+    *,
+    everything: Everything = False,
+    node: Nodes = None,
+    pool: Pools = None,
+    zone: Zones = None,
+    deadline: Annotated[str, typer.Option(help="For one node: 45min, 2h.")] = "60min",
+    watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
 ) -> None:
-    """Say what Kafka cost, what changed, and the three things to do about it.
+    """Replace the instances of outdated nodes, or of those named, in a safe order."""
+    from cli import rotate as command
 
-    Without a bill the tables of the runs before are read.
-    """
-    if context.invoked_subcommand is not None:
-        return
-    from cli import report as command
-
-    asked = command.Asked(
-        bill=bill,
-        month=month,
-        format=format,
-        spec=spec,
-        metrics=metrics,
-        history=history,
-        prices=price_file,
-        tables=tables,
-        output=output,
+    command.started(
+        environment,
+        console,
+        watch=watch,
+        selection=command.selection(
+            everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
+        ),
+        deadline_seconds=command.seconds_of(deadline),
     )
-    command.make(asked, on, console)
 
 
-@prices.command("check")
-def prices_check(
-    price_file: Annotated[
-        Path | None, typer.Option("--prices", help="A price file; without it the shipped one.")
-    ] = None,
-    region: Annotated[str, typer.Option(help="Whose prices.")] = "us-east-1",
-    tables: Annotated[
-        Path | None, typer.Option(help="A report's tables: their bill is compared.")
-    ] = None,
-    older_than_days: Annotated[int, typer.Option(help="From when on a price is old.")] = 180,
+@rotate.command("status")
+def rotate_status(
+    environment: Environment,
+    *,
+    watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
 ) -> None:
-    """Say how old the price book is, and which rows a bill disagrees with.
+    """Say how far the run is, or how the last one ended."""
+    from cli import rotate as command
 
-    Exit code 0: nothing is old and nothing disagrees; 1: something is or does.
-    """
-    from cli import prices as command
-
-    book = command.book_of(region, price_file)
-    today = datetime.now(UTC).date()
-    if command.checked(book, tables, console, today=today, old_days=older_than_days):
-        raise typer.Exit(1)
+    command.shown(environment, console, watch=watch, as_json=as_json)
 
 
-@report.command("cost")
-def report_cost(
-    focus: Annotated[Path | None, typer.Option(help="A FOCUS 1.0 CSV file.")] = None,
-    cur: Annotated[Path | None, typer.Option(help="The folder of a CUR 2.0 export.")] = None,
-    output: Annotated[Path, typer.Option(help="Where tables and page go.")] = OUTPUT
-    / "report"
-    / "cost",
+@rotate.command("pause")
+def rotate_pause(environment: Environment) -> None:
+    """Begin with no further node; who is away comes back first."""
+    from cli import rotate as command
+
+    command.wished(environment, "pause", console)
+
+
+@rotate.command("resume")
+def rotate_resume(
+    environment: Environment,
+    *,
+    skip: Annotated[bool, typer.Option("--skip", help="Leave the node it stopped at.")] = False,
 ) -> None:
-    """Split a bill into what Kafka is made of; every dollar in exactly one row."""
-    if (focus is None) == (cur is None):
-        raise InvalidInput(["Name one bill: either --focus FILE or --cur FOLDER."])
-    from spark.jobs import cost
+    """Go on after a pause or a stop; every node has its whole deadline again."""
+    from cli import rotate as command
 
-    with console.status("Spark reads the bill"):
-        result = cost.report_on(bill_at=focus or cur or Path(), out=output)
-    console.print(result.table())
-    console.print(f"The page: {result.page}")
+    command.wished(environment, "resume", console, skip=skip)
+
+
+@rotate.command("abort")
+def rotate_abort(environment: Environment) -> None:
+    """End the run: who has not left stays, who is away comes back."""
+    from cli import rotate as command
+
+    command.wished(environment, "abort", console)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,17 +14,16 @@ from rich.status import Status
 from rich.table import Table
 
 from cli import stack_settings
-from cli.engine.layers import Layers
+from cli.engine.layers import Around, Layers
 from cli.engine.progress import LayerResult, Step
-from cli.volumes import VolumesApi, delete_retained
+from cli.farewell import Farewell, FarewellApi
 from core.errors import InvalidInput
-from core.naming import FOUNDATION, KAFKA, TWIN_ENVIRONMENT
+from core.naming import FOUNDATION, TWIN_ENVIRONMENT
 
 if TYPE_CHECKING:
     from local.twin import Reached, Twin
 
 Operation = Literal["up", "preview", "destroy"]
-OnLayer = Callable[[str], None]
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -36,37 +35,36 @@ def run_layers(operation: Operation, environment: str, console: Console) -> None
     stack_settings.require(environment)
     with console.status(f"{operation} {environment}") as status:
         layers = Layers(environment, os.environ, REPOSITORY, on_step=_Steps(status))
-        volumes = _volumes(environment, layers) if operation == "destroy" else _nothing
-        results = run(operation, layers, volumes)
+        farewell = _farewell(environment, layers) if operation == "destroy" else None
+        results = run(operation, layers, farewell)
     console.print(summary(results))
 
 
-def run(operation: Operation, layers: Layers, volumes: OnLayer) -> list[LayerResult]:
-    """Run an operation on all layers; `volumes` hears of each one that a destroy took away."""
+def run(operation: Operation, layers: Layers, farewell: Around | None) -> list[LayerResult]:
+    """Run an operation on all layers; `farewell` is what a destroy does beside the engine."""
     if operation == "up":
         return layers.up()
-    return layers.preview() if operation == "preview" else layers.destroy(volumes)
+    return layers.preview() if operation == "preview" else layers.destroy(farewell)
 
 
-def _volumes(environment: str, layers: Layers) -> OnLayer:
-    """Return what becomes of the volumes that Kafka leaves: an ephemeral environment keeps none."""
+def _farewell(environment: str, layers: Layers) -> Farewell | None:
+    """Return what goes with an ephemeral environment; another one keeps what it has."""
     described = stack_settings.described(environment)
     spec = described.spec
     foundation = layers.outputs(FOUNDATION) if spec.ephemeral else {}
+    if not foundation:
+        return None
+    return Farewell(
+        lambda: _cluster_api(spec.region, described.profile, foundation),
+        spec.kubernetes.namespace,
+    )
 
-    def after(layer: str) -> None:
-        if layer == KAFKA and foundation:
-            api = _cluster_api(spec.region, described.profile, foundation)
-            delete_retained(api, spec.kubernetes.namespace)
 
-    return after
-
-
-def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> VolumesApi:
+def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> FarewellApi:
     """Return the API of an environment's cluster, for the AWS identity that its stacks run as."""
     import boto3  # noqa: PLC0415 - most commands need none
 
-    from handlers.adapters.kubernetes import eks_token  # noqa: PLC0415
+    from handlers.adapters.eks import eks_token  # noqa: PLC0415
     from local.kubernetes.client import Api  # noqa: PLC0415 - any API server's
 
     session = boto3.Session(profile_name=profile)
@@ -103,10 +101,6 @@ def summary(results: Iterable[LayerResult]) -> Table:
     return table
 
 
-def _nothing(_layer: str) -> None:
-    """Volumes stay as they are."""
-
-
 def _on_a_twin(operation: Operation, console: Console) -> None:
     """Run an operation on the twin that `up` keeps in another terminal, else on one of its own."""
     from cli.setup import prepare_tools  # noqa: PLC0415 - a real account needs no twin
@@ -136,7 +130,7 @@ def _provision(operation: Operation, reached: Reached, console: Console) -> None
 
     layers = TwinLayers(reached, demo_spec.write(reached.place))
     with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
-        console.print(summary(run(operation, layers.layers, layers.volumes)))
+        console.print(summary(run(operation, layers.layers, layers.farewell)))
 
 
 def _keep(running: Twin, console: Console) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 
 from cli.engine.layers import Layers
 from cli.engine.progress import LayerResult
-from cli.volumes import delete_retained
+from cli.farewell import Farewell
 from core.cluster import Kubernetes
-from core.naming import KAFKA
 from local.demo import spec as demo_spec
 from local.kubernetes.client import Api
 from local.processes import forget, record
@@ -70,11 +69,10 @@ class TwinLayers:
             )
         return Provisioned(tuple(results))
 
-    def volumes(self, layer: str) -> None:
-        """Delete the volumes that Kafka leaves: a twin's cluster is ephemeral."""
-        if layer == KAFKA:
-            api = Api.from_kubeconfig(self._place.path("kubeconfig"))
-            delete_retained(api, NAMESPACE)
+    @property
+    def farewell(self) -> Farewell:
+        """What a destroy does beside the engine: a twin's cluster is ephemeral."""
+        return Farewell(lambda: Api.from_kubeconfig(self._place.path("kubeconfig")), NAMESPACE)
 
 
 def provision(twin: Twin, spec: Path) -> TwinLayers:

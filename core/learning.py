@@ -16,7 +16,7 @@ from core.rotation import returned
 # Auto Scaling's names for an instance that stands in its terminating hooks.
 WAITING = "Terminating:Wait"
 # What a termination through the group follows, and then governs.
-_BEFORE = frozenset({Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE})
+_BEFORE = frozenset({Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE, Kind.ROTATION})
 
 
 def learn(incident: Incident, seen: Observation) -> Incident:

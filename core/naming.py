@@ -29,7 +29,10 @@ EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
 CLUSTER_LABEL = "strimzi.io/cluster"
 POOL_LABEL = "strimzi.io/pool-name"
 POD_NAME_LABEL = "strimzi.io/pod-name"
+KIND_LABEL = "strimzi.io/kind"
+CONNECT_KIND = "KafkaConnect"
 BROKER_ROLE_LABEL = "strimzi.io/broker-role"
+CONTROLLER_ROLE_LABEL = "strimzi.io/controller-role"
 # A namespace with this label has its pods' readiness held back until the load balancer agrees.
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 STORAGE_CLASS = "gp3-kafka"
@@ -128,6 +131,11 @@ def connect_component(connect_name: str) -> str:
     return f"{connect_name}-connect"
 
 
+def connect_pod(cluster: str, number: int) -> str:
+    """Return a worker's pod of the KafkaConnect beside a Kafka, counted from 0."""
+    return f"{connect_component(connect(cluster))}-{number}"
+
+
 def pod_host(cluster: str, namespace: str, pod_name: str) -> str:
     """Return the stable DNS name of a Kafka pod behind the headless Service."""
     return f"{pod_name}.{headless_service(cluster)}.{namespace}.svc.cluster.local"
@@ -168,7 +176,7 @@ def dead_letter_queue(queue_name: str) -> str:
 
 
 def function(prefix: str, role: str) -> str:
-    """Return the Lambda function of a role: interruption, tick, sweep."""
+    """Return the Lambda function of a role: interruption, tick, sweep, rotate."""
     return f"{prefix}-{role}"
 
 

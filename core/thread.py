@@ -18,7 +18,7 @@ from core.thread_text import durations, escaped, outlook, span, subject, symbol,
 
 Block = Mapping[str, Any]
 # What the loop notes about itself edits the head; what others did is told as a reply.
-_LOOP = frozenset({"tick", "sweep", "interruption"})
+_LOOP = frozenset({"tick", "sweep", "interruption", "rotation"})
 # Slack: 150 characters in a header, 3000 in a text, 2000 in a field.
 LONGEST_HEADER, LONGEST_TEXT, LONGEST_FIELD = 150, 2900, 1900
 # One that began to post and was never heard of again is taken for dead after this.

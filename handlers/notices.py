@@ -24,8 +24,10 @@ from core.events import (
 )
 from core.incident_record import Incident
 from core.inventory import VolumeView
+from core.metrics_names import PAGES_SENT
 from core.wishes import awaiting, note_group
 from core.zones import Freeze
+from handlers.adapters import metrics
 from handlers.adapters.inventory import Inventory
 from handlers.messages import SHIFT_MESSAGE
 from handlers.reception import MOST_ATTEMPTS, Reception
@@ -86,6 +88,7 @@ class Notices:
         )
         if not notice.over:
             # No instance has it, so no incident can; a person must know all the same.
+            metrics.count(PAGES_SENT)
             logger.critical(said, page="volume", volume_id=notice.volume_id)
         self._record(notice, said, now)
 

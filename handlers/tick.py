@@ -36,7 +36,10 @@ from handlers.freezes import LedgerFreezes
 from handlers.leadership import Leadership
 from handlers.messages import SHIFT_MESSAGE
 from handlers.observe import Sources, observe
+from handlers.reception import Reception
 from handlers.records import DynamoRecords
+from handlers.rotations import Rotations
+from handlers.runs import LedgerRuns
 from handlers.settings import Settings
 from handlers.shifts import Shifts
 
@@ -53,14 +56,20 @@ class Loop:
     policy: Policy
     late_seconds: float
     shifts: Shifts
+    rotations: Rotations
 
     def turn(self, message: str, now: float) -> None:
         """Take one step with the incident a tick's message names, and schedule the next.
 
-        A message that names no incident asks for a turn of the zones (handlers.shifts).
+        A message that names no incident asks for a turn of the zones (handlers.shifts) or of a
+        rotation run (handlers.rotations).
         """
         if message == SHIFT_MESSAGE:
             self._shift(now)
+            return
+        run = json.loads(message).get("rotation")
+        if run is not None:
+            self.rotations.turn(run, now)
             return
         claimed = self._claim(message, now)
         if claimed is None:
@@ -149,8 +158,9 @@ def _loop() -> Loop:
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
     ticks = SqsQueue(settings.ticks_queue_url, settings.region)
+    sources = Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes)
     return Loop(
-        sources=Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes),
+        sources=sources,
         effects=Effects(
             cloud=cloud,
             nodes=nodes,
@@ -173,6 +183,16 @@ def _loop() -> Loop:
             records=records,
             managed_tag=settings.managed_tag,
             cluster=settings.cluster,
+        ),
+        rotations=Rotations(
+            runs=LedgerRuns(records, settings.cluster),
+            sources=sources,
+            reception=Reception(
+                ledger=ledger, cloud=cloud, ticks=ticks, managed_tag=settings.managed_tag
+            ),
+            ticks=ticks,
+            policy=settings.policy,
+            late_seconds=settings.late_seconds,
         ),
     )
 

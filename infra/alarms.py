@@ -93,7 +93,8 @@ def alarms(spec: ClusterSpec) -> list[Alarm]:
 
 def functions(spec: ClusterSpec) -> Mapping[str, int]:
     """Return every function by its role, and the seconds it has."""
-    roles = ["interruption", "tick", "sweep", *(["slack"] if spec.slack is not None else [])]
+    roles = ["interruption", "tick", "sweep", "rotate", "health"]
+    roles += ["slack"] if spec.slack is not None else []
     usual = dict.fromkeys(roles, spec.timings.lambda_timeout_seconds)
     return {**usual, "webhook": WEBHOOK_SECONDS}
 

@@ -1,11 +1,12 @@
-"""The three functions and how they are woken.
+"""The functions of the loop and how they are woken.
 
     events queue -> interruption -> ticks queue -> tick -> ticks queue ...
     every minute -> sweep        -> ticks queue
+    a person     -> rotate       -> ticks queue
 
-Permissions follow the list of calls in handlers/__init__.py. Tick and sweep speak to the API
-server, tick to the brokers too, so they stand in the VPC and have access entries; interruption
-starts faster and goes on working when the VPC's way out does not.
+Permissions follow the list of calls in handlers/__init__.py. Tick, sweep and rotate speak to the
+API server, tick and rotate to the brokers too, so they stand in the VPC and have access entries;
+interruption starts faster and goes on working when the VPC's way out does not.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class FunctionsArgs:
 
 
 class Functions(pulumi.ComponentResource):
-    """interruption, tick and sweep, by name."""
+    """interruption, tick, sweep and rotate, by name."""
 
     functions: Mapping[str, Function]
     ticks_queue: Queue
@@ -88,6 +89,12 @@ class Functions(pulumi.ComponentResource):
                     *self._following("ec2:DescribeInstances", "ec2:DescribeInstanceStatus"),
                     self._args.archive.may_write(),
                 ],
+                args.placement,
+            ),
+            "rotate": self._function(
+                "rotate",
+                "Plan, start and stop a rotation of nodes, when a person asks",
+                self._planning(),
                 args.placement,
             ),
         }
@@ -147,6 +154,14 @@ class Functions(pulumi.ComponentResource):
             self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
             self._find_open(),
             _look("autoscaling:DescribeAutoScalingGroups", *looks),
+        ]
+
+    def _planning(self) -> list[iam.Statement]:
+        return [
+            _send("AskForATurn", self.ticks_queue.arn),
+            self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
+            self._find_open(),
+            _look("autoscaling:DescribeAutoScalingGroups"),
         ]
 
     def _acting(self) -> list[iam.Statement]:

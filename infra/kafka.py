@@ -124,6 +124,16 @@ def bootstrap_servers(spec: ClusterSpec) -> list[str]:
     return [f"{listener.advertised_host}:{port}" for port in ports]
 
 
+def kafka_pods(spec: ClusterSpec) -> list[str]:
+    """Return the name of every Kafka pod there is or is prepared for, spare ones included."""
+    return [
+        naming.pod(spec.name, naming.kafka_node_pool(pool.name, zone), node_id)
+        for pool in spec.pools
+        for zone, ids in spec.node_ids_of(pool).items()
+        for node_id in ids[: pool.nodes_per_zone + pool.spare_nodes_per_zone]
+    ]
+
+
 def node_pool_spec(spec: ClusterSpec, pool: NodePool, zone: str) -> dict[str, Any]:
     """Return a KafkaNodePool's spec."""
     heap = f"{pool.heap_mib}m"

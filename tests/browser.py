@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESKTOP = (1280, 1600)
 # Headless Chromium lays nothing out narrower than this, whatever width is asked for.
@@ -51,6 +53,9 @@ class Seen:
 def find() -> str | None:
     """Return a Chromium on the PATH, or None."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+needed = pytest.mark.skipif(find() is None, reason="no Chromium on the PATH (apt install chromium)")
 
 
 def look(browser: str, page: Path) -> Seen:

@@ -12,7 +12,7 @@ from cli.doctor.account import Found, target_group_name
 from cli.doctor.target import Target
 from core import fixed, live, naming
 from core.drift import Expectation
-from handlers.adapters.kubernetes import EksApi
+from handlers.adapters.eks import EksApi
 
 CONNECTIONS = 8
 DRAIN_TIMEOUT = "NODE_TERMINATION_GRACE_PERIOD"

@@ -17,7 +17,7 @@ from core.cluster.expected import expected
 from core.drift import TITLES, Finding, findings
 from core.errors import StillwaterError
 from core.live import Snapshot
-from handlers.adapters.kubernetes import EksApi
+from handlers.adapters.eks import EksApi
 from infra import alarms
 
 UNREADABLE = (BotoCoreError, ClientError, StillwaterError)

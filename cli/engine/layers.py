@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pulumi.automation import (
     CommandError,
@@ -52,6 +52,14 @@ class _Stack(Stack):
             environment={},
             result="succeeded",
         )
+
+
+class Around(Protocol):
+    """Hears of a layer that is about to be destroyed, and of one that is."""
+
+    def before(self, layer: str) -> None: ...
+
+    def after(self, layer: str) -> None: ...
 
 
 class Layers:
@@ -151,12 +159,15 @@ class Layers:
 
         return self._run(layer, plan, time.monotonic())
 
-    def destroy(self, after: Callable[[str], None] = lambda _layer: None) -> list[LayerResult]:
-        """Delete every layer's resources, last layer first; `after` hears of each one gone."""
+    def destroy(self, around: Around | None = None) -> list[LayerResult]:
+        """Delete every layer's resources, last layer first, and what `around` does beside it."""
         results = []
         for layer in reversed(self.layers):
+            if around is not None:
+                around.before(layer)
             results.append(self.destroy_one(layer))
-            after(layer)
+            if around is not None:
+                around.after(layer)
         return results
 
     def outputs(self, layer: str) -> Mapping[str, Any]:

@@ -144,7 +144,15 @@ def _reading(admin: Any) -> ClusterView:  # kafka-python carries no types
             for partition in topic["partitions"]
         ),
         stale=leader is None,
+        # Asked of the controllers, so it waits in vain where there are none.
+        reassigning=() if leader is None else _reassigning(admin),
     )
+
+
+def _reassigning(admin: Any) -> tuple[str, ...]:
+    """Return the partitions that are moving to other brokers."""
+    moving = admin.list_partition_reassignments()
+    return tuple(sorted(f"{partition.topic}-{partition.partition}" for partition in moving))
 
 
 def _quorum(admin: Any) -> tuple[int | None, tuple[VoterView, ...]]:

@@ -1,25 +1,13 @@
-"""The Kubernetes API of an EKS cluster: five lists, a Secret, and two marks on a Node.
-
-Every request carries a token that STS signed.
-
-No Kubernetes client: importing one costs a Lambda 1.7 s and 140 MB (research: local-tooling 5).
-"""
+"""What the handlers ask of Kubernetes: five lists, a Secret, and two marks on a Node."""
 
 from __future__ import annotations
 
 import base64
-import json
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import Any, Protocol
-from urllib.parse import quote, urlencode
+from collections.abc import Iterator
+from typing import Protocol
+from urllib.parse import quote
 
-import boto3
-import urllib3
-from botocore.auth import SigV4QueryAuth
-from botocore.awsrequest import AWSRequest
-
-from core.errors import Conflict, StillwaterError
+from core.errors import StillwaterError
 from core.naming import (
     CLUSTER_LABEL,
     EBS_CSI_DRIVER,
@@ -30,13 +18,8 @@ from core.naming import (
     node_id_of_pod,
 )
 from core.observations import BudgetView, NodeView, PodView
-from handlers.adapters.tls import trusting
+from handlers.adapters.eks import EksApi, Json
 
-Json = dict[str, Any]
-
-# STS accepts the signature for a minute; EKS the token for 15 from then on.
-TOKEN_SECONDS = 60
-PAGE_SIZE = 500
 # Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
 # mark is ever taken off.
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
@@ -46,7 +29,6 @@ OUT_OF_SERVICE = {
     "value": "nodeshutdown",
     "effect": "NoExecute",
 }
-_TIMEOUT = urllib3.Timeout(connect=3.0, read=10.0)
 
 
 class Nodes(Protocol):
@@ -73,116 +55,6 @@ class Nodes(Protocol):
         A Node that is gone, or another instance's by now, is left alone. Raises Conflict when
         somebody changed it meanwhile.
         """
-
-
-def eks_token(cluster: str, region: str, session: boto3.Session | None = None) -> str:
-    """Return a bearer token: a presigned GetCallerIdentity that names the cluster.
-
-    The host is always STS itself, whatever endpoint other clients are pointed at: the
-    authenticator accepts no other.
-    """
-    credentials = (session or boto3.Session()).get_credentials()
-    if credentials is None:
-        raise StillwaterError(
-            "There are no AWS credentials to sign a token for EKS with; give the function a role."
-        )
-    domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    query = urlencode({"Action": "GetCallerIdentity", "Version": "2011-06-15"})
-    request = AWSRequest(
-        method="GET",
-        url=f"https://sts.{region}.{domain}/?{query}",
-        headers={"x-k8s-aws-id": cluster},
-    )
-    signer = SigV4QueryAuth(
-        credentials.get_frozen_credentials(), "sts", region, expires=TOKEN_SECONDS
-    )
-    signer.add_auth(request)
-    encoded = base64.urlsafe_b64encode(str(request.url).encode()).decode().rstrip("=")
-    return f"k8s-aws-v1.{encoded}"
-
-
-class EksApi:
-    """Reads an EKS cluster's API server, TLS verified against the cluster's own CA."""
-
-    def __init__(
-        self,
-        *,
-        endpoint: str,
-        ca_pem: str,
-        eks_cluster: str,
-        region: str,
-        session: boto3.Session | None = None,
-        connections: int = 1,
-    ) -> None:
-        self._endpoint = endpoint.rstrip("/")
-        self._ca_pem = ca_pem
-        self._eks_cluster = eks_cluster
-        self._region = region
-        self._session = session
-        self._connections = connections
-
-    @cached_property
-    def _pool(self) -> urllib3.PoolManager:
-        context = trusting(self._ca_pem, "The Kubernetes API's")
-        return urllib3.PoolManager(
-            ssl_context=context, timeout=_TIMEOUT, retries=False, maxsize=self._connections
-        )
-
-    def list(self, path: str, **query: str) -> Iterator[Json]:
-        """Yield the items of a list, page after page."""
-        following = ""
-        while True:
-            answer = self.get(path, {**query, "limit": str(PAGE_SIZE), "continue": following})
-            yield from answer.get("items") or ()
-            following = answer.get("metadata", {}).get("continue", "")
-            if not following:
-                return
-
-    def get(self, path: str, query: Mapping[str, str]) -> Json:
-        sent = urlencode({k: v for k, v in query.items() if v})
-        return self._send("GET", f"{path}?{sent}")
-
-    def find(self, path: str) -> Json | None:
-        """Return one object, or None where there is none."""
-        return self._send("GET", path, missing={}) or None
-
-    def merge(self, path: str, body: Json) -> None:
-        """Merge a change into an object; one that is gone is left alone.
-
-        Raises Conflict when the change names a version that is no longer the object's.
-        """
-        self._send("PATCH", path, body=body, missing={})
-
-    def _send(
-        self, method: str, path: str, *, body: Json | None = None, missing: Json | None = None
-    ) -> Json:
-        """Return the decoded answer; `missing` is what an object that is not there answers."""
-        # A token costs one signature, no call, so each request carries a fresh one.
-        token = eks_token(self._eks_cluster, self._region, self._session)
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-        if body is not None:
-            headers["Content-Type"] = "application/merge-patch+json"
-        asked = f"{method} {path.partition('?')[0]}"
-        try:
-            answer = self._pool.request(
-                method,
-                f"{self._endpoint}{path}",
-                headers=headers,
-                body=None if body is None else json.dumps(body).encode(),
-            )
-        except urllib3.exceptions.HTTPError as error:
-            raise StillwaterError(
-                f"The Kubernetes API at {self._endpoint} did not answer {asked}: {error}"
-            ) from None
-        if answer.status == 404 and missing is not None:
-            return missing
-        if answer.status == 409:
-            raise Conflict(f"The object of {asked} was changed by somebody else meanwhile.")
-        if answer.status != 200:
-            said = answer.data[:300].decode(errors="replace")
-            raise StillwaterError(f"The Kubernetes API answered {answer.status} to {asked}: {said}")
-        decoded: Json = json.loads(answer.data)
-        return decoded
 
 
 class EksNodes:
@@ -213,9 +85,7 @@ class EksNodes:
         )
 
     def kafka_pods(self) -> tuple[PodView, ...]:
-        path = f"/api/v1/namespaces/{quote(self._namespace)}/pods"
-        items = self._api.list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
-        return tuple(pod for item in items if (pod := _pod(item)) is not None)
+        return tuple(pod for item in self._kafka_items() if (pod := _pod(item)) is not None)
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
@@ -265,22 +135,25 @@ class EksNodes:
         return self._api.list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
 
     def kafka_authorities(self) -> str:
-        """Return the authorities that may have signed a broker's certificate, as PEM.
+        """Return the authorities that may have signed a broker's certificate, as PEM."""
+        return kafka_authorities(self._api, self._namespace, self._kafka_cluster)
 
-        Strimzi keeps those before `ca.crt` beside it until no broker needs them any more.
-        """
-        name = cluster_ca_secret(self._kafka_cluster)
-        secret = self._api.get(f"/api/v1/namespaces/{quote(self._namespace)}/secrets/{name}", {})
-        data = secret.get("data") or {}
-        found = [
-            base64.b64decode(data[key]).decode() for key in sorted(data) if key.endswith(".crt")
-        ]
-        if not found:
-            raise StillwaterError(
-                f"Secret {name} in namespace {self._namespace} holds no certificate; Strimzi's "
-                f"cluster operator writes it."
-            )
-        return "\n".join(found)
+
+def kafka_authorities(api: EksApi, namespace: str, kafka_cluster: str) -> str:
+    """Return the authorities that may have signed a broker's certificate, as PEM.
+
+    Strimzi keeps those before `ca.crt` beside it until no broker needs them any more.
+    """
+    name = cluster_ca_secret(kafka_cluster)
+    secret = api.get(f"/api/v1/namespaces/{quote(namespace)}/secrets/{name}", {})
+    data = secret.get("data") or {}
+    found = [base64.b64decode(data[key]).decode() for key in sorted(data) if key.endswith(".crt")]
+    if not found:
+        raise StillwaterError(
+            f"Secret {name} in namespace {namespace} holds no certificate; Strimzi's cluster "
+            f"operator writes it."
+        )
+    return "\n".join(found)
 
 
 def _drivers(csi_node: Json) -> frozenset[str]:
@@ -360,4 +233,17 @@ def _pod(item: Json) -> PodView | None:
         node_name=item.get("spec", {}).get("nodeName"),
         ready=_condition(item, "Ready") and "deletionTimestamp" not in metadata,
         stopping="deletionTimestamp" in metadata,
+        trouble=_trouble(item.get("status", {})),
     )
+
+
+def _trouble(status: Json) -> str:
+    """Return why a pod does not start, in Kubernetes' own word; one that runs has none."""
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("reason") or "")
+    for container in status.get("containerStatuses") or ():
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting:
+            return str(waiting.get("reason") or "")
+    return ""

@@ -149,7 +149,7 @@ def pod(cluster: Cluster, node: Node, config: Rendered) -> Rendered:
         naming.POOL_LABEL: node.pool,
         naming.POD_NAME_LABEL: name,
         "strimzi.io/component-type": "kafka",
-        "strimzi.io/controller-role": str(node.is_controller).lower(),
+        naming.CONTROLLER_ROLE_LABEL: str(node.is_controller).lower(),
         "strimzi.io/broker-role": str(node.is_broker).lower(),
     }
     rendered["spec"] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -60,7 +61,7 @@ class Aws:
         return f"arn:{PARTITION}:{service}:{region}:{self.account}:{resource}"
 
 
-class Adapter:
+class Adapter(ABC):
     """How one resource type lives in moto.
 
     create and update return the computed outputs alone; the provider lays them over the inputs.
@@ -71,14 +72,16 @@ class Adapter:
     # Properties whose change makes a new resource.
     replaces: ClassVar[frozenset[str]] = frozenset()
 
+    @abstractmethod
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
-        raise NotImplementedError
+        """Make the resource in moto."""
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
         """Bring moto to the new inputs. A type without updates only has properties moto drops."""
         return {}
 
-    def delete(self, aws: Aws, existing: Existing) -> None:
+    # Not abstract: a type that goes with its parent has nothing to delete.
+    def delete(self, aws: Aws, existing: Existing) -> None:  # noqa: B027
         """Delete the resource; `missing` errors are taken for success by the provider."""
 
     def read(self, aws: Aws, existing: Existing) -> Properties | None:  # noqa: ARG002

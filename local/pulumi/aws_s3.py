@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 from local.pulumi.aws_adapter import Adapter, Aws, adapts, coerced, tag_list, tags_of
@@ -64,9 +65,9 @@ class _Setting(Adapter):
     put: ClassVar[str]
     remove: ClassVar[str | None] = None
 
+    @abstractmethod
     def body(self, inputs: Properties) -> dict[str, Any]:
         """Return the setting as the put takes it, beside the bucket's name."""
-        raise NotImplementedError
 
     def _put(self, aws: Aws, inputs: Properties) -> None:
         s3 = aws.client("s3")

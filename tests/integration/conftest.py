@@ -1,4 +1,4 @@
-"""One twin for the whole session, and on it, for those who ask, one provisioned cluster.
+"""One twin per worker, and on it, for those who ask, one provisioned cluster.
 
 `twin` is what `make demo` starts: AWS, control plane, kubelet, volumes, operator. `foundation` adds
 the VPC and the EKS cluster; `cluster` adds everything else, with Kafka's nodes up and in sync.
@@ -7,6 +7,7 @@ Tests leave nothing behind that another could stumble over, and take whatever or
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +28,8 @@ from tests.integration.cluster import Cluster
 from tests.integration.nodes import make_subnets
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-LOGS = REPOSITORY / "out" / "integration"
+# A worker of its own has a twin of its own (pytest-xdist).
+LOGS = REPOSITORY / "out" / "integration" / os.environ.get("PYTEST_XDIST_WORKER", "all")
 # Machines boot in no time: how long they take is not what is tested. They shut down at the
 # usual pace, since the kubelet must see that they do.
 QUICK = {
@@ -36,19 +38,29 @@ QUICK = {
     "STILLWATER_LAUNCH_RETRY_SECONDS": "1",
 }
 Promtool = Callable[..., None]
+CLUSTER = "cluster"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what needs Kafka last: six JVMs slow down whatever runs beside them.
+    """Keep all tests of the shared cluster together, and what takes it down at their end.
 
-    At the very end comes what takes the shared cluster down.
+    Beside it one worker is enough for everything else, a file at a time: those tests wait more
+    than they compute.
     """
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
     items.sort(
         key=lambda item: (
+            _group(item) != CLUSTER,
             item.get_closest_marker("ends_the_cluster") is not None,
-            "cluster" in getattr(item, "fixturenames", ()),
         )
     )
+
+
+def _group(item: pytest.Item) -> str:
+    """Return what must run on one worker: all on the shared cluster, else a file's tests."""
+    shared = "layers" in getattr(item, "fixturenames", ())
+    return CLUSTER if shared else item.nodeid.partition("::")[0]
 
 
 def _say(sentence: str) -> None:

@@ -9,6 +9,8 @@ from uuid import uuid4
 
 import pytest
 
+from core import naming
+from core.inventory import CLAIM_TAG
 from handlers.freezes import LedgerFreezes
 from handlers.records import DynamoRecords
 from local import environment
@@ -85,8 +87,13 @@ def test_a_practice_run_is_kept_with_the_reason_why_nothing_is_done(cluster: Clu
 
 def test_a_modified_volume_of_kafkas_is_on_record(cluster: Cluster) -> None:
     ec2 = cluster.twin.aws("ec2")
-    claim = {"Name": "tag-key", "Values": ["kubernetes.io/created-for/pvc/name"]}
-    volume = ec2.describe_volumes(Filters=[claim])["Volumes"][0]
+    # Other tests' claims leave volumes of no cluster behind.
+    mine = [
+        {"Name": "tag-key", "Values": [CLAIM_TAG]},
+        {"Name": f"tag:{naming.CLUSTER_TAG}", "Values": [demo_spec.CLUSTER]},
+        {"Name": f"tag:{naming.ENVIRONMENT_TAG}", "Values": [demo_spec.ENVIRONMENT]},
+    ]
+    volume = ec2.describe_volumes(Filters=mine)["Volumes"][0]
     ec2.modify_volume(VolumeId=volume["VolumeId"], Iops=volume["Iops"])
     key = f"modification_completed:{volume['VolumeId']}"
     said = cluster.until(lambda: recorded(cluster, key), "its end is recorded")

@@ -11,9 +11,6 @@ from local.demo import story, timeline
 from tests import browser
 
 CHROMIUM = browser.find()
-needs_browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium on the PATH (apt install chromium)"
-)
 RESULT: dict[str, Any] = {
     "pulumi": {"version": "3.220.0", "created": 180, "changed_on_second_up": 0},
     "nth": {"version": "1.25.1", "forwarded_at_s": 5.1, "drained_at_s": 8.9},
@@ -48,7 +45,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@needs_browser
+@browser.needed
 def test_the_page_opens_without_a_complaint_and_tells_the_story(page: Path) -> None:
     assert CHROMIUM is not None
     seen = browser.look(CHROMIUM, page)
@@ -58,7 +55,7 @@ def test_the_page_opens_without_a_complaint_and_tells_the_story(page: Path) -> N
     assert seen.dom.count("<svg") == 2
 
 
-@needs_browser
+@browser.needed
 @pytest.mark.parametrize(
     ("size", "dark"),
     [(browser.DESKTOP, False), (browser.DESKTOP, True), (browser.PHONE, False)],

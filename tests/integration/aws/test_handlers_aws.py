@@ -6,7 +6,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import boto3
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
@@ -17,6 +16,7 @@ from core.observations import HookResult
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.ledger import DynamoLedger
 from local import environment
+from tests.unit.handlers.tables import make_table
 
 pytestmark = pytest.mark.integration
 WRITERS = 12
@@ -69,22 +69,7 @@ def test_a_message_arrives_after_its_delay(cloud: Any) -> None:
 @pytest.fixture
 def ledger(cloud: Any) -> DynamoLedger:
     table = cloud.name("incidents")
-    boto3.client("dynamodb", region_name=environment.REGION).create_table(
-        TableName=table,
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "open", "AttributeType": "S"},
-        ],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "open",
-                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    make_table(cloud.dynamodb, table)
     cloud.later(cloud.dynamodb.delete_table, TableName=table)
     return DynamoLedger(table, "orders", environment.REGION)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.observations import Policy
 from handlers import interruption, sweep, tick
 from handlers.act import Effects
 from handlers.adapters.aws import AwsCloud, SqsQueue
@@ -18,13 +17,17 @@ from handlers.notices import Notices
 from handlers.observe import Sources
 from handlers.reception import Reception
 from handlers.records import DynamoRecords
+from handlers.rotations import Rotations
+from handlers.runs import LedgerRuns
 from handlers.shifts import Shifts
 from handlers.sweep import Broom
 from handlers.tick import Loop
 from local import environment
 from tests.integration.aws.cloud import Cloud
+from tests.unit.handlers import tables
 from tests.unit.handlers.fakes import PREFIX, TAG
 from tests.unit.handlers.memory_archive import MemoryArchive
+from tests.unit.policies import policy_with
 
 if TYPE_CHECKING:
     from tests.integration.faults.world import World
@@ -32,7 +35,9 @@ if TYPE_CHECKING:
 LATE_SECONDS = 45.0
 LEASE_SECONDS = 900.0
 # Above the visibility timeout of NTH's queue, as core.timing wants it, and no more.
-POLICY = Policy(tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130)
+POLICY = policy_with(
+    tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130
+)
 
 
 def wire(world: World, table: str) -> DynamoLedger:
@@ -59,8 +64,9 @@ def wire(world: World, table: str) -> DynamoLedger:
         cluster="orders",
     )
     desk = Desk(reception, Notices(reception, inventory, freezes, PREFIX))
+    sources = Sources(cloud, nodes, kafka, ledger, freezes)
     loop = Loop(
-        sources=Sources(cloud, nodes, kafka, ledger, freezes),
+        sources=sources,
         effects=Effects(
             cloud=cloud,
             nodes=nodes,
@@ -75,6 +81,14 @@ def wire(world: World, table: str) -> DynamoLedger:
         policy=POLICY,
         late_seconds=LATE_SECONDS,
         shifts=shifts,
+        rotations=Rotations(
+            runs=LedgerRuns(records, "orders"),
+            sources=sources,
+            reception=reception,
+            ticks=ticks,
+            policy=POLICY,
+            late_seconds=LATE_SECONDS,
+        ),
     )
     broom = Broom(
         reception=reception,
@@ -107,23 +121,8 @@ class _OnTime:
 
 
 def make_table(cloud: Cloud) -> str:
-    """Make a ledger's table."""
+    """Make a ledger's table for one case."""
     table = cloud.name("incidents")
-    cloud.dynamodb.create_table(
-        TableName=table,
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "open", "AttributeType": "S"},
-        ],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "open",
-                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    tables.make_table(cloud.dynamodb, table)
     cloud.later(cloud.dynamodb.delete_table, TableName=table)
     return table

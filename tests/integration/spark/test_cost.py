@@ -210,7 +210,7 @@ def test_a_report_that_cannot_be_written_says_why(tmp_path: Path) -> None:
         cost.report_on(bill_at=tmp_path / "a.csv", out=tmp_path / "out")
 
 
-@pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
+@browser.needed
 def test_the_page_opens_quietly_and_its_table_sorts(twin: Twin, tmp_path: Path) -> None:
     chromium, page = browser.find(), twin.result.page
     assert chromium is not None

@@ -8,7 +8,8 @@ import pytest
 
 from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice, Interruption, Kind
-from core.incident_record import Incident, State, from_json, open_incident, to_json
+from core.incident_json import from_json, to_json
+from core.incident_record import Incident, State, open_incident
 from core.wishes import ask_release, hold, ignore, note_group
 
 NOW = 1_795_168_800.0

@@ -15,6 +15,9 @@ from handlers.leadership import Leadership
 from handlers.notices import Notices
 from handlers.observe import Sources
 from handlers.reception import Reception
+from handlers.rotate import Conductor
+from handlers.rotations import Rotations
+from handlers.runs import LedgerRuns
 from handlers.shifts import Shifts
 from handlers.sweep import Broom
 from handlers.tick import Loop
@@ -22,10 +25,11 @@ from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster, FakeQueue, three
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.policies import policy_with
 
 # 2026-11-20T10:00:00Z, when the fakes' events say they happened.
 START = 1_795_168_800.0
-POLICY = Policy(tick_interval_seconds=5, post_condition_hold_seconds=10)
+POLICY = policy_with(tick_interval_seconds=5, post_condition_hold_seconds=10)
 
 
 @dataclass
@@ -66,8 +70,21 @@ class Station:
             managed_tag=TAG,
             cluster="orders",
         )
+        sources = Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes)
+        self.runs = LedgerRuns(self.records, "orders")
+        self.rotations = Rotations(
+            runs=self.runs,
+            sources=sources,
+            reception=self.reception,
+            ticks=self.ticks,
+            policy=self.policy,
+            late_seconds=45,
+        )
+        self.conductor = Conductor(
+            runs=self.runs, sources=sources, ticks=self.ticks, managed_tag=TAG
+        )
         self.loop = Loop(
-            sources=Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes),
+            sources=sources,
             effects=Effects(
                 cloud=self.cluster,
                 nodes=self.cluster,
@@ -82,6 +99,7 @@ class Station:
             policy=self.policy,
             late_seconds=45,
             shifts=self.shifts,
+            rotations=self.rotations,
         )
 
     def announce(self, body: str) -> None:

@@ -8,15 +8,18 @@ import sys
 import pytest
 
 NEVER = {"pydantic", "pulumi", "pyspark", "kubernetes", "local", "infra", "pandas", "yaml"}
+KUBERNETES = {"handlers.adapters.eks", "handlers.adapters.kubernetes"}
 SLACK, KAFKA = {"slack_sdk"}, {"kafka"}
 BATCH = {"aws_lambda_powertools.utilities.batch"}
 # What each function has no use for.
 CASES = {
     "interruption": KAFKA | SLACK,
     "tick": SLACK,
+    "rotate": SLACK | BATCH,
     "sweep": KAFKA | SLACK | BATCH,
-    "webhook": KAFKA | SLACK | BATCH | {"handlers.adapters.kubernetes", "core.incidents"},
-    "slack": KAFKA | {"handlers.adapters.kubernetes", "slack_sdk.socket_mode", "aiohttp"},
+    "health": SLACK | BATCH,
+    "webhook": KAFKA | SLACK | BATCH | KUBERNETES | {"core.incidents"},
+    "slack": KAFKA | KUBERNETES | {"slack_sdk.socket_mode", "aiohttp"},
 }
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from core.incidents import State
-from core.observations import Policy
 from tests.unit.handlers.fakes import (
     NEW,
     OLD,
@@ -18,6 +17,7 @@ from tests.unit.handlers.fakes import (
     node_named,
 )
 from tests.unit.handlers.station import POLICY, START, Station
+from tests.unit.policies import policy_with
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
 
 
 def test_the_direct_route_forwards_nothing_and_follows() -> None:
-    station = Station(policy=Policy(drain_route="direct", post_condition_hold_seconds=0))
+    station = Station(policy=policy_with(drain_route="direct", post_condition_hold_seconds=0))
     announced(station)
     assert station.incident().state is State.DRAINING
     assert station.forwarded == []

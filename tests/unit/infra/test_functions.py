@@ -75,8 +75,9 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     }
     recorded = run_layer("operations", raw, outputs)
     assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
-    rules = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
-    assert [rule["resources"] for rule in rules] == [["pods"], ["poddisruptionbudgets"]]
+    role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
+    granted = [rule["resources"] for rule in role.inputs["rules"]]
+    assert granted == [["pods"], ["poddisruptionbudgets"], ["pods/proxy"]]
 
 
 def test_queues_wake_their_functions_and_take_back_single_messages(operations: Recorded) -> None:
@@ -111,12 +112,16 @@ def test_all_functions_run_the_same_zip_by_its_hash(
     hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), webhook)}
     assert len(hashes) == 1
     names = {f.inputs["handler"] for f in operations.of(FUNCTION)}
-    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack")}
+    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack", "health")}
 
 
 def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) -> None:
     placed = {f.name for f in operations.of(FUNCTION) if "vpcConfig" in f.inputs}
-    assert placed == {"handlers-tick-function", "handlers-sweep-function"}
+    assert placed == {
+        "handlers-tick-function",
+        "handlers-sweep-function",
+        "health-function-function",
+    }
 
 
 @pytest.mark.parametrize(
@@ -145,21 +150,24 @@ def test_the_sweep_lists_nodes_and_nothing_else(operations: Recorded) -> None:
     assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
 
 
-def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority(
+def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metrics(
     operations: Recorded,
 ) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
     everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
         "rules"
     ]
-    inside = operations.one(f"{rbac}Role").inputs["rules"]
+    inside = operations.one(f"{rbac}Role", "handlers-access-role").inputs["rules"]
     granted = [(r["resources"], r["verbs"], r.get("resourceNames")) for r in everywhere + inside]
+    pods = [f"controller-{zone}-{i}" for i, zone in enumerate("abc")]
+    pods += [f"broker-{zone}-{(i + 1) * 10}" for i, zone in enumerate("abc")]
     assert granted == [
         (["nodes"], ["get", "list", "patch"], None),
         (["csinodes", "volumeattachments"], ["list"], None),
         (["pods"], ["list"], None),
         (["poddisruptionbudgets"], ["list"], None),
         (["secrets"], ["get"], ["orders-cluster-ca-cert"]),
+        (["pods/proxy"], ["get"], [f"orders-{pod}:9404" for pod in pods]),
     ]
     bindings = {"ClusterRoleBinding": "cluster-role-binding", "RoleBinding": "role-binding"}
     for kind, name in bindings.items():
@@ -187,7 +195,7 @@ def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorde
 def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:
     groups = operations.of("cloudwatch/logGroup:LogGroup")
     assert {g.inputs["name"] for g in groups} == {
-        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack")
+        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack", "health")
     }
     assert all(g.inputs["retentionInDays"] > 0 for g in groups)
 

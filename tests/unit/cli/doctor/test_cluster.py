@@ -14,7 +14,7 @@ from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
 from core import live
 from core.cluster.expected import expected
-from handlers.adapters.kubernetes import EksApi
+from handlers.adapters.eks import EksApi
 from tests.unit.infra.programs import spec
 
 GUIDE = Path(__file__).resolve().parents[4] / "docs" / "how-to" / "doctor.md"

@@ -1,0 +1,166 @@
+"""From what every source of one examination said to the parts of the cluster's verdict.
+
+handlers.health asks the sources, all at once and for a bounded time; one that stays silent leaves
+its parts unknown, with its name. core.health.cluster makes the whole of the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.health.cluster import Kind, Part
+from core.health.connect import Answer, Worker, worker_verdict
+from core.health.kafka import (
+    broker_verdict,
+    controller_verdict,
+    partitions_verdict,
+    quorum_verdict,
+    silent,
+)
+from core.health.pods import PodSeen, no_pod, pod_verdict
+from core.health.verdict import Health, HealthVerdict
+from core.incident_record import Incident
+from core.rotation import ClusterView
+from core.thread_text import span
+from core.zones import Freeze
+
+KUBERNETES, LEDGER = "the Kubernetes API", "the ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Why a source gave no answer, as a sentence."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What the cluster consists of, as its spec says."""
+
+    roles: Mapping[int, str]  # node id -> broker, controller or combined
+    workers: Sequence[str] = ()  # Connect workers' pods
+    worker_startup_seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What every source said, or why it said nothing."""
+
+    kafka: ClusterView | Silence
+    pods: tuple[PodSeen, ...] | Silence
+    incidents: tuple[Incident, ...] | Silence
+    freezes: tuple[Freeze, ...] | Silence
+    workers: Mapping[str, tuple[Answer, ...] | Silence] = field(default_factory=dict)
+
+
+def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
+    """Return every part of the cluster with its verdict, those with nothing to tell included."""
+    return [
+        *_of_kafka(seen.kafka, expected),
+        *_pods(seen.pods, expected, now),
+        *_workers(seen, expected, now),
+        Part(Kind.INCIDENTS, "incidents", _incidents(seen.incidents, now)),
+        Part(Kind.ZONES, "zones", _zones(seen.freezes)),
+    ]
+
+
+def _of_kafka(view: ClusterView | Silence, expected: Expected) -> Iterator[Part]:
+    brokers = [n for n, role in expected.roles.items() if role != "controller"]
+    controllers = [n for n, role in expected.roles.items() if role != "broker"]
+    if isinstance(view, Silence):
+        yield Part(Kind.QUORUM, "quorum", silent("The quorum", view.reason))
+        yield Part(Kind.PARTITIONS, "partitions", silent("Partitions", view.reason))
+        for node_id in controllers:
+            said = silent(f"Controller {node_id}", view.reason)
+            yield Part(Kind.CONTROLLER, str(node_id), said)
+        for node_id in brokers:
+            yield Part(Kind.BROKER, str(node_id), silent(f"Broker {node_id}", view.reason))
+        return
+    yield Part(Kind.QUORUM, "quorum", quorum_verdict(view))
+    yield Part(Kind.PARTITIONS, "partitions", partitions_verdict(view))
+    for node_id in controllers:
+        yield Part(Kind.CONTROLLER, str(node_id), controller_verdict(node_id, view))
+    # A broker that the spec no longer has, or not yet, serves all the same.
+    for node_id in sorted({*brokers, *view.brokers}):
+        yield Part(Kind.BROKER, str(node_id), broker_verdict(node_id, view))
+
+
+def _pods(seen: tuple[PodSeen, ...] | Silence, expected: Expected, now: float) -> Iterator[Part]:
+    if isinstance(seen, Silence):
+        yield Part(Kind.POD, "pods", _unknown("Pods", KUBERNETES, seen.reason))
+        return
+    for pod in seen:
+        limit = expected.worker_startup_seconds if pod.node_id is None else None
+        verdict = pod_verdict(pod, now) if limit is None else pod_verdict(pod, now, limit)
+        yield Part(Kind.POD, pod.name, verdict)
+    for node_id in sorted(expected.roles.keys() - {pod.node_id for pod in seen}):
+        yield Part(Kind.POD, f"of node {node_id}", no_pod(f"Kafka node {node_id}"))
+    there = {pod.name for pod in seen}
+    for name in expected.workers:
+        if name not in there:
+            yield Part(Kind.POD, name, no_pod(f"Connect worker {name}"))
+
+
+def _workers(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
+    pods = () if isinstance(seen.pods, Silence) else seen.pods
+    by_name = {pod.name: pod for pod in pods}
+    for name in expected.workers:
+        pod = by_name.get(name)
+        known = Worker(
+            name=name,
+            running=None if isinstance(seen.pods, Silence) else pod is not None and pod.running,
+            running_seconds=None if pod is None else pod.running_seconds(now),
+            startup_seconds=expected.worker_startup_seconds,
+            kafka_answers=_answers(seen.kafka),
+        )
+        yield Part(Kind.WORKER, name, _worker(known, pod, seen.workers.get(name, ()), now))
+
+
+def _worker(
+    known: Worker, pod: PodSeen | None, answers: tuple[Answer, ...] | Silence, now: float
+) -> HealthVerdict:
+    if pod is not None and not pod.running:
+        # Not scheduled, starting, or crashed: the kubelet knows which.
+        return pod_verdict(pod, now, known.startup_seconds)
+    if isinstance(answers, Silence):
+        source = f"Connect's REST port of {known.name}"
+        return _unknown(f"Worker {known.name}", source, answers.reason)
+    return worker_verdict(known, answers)
+
+
+def _answers(view: ClusterView | Silence) -> bool | None:
+    """Say whether Kafka answers; that nobody could ask it is no answer."""
+    return None if isinstance(view, Silence) else not view.stale
+
+
+def _incidents(found: tuple[Incident, ...] | Silence, now: float) -> HealthVerdict:
+    if isinstance(found, Silence):
+        return _unknown("Incidents", LEDGER, found.reason)
+    waiting = [incident for incident in found if incident.pages]
+    if waiting:
+        first = waiting[0]
+        return HealthVerdict(
+            Health.DEGRADED, f"Incident {first.id} has asked for somebody: {first.reason}"
+        )
+    if not found:
+        return HealthVerdict(Health.HEALTHY, "No incident is open.")
+    first = found[0]
+    rest = f" {len(found)} incidents are open." if len(found) > 1 else ""
+    return HealthVerdict(
+        Health.HEALTHY,
+        f"{first.instance_id} is {first.state.value} for {span(now - first.entered_at)}.{rest}",
+    )
+
+
+def _zones(found: tuple[Freeze, ...] | Silence) -> HealthVerdict:
+    if isinstance(found, Silence):
+        return _unknown("Frozen zones", LEDGER, found.reason)
+    if not found:
+        return HealthVerdict(Health.HEALTHY, "No zone is frozen.")
+    return HealthVerdict(Health.DEGRADED, " ".join(freeze.sentence for freeze in found))
+
+
+def _unknown(what: str, source: str, why: str) -> HealthVerdict:
+    return HealthVerdict(Health.UNKNOWN, f"{what}: unknown. {why}", (source,))

@@ -1,0 +1,121 @@
+"""What Kafka itself says of its quorum, its partitions and each of its nodes: one admin reading.
+
+The quorum comes first: without one the brokers go on describing the cluster from memory, with
+nobody fenced (research: kafka-measured 3), so nothing else in such a reading is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from core.health.verdict import Health, HealthVerdict
+from core.rotation import ClusterView, PartitionView
+
+ADMIN = "Kafka's admin API"
+
+
+def silent(what: str, why: str) -> HealthVerdict:
+    """Return the verdict on anything that only Kafka could have told."""
+    return HealthVerdict(
+        Health.UNKNOWN, f"{what}: unknown, since Kafka gave no answer. {why}", (ADMIN,)
+    )
+
+
+def quorum_verdict(view: ClusterView) -> HealthVerdict:
+    """Say whether the controllers have a leader, and a majority that keeps up with it."""
+    if _without_quorum(view):
+        return HealthVerdict(
+            Health.UNHEALTHY,
+            "The controllers have no quorum: brokers serve from memory, and nothing can change; "
+            "bring a majority of the controllers back.",
+        )
+    behind = [voter.node_id for voter in view.voters if not voter.caught_up]
+    said = f"Controller {view.quorum_leader} leads the quorum of {len(view.voters)}"
+    if not behind:
+        return HealthVerdict(Health.HEALTHY, f"{said}, and all keep up.")
+    left = len(view.voters) - len(behind)
+    if left <= len(view.voters) // 2:
+        return HealthVerdict(
+            Health.UNHEALTHY, f"{said}, and no majority keeps up: {_ids(behind)} lag behind."
+        )
+    return HealthVerdict(Health.DEGRADED, f"{said}, and {_ids(behind)} lag behind.")
+
+
+def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
+    """Return one controller's verdict as the quorum's leader sees it."""
+    if _without_quorum(view):
+        return silent(f"Controller {node_id}", "The controllers have no quorum.")
+    voter = next((v for v in view.voters if v.node_id == node_id), None)
+    if voter is None:
+        return HealthVerdict(
+            Health.UNHEALTHY, f"Controller {node_id} is no voter of the quorum that answers."
+        )
+    if voter.node_id == view.quorum_leader:
+        return HealthVerdict(Health.HEALTHY, f"Controller {node_id} leads the quorum.")
+    if voter.caught_up:
+        return HealthVerdict(Health.HEALTHY, f"Controller {node_id} keeps up with the leader.")
+    lag = voter.lag_seconds
+    since = "it never fetched" if lag is None else f"{lag:.0f} s behind"
+    return HealthVerdict(
+        Health.UNHEALTHY,
+        f"Controller {node_id} has not caught up with the quorum's leader: {since}.",
+    )
+
+
+def broker_verdict(broker_id: int, view: ClusterView) -> HealthVerdict:
+    """Return one broker's verdict: registered, unfenced, and in every ISR as the leaders see it."""
+    if _without_quorum(view):
+        return silent(f"Broker {broker_id}", "The controllers have no quorum.")
+    if broker_id not in view.brokers:
+        return HealthVerdict(Health.UNHEALTHY, f"Broker {broker_id} is not registered.")
+    held = [p for p in view.partitions if broker_id in p.replicas]
+    if broker_id in view.fenced:
+        return HealthVerdict(
+            Health.UNHEALTHY,
+            f"Broker {broker_id} is fenced: it serves none of its {len(held)} partitions.",
+        )
+    behind = [p for p in held if broker_id not in p.isr]
+    if behind:
+        return HealthVerdict(
+            Health.DEGRADED,
+            f"Broker {broker_id} is not in the ISR of {_partitions(behind, len(held))}.",
+        )
+    return HealthVerdict(
+        Health.HEALTHY, f"Broker {broker_id} is in the ISR of all its {len(held)} partitions."
+    )
+
+
+def partitions_verdict(view: ClusterView) -> HealthVerdict:
+    """Say whether every partition can be read and written, and would survive a broker."""
+    if _without_quorum(view):
+        return silent("Partitions", "The controllers have no quorum.")
+    total = len(view.partitions)
+    offline = [p for p in view.partitions if p.leader is None]
+    if offline:
+        return HealthVerdict(Health.UNHEALTHY, f"No broker leads {_partitions(offline, total)}.")
+    below = [p for p in view.partitions if len(p.isr) < p.min_isr]
+    if below:
+        return HealthVerdict(
+            Health.UNHEALTHY,
+            f"Producers with acks=all are refused: {_partitions(below, total)} have fewer in-sync "
+            f"replicas than min.insync.replicas.",
+        )
+    behind = [p for p in view.partitions if set(p.isr) != set(p.replicas)]
+    if behind:
+        return HealthVerdict(
+            Health.DEGRADED, f"Replicas are out of sync in {_partitions(behind, total)}."
+        )
+    return HealthVerdict(Health.HEALTHY, f"All {total} partitions have all replicas in sync.")
+
+
+def _without_quorum(view: ClusterView) -> bool:
+    return view.stale or view.quorum_leader is None
+
+
+def _partitions(found: Sequence[PartitionView], of: int) -> str:
+    rest = f", among them {found[0].name}" if len(found) > 1 else f": {found[0].name}"
+    return f"{len(found)} of {of} partitions{rest}"
+
+
+def _ids(node_ids: Iterable[int]) -> str:
+    return ", ".join(str(node_id) for node_id in node_ids)

@@ -1,0 +1,97 @@
+"""What Kubernetes says of a pod: scheduled, started, Ready, and what its readiness gates wait for.
+
+Kubernetes knows processes and probes, and nothing of Kafka: a pod that is Ready here may still be
+a broker that leads nothing (core.health.kafka). A gate is the load balancer's own word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from core.health.verdict import Health, HealthVerdict
+
+# How long a pod may take from its making to Ready; a broker's log recovery may take longer.
+STARTUP_SECONDS = 300.0
+# The kubelet's words for a container that will not come up by itself.
+_HOPELESS = frozenset(
+    {
+        "CrashLoopBackOff",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSeen:
+    """One pod of Kafka's or Connect's, as the API server lists it."""
+
+    name: str
+    node_id: int | None  # Kafka's; None for a Connect worker
+    created_at: float  # epoch seconds
+    node_name: str | None = None
+    unscheduled: str = ""  # the scheduler's words
+    ready: bool = False
+    containers_ready: bool = False
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    started_at: float | None = None  # when its container's process did; None: it does not run
+    waiting: str = ""  # the kubelet's word for why it does not
+    restarts: int = 0
+    stopping: bool = False
+
+    @property
+    def running(self) -> bool:
+        return self.started_at is not None
+
+    def running_seconds(self, now: float) -> float | None:
+        return None if self.started_at is None else max(now - self.started_at, 0.0)
+
+
+def pod_verdict(
+    pod: PodSeen, now: float, startup_seconds: float = STARTUP_SECONDS
+) -> HealthVerdict:
+    """Return a pod's verdict; one that is not Ready may be starting for `startup_seconds`."""
+    if pod.stopping:
+        return HealthVerdict(Health.DEGRADED, f"Pod {pod.name} is being stopped.")
+    if pod.node_name is None:
+        why = f": {pod.unscheduled}" if pod.unscheduled else ""
+        return _not_yet(pod, f"is not scheduled{why}", now - pod.created_at, startup_seconds)
+    if pod.waiting in _HOPELESS:
+        times = f" after {pod.restarts} restarts" if pod.restarts else ""
+        return HealthVerdict(
+            Health.UNHEALTHY, f"Pod {pod.name} does not start{times}: {pod.waiting}."
+        )
+    if pod.ready:
+        return HealthVerdict(Health.HEALTHY, f"Pod {pod.name} is Ready on {pod.node_name}.")
+    since = now - pod.created_at if pod.started_at is None else now - pod.started_at
+    closed = sorted(gate for gate, held in pod.gates.items() if not held)
+    if pod.containers_ready and closed:
+        # Its process is well; clients cannot reach it through the load balancer.
+        return _not_yet(
+            pod,
+            f"waits for its readiness gate {closed[0]}",
+            since,
+            startup_seconds,
+            Health.DEGRADED,
+        )
+    waiting = f" ({pod.waiting})" if pod.waiting else ""
+    return _not_yet(pod, f"is not Ready{waiting}", since, startup_seconds)
+
+
+def no_pod(what: str) -> HealthVerdict:
+    """Return the verdict on what should have a pod and has none."""
+    return HealthVerdict(
+        Health.UNHEALTHY, f"{what} has no pod; Strimzi's cluster operator makes it one."
+    )
+
+
+def _not_yet(
+    pod: PodSeen, said: str, seconds: float, limit: float, then: Health = Health.UNHEALTHY
+) -> HealthVerdict:
+    health = Health.STARTING if seconds < limit else then
+    return HealthVerdict(health, f"Pod {pod.name} {said.rstrip('.')}, for {seconds:.0f} s.")

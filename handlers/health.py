@@ -1,0 +1,149 @@
+"""λ health: how the whole cluster does now, under the contract of Connect's GET /health (KIP-1017).
+
+200 healthy, 503 starting or degraded, 500 unhealthy or unable to tell; a JSON body with the reason
+and every part. All sources are asked at once, and the answer comes within a bound whatever they
+do. It reads and changes nothing; it is invoked by whoever may (ADR 0013), and `stillwater health`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core import naming
+from core.errors import StillwaterError
+from core.health.cluster import ClusterHealth, cluster_health, document
+from core.health.examination import Expected, Seen, parts
+from core.rotation import ClusterView
+from handlers.adapters import metrics
+from handlers.adapters.connect import Fetch, ask, through
+from handlers.adapters.eks import EksApi
+from handlers.adapters.kafka import KafkaAdmin, KafkaCluster
+from handlers.adapters.kubernetes import kafka_authorities
+from handlers.adapters.pods import EksPods, Pods
+from handlers.deadline import first_of, within
+from handlers.freezes import Freezes, LedgerFreezes
+from handlers.ledger import DynamoLedger, Ledger
+from handlers.records import DynamoRecords
+from handlers.settings import Reader
+
+# A broker that is frozen costs whoever asks it first many seconds, so the next is asked beside it.
+STAGGER_SECONDS = 2.0
+# What a worker's answer takes on its way, on top of the time its probe has.
+MARGIN_SECONDS = 2.0
+KAFKA, PODS, INCIDENTS, FREEZES = "kafka", "pods", "incidents", "freezes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examiner:
+    """Asks everybody who knows something about the cluster."""
+
+    cluster: str
+    expected: Expected
+    kafka: Sequence[KafkaCluster]  # one per bootstrap address
+    pods: Pods
+    workers: Mapping[str, Fetch]
+    ledger: Ledger
+    freezes: Freezes
+    probe_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """How long an examination takes at most."""
+        return self.probe_seconds + MARGIN_SECONDS
+
+    def examine(self, now: float) -> ClusterHealth:
+        """Return the cluster's health; a source that is silent leaves its parts unknown."""
+        questions: dict[str, Callable[[], Any]] = {
+            KAFKA: self._kafka,
+            PODS: self.pods.pods,
+            INCIDENTS: self.ledger.open_incidents,
+            FREEZES: lambda: self.freezes.current(now),
+            **{
+                worker: functools.partial(ask, fetch, self.probe_seconds)
+                for worker, fetch in self.workers.items()
+            },
+        }
+        answers = within(self.seconds, questions)
+        seen = Seen(
+            kafka=answers[KAFKA],
+            pods=answers[PODS],
+            incidents=answers[INCIDENTS],
+            freezes=answers[FREEZES],
+            workers={worker: answers[worker] for worker in self.workers},
+        )
+        return cluster_health(parts(seen, self.expected, now))
+
+    def answer(self, now: float) -> dict[str, Any]:
+        """Return the answer in the form in which Lambda speaks HTTP."""
+        started = time.monotonic()
+        health = self.examine(now)
+        body = document(self.cluster, health, now, time.monotonic() - started)
+        return {
+            "statusCode": health.status_code,
+            "headers": {"content-type": "application/json", "cache-control": "no-store"},
+            "body": json.dumps(body, ensure_ascii=False),
+        }
+
+    def _kafka(self) -> ClusterView:
+        if not self.kafka:
+            raise StillwaterError("No bootstrap address is known.")
+        return first_of(
+            [each.read for each in self.kafka],
+            stagger_seconds=STAGGER_SECONDS,
+            seconds=self.seconds,
+        )
+
+
+def roles_in(said: str) -> dict[int, str]:
+    """Read which node has which role: "controller:0,1,2 broker:10,20,30".
+
+    >>> roles_in("controller:0 broker:10,20")
+    {0: 'controller', 10: 'broker', 20: 'broker'}
+    """
+    pools = (pool.partition(":") for pool in said.split())
+    return {int(node_id): role for role, _, ids in pools for node_id in ids.split(",")}
+
+
+@functools.cache
+def _examiner() -> Examiner:
+    reader = Reader(os.environ)
+    region, cluster = reader.text("REGION", or_else="AWS_REGION"), reader.text("CLUSTER")
+    namespace, table = reader.text("NAMESPACE"), reader.text("LEDGER_TABLE")
+    eks = functools.partial(
+        EksApi,
+        endpoint=reader.text("EKS_ENDPOINT"),
+        ca_pem=reader.pem("EKS_CA"),
+        eks_cluster=reader.text("EKS_CLUSTER"),
+        region=region,
+    )
+    bootstrap = [each.strip() for each in reader.text("KAFKA_BOOTSTRAP").split(",")]
+    security = reader.choice("KAFKA_SECURITY", "PLAINTEXT", "SSL")
+    roles, workers = reader.text("KAFKA_NODES"), int(reader.number("CONNECT_WORKERS"))
+    startup, probe = reader.number("CONNECT_STARTUP_S"), reader.number("CONNECT_PROBE_S")
+    reader.check()
+    names = [naming.connect_pod(cluster, number) for number in range(workers)]
+    api = eks(connections=len(names) + 2)
+    authorities = functools.partial(kafka_authorities, api, namespace, cluster)
+    return Examiner(
+        cluster=cluster,
+        expected=Expected(roles=roles_in(roles), workers=names, worker_startup_seconds=startup),
+        kafka=[KafkaAdmin([each], security, authorities) for each in bootstrap],
+        pods=EksPods(api, namespace, cluster),
+        workers={name: through(api, namespace, name) for name in names},
+        ledger=DynamoLedger(table, cluster, region),
+        freezes=LedgerFreezes(DynamoRecords(table, region), cluster),
+        probe_seconds=probe,
+    )
+
+
+@metrics.emitted
+def handler(event: Any, context: Any) -> dict[str, Any]:
+    """Answer with the cluster's health; what is asked, and by whom, changes nothing."""
+    del event, context
+    return _examiner().answer(time.time())

@@ -1,0 +1,138 @@
+"""What the twin's Strimzi stand-in writes into a node's configuration, and what it cannot run."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInput
+from local.kubernetes import strimzi_resources
+from local.kubernetes.strimzi_model import evaluate
+from tests.unit.local.described_kafka import (
+    KAFKA,
+    NLB,
+    POOLS,
+    cluster,
+    configured,
+    pool,
+    rendered_pod,
+)
+
+
+def test_a_broker_advertises_the_load_balancer_and_listens_at_its_pod() -> None:
+    config = configured(10)
+    assert config["advertised.listeners"].split(",") == [
+        "REPLICATION-9091://coban-broker-a-10.coban-kafka-brokers.kafka.svc.cluster.local:9091",
+        f"NLB-9094://{NLB}:10010",
+    ]
+    assert config["listeners"].split(",") == [
+        "REPLICATION-9091://${POD_ADDRESS}:9091",
+        "NLB-9094://${POD_ADDRESS}:9094",
+    ]
+
+
+def test_a_template_may_give_each_broker_a_name_of_its_own() -> None:
+    kafka = copy.deepcopy(KAFKA)
+    configuration = kafka["spec"]["kafka"]["listeners"][0]["configuration"]
+    configuration["advertisedHostTemplate"] = "b-{nodeId}.example.internal"
+    config = configured(20, cluster(kafka))
+    assert "NLB-9094://b-20.example.internal:10020" in config["advertised.listeners"]
+
+
+def test_a_controller_has_the_control_plane_and_no_client_listener() -> None:
+    config = configured(0)
+    assert config["process.roles"] == "controller"
+    assert config["listeners"] == "CONTROLPLANE-9090://${POD_ADDRESS}:9090"
+    assert "broker.rack" not in config
+    assert "inter.broker.listener.name" not in config
+
+
+def test_every_node_names_the_same_voters() -> None:
+    host = "coban-controller-a-0.coban-kafka-brokers.kafka.svc.cluster.local"
+    assert {configured(n)["controller.quorum.voters"] for n in (0, 10, 20)} == {f"0@{host}:9090"}
+
+
+def test_without_a_rack_in_its_kafka_a_broker_has_none() -> None:
+    kafka = copy.deepcopy(KAFKA)
+    del kafka["spec"]["kafka"]["rack"]
+    assert "broker.rack" not in configured(20, cluster(kafka))
+
+
+def test_only_what_the_list_allows_is_exposed_and_nothing_without_one() -> None:
+    kafka = copy.deepcopy(KAFKA)
+    kafka["spec"]["kafka"]["metricsConfig"] = {
+        "type": "strimziMetricsReporter",
+        "values": {"allowList": ["kafka_server_.*", "jvm_.*"]},
+    }
+    exposing = cluster(kafka)
+    config = configured(10, exposing)
+    assert config["prometheus.metrics.reporter.allowlist"] == "kafka_server_.*,jvm_.*"
+    assert config["prometheus.metrics.reporter.listener"] == "http://${POD_ADDRESS}:9404"
+    ports = rendered_pod(10, exposing)["spec"]["containers"][0]["ports"]
+    assert {"name": "tcp-prometheus", "containerPort": 9404, "protocol": "TCP"} in ports
+    assert "metric.reporters" not in configured(10)
+
+
+def test_a_brokers_rack_is_looked_up_by_its_nodes_label() -> None:
+    described = cluster()
+    broker, controller = described.nodes[1], described.nodes[0]
+    data = strimzi_resources.config_map(described, broker)["data"]
+    assert data["rack.topology.key"] == "topology.kubernetes.io/zone"
+    assert "rack.topology.key" not in strimzi_resources.config_map(described, controller)["data"]
+
+
+def test_a_broker_knows_its_rack_and_keeps_its_log_in_a_subfolder() -> None:
+    config = configured(20)
+    assert config["broker.rack"] == "${STRIMZI_RACK_ID}"
+    assert config["log.dirs"] == "/var/lib/kafka/data-0/kafka-log20"
+    assert config["metadata.log.dir"] == "/var/lib/kafka/data-0/kafka-log20"
+
+
+def test_the_users_settings_are_written_as_kafka_reads_them() -> None:
+    config = configured(10)
+    assert config["min.insync.replicas"] == "2"
+    assert config["auto.create.topics.enable"] == "false"
+
+
+def test_a_combined_node_has_both_sides() -> None:
+    described = cluster(pools=[pool("both", "controller+broker", ids="[1]")])
+    config = configured(1, described)
+    assert config["process.roles"] == "broker,controller"
+    assert config["listeners"].startswith("CONTROLPLANE-9090://${POD_ADDRESS}:9090,REPLICATION")
+
+
+@pytest.mark.parametrize(
+    ("template", "port"),
+    [("10000 + {nodeId}", 10010), ("{nodeId} * 2 - 1", 19), ("9094", 9094)],
+)
+def test_port_templates_are_arithmetic(template: str, port: int) -> None:
+    assert evaluate(template, 10) == port
+
+
+@pytest.mark.parametrize("template", ["{nodeId} / 2", "__import__('os')", "1 +", "'a' * 9"])
+def test_port_templates_are_nothing_but_arithmetic(template: str) -> None:
+    with pytest.raises(InvalidInput, match="advertisedPortTemplate"):
+        evaluate(template, 10)
+
+
+@pytest.mark.parametrize(
+    ("change", "pools", "says"),
+    [
+        pytest.param({"tls": True}, POOLS, "listener nlb asks for TLS", id="tls"),
+        pytest.param({"type": "ingress"}, POOLS, "type ingress", id="listener-type"),
+        pytest.param({}, POOLS[1:], "no node pool has the role controller", id="no-controller"),
+        pytest.param({}, POOLS[:1], "no node pool has the role broker", id="no-broker"),
+    ],
+)
+def test_what_it_cannot_run_is_one_sentence(
+    change: dict[str, Any], pools: list[Any], says: str
+) -> None:
+    kafka = copy.deepcopy(KAFKA)
+    kafka["spec"]["kafka"]["listeners"][0] |= change
+    with pytest.raises(InvalidInput) as caught:
+        cluster(kafka, pools)
+    (problem,) = caught.value.problems
+    assert says in problem
+    assert problem.endswith(".")
