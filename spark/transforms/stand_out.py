@@ -11,6 +11,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark.schemas import MONEY
+from spark.transforms.attribute import Attribution
+from spark.transforms.classify import Component
 
 DAYS_BEFORE = 14
 FEWEST_BEFORE = 5
@@ -24,7 +26,7 @@ LEAST_SCATTER = 0.02
 
 def daily(cost: DataFrame) -> DataFrame:
     """Return what each component cost each cluster on each day; nothing is a 0, not a gap."""
-    known = cost.where(F.col("day").isNotNull()).withColumn(
+    known = cost.where(F.col("day").isNotNull() & ~_is_of_the_whole_bill()).withColumn(
         "cluster", F.coalesce("cluster", F.lit(""))
     )
     paid = known.groupBy("day", "cluster", "component").agg(
@@ -34,7 +36,17 @@ def daily(cost: DataFrame) -> DataFrame:
     every = days.withColumnRenamed("max(billing_period)", "billing_period").crossJoin(
         paid.select("cluster", "component").distinct()
     )
-    return every.join(paid, ["day", "cluster", "component"], "left").fillna({"cost": 0})
+    nothing = F.lit(0).cast(MONEY)
+    return every.join(paid, ["day", "cluster", "component"], "left").withColumn(
+        "cost", F.coalesce("cost", nothing)
+    )
+
+
+def _is_of_the_whole_bill() -> Column:
+    """Say which charges come once a month, on its first day: taxes, fees, credits."""
+    return (F.col("component") == Component.OTHER.value) & (
+        F.col("attribution") == Attribution.NOBODY.value
+    )
 
 
 def scored(series: DataFrame) -> DataFrame:
@@ -100,6 +112,7 @@ def _moved_most(cost: DataFrame, found: DataFrame) -> DataFrame:
 def _median(ordered: Column) -> Column:
     """Return the median of an array that is in order."""
     size = F.size(ordered)
-    lower = F.try_element_at(ordered, F.floor((size + 1) / 2).cast("int"))
+    # Of an empty array there is no element 0 to ask for.
+    lower = F.try_element_at(ordered, F.greatest(F.floor((size + 1) / 2), F.lit(1)).cast("int"))
     upper = F.try_element_at(ordered, F.floor(size / 2 + 1).cast("int"))
     return (lower + upper) / 2

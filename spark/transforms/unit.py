@@ -32,7 +32,9 @@ def daily_size(samples: DataFrame) -> DataFrame:
         .agg(
             F.sum(F.when(F.col("name") == LOG_SIZE, F.col("value"))).alias("bytes"),
             F.sum(F.when(F.col("name") == PARTITIONS, F.col("value"))).alias("partitions"),
-            F.count_distinct("node_id").alias("brokers"),
+            F.count_distinct(F.when(F.col("name") == PARTITIONS, F.col("node_id"))).alias(
+                "brokers"
+            ),
         )
     )
     return at_once.groupBy("cluster", F.to_date("at").alias("day")).agg(

@@ -115,6 +115,8 @@ def series(rotation: Rotation) -> Iterator[dict[str, Any]]:
         yield _series(
             "kafka_log_log_size", {**own, "topic": "orders", "partition": partition}, size
         )
+    partitions = [(at, 600.0) for at, _ in points["bytesin"]]
+    yield _series("kafka_server_replicamanager_partitioncount", own, partitions)
     for other in (1, 2):
         leader = {**own, "pod": f"{CLUSTER}-broker-z-{1000 + rotation.node_id * 10 + other}"}
         name = "kafka_server_replicamanager_underreplicatedpartitions"
