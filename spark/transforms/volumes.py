@@ -95,6 +95,10 @@ def billed(usage: DataFrame) -> DataFrame:
     )
 
 
+def _price(name: str) -> Column:
+    return F.try_divide(F.sum(f"{name}_cost"), F.sum(name)).cast("double")
+
+
 def _usage() -> Column:
     return F.coalesce("usage_type", F.lit(""))
 
