@@ -83,12 +83,8 @@ def billed(usage: DataFrame) -> DataFrame:
             _provisioned("storage").alias("size_gib"),
             _provisioned("iops").alias("billed_iops"),
             _provisioned("throughput").alias("billed_gib_per_s"),
-            F.try_divide(F.sum("storage_cost"), F.sum("storage"))
-            .cast("double")
-            .alias("gib_month_price"),
-            F.try_divide(F.sum("iops_cost"), F.sum("iops"))
-            .cast("double")
-            .alias("iops_month_price"),
+            _price("storage").alias("gib_month_price"),
+            _price("iops").alias("iops_month_price"),
             F.sum("cost").alias("billed_cost"),
         )
         .where(F.col("kind").isNotNull())
