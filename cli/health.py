@@ -144,6 +144,8 @@ def _add(table: Table, kind: str, parts: Sequence[Mapping[str, Any]]) -> None:
     for part in parts:
         if part["status"] != Health.HEALTHY:
             _row(table, f"  {part['name']}", part)
+        for note in part["notes"]:
+            table.add_row("", "", "", Text(note, "dim"))
 
 
 def _row(table: Table, name: str, part: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from cli import reporting
+from cli.rotate_commands import rotate
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
@@ -28,7 +29,6 @@ app.add_typer(reporting.report, name="report")
 app.add_typer(reporting.prices, name="prices")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
-rotate = typer.Typer(help="New instances for Kafka's nodes, one by one.", no_args_is_help=True)
 app.add_typer(rotate, name="rotate")
 console = Console()
 complaints = Console(stderr=True)
@@ -255,78 +255,6 @@ def ignore(
     from cli import incidents as command
 
     command.ignored(environment, incident_id, because, console)
-
-
-Everything = Annotated[bool, typer.Option("--all", help="Every Kafka node, outdated or not.")]
-Nodes = Annotated[list[int] | None, typer.Option("--node", help="A Kafka node id; repeatable.")]
-Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool's nodes; repeatable.")]
-Zones = Annotated[list[str] | None, typer.Option("--zone", help="A zone's nodes; repeatable.")]
-
-
-@rotate.command("start")
-def rotate_start(
-    environment: Environment,
-    *,
-    everything: Everything = False,
-    node: Nodes = None,
-    pool: Pools = None,
-    zone: Zones = None,
-    deadline: Annotated[str, typer.Option(help="For one node: 45min, 2h.")] = "60min",
-    watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
-) -> None:
-    """Replace the instances of outdated nodes, or of those named, in a safe order."""
-    from cli import rotate as command
-
-    command.started(
-        environment,
-        console,
-        watch=watch,
-        selection=command.selection(
-            everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
-        ),
-        deadline_seconds=command.seconds_of(deadline),
-    )
-
-
-@rotate.command("status")
-def rotate_status(
-    environment: Environment,
-    *,
-    watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
-) -> None:
-    """Say how far the run is, or how the last one ended."""
-    from cli import rotate as command
-
-    command.shown(environment, console, watch=watch, as_json=as_json)
-
-
-@rotate.command("pause")
-def rotate_pause(environment: Environment) -> None:
-    """Begin with no further node; who is away comes back first."""
-    from cli import rotate as command
-
-    command.wished(environment, "pause", console)
-
-
-@rotate.command("resume")
-def rotate_resume(
-    environment: Environment,
-    *,
-    skip: Annotated[bool, typer.Option("--skip", help="Leave the node it stopped at.")] = False,
-) -> None:
-    """Go on after a pause or a stop; every node has its whole deadline again."""
-    from cli import rotate as command
-
-    command.wished(environment, "resume", console, skip=skip)
-
-
-@rotate.command("abort")
-def rotate_abort(environment: Environment) -> None:
-    """End the run: who has not left stays, who is away comes back."""
-    from cli import rotate as command
-
-    command.wished(environment, "abort", console)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

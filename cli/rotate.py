@@ -20,9 +20,11 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.incidents import Desk, moment_of
+from cli.rotate_plan import rendered
 from core import naming
 from core.errors import InvalidInput, StillwaterError
 from core.rotation.run_record import Phase, Run, RunState, to_document
+from core.rotation.story import PHASES
 from core.thread_text import span, time_said
 from handlers.records import DynamoRecords
 from handlers.runs import LedgerRuns
@@ -30,14 +32,6 @@ from handlers.runs import LedgerRuns
 REFRESH_SECONDS = 2.0
 # The function may run for its whole time limit; asked again it would start another run.
 _PATIENT = Config(read_timeout=120, retries={"max_attempts": 0})
-_SYMBOLS = {
-    Phase.WAITING: "○",
-    Phase.LEAVING: "◐",
-    Phase.RETURNING: "◑",
-    Phase.DONE: "●",
-    Phase.SKIPPED: "□",
-    Phase.FAILED: "▲",
-}
 _MOVING = frozenset({RunState.RUNNING})
 
 
@@ -100,6 +94,22 @@ def started(environment: str, console: Console, *, watch: bool, **said: Any) -> 
         watched(rotation, console)
 
 
+def planned(
+    environment: str, console: Console, *, as_json: bool, sample_seconds: float, **said: Any
+) -> None:
+    """Print what a run would do; the growth of the logs is watched for a few seconds."""
+    rotation = rotor(environment)
+    held = rotation.ask("held")["held"] if sample_seconds > 0 else None
+    time.sleep(sample_seconds)
+    answer = rotation.ask("plan", held=held, **said)
+    if as_json:
+        plain = json.dumps(answer["plan"], sort_keys=True)
+        console.print(plain, markup=False, highlight=False, soft_wrap=True)
+        return
+    console.print(answer["said"], markup=False)
+    console.print(rendered(answer["plan"]))
+
+
 def shown(environment: str, console: Console, *, watch: bool, as_json: bool) -> None:
     """Print how far the run is."""
     rotation = rotor(environment)
@@ -139,7 +149,7 @@ def view(run: Run, now: float) -> Group:
     for turn in run.turns:
         began, ended = turn.began_at, turn.done_at or now
         nodes.add_row(
-            _SYMBOLS[turn.phase],
+            PHASES[turn.phase],
             Text(f"{turn.role} {turn.node_id}"),
             Text(turn.zone),
             Text(turn.instance_id),

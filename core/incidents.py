@@ -18,15 +18,8 @@ from dataclasses import replace
 
 from core import loss, planned
 from core.decisions import ENDING, STOPPED, ec2_state, go, hooked, retained, stay
-from core.departure import (
-    draining,
-    forward_now,
-    gating,
-    holding,
-    into_hooks,
-    overdue,
-    replacing,
-)
+from core.departure import forward_now, holding, into_hooks, overdue, replacing
+from core.drain import draining, gating
 from core.events import Interruption, Kind
 from core.incident_record import (
     ALLOWED,

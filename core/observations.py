@@ -61,6 +61,7 @@ class NodeView:
     schedulable: bool
     csi_ready: bool
     spare_for: str | None = None
+    kubelet: str = ""  # its version
     out_of_service: bool = False
 
 

@@ -4,7 +4,7 @@
     every minute                -> sweep        -> ledger -> ticks queue, and what is over -> S3
     NTH, over HTTPS             -> webhook      -> ledger -> ticks queue
     a person                    -> rotate       -> a run in the ledger -> ticks queue
-    whoever wrote the ledger    -> stories queue -> slack -> one thread per incident
+    whoever wrote the ledger    -> stories queue -> slack -> one thread per incident, or run
     whoever may ask             -> health       -> 200, 503 or 500, and why
 
 settings    the frozen environment infra rendered
@@ -56,13 +56,15 @@ AWS offers no resource level). Every function also writes its own log group.
     rotate        sqs:SendMessage                                    <prefix>-ticks
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
+                  ec2:DescribeInstances,
+                    DescribeLaunchTemplateVersions                   *
                   autoscaling:DescribeAutoScalingGroups              *
     webhook       sqs:SendMessage                                    <prefix>-ticks
                   dynamodb:GetItem, PutItem                          incident#*, ignored#*
                   secretsmanager:GetSecretValue                      <prefix>/nth-webhook
     slack         sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-stories
                   sqs:SendMessage                                    <prefix>-stories
-                  dynamodb:GetItem, PutItem                          incident#*, story#*
+                  dynamodb:GetItem, PutItem                          incident#*, rotation#*, story#*
                   secretsmanager:GetSecretValue                      the spec's slack.secret_name
     health        dynamodb:GetItem                                   freezes#<cluster>
                   dynamodb:Query                                     <prefix>-incidents/index/open
@@ -81,7 +83,8 @@ server; tick, rotate and health talk to the brokers.
                         in the Kafka namespace: list pods and poddisruptionbudgets, and where its
                         listener has TLS get the one Secret <cluster>-cluster-ca-cert
     Kubernetes (health) in the Kafka namespace: list pods, GET through the API server's proxy from
-                        the REST port of each Connect worker, named; and that Secret
+                        the REST port of each Connect worker and the metrics of each Kafka node,
+                        named; and that Secret
     Kafka (health)      what tick may, without ALTER
     Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics;
                         ALTER on the cluster, to move leaders; rotate the first three

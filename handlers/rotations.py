@@ -7,6 +7,7 @@ it does may be repeated: an incident is opened under a key of the run's, an elec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from aws_lambda_powertools import Logger
@@ -22,6 +23,7 @@ from core.rotation.progress import Begin, Call, CallOff, Elect, RunAction, next_
 from core.rotation.run_record import NodeTurn, Run, RunState, unattended
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue
+from handlers.error_snapshots import ErrorSnapshots
 from handlers.ledger import rounds
 from handlers.messages import rotation_message
 from handlers.observe import Sources
@@ -38,18 +40,19 @@ class Rotations:
     runs: Runs
     sources: Sources
     reception: Reception
+    snapshots: ErrorSnapshots
     ticks: Queue
     policy: Policy
     late_seconds: float
+    told: Callable[[Run], None]
 
     def turn(self, version: int, now: float) -> None:
         """Take one step with the run, and schedule the next."""
         claimed = self._claim(version, now)
         if claimed is None:
             return
-        step = next_step(
-            claimed, observe_run(claimed, self.sources, self.managed_tag, now), self.policy
-        )
+        seen = observe_run(claimed, self.sources, self.managed_tag, now)
+        step = next_step(claimed, self._with_errors(claimed, seen), self.policy)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
             for action in step.actions:
@@ -61,6 +64,12 @@ class Rotations:
             return
         self._record(step.run, step.delay_seconds, now)
 
+    def _with_errors(self, run: Run, seen: RunObservation) -> RunObservation:
+        """Ask the exporters where the answer decides: before somebody goes."""
+        if run.in_hand or not run.waiting or seen.blind:
+            return seen
+        return with_errors(self.snapshots, seen)
+
     @property
     def managed_tag(self) -> str:
         return self.reception.managed_tag
@@ -68,6 +77,8 @@ class Rotations:
     def _claim(self, version: int, now: float) -> Run | None:
         run = self.runs.current()
         if run is None or run.state is not RunState.RUNNING:
+            if run is not None:
+                self.told(run)
             return None
         if run.version != version and not unattended(run, now, self.late_seconds):
             return None
@@ -86,6 +97,7 @@ class Rotations:
             if newest is not None and newest.state is RunState.RUNNING:
                 self._schedule(newest, 0.0)
             return
+        self.told(recorded)
         if delay is not None:
             self._schedule(recorded, delay)
 
@@ -157,6 +169,15 @@ def observe_cluster(sources: Sources, managed_tag: str, now: float) -> RunObserv
         )
     except (StillwaterError, BotoCoreError, ClientError) as error:
         return _blind(error, now)
+
+
+def with_errors(snapshots: ErrorSnapshots, seen: RunObservation) -> RunObservation:
+    """Add what the exporters say to a reading; raises nothing."""
+    try:
+        told = snapshots.ask(seen.now)
+    except StillwaterError as error:
+        return _blind(error, seen.now)
+    return replace(seen, errors=told.errors, recovering=told.recovering)
 
 
 def _blind(error: Exception, now: float) -> RunObservation:

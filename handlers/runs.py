@@ -34,6 +34,16 @@ class LedgerRuns:
         record = self._records.read(self._key)
         return None if record.document is None else from_document(record.document, record.version)
 
+    def find(self, id_: str) -> Run | None:
+        """Return a run by its id: the one that goes on, the last one, or one before it."""
+        if not id_.startswith("rotation-"):
+            return None
+        run = self.current()
+        if run is not None and run.id == id_:
+            return run
+        record = self._records.read(f"{self._key}#{id_}")
+        return None if record.document is None else from_document(record.document, record.version)
+
     def put(self, run: Run) -> Run:
         self._records.write(self._key, to_document(run), run.version)
         return replace(run, version=run.version + 1)

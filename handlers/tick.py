@@ -29,9 +29,12 @@ from core.observations import Observation, Policy
 from handlers.act import Effects, perform
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
+from handlers.adapters.eks import EksApi
+from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kubernetes import EksNodes
-from handlers.chronicle import open_ledger
+from handlers.chronicle import open_ledger, run_teller
+from handlers.error_snapshots import ErrorSnapshots
 from handlers.freezes import LedgerFreezes
 from handlers.leadership import Leadership
 from handlers.messages import SHIFT_MESSAGE
@@ -158,6 +161,14 @@ def _loop() -> Loop:
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
     ticks = SqsQueue(settings.ticks_queue_url, settings.region)
+    api = EksApi(
+        endpoint=settings.eks_endpoint,
+        ca_pem=settings.eks_ca_pem,
+        eks_cluster=settings.eks_cluster,
+        region=settings.region,
+        connections=AT_ONCE,
+    )
+    snapshots = ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records)
     sources = Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes)
     return Loop(
         sources=sources,
@@ -167,6 +178,7 @@ def _loop() -> Loop:
             ledger=ledger,
             freezes=freezes,
             leadership=leadership,
+            snapshots=snapshots,
             termination_handler=SqsQueue(settings.nth_queue_url, settings.region),
             ticks=ticks,
             lease_seconds=settings.lease_seconds,
@@ -190,9 +202,11 @@ def _loop() -> Loop:
             reception=Reception(
                 ledger=ledger, cloud=cloud, ticks=ticks, managed_tag=settings.managed_tag
             ),
+            snapshots=snapshots,
             ticks=ticks,
             policy=settings.policy,
             late_seconds=settings.late_seconds,
+            told=run_teller(settings),
         ),
     )
 

@@ -87,7 +87,7 @@ class HandlerAccess(pulumi.ComponentResource):
         if args.kafka_ca_secret is not None:
             rules.append(_may_get_secret(args.kafka_ca_secret))
         if args.metrics_pods:
-            rules.append(_may_read_metrics(args.metrics_pods))
+            rules.append(may_read_metrics(args.metrics_pods))
         role = k8s.rbac.v1.Role(
             f"{self._name}-role",
             metadata=ObjectMetaArgs(name=ROLE, namespace=namespace),
@@ -118,7 +118,7 @@ def _may_get_secret(name: str) -> k8s.rbac.v1.PolicyRuleArgs:
     )
 
 
-def _may_read_metrics(pods: Sequence[str]) -> k8s.rbac.v1.PolicyRuleArgs:
+def may_read_metrics(pods: Sequence[str]) -> k8s.rbac.v1.PolicyRuleArgs:
     # By name and port: a right to reach every port of every pod would be one to read Connect's
     # connectors, whose configuration may hold credentials.
     return k8s.rbac.v1.PolicyRuleArgs(

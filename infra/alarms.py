@@ -117,36 +117,30 @@ def names(spec: ClusterSpec) -> list[str]:
 
 
 def _incidents(spec: ClusterSpec) -> list[Alarm]:
+    of_what_happened = functools.partial(
+        Alarm, statistic="Sum", missing=NOTHING_HAPPENED, announces_end=False
+    )
     return [
-        Alarm(
+        of_what_happened(
             key="incidents-retained",
             metrics=(_counted(counted.INCIDENTS_RETAINED, spec),),
-            statistic="Sum",
             severity="critical",
             meaning="An instance was kept because its broker could not leave; it waits for you.",
             runbook="held-or-retained",
-            missing=NOTHING_HAPPENED,
-            announces_end=False,
         ),
-        Alarm(
+        of_what_happened(
             key="incidents-lost",
             metrics=(_counted(counted.INCIDENTS_LOST, spec),),
-            statistic="Sum",
             severity="critical",
             meaning="An instance ended before its broker could leave it.",
             runbook="instance-lost",
-            missing=NOTHING_HAPPENED,
-            announces_end=False,
         ),
-        Alarm(
+        of_what_happened(
             key="pages-sent",
             metrics=(_counted(counted.PAGES_SENT, spec),),
-            statistic="Sum",
             severity="warning",
             meaning="An incident asked for somebody; this is the second way to hear of it.",
             runbook="held-or-retained",
-            missing=NOTHING_HAPPENED,
-            announces_end=False,
         ),
     ]
 

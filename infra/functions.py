@@ -161,7 +161,11 @@ class Functions(pulumi.ComponentResource):
             _send("AskForATurn", self.ticks_queue.arn),
             self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
             self._find_open(),
-            _look("autoscaling:DescribeAutoScalingGroups"),
+            _look(
+                "autoscaling:DescribeAutoScalingGroups",
+                "ec2:DescribeInstances",
+                "ec2:DescribeLaunchTemplateVersions",
+            ),
         ]
 
     def _acting(self) -> list[iam.Statement]:

@@ -1,7 +1,8 @@
 """λ health: how the whole cluster does, for whoever in the account may invoke it (ADR 0013).
 
-It reads the ledger, Kafka, the list of pods, and one port of each Connect worker through the API
-server's proxy; RBAC names every pod with its port, so it may GET that and nothing else of them.
+It reads the ledger, Kafka, the list of pods, and through the API server's proxy the metrics of each
+Kafka node and the REST port of each Connect worker; RBAC names every pod with its port, so it may
+GET that and nothing else of them.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from core import naming
-from core.cluster import ClusterSpec, NodePool
+from core import kafka_metrics, naming
+from core.cluster import ClusterSpec
 from core.fixed import CONNECT_REST_PORT
 from infra import iam
 from infra.function import Function, FunctionArgs, Placement
+from infra.kafka import kafka_pods
 from infra.ledger import Ledger
 from infra.packaging import Package
 
@@ -115,18 +117,17 @@ def workers(spec: ClusterSpec) -> list[str]:
     return [naming.connect_pod(spec.name, number) for number in range(count)]
 
 
-def roles(spec: ClusterSpec) -> str:
-    """Return every Kafka node by role, as handlers.health reads it: controller:0,1 broker:10."""
+def nodes(spec: ClusterSpec) -> str:
+    """Return every Kafka node as handlers.health reads them: controller/controller-a:0 ...
+
+    Strimzi gives a pool's nodes the first ids of those reserved in a zone.
+    """
     return " ".join(
-        f"{pool.role}:" + ",".join(str(node_id) for node_id in _node_ids(spec, pool))
+        f"{pool.role}/{naming.kafka_node_pool(pool.name, zone)}:"
+        + ",".join(str(node_id) for node_id in reserved[: pool.nodes_per_zone])
         for pool in spec.pools
+        for zone, reserved in spec.node_ids_of(pool).items()
     )
-
-
-def _node_ids(spec: ClusterSpec, pool: NodePool) -> list[int]:
-    """Return the ids that Strimzi gives a pool's nodes: the first of those reserved in a zone."""
-    reserved = spec.node_ids_of(pool).values()
-    return [node_id for zone in reserved for node_id in zone[: pool.nodes_per_zone]]
 
 
 def environment(args: HealthArgs) -> dict[str, pulumi.Input[str]]:
@@ -143,18 +144,28 @@ def environment(args: HealthArgs) -> dict[str, pulumi.Input[str]]:
         "STILLWATER_EKS_CA": args.eks_ca,
         "STILLWATER_KAFKA_BOOTSTRAP": args.bootstrap,
         "STILLWATER_KAFKA_SECURITY": "SSL" if spec.kafka.listener.tls else "PLAINTEXT",
-        "STILLWATER_KAFKA_NODES": roles(spec),
+        "STILLWATER_KAFKA_NODES": nodes(spec),
+        "STILLWATER_EXPORTERS": "on" if spec.metrics.enabled else "off",
         "STILLWATER_CONNECT_WORKERS": str(len(workers(spec))),
         "STILLWATER_CONNECT_STARTUP_S": str(0 if connect is None else connect.startup_seconds),
         "STILLWATER_CONNECT_PROBE_S": str(spec.timings.connect_probe_timeout_seconds),
     }
 
 
+def _exporters(spec: ClusterSpec) -> list[str]:
+    pods = kafka_pods(spec) if spec.metrics.enabled else []
+    return [f"{pod}:{kafka_metrics.PORT}" for pod in pods]
+
+
+def _rest_ports(spec: ClusterSpec) -> list[str]:
+    return [f"{pod}:{CONNECT_REST_PORT}" for pod in workers(spec)]
+
+
 def _rules(args: HealthArgs) -> list[k8s.rbac.v1.PolicyRuleArgs]:
     rules = [k8s.rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["pods"], verbs=["list"])]
     named = {
         # A worker's REST port would also take orders: GET is all that is asked, and allowed.
-        "pods/proxy": [f"{pod}:{CONNECT_REST_PORT}" for pod in workers(args.spec)],
+        "pods/proxy": [*_exporters(args.spec), *_rest_ports(args.spec)],
         "secrets": [args.kafka_ca_secret] if args.kafka_ca_secret else [],
     }
     return rules + [

@@ -5,12 +5,15 @@ It starts runs and answers people; whatever is done to nodes is done by the tick
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from infra.access import may_read_metrics
 
 TYPE = "stillwater:infra:RotateAccess"
 GROUP = "stillwater:rotate"
@@ -24,6 +27,8 @@ class RotateAccessArgs:
     namespace: str
     # The Secret with Kafka's certificate authority; None: its listener is not encrypted.
     kafka_ca_secret: str | None
+    # The Kafka pods whose metrics are read; none where metrics are off.
+    metrics_pods: Sequence[str] = ()
     role_arn: pulumi.Input[str]
 
 
@@ -44,7 +49,7 @@ class RotateAccess(pulumi.ComponentResource):
             opts=self._child,
         )
         self._cluster_wide()
-        self._in_namespace(args.namespace, args.kafka_ca_secret)
+        self._in_namespace(args)
         self.register_outputs({})
 
     def _cluster_wide(self) -> None:
@@ -63,27 +68,29 @@ class RotateAccess(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
         )
 
-    def _in_namespace(self, namespace: str, kafka_ca_secret: str | None) -> None:
+    def _in_namespace(self, args: RotateAccessArgs) -> None:
         rules = [_may_list("", "pods")]
-        if kafka_ca_secret is not None:
+        if args.metrics_pods:
+            rules.append(may_read_metrics(args.metrics_pods))
+        if args.kafka_ca_secret is not None:
             # By name: a right to list Secrets would be a right to read every user's key.
             rules.append(
                 k8s.rbac.v1.PolicyRuleArgs(
                     api_groups=[""],
                     resources=["secrets"],
-                    resource_names=[kafka_ca_secret],
+                    resource_names=[args.kafka_ca_secret],
                     verbs=["get"],
                 )
             )
         role = k8s.rbac.v1.Role(
             f"{self._name}-role",
-            metadata=ObjectMetaArgs(name=ROLE, namespace=namespace),
+            metadata=ObjectMetaArgs(name=ROLE, namespace=args.namespace),
             rules=rules,
             opts=self._child,
         )
         k8s.rbac.v1.RoleBinding(
             f"{self._name}-role-binding",
-            metadata=ObjectMetaArgs(name=ROLE, namespace=namespace),
+            metadata=ObjectMetaArgs(name=ROLE, namespace=args.namespace),
             role_ref=k8s.rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name=ROLE),
             subjects=[k8s.rbac.v1.SubjectArgs(api_group=RBAC, kind="Group", name=GROUP)],
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),

@@ -29,6 +29,10 @@ from tests.integration.waiting import T
 
 WHOLE_SECONDS = 240.0
 WARM_UP_SECONDS, STEADY_SECONDS = 10.0, 20.0
+# A broker that dies without a word counts as in sync until its session of 9 s is over.
+FENCED_BY_SECONDS = 12.0
+# A poll that is under way when its mapping is disabled still takes what comes.
+POLLS_END_SECONDS = 5.0
 GONE_FROM_PROC = (OSError, ValueError)
 
 
@@ -98,9 +102,11 @@ class Ground:
         return pid
 
     def restart(self, node_id: int, number: signal.Signals) -> None:
-        """End a node's process; return when another runs in its place."""
+        """End a node's process; return when another runs and nobody takes it for the old one."""
         gone = self.signal_broker(node_id, number)
+        at = time.monotonic()
         self.wait(lambda: self.java(node_id) not in (None, gone), f"node {node_id} runs again")
+        time.sleep(max(0.0, at + FENCED_BY_SECONDS - time.monotonic()))
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -112,6 +118,7 @@ class Ground:
         for uuid in mappings:
             functions.update_event_source_mapping(UUID=uuid, Enabled=False)
         self.watched = False
+        time.sleep(POLLS_END_SECONDS)
         try:
             yield
         finally:
@@ -122,17 +129,17 @@ class Ground:
 
     @contextlib.contextmanager
     def slow_follower(self, node_id: int) -> Iterator[None]:
-        """Keep a broker's replicas out of sync for the block: it returns, and fetches too little.
+        """Keep a broker's replicas out of sync for the block: it returns, and gets no records.
 
         It is Ready and unfenced, and says of itself that nothing is under-replicated.
         """
-        self._throttle(node_id, "1")
+        self._throttle("1")
         try:
             self.restart(node_id, signal.SIGTERM)
             self.wait(lambda: self.ready(node_id) and self._behind(node_id), f"{node_id} lags")
             yield
         finally:
-            self._throttle(node_id, str(10**9))
+            self._throttle(str(10**9))
 
     @contextlib.contextmanager
     def under_load(self) -> Iterator[tuple[Load, Stretch]]:
@@ -157,19 +164,19 @@ class Ground:
             if p.topic == load.TOPIC
         )
 
-    def _throttle(self, node_id: int, rate: str) -> None:
+    def _throttle(self, rate: str) -> None:
+        """Let leaders send the load's topic to replicas out of sync at a rate.
+
+        What in-sync replicas fetch counts as well, and is not held back: a rate below theirs leaves
+        the others nothing. A follower's own throttle would let its first fetch bring all it missed.
+        """
+        every = {"leader.replication.throttled.replicas": "*"}
+        limit = {"leader.replication.throttled.rate": rate}
+        brokers = [ConfigResource("broker", str(id_), limit) for id_ in sorted(BROKERS)]
         admin = self.admin()
         try:
             admin.alter_configs(
-                [
-                    ConfigResource(
-                        "topic", load.TOPIC, {"follower.replication.throttled.replicas": "*"}
-                    ),
-                    ConfigResource(
-                        "broker", str(node_id), {"follower.replication.throttled.rate": rate}
-                    ),
-                ],
-                raise_on_unknown=False,
+                [ConfigResource("topic", load.TOPIC, every), *brokers], raise_on_unknown=False
             )
         finally:
             admin.close()

@@ -23,7 +23,10 @@ TOPIC, PARTITIONS = "resync", 12
 APPEND_BYTES_PER_S = 500_000
 THROTTLE_BYTES_PER_S = 3_000_000
 OUTAGE_SECONDS = 30.0
-RECORD_BYTES, FILL_RECORD_BYTES = 16 * 1024, 64 * 1024
+# Each record is a batch. A fetch ends in the middle of one, and what came of it is fetched again: a
+# batch must be as small against a fetch as in production, or much of the rate goes there.
+RECORD_BYTES = 4 * 1024
+FILL_AT_ONCE = 40
 LOOK_SECONDS, LIMIT_SECONDS = 0.1, 400.0
 AWAY = BROKERS[-1]
 STAYING = BROKERS[:-1]
@@ -85,7 +88,10 @@ class Appender:
     def __init__(self, bootstrap: list[str]) -> None:
         self.errors: list[str] = []
         self._producer = KafkaProducer(
-            bootstrap_servers=bootstrap, acks="all", metadata_max_age_ms=5_000
+            bootstrap_servers=bootstrap,
+            acks="all",
+            batch_size=RECORD_BYTES,
+            metadata_max_age_ms=5_000,
         )
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -114,13 +120,12 @@ def fill(nodes: Nodes, to_bytes: int) -> None:
     producer = KafkaProducer(
         bootstrap_servers=nodes.bootstrap,
         acks="all",
-        batch_size=8 * FILL_RECORD_BYTES,
-        linger_ms=20,
+        batch_size=RECORD_BYTES,
     )
-    record, sent = os.urandom(FILL_RECORD_BYTES), 0
+    record, sent = os.urandom(RECORD_BYTES), 0
     try:
         while nodes.log_bytes(STAYING[0], TOPIC) < to_bytes:
-            for _ in range(PARTITIONS):
+            for _ in range(FILL_AT_ONCE * PARTITIONS):
                 producer.send(TOPIC, record, partition=sent % PARTITIONS)
                 sent += 1
             producer.flush(60)

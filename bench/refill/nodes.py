@@ -35,8 +35,8 @@ VOLUME = "/var/lib/kafka/data-0"
 # Replication is throttled to a fiftieth of a production broker's rate, so what a fetch brings and
 # how long a throttled fetcher waits shrink with it; else one response is seconds of the rate.
 IN_PROPORTION = {
-    "replica.fetch.max.bytes": 64 * 1024,
-    "replica.fetch.response.max.bytes": 256 * 1024,
+    "replica.fetch.max.bytes": 128 * 1024,
+    "replica.fetch.response.max.bytes": 512 * 1024,
     "replica.fetch.backoff.ms": 100,
 }
 BYTES_IN = re.compile(

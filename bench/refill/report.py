@@ -75,7 +75,7 @@ def show(rows: Sequence[dict[str, Any]], figures: dict[str, Any]) -> None:
             f"{each['seconds_error']:+.0%}",
             *(f"{each['mb']:.1f}", f"{each['model_mb']:.1f}", f"{each['mb_error']:+.0%}"),
         )
-    console = Console()
+    console = Console(width=120)
     console.print(table)
     console.print(figures)
 

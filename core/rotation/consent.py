@@ -48,7 +48,9 @@ def _refusals(node_id: int, cluster: ClusterView, isr_margin: int) -> Iterator[s
             f"not be out at the same time; wait until it has registered again."
         )
     if node_id in cluster.fenced:
-        return  # It serves nothing already: no partition loses anything by its departure.
+        # It serves nothing already: no partition loses anything by its departure. A rotation, which
+        # nothing hurries, asks more of it (preconditions).
+        return
     for partition in cluster.partitions:
         yield from _partition_refusals(node_id, partition, isr_margin)
 

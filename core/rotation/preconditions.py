@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from core.health.metadata_errors import ErrorSnapshot, from_dict, vetoes
 from core.incident_record import Incident
 from core.observations import GroupView, NodeView, PodView, Policy
 from core.rotation.consent import may_leave
@@ -31,6 +32,8 @@ class RunObservation:
     incidents: Mapping[int, Incident] = field(default_factory=dict)  # the run's own, by node id
     others: tuple[Incident, ...] = ()  # open incidents that are not the run's
     freezes: tuple[Freeze, ...] = ()
+    errors: ErrorSnapshot | None = None  # None: nobody was asked
+    recovering: tuple[int, ...] = ()  # brokers that still read their logs
     blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
 
     def pod_of(self, node_id: int) -> PodView | None:
@@ -61,9 +64,17 @@ def objections(
         yield seen.kafka_silence or "Kafka was not asked."
         return
     yield from _of_kafka(turn, seen.kafka, options)
+    for broker_id in sorted(set(seen.recovering) - {turn.node_id, *away}):
+        yield f"Broker {broker_id} is still recovering its logs; wait until it runs."
+    if seen.errors is not None:
+        yield from vetoes(seen.errors, _acknowledged(options))
     verdict = may_leave(turn.node_id, seen.kafka, isr_margin=policy.isr_margin)
     if not verdict.allowed:
         yield verdict.reason
+
+
+def _acknowledged(options: Options) -> ErrorSnapshot | None:
+    return None if options.acknowledged is None else from_dict(options.acknowledged)
 
 
 def _of_machines(turn: NodeTurn, seen: RunObservation) -> Iterator[str]:
@@ -103,12 +114,8 @@ def _of_others(turn: NodeTurn, seen: RunObservation, away: frozenset[int]) -> It
 
 
 def _of_kafka(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[str]:
-    for partition in kafka.partitions:
-        if partition.leader is None and turn.node_id not in partition.replicas:
-            yield (
-                f"Partition {partition.name} is offline; bring one of its replicas "
-                f"{listed(partition.replicas)} back first."
-            )
+    if turn.node_id in kafka.fenced:
+        yield from _of_fenced(turn.node_id, kafka)
     if kafka.reassigning:
         yield (
             f"{len(kafka.reassigning)} partitions are being reassigned, among them "
@@ -117,6 +124,19 @@ def _of_kafka(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[
     for partition in unkeepable(turn.node_id, kafka):
         if partition.topic not in options.accepted_topics:
             yield f"{unavailable(partition)} Allow it with --accept-unavailable."
+
+
+def _of_fenced(node_id: int, kafka: ClusterView) -> Iterator[str]:
+    """Yield what speaks against a broker that is out already: it may be the last to have data."""
+    for partition in kafka.partitions:
+        others = sorted(set(partition.isr) - {node_id})
+        few = len(others) < partition.min_isr < len(partition.replicas)
+        if node_id in partition.replicas and few:
+            yield (
+                f"Broker {node_id} is fenced, and partition {partition.name} has only "
+                f"{listed(others)} of the {partition.min_isr} in-sync replicas it needs; bring "
+                f"another of {listed(partition.replicas)} back first, or this one where it is."
+            )
 
 
 def unkeepable(node_id: int, kafka: ClusterView) -> Iterator[PartitionView]:

@@ -86,7 +86,7 @@ def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     if run.state is not RunState.RUNNING:
         return RunStep(run=run)
     if seen.blind:
-        return _again(noted(run, ACTOR, seen.blind, seen.now), policy)
+        return _again(noted(run, ACTOR, seen.blind, seen.now, quiet=True), policy)
     if run.in_hand:
         return _carry(run, seen, policy)
     return _standing(run, seen) or _pick(run, seen, policy)
@@ -146,7 +146,8 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         reason = f"Node {turn.node_id} was not allowed to go for {waited:.0f} s. {objection}"
         return _stopped(run, turn, reason, seen.now, f"blocked:{turn.node_id}")
     waits = run.with_turn(replace(turn, reason=objection))
-    return _again(noted(waits, ACTOR, f"Node {turn.node_id} waits. {objection}", seen.now), policy)
+    said = f"Node {turn.node_id} waits. {objection}"
+    return _again(noted(waits, ACTOR, said, seen.now, quiet=True), policy)
 
 
 def _begun(run: Run, turn: NodeTurn, seen: RunObservation) -> RunStep:
@@ -177,7 +178,7 @@ def _stuck_pods(seen: RunObservation) -> Iterator[str]:
         if pod.trouble in HOPELESS or (pod.trouble and pod.node_name is None):
             yield (
                 f"Pod {pod.name} does not start: {pod.trouble}. Nothing else is rotated before it "
-                f"runs; see docs/runbooks/rotation-stopped.md."
+                f"runs; see runbook KafkaRotationStuck."
             )
 
 

@@ -7,7 +7,7 @@ leave through an incident each (core.planned), opened by the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -52,6 +52,7 @@ class Note:
     at: float  # epoch seconds
     actor: str
     text: str
+    quiet: bool = False  # what is merely waited for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +92,9 @@ class Options:
     """What the person who started a run decided beforehand."""
 
     accepted_topics: tuple[str, ...] = ()  # may be unavailable while their broker is away
-    acknowledged_errors: tuple[str, ...] = ()  # metadata errors that are known and do not veto
+    # The metadata errors that are known and do not veto, as core.health.metadata_errors keeps them.
+    acknowledged: Mapping[str, Any] | None = None
     deadline_seconds: float = DEFAULT_DEADLINE_SECONDS  # for one node
-    together: int = 1  # brokers of one zone that may be out at the same time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,11 +170,13 @@ def open_run(
     )
 
 
-def noted(run: Run, actor: str, text: str, now: float) -> Run:
+def noted(run: Run, actor: str, text: str, now: float, *, quiet: bool = False) -> Run:
     """Add a note and make it the run's reason; a repetition is not worth another note."""
     if run.reason == text:
         return run
-    notes = run.notes if len(run.notes) >= MOST_NOTES else (*run.notes, Note(now, actor, text))
+    notes = (
+        run.notes if len(run.notes) >= MOST_NOTES else (*run.notes, Note(now, actor, text, quiet))
+    )
     return replace(run, reason=text, notes=notes)
 
 

@@ -72,7 +72,8 @@ class EksApi:
         self._ca_pem = ca_pem
         self._eks_cluster = eks_cluster
         self._region = region
-        self._session = session
+        # One for all requests: making one costs more than signing does.
+        self._session = session or boto3.Session()
         self._connections = connections
 
     @cached_property
@@ -96,12 +97,6 @@ class EksApi:
         sent = urlencode({k: v for k, v in query.items() if v})
         return self._send("GET", f"{path}?{sent}")
 
-    def text(self, path: str, timeout_seconds: float) -> str:
-        """Return what is answered as text, within a bound of its own: a pod behind the proxy."""
-        timeout = urllib3.Timeout(total=timeout_seconds)
-        answer = self._request("GET", path, {"Accept": "text/plain"}, timeout=timeout)
-        return _content(answer, "GET", path).decode(errors="replace")
-
     def find(self, path: str) -> Json | None:
         """Return one object, or None where there is none."""
         return self._send("GET", path, missing={}) or None
@@ -113,29 +108,28 @@ class EksApi:
         """
         self._send("PATCH", path, body=body, missing={})
 
+    def text(self, path: str, timeout_seconds: float) -> str:
+        """Return what is answered as text, within a bound of its own: a pod behind the proxy."""
+        timeout = urllib3.Timeout(total=timeout_seconds)
+        answer = self._request("GET", path, {"Accept": "text/plain"}, timeout=timeout)
+        return _content(answer, "GET", path).decode(errors="replace")
+
     def relay(self, path: str, seconds: float) -> urllib3.BaseHTTPResponse:
         """Return what a pod answers through the API server, unread, or the API server's own word.
 
         Raises urllib3's errors: to whom a pod's answer matters, so does why there is none.
         """
-        return self._pool.request(
-            "GET",
-            f"{self._endpoint}{path}",
-            headers=self._headers("*/*"),
-            timeout=urllib3.Timeout(connect=_TIMEOUT.connect_timeout, read=seconds),
-            preload_content=False,
-        )
-
-    def _headers(self, accept: str = "application/json") -> dict[str, str]:
-        # A token costs one signature, no call, so each request carries a fresh one.
-        token = eks_token(self._eks_cluster, self._region, self._session)
-        return {"Authorization": f"Bearer {token}", "Accept": accept}
+        timeout = urllib3.Timeout(connect=_TIMEOUT.connect_timeout, read=seconds)
+        headers = {"Accept": "*/*"}
+        return self._sent("GET", path, headers, timeout=timeout, preload_content=False)
 
     def _send(
         self, method: str, path: str, *, body: Json | None = None, missing: Json | None = None
     ) -> Json:
         """Return the decoded answer; `missing` is what an object that is not there answers."""
-        headers = {"Content-Type": "application/merge-patch+json"} if body is not None else {}
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/merge-patch+json"
         sent = None if body is None else json.dumps(body).encode()
         answer = self._request(method, path, headers, body=sent)
         if answer.status == 404 and missing is not None:
@@ -147,17 +141,24 @@ class EksApi:
         self, method: str, path: str, headers: Json, **options: Any
     ) -> urllib3.BaseHTTPResponse:
         try:
-            return self._pool.request(
-                method,
-                f"{self._endpoint}{path}",
-                headers={**self._headers(), **headers},
-                **options,
-            )
+            return self._sent(method, path, headers, **options)
         except urllib3.exceptions.HTTPError as error:
             raise StillwaterError(
                 f"The Kubernetes API at {self._endpoint} did not answer "
                 f"{_asked(method, path)}: {error}"
             ) from None
+
+    def _sent(
+        self, method: str, path: str, headers: Json, **options: Any
+    ) -> urllib3.BaseHTTPResponse:
+        # A token costs one signature, no call, so each request carries a fresh one.
+        token = eks_token(self._eks_cluster, self._region, self._session)
+        return self._pool.request(
+            method,
+            f"{self._endpoint}{path}",
+            headers={"Authorization": f"Bearer {token}", **headers},
+            **options,
+        )
 
 
 def _asked(method: str, path: str) -> str:

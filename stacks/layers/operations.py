@@ -124,6 +124,7 @@ def build(layer: Layer) -> None:
             eks_cluster=spec.prefix,
             namespace=spec.kubernetes.namespace,
             kafka_ca_secret=_kafka_ca_secret(spec),
+            metrics_pods=kafka_pods(spec) if spec.metrics.enabled else (),
             role_arn=handlers.functions["rotate"].role_arn,
         ),
         opts=layer.on_both,

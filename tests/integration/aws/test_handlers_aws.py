@@ -10,12 +10,12 @@ import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from core.errors import Conflict
-from core.events import Interruption, Kind
 from core.incidents import open_incident
 from core.observations import HookResult
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.ledger import DynamoLedger
 from local import environment
+from tests.unit.core.announced_incidents import announcement
 from tests.unit.handlers.tables import make_table
 
 pytestmark = pytest.mark.integration
@@ -85,18 +85,7 @@ def test_of_many_who_ask_for_the_lease_at_once_one_gets_it(ledger: DynamoLedger)
 
 
 def test_of_many_who_open_an_incident_at_once_one_does(ledger: DynamoLedger) -> None:
-    found = Interruption(
-        kind=Kind.ASG_TERMINATE,
-        instance_id="i-0a",
-        event_id="e",
-        dedupe_key="k",
-        account=None,
-        region=None,
-        occurred_at=None,
-        group="g",
-        hook="drain",
-        body="{}",
-    )
+    found = announcement(hook="drain", instance_id="i-0a")
 
     def write(_: int) -> bool:
         try:

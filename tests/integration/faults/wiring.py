@@ -8,6 +8,7 @@ from handlers import interruption, sweep, tick
 from handlers.act import Effects
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory
+from handlers.error_snapshots import ErrorSnapshots
 from handlers.export import Archivist
 from handlers.freezes import LedgerFreezes
 from handlers.interruption import Desk
@@ -25,7 +26,7 @@ from handlers.tick import Loop
 from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.unit.handlers import tables
-from tests.unit.handlers.fakes import PREFIX, TAG
+from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.policies import policy_with
 
@@ -53,6 +54,7 @@ def wire(world: World, table: str) -> DynamoLedger:
     reception = Reception(ledger, cloud, ticks, TAG)
     freezes = LedgerFreezes(records, "orders")
     leadership = Leadership(kafka, records, "orders")
+    snapshots = ErrorSnapshots(FakeCluster(), nodes, records)
     shifts = Shifts(
         freezes=freezes,
         ledger=ledger,
@@ -73,6 +75,7 @@ def wire(world: World, table: str) -> DynamoLedger:
             ledger=ledger,
             freezes=freezes,
             leadership=leadership,
+            snapshots=snapshots,
             termination_handler=handler,
             ticks=ticks,
             lease_seconds=LEASE_SECONDS,
@@ -85,9 +88,11 @@ def wire(world: World, table: str) -> DynamoLedger:
             runs=LedgerRuns(records, "orders"),
             sources=sources,
             reception=reception,
+            snapshots=snapshots,
             ticks=ticks,
             policy=POLICY,
             late_seconds=LATE_SECONDS,
+            told=lambda _: None,
         ),
     )
     broom = Broom(

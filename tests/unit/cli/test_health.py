@@ -118,3 +118,30 @@ def test_a_function_that_fails_is_a_sentence_and_no_verdict(service: FakeLambda)
     code, page = run()
     assert code == 2
     assert "failed (KeyError)" in page
+
+
+class Enough(Exception):
+    """Whoever watches has seen enough."""
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_watch_looks_again(
+    service: FakeLambda, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    naps = iter([None, None])
+
+    def nap(_seconds: float) -> None:
+        if next(naps, Enough) is Enough:
+            raise Enough
+
+    monkeypatch.setattr(command.time, "sleep", nap)
+    result = CliRunner().invoke(app, ["health", "local", "--watch", *options])
+    assert isinstance(result.exception, Enough)
+    assert len(service.invoked) == 3
+
+
+def test_a_page_that_could_not_be_had_says_why(service: FakeLambda) -> None:
+    service.payload, service.function_error = {"errorMessage": "KeyError"}, "Unhandled"
+    console = Console(file=(out := io.StringIO()), width=150)
+    console.print(command._page_of(Desk.of("local")))
+    assert "failed (KeyError)" in out.getvalue()

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from core.incidents import Incident
 from core.observations import Policy
 from handlers.act import Effects
+from handlers.chronicle import RunChronicle
+from handlers.error_snapshots import ErrorSnapshots
 from handlers.export import Archivist
 from handlers.freezes import LedgerFreezes
 from handlers.interruption import Desk
@@ -42,6 +44,7 @@ class Station:
     records: MemoryRecords = field(default_factory=MemoryRecords)
     archive: MemoryArchive = field(default_factory=MemoryArchive)
     told: list[Incident] = field(default_factory=list)
+    stories: FakeQueue = field(default_factory=FakeQueue)
     now: float = START
 
     def __post_init__(self) -> None:
@@ -71,17 +74,26 @@ class Station:
             cluster="orders",
         )
         sources = Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes)
+        snapshots = ErrorSnapshots(self.cluster, self.cluster, self.records)
         self.runs = LedgerRuns(self.records, "orders")
         self.rotations = Rotations(
             runs=self.runs,
             sources=sources,
             reception=self.reception,
+            snapshots=snapshots,
             ticks=self.ticks,
             policy=self.policy,
             late_seconds=45,
+            told=RunChronicle(self.stories),
         )
         self.conductor = Conductor(
-            runs=self.runs, sources=sources, ticks=self.ticks, managed_tag=TAG
+            runs=self.runs,
+            sources=sources,
+            templates=self.cluster,
+            snapshots=snapshots,
+            ticks=self.ticks,
+            policy=self.policy,
+            managed_tag=TAG,
         )
         self.loop = Loop(
             sources=sources,
@@ -91,6 +103,7 @@ class Station:
                 ledger=self.ledger,
                 freezes=self.freezes,
                 leadership=self.leadership,
+                snapshots=snapshots,
                 termination_handler=self.termination_handler,
                 ticks=self.ticks,
                 lease_seconds=900,

@@ -9,10 +9,10 @@ import pytest
 from core.incidents import State
 from handlers.ledger import DynamoLedger, Ledger
 from tests.unit.handlers.fakes import OLD
+from tests.unit.handlers.health_events import DAY, REBOOT, health_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.tables import REGION, TABLE, stored
-from tests.unit.handlers.test_planned import DAY, REBOOT, health_event
 
 CLOSED = START + 60
 LATE = f"AWS announced this for instance {OLD} before it closed the event on 2026-11-20 10:01 UTC."

@@ -11,7 +11,7 @@ from core.rotation import Lease
 from handlers import sweep
 from tests.unit.handlers.fakes import NEW, OLD, hook_event
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.test_walk import announced
+from tests.unit.handlers.walks import announced
 
 
 @pytest.fixture

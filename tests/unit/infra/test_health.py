@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handlers import health as handler
-from infra.health import roles
+from infra.health import nodes
 from tests.unit.infra.programs import description, run_layers, spec
 from tests.unit.infra.recording import Recorded
 
@@ -28,18 +28,25 @@ def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected:
         (
             ["pods/proxy"],
             ["get"],
-            ["orders-connect-connect-0:8083", "orders-connect-connect-1:8083"],
+            [
+                *(f"orders-controller-{zone}-{n}:9404" for n, zone in enumerate("abc")),
+                *(
+                    f"orders-broker-{zone}-{n}:9404"
+                    for n, zone in zip((10, 20, 30), "abc", strict=True)
+                ),
+                "orders-connect-connect-0:8083",
+                "orders-connect-connect-1:8083",
+            ],
         ),
         (["secrets"], ["get"], ["orders-cluster-ca-cert"]),
     ]
 
 
-def test_without_connect_it_reaches_no_pod(layers: dict[str, Recorded]) -> None:
-    assert "pods/proxy" not in [
-        resource
-        for rule in granted(layers["operations"])
-        for resource in list(rule[0])  # type: ignore[call-overload]
-    ]
+def test_without_connect_and_metrics_it_reaches_no_pod(cache: None) -> None:
+    bare = run_layers(description(metrics={"enabled": False}))["operations"]
+    assert [resources for resources, *_ in granted(bare)] == [["pods"], ["secrets"]]
+    variables = bare.one("lambda/function:Function", "health-function-function").inputs
+    assert variables["environment"]["variables"]["STILLWATER_EXPORTERS"] == "off"
 
 
 def test_it_is_known_to_the_cluster_by_a_group_of_its_own(connected: Recorded) -> None:
@@ -83,15 +90,19 @@ def test_the_environment_is_what_the_handler_reads(
         **dict.fromkeys((0, 1, 2), "controller"),
         **dict.fromkeys((10, 20, 30), "broker"),
     }
+    assert examiner.exporting[20] == "orders-broker-b-20"
+    assert len(examiner.exporting) == 6
     # It must answer before it is killed.
     assert examiner.seconds < function["timeout"]
 
 
-def test_node_ids_are_those_that_the_pools_run() -> None:
+def test_nodes_are_those_that_the_pools_run() -> None:
     described = spec(
         pools=[
             {**pool, "nodes_per_zone": 2} if pool["role"] == "broker" else pool
             for pool in description()["pools"]
         ]
     )
-    assert roles(described).endswith("broker:10,11,20,21,30,31")
+    assert nodes(described).endswith(
+        "broker/broker-a:10,11 broker/broker-b:20,21 broker/broker-c:30,31"
+    )

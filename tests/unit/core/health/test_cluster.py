@@ -46,7 +46,7 @@ def test_a_cluster_is_healthy_where_every_part_is() -> None:
     assert health.verdict.reason == "All 11 parts are healthy."
 
 
-@pytest.mark.parametrize("kind", [Kind.QUORUM, Kind.PARTITIONS, Kind.METADATA])
+@pytest.mark.parametrize("kind", [Kind.QUORUM, Kind.PARTITIONS])
 @pytest.mark.parametrize(
     ("health", "expected"),
     [
@@ -105,7 +105,7 @@ def test_the_body_holds_the_contract_and_every_part() -> None:
     body = json.loads(json.dumps(document("orders", cluster_health(WELL), 0.0, 1.234)))
     assert (body["status"], body["message"]) == ("healthy", "All 11 parts are healthy.")
     assert (body["cluster"], body["seconds"], len(body["parts"])) == ("orders", 1.23, 11)
-    assert set(body["parts"][0]) == {"kind", "name", "status", "reason", "missing"}
+    assert set(body["parts"][0]) == {"kind", "name", "status", "reason", "missing", "notes"}
 
 
 some_parts = st.lists(

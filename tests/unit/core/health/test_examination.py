@@ -14,6 +14,7 @@ from core.health.examination import Expected, Seen, Silence, parts
 from core.health.pods import PodSeen
 from core.health.verdict import Health
 from core.incident_record import Incident, State, Transition
+from core.kafka_metrics import parse
 from core.rotation import ClusterView, PartitionView, VoterView
 from core.zones import Freeze
 
@@ -153,6 +154,19 @@ def test_a_worker_may_start_as_long_as_the_spec_allows() -> None:
     assert by_name(young)[Kind.WORKER, WORKER].verdict.health is Health.STARTING
     impatient = replace(EXPECTED, worker_startup_seconds=60.0)
     assert by_name(young, impatient)[Kind.WORKER, WORKER].verdict.health is Health.UNHEALTHY
+
+
+def test_metadata_errors_are_told_per_node_and_an_exporters_silence_with_its_reason() -> None:
+    fine = parse(
+        "kafka_server_broker_metadata_metrics_metadata_load_error_count 0\n"
+        "kafka_server_broker_metadata_metrics_metadata_apply_error_count 2\n"
+    )
+    named = by_name(replace(SEEN, metrics={10: fine, 20: HUNG}))
+    troubled = named[Kind.METADATA, "of node 10"].verdict
+    assert troubled.health is Health.DEGRADED
+    silent = named[Kind.METADATA, "of node 20"].verdict
+    assert (silent.health, HUNG.reason in silent.reason) == (Health.UNKNOWN, True)
+    assert silent.missing == ("metrics of node 20",)
 
 
 def test_an_incident_on_its_way_is_told_and_no_fault() -> None:

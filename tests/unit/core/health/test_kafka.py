@@ -44,8 +44,8 @@ def voters(*lags: float | None) -> tuple[VoterView, ...]:
     ("view", "health", "words"),
     [
         (WHOLE, Health.HEALTHY, "Controller 1 leads the quorum of 3"),
-        (replace(WHOLE, voters=voters(9.0, 0.0, 0.0)), Health.DEGRADED, "and 0 lag behind"),
-        (replace(WHOLE, voters=voters(9.0, 0.0, None)), Health.UNHEALTHY, "no majority keeps up"),
+        (replace(WHOLE, voters=voters(19.0, 0.0, 0.0)), Health.DEGRADED, "and 0 lag behind"),
+        (replace(WHOLE, voters=voters(19.0, 0.0, None)), Health.UNHEALTHY, "no majority keeps up"),
         (STALE, Health.UNHEALTHY, "no quorum"),
         (replace(WHOLE, quorum_leader=None), Health.UNHEALTHY, "no quorum"),
     ],
@@ -95,7 +95,9 @@ def test_a_broker_is_well_once_it_is_in_every_isr(
     [
         (1, WHOLE, Health.HEALTHY),
         (2, WHOLE, Health.HEALTHY),
-        (2, replace(WHOLE, voters=voters(0.0, 0.0, 5.0)), Health.UNHEALTHY),
+        # A hiccup, which would keep a rotation waiting.
+        (2, replace(WHOLE, voters=voters(0.0, 0.0, 4.0)), Health.HEALTHY),
+        (2, replace(WHOLE, voters=voters(0.0, 0.0, 15.0)), Health.UNHEALTHY),
         (2, replace(WHOLE, voters=voters(0.0, 0.0, None)), Health.UNHEALTHY),
         (7, WHOLE, Health.UNHEALTHY),
     ],
