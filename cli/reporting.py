@@ -105,9 +105,9 @@ def report_cost(
     """Split a bill into what Kafka is made of; every dollar in exactly one row."""
     if (focus is None) == (cur is None):
         raise InvalidInput(["Name one bill: either --focus FILE or --cur FOLDER."])
-    from spark.jobs import cost
+    from spark.jobs import cost_report
 
     with console.status("Spark reads the bill"):
-        result = cost.report_on(bill_at=focus or cur or Path(), out=output)
+        result = cost_report.report_on(bill_at=focus or cur or Path(), out=output)
     console.print(result.table())
     console.print(f"The page: {result.page}")

@@ -28,11 +28,13 @@ def kind_of(delivered: DataType) -> DataType:
 
 
 def amount(column: Column, kind: DataType) -> Column:
-    """Return a delivered amount, or null where it is no number that can be added up."""
-    if kind == MONEY:
-        return column.try_cast(MONEY)
-    value = column.try_cast("double")
-    return F.when(F.abs(value) < LARGEST, value)
+    """Return a delivered amount as it is carried; `usable` says which can be added up."""
+    return column.try_cast(kind)
+
+
+def usable(value: Column, kind: DataType) -> Column:
+    """Return an amount, or null where it is no number that can be added up (NaN, 1e300)."""
+    return value if kind == MONEY else F.when(F.abs(value) < LARGEST, value)
 
 
 def sums(frame: DataFrame, names: Mapping[str, str]) -> list[Column]:
@@ -45,21 +47,17 @@ def sums(frame: DataFrame, names: Mapping[str, str]) -> list[Column]:
         if frame.schema[name].dataType == MONEY:
             parts.append(F.sum(name).alias(called))
             continue
+        is_usable = F.abs(F.col(name)) < LARGEST
         whole = F.col(name).cast("long")
-        rest = F.rint((F.col(name) - whole.cast("double")) * F.lit(float(TRILLION)))
-        parts.append(F.sum(whole).alias(f"{called}_whole"))
-        parts.append(F.sum(rest.cast("long")).alias(f"{called}_trillionths"))
+        rest = F.rint((F.col(name) - whole.cast("double")) * F.lit(float(TRILLION))).cast("long")
+        parts.append(F.sum(F.when(is_usable, whole)).alias(f"{called}_whole"))
+        parts.append(F.sum(F.when(is_usable, rest)).alias(f"{called}_trillionths"))
     return parts
 
 
 def finished(summed: DataFrame, names: Mapping[str, str]) -> dict[str, Column]:
     """Return the totals of an aggregation made of `sums`, as money; nothing is nought."""
     return {called: F.coalesce(_total(summed, called), _nothing()) for called in names.values()}
-
-
-def parts(names: Mapping[str, str]) -> list[str]:
-    """Return the columns that `sums` may have made and a finished table leaves out."""
-    return [f"{called}_{part}" for called in names.values() for part in ("whole", "trillionths")]
 
 
 def _total(summed: DataFrame, called: str) -> Column:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from core.errors import InvalidInput
 from spark import schemas
-from spark.ingest.lines import literal
+from spark.ingest.lines import literal_address
 from spark.schemas import require_schema
 
 PARTITION = "billing_period"
@@ -64,7 +64,9 @@ class ParquetStore:
             return self._session.createDataFrame([], table.schema)
         # Not by inference: a column that is null in every row would have no type, and a partition
         # would become a date or a number.
-        read = self._session.read.schema(table.schema).parquet(literal(self._address(table)))
+        read = self._session.read.schema(table.schema).parquet(
+            literal_address(self._address(table))
+        )
         return require_schema(read, table.schema, f"The table {table.name}")
 
     def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:

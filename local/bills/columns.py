@@ -57,7 +57,7 @@ CUR2: Mapping[str, Cell] = {
     "split_line_item_split_cost": lambda line: float(line.split_cost),
 }
 FLOATS = frozenset(name for name in CUR2 if re.search(r"cost|fee|amount|commitment", name))
-TIMES = frozenset(name for name in CUR2 if name.endswith("_date"))
+TIMES = frozenset(name for name in CUR2 if name.endswith(("start_date", "end_date")))
 MAPS = frozenset({"resource_tags"})
 
 _COMMITMENT = ("SavingsPlanRecurringFee", "RIFee", "Fee")

@@ -26,6 +26,7 @@ from spark.ingest.delivery import (
     shown,
     tag,
     text,
+    usable,
 )
 from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.schemas import require_lines
@@ -118,7 +119,9 @@ def delivery(source: Source, what: str) -> Delivery:
         label=source.label,
         format=Format.CUR if legacy else Format.CUR2,
         lines=require_lines(_lines(raw, maps), "The CUR reader's output"),
-        costs=raw.select(_period().alias("billing_period"), _money(raw)(COST).alias("cost")),
+        costs=raw.select(
+            _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
+        ),
         refreshes=source.refreshes,
         simulated=source.simulated,
     )

@@ -104,8 +104,13 @@ def filled(name: str) -> Column:
 
 
 def amount(name: str, kind: DataType) -> Column:
-    """Return an amount as it will be added up, or null where it is no finite number."""
+    """Return an amount as it is carried until it is added up."""
     return money.amount(_trusted(name), kind)
+
+
+def usable(name: str, kind: DataType) -> Column:
+    """Return an amount, or null where it is no number that can be added up."""
+    return money.usable(amount(name, kind), kind)
 
 
 def moment(name: str) -> Column:
@@ -127,15 +132,10 @@ def tag(frame: DataFrame, maps: Sequence[str], key: str) -> Column:
     A tag stands in a map, or in a column of its own where the export or legacy CUR spread it out.
     """
     columns = {name.lower(): name for name in frame.columns}
-    spread = [columns[s] for s in column_spellings(key) if s in columns]
-    values = [_non_empty(F.col(f"`{name}`")) for name in spread]
-    for name in maps:
-        values += [_non_empty(F.col(name)[spelled]) for spelled in spellings(key)]
+    values = [F.col(f"`{columns[s]}`") for s in column_spellings(key) if s in columns]
+    # A lookup each for every line: whether a value is empty is asked when there are fewer.
+    values += [F.col(name)[spelled] for name in maps for spelled in spellings(key)]
     return F.coalesce(*values) if values else F.lit(None).cast("string")
-
-
-def _non_empty(value: Column) -> Column:
-    return F.when(value != "", value)
 
 
 def as_map(frame: DataFrame, name: str) -> DataFrame:
@@ -167,7 +167,7 @@ def reason(
     """
     problems = [
         (F.col(CORRUPT).isNotNull(), F.lit(BROKEN_LINE)),
-        *((amount(n, kind).isNull(), _sentence(n, "a number")) for n, kind in numbers.items()),
+        *((usable(n, kind).isNull(), _sentence(n, "a number")) for n, kind in numbers.items()),
         *((day(name).isNull(), _sentence(name, "a time")) for name in days),
     ]
     for name in present:

@@ -25,6 +25,7 @@ from spark.ingest.delivery import (
     shown,
     tag,
     text,
+    usable,
 )
 from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.schemas import require_lines
@@ -67,7 +68,7 @@ def delivery(source: Source, what: str) -> Delivery:
         format=Format.FOCUS,
         lines=require_lines(_lines(raw), "The FOCUS reader's output"),
         costs=raw.select(
-            _period().alias("billing_period"), amount(COST, kind_of(raw, COST)).alias("cost")
+            _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
         ),
         refreshes=source.refreshes,
         simulated=source.simulated,

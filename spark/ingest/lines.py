@@ -47,7 +47,7 @@ def _inflated(data: bytes) -> bytes:
     return inflated
 
 
-def literal(address: str) -> str:
+def literal_address(address: str) -> str:
     """Return a path or URI as Spark must be told it: with nothing in it to be taken for a glob."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
 
@@ -64,7 +64,7 @@ def read(session: SparkSession, files: Files, addresses: Sequence[str], what: st
     # A pruned read does not notice a line with too few or too many columns.
     reader = session.read.option("columnPruning", "false")
     return reader.csv(
-        [literal(address) for address in addresses],
+        [literal_address(address) for address in addresses],
         schema=schema,
         header=True,
         quote='"',

@@ -76,7 +76,7 @@ def _with_period(frame: DataFrame, period: str | None) -> DataFrame:
 def _read(session: SparkSession, files: Files, addresses: Sequence[str], what: str) -> DataFrame:
     if addresses[0].endswith(manifest.PARQUET):
         reader = session.read.option("mergeSchema", "true")
-        return reader.parquet(*(lines.literal(address) for address in addresses))
+        return reader.parquet(*(lines.literal_address(address) for address in addresses))
     if addresses[0].endswith(".zip"):
         addresses = lines.unzipped(session, addresses, _scratch(session))
     return lines.read(session, files, addresses, what)

@@ -143,7 +143,7 @@ def quarantine(lines: DataFrame) -> DataFrame:
         _known_period().alias("billing_period"),
         "reason",
         "line",
-        F.col("billed_cost").cast(MONEY).alias("billed_cost"),
+        F.col("billed_cost").try_cast(MONEY).alias("billed_cost"),
     )
     return require_schema(bad, QUARANTINE, "The quarantine")
 

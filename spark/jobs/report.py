@@ -32,7 +32,17 @@ from spark.findings import (
     UNIT_TABLE,
 )
 from spark.ingest import bill, history, metrics
-from spark.jobs import anomaly, cost, economics, ingest, resync, storage, transfer, unit
+from spark.jobs import (
+    anomaly,
+    cost,
+    cost_report,
+    economics,
+    ingest,
+    resync,
+    storage,
+    transfer,
+    unit,
+)
 from spark.report import story
 from spark.report.document import Document
 from spark.report.evidence import DayCost, Evidence
@@ -224,8 +234,8 @@ def _days(paid: DataFrame) -> list[DayCost]:
 def _report(store: Store, month: str, note: Row, today: date) -> Report:
     table = store.read(tables.COST).where(F.col("billing_period") == month)
     bad = store.read(tables.QUARANTINE).where(F.col("billing_period") == month)
-    currency, lines = cost.lines_of(table)
-    first_bad = bad.head(cost.BAD_ROWS_SHOWN) if note.quarantined else []
+    currency, lines = cost_report.lines_of(table)
+    first_bad = bad.head(cost_report.BAD_ROWS_SHOWN) if note.quarantined else []
     return Report(
         label=f"{note.bill}, {month}",
         currency=currency,

@@ -20,7 +20,7 @@ from core.errors import InvalidInput, StillwaterError
 from local.aws import billing
 from local.place import Place
 from spark.ingest import bill
-from spark.jobs import cost, ingest
+from spark.jobs import cost_report, ingest
 from spark.report.model import Line
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
@@ -33,7 +33,7 @@ TODAY = date(2026, 11, 20)
 
 @pytest.mark.skipif(not bills.SAMPLE.is_file(), reason="the FOCUS sample lies outside the project")
 def test_the_real_sample_is_split_by_component(session: SparkSession, tmp_path: Path) -> None:
-    result = cost.report_on(bill_at=bills.SAMPLE, out=tmp_path, today=TODAY)
+    result = cost_report.report_on(bill_at=bills.SAMPLE, out=tmp_path, today=TODAY)
     assert result.bill_total == result.report_total == Decimal("20.52022672899")
     assert result.amortised_total == Decimal("14.97651418586")
     assert (result.rows, result.bad_rows) == (1000, 0)
@@ -52,7 +52,7 @@ def test_the_real_sample_is_split_by_component(session: SparkSession, tmp_path: 
 @dataclass(frozen=True)
 class Twin:
     bill: billing.Bill
-    result: cost.CostResult
+    result: cost_report.CostResult
 
 
 class Ec2:
@@ -103,8 +103,8 @@ def twin(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Twi
         ended_at=started + 1800,
         bytes_between_zones=5 * 1024**3,
     )
-    cost.report_on(bill_at=bill.path, out=folder / "out", today=TODAY)
-    return Twin(bill, cost.report_on(bill_at=bill.path, out=folder / "out", today=TODAY))
+    cost_report.report_on(bill_at=bill.path, out=folder / "out", today=TODAY)
+    return Twin(bill, cost_report.report_on(bill_at=bill.path, out=folder / "out", today=TODAY))
 
 
 def test_the_twins_bill_comes_back_to_the_last_digit_and_to_its_owners(twin: Twin) -> None:
@@ -131,7 +131,7 @@ def test_bad_rows_are_counted_shown_and_their_readable_dollars_kept(
 ) -> None:
     rows = [{}, {"BilledCost": "abc"}, {"ChargePeriodStart": "NULL", "BilledCost": "0.25"}]
     path = bills.focus_file(tmp_path / "focus.csv", rows)
-    result = cost.report_on(bill_at=path, out=tmp_path / "out", today=TODAY)
+    result = cost_report.report_on(bill_at=path, out=tmp_path / "out", today=TODAY)
     assert (result.rows, result.bad_rows, result.report.rows_without_cost) == (3, 2, 1)
     assert result.bill_total == result.report_total == Decimal("1.25")
     assert result.components["unreadable rows"] == Decimal("0.25")
@@ -189,25 +189,25 @@ def test_a_table_that_lost_a_dollar_or_a_row_is_refused() -> None:
         came_in = ingest.Ingested("bill", {"2026-11": month}, {}, simulated=False)
         refused = pytest.raises(StillwaterError, match="the report was not written")
         with nullcontext() if fits else refused:
-            cost.reconcile(came_in, [line])
+            cost_report.reconcile(came_in, [line])
 
 
 def test_two_currencies_are_not_added_up(session: SparkSession, tmp_path: Path) -> None:
     path = bills.focus_file(tmp_path / "focus.csv", [{}, {"BillingCurrency": "EUR"}])
     with pytest.raises(InvalidInput, match="has charges in EUR and USD"):
-        cost.report_on(bill_at=path, out=tmp_path / "out", today=TODAY)
+        cost_report.report_on(bill_at=path, out=tmp_path / "out", today=TODAY)
 
 
 def test_a_bill_without_rows_is_refused(session: SparkSession, tmp_path: Path) -> None:
     path = bills.focus_file(tmp_path / "focus.csv", [])
     with pytest.raises(InvalidInput, match="holds no rows"):
-        cost.report_on(bill_at=path, out=tmp_path / "out", today=TODAY)
+        cost_report.report_on(bill_at=path, out=tmp_path / "out", today=TODAY)
 
 
 def test_a_report_that_cannot_be_written_says_why(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(InvalidInput, match="cannot be written to"):
-        cost.report_on(bill_at=tmp_path / "a.csv", out=tmp_path / "out")
+        cost_report.report_on(bill_at=tmp_path / "a.csv", out=tmp_path / "out")
 
 
 @browser.needed
