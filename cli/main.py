@@ -12,8 +12,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from cli import reporting
 from cli.rotate_commands import rotate
-from core.errors import InvalidInput, StillwaterError
+from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
 OUTPUT = Path("out")
@@ -24,8 +25,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-report = typer.Typer(help="What Kafka costs, and why.", no_args_is_help=True)
-app.add_typer(report, name="report")
+app.add_typer(reporting.report, name="report")
+app.add_typer(reporting.prices, name="prices")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
 volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
@@ -283,25 +284,6 @@ def volumes_history(
     from cli import volume_plans as command
 
     command.history(environment, console, time.time(), claim)
-
-
-@report.command("cost")
-def report_cost(
-    focus: Annotated[Path | None, typer.Option(help="A FOCUS 1.0 CSV file.")] = None,
-    cur: Annotated[Path | None, typer.Option(help="The folder of a CUR 2.0 export.")] = None,
-    output: Annotated[Path, typer.Option(help="Where tables and page go.")] = OUTPUT
-    / "report"
-    / "cost",
-) -> None:
-    """Split a bill into what Kafka is made of; every dollar in exactly one row."""
-    if (focus is None) == (cur is None):
-        raise InvalidInput(["Name one bill: either --focus FILE or --cur FOLDER."])
-    from spark.jobs import cost_report
-
-    with console.status("Spark reads the bill"):
-        result = cost_report.report_on(bill_at=focus or cur or Path(), out=output)
-    console.print(result.table())
-    console.print(f"The page: {result.page}")
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

@@ -76,7 +76,7 @@ def _page(store: Store, ingested: Ingested, out: Path, today: date) -> CostResul
     periods = list(ingested.months)
     # The page shows what is on disk, so the table and the page cannot differ.
     table = cost.run(store, periods).where(F.col("billing_period").isin(*periods))
-    currency, lines = _lines(table)
+    currency, lines = lines_of(table)
     reconcile(ingested, lines)
     bad = store.read(tables.QUARANTINE).where(F.col("billing_period").isin(*periods))
     report = Report(
@@ -116,7 +116,8 @@ def reconcile(ingested: Ingested, lines: Sequence[Line]) -> None:
         )
 
 
-def _lines(table: DataFrame) -> tuple[str, list[Line]]:
+def lines_of(table: DataFrame) -> tuple[str, list[Line]]:
+    """Return the currency and the lines of a report from some months of the cost table."""
     summed = table.groupBy(*_MONTHLY).agg(
         F.sum("charges").alias("charges"), *(cost.total_of(name).alias(name) for name in cost.SUMS)
     )
