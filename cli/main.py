@@ -12,8 +12,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from cli import reporting
 from cli.rotate_commands import rotate
-from core.errors import InvalidInput, StillwaterError
+from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
 OUTPUT = Path("out")
@@ -24,10 +25,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-report = typer.Typer(help="What Kafka costs, and why.", no_args_is_help=True)
-app.add_typer(report, name="report")
+app.add_typer(reporting.report, name="report")
+app.add_typer(reporting.prices, name="prices")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
+volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
+app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
 console = Console()
 complaints = Console(stderr=True)
@@ -256,23 +259,31 @@ def ignore(
     command.ignored(environment, incident_id, because, console)
 
 
-@report.command("cost")
-def report_cost(
-    focus: Annotated[Path | None, typer.Option(help="A FOCUS 1.0 CSV file.")] = None,
-    cur: Annotated[Path | None, typer.Option(help="The folder of a CUR 2.0 export.")] = None,
-    output: Annotated[Path, typer.Option(help="Where tables and page go.")] = OUTPUT
-    / "report"
-    / "cost",
-) -> None:
-    """Split a bill into what Kafka is made of; every dollar in exactly one row."""
-    if (focus is None) == (cur is None):
-        raise InvalidInput(["Name one bill: either --focus FILE or --cur FOLDER."])
-    from spark.jobs import cost
+@volumes.command("plan")
+def volumes_plan(environment: Environment) -> None:
+    """Say what the volumes need and what it costs; nothing is changed."""
+    from cli import volume_plans as command
 
-    with console.status("Spark reads the bill"):
-        result = cost.run(focus=focus, cur=cur, out=output)
-    console.print(result.table())
-    console.print(f"The page: {result.page}")
+    command.plan(environment, console)
+
+
+@volumes.command("apply")
+def volumes_apply(environment: Environment) -> None:
+    """Do now what the plan says, where volumes.mode is apply."""
+    from cli import volume_plans as command
+
+    command.apply(environment, console)
+
+
+@volumes.command("history")
+def volumes_history(
+    environment: Environment,
+    claim: Annotated[str | None, typer.Argument(help="One claim; none: all.")] = None,
+) -> None:
+    """List the modifications of the volumes, and how many are left of today's four."""
+    from cli import volume_plans as command
+
+    command.history(environment, console, time.time(), claim)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

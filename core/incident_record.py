@@ -126,6 +126,7 @@ class Incident:
     replacement: str | None = None
     replacement_ready_at: float | None = None
     broker_back_at: float | None = None
+    lifecycle: str | None = None  # where the quorum last had the broker (core.health.lifecycle)
     # Done by the loop.
     expects_return: bool = True
     surge_to: int | None = None  # the desired capacity that makes room for the replacement

@@ -6,12 +6,16 @@ application costs nothing between two reports: it starts with a job and stops wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
-from infra import buckets
+from infra import bill_export, buckets
+from infra.bill_export import BillExport, BillExportArgs
+from infra.iam import Account
+from infra.report_job import ReportJob, ReportJobArgs
 from infra.versions import EMR_RELEASE
 
 TYPE = "stillwater:infra:Analytics"
@@ -25,16 +29,20 @@ MAXIMUM_CPU, MAXIMUM_MEMORY, MAXIMUM_DISK = "64 vCPU", "256 GB", "1000 GB"
 @dataclass(frozen=True, kw_only=True)
 class AnalyticsArgs:
     prefix: str
-    account_id: str
+    cluster: str
+    account: Account
+    tags: Mapping[str, str]
     # Its bills go with it.
     ephemeral: bool
 
 
 class Analytics(pulumi.ComponentResource):
-    """A private, versioned, encrypted bucket, and the application that reads it."""
+    """A private, versioned bucket that AWS writes bills to, and the job that reads them."""
 
     bucket: pulumi.Output[str]
     application_id: pulumi.Output[str]
+    # What `stillwater report --on emr` asks EMR for: StartJobRun's request as JSON.
+    job: pulumi.Output[str]
 
     def __init__(
         self, name: str, args: AnalyticsArgs, opts: pulumi.ResourceOptions | None = None
@@ -43,15 +51,48 @@ class Analytics(pulumi.ComponentResource):
         self._name, self._child = name, pulumi.ResourceOptions(parent=self)
         bucket = aws.s3.Bucket(
             f"{name}-billing",
-            bucket=buckets.bucket_name(args.prefix, "billing", args.account_id),
+            bucket=buckets.bucket_name(args.prefix, "billing", args.account.account_id),
             force_destroy=args.ephemeral,
             opts=self._child,
         )
         self._keep_versions(bucket)
-        buckets.close(f"{name}-billing", bucket, parent=self)
+        policy = buckets.close(
+            f"{name}-billing",
+            bucket,
+            parent=self,
+            statements=[bill_export.delivery(bucket, args.account)],
+        )
+        export = BillExport(
+            f"{name}-bill",
+            BillExportArgs(
+                prefix=args.prefix,
+                bucket=bucket.bucket,
+                bucket_region=args.account.region,
+                policy=policy,
+            ),
+            opts=self._child,
+        )
         application = self._application(args.prefix)
+        job = ReportJob(
+            f"{name}-job",
+            ReportJobArgs(
+                prefix=args.prefix,
+                cluster=args.cluster,
+                account=args.account,
+                bucket=bucket.bucket,
+                bucket_arn=bucket.arn,
+                application_arn=application.arn,
+                application_id=application.id,
+                bill=f"{bill_export.PREFIX}/{export.name}",
+                tags=args.tags,
+            ),
+            opts=self._child,
+        )
         self.bucket, self.application_id = bucket.bucket, application.id
-        self.register_outputs({"bucket": self.bucket, "application_id": self.application_id})
+        self.job = job.job
+        self.register_outputs(
+            {"bucket": self.bucket, "application_id": self.application_id, "job": self.job}
+        )
 
     def _keep_versions(self, bucket: aws.s3.Bucket) -> None:
         # A delivery that overwrites a month can be undone.
@@ -85,6 +126,10 @@ class Analytics(pulumi.ComponentResource):
             ),
             auto_stop_configuration=aws.emrserverless.ApplicationAutoStopConfigurationArgs(
                 enabled=True, idle_timeout_minutes=IDLE_MINUTES
+            ),
+            # What a run costs is on the bill under the run's own tags.
+            job_level_cost_allocation_configuration=(
+                aws.emrserverless.ApplicationJobLevelCostAllocationConfigurationArgs(enabled=True)
             ),
             maximum_capacity=aws.emrserverless.ApplicationMaximumCapacityArgs(
                 cpu=MAXIMUM_CPU, memory=MAXIMUM_MEMORY, disk=MAXIMUM_DISK

@@ -6,7 +6,8 @@ One whose objects may be overwritten keeps their versions, for as long as its ru
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -25,8 +26,17 @@ def bucket_name(prefix: str, purpose: str, account_id: str) -> str:
     return f"{full[: BUCKET_NAME_LIMIT - 9].rstrip('-')}-{digest}"
 
 
-def close(name: str, bucket: aws.s3.Bucket, *, parent: pulumi.Resource) -> None:
-    """Encrypt a bucket, and let nobody in from outside or without TLS."""
+def close(
+    name: str,
+    bucket: aws.s3.Bucket,
+    *,
+    parent: pulumi.Resource,
+    statements: Sequence[Mapping[str, Any]] = (),
+) -> aws.s3.BucketPolicy:
+    """Encrypt a bucket, and let nobody in from outside or without TLS; return its policy.
+
+    `statements` let an AWS service in.
+    """
     child = pulumi.ResourceOptions(parent=parent)
     by_default = (
         aws.s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgs
@@ -51,10 +61,10 @@ def close(name: str, bucket: aws.s3.Bucket, *, parent: pulumi.Resource) -> None:
         opts=child,
     )
     everything = [bucket.arn, bucket.arn.apply(lambda arn: f"{arn}/*")]
-    aws.s3.BucketPolicy(
+    return aws.s3.BucketPolicy(
         f"{name}-policy",
         bucket=bucket.bucket,
-        policy=iam.document([iam.only_over_tls("s3:*", everything)]),
+        policy=iam.document([iam.only_over_tls("s3:*", everything), *statements]),
         # S3 refuses two changes of a bucket's access at once.
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[block]),
     )

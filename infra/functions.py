@@ -63,6 +63,8 @@ class Functions(pulumi.ComponentResource):
 
     functions: Mapping[str, Function]
     ticks_queue: Queue
+    # What handlers.settings reads, for functions made elsewhere, too.
+    environment: Mapping[str, pulumi.Input[str]]
 
     def __init__(
         self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None
@@ -71,7 +73,7 @@ class Functions(pulumi.ComponentResource):
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         self.ticks_queue = self._ticks_queue()
-        self._environment = environment(args, self.ticks_queue.url)
+        self.environment = environment(args, self.ticks_queue.url)
         self.functions = {
             "interruption": self._function(
                 "interruption", "What AWS announced becomes an incident", self._opening()
@@ -131,7 +133,7 @@ class Functions(pulumi.ComponentResource):
                 handler=f"handlers.{role}.handler",
                 package=self._args.package,
                 timeout_seconds=self._args.spec.timings.lambda_timeout_seconds,
-                environment=self._environment,
+                environment=self.environment,
                 statements=statements,
                 account=self._args.account,
                 placement=placement,

@@ -100,7 +100,12 @@ class Kafka(pulumi.ComponentResource):
                 kind="KafkaNodePool",
                 metadata=_pool_metadata(spec, pool, zone, ids),
                 spec=node_pool_spec(spec, pool, zone),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
+                opts=pulumi.ResourceOptions(
+                    parent=self,
+                    depends_on=list(after),
+                    # Whoever else wrote it would shrink what λ volumes has grown.
+                    ignore_changes=["spec.storage"] if spec.volumes.applies else None,
+                ),
             )
             for pool in spec.pools
             if of(pool.role)

@@ -89,7 +89,7 @@ TRANSFER = _struct(
     flow=STRING,  # spark.transforms.transfer.Flow
     certainty=STRING,  # `billed` by its own meter, or `shared` out by measured traffic
     currency=STRING,
-    moved_bytes=LongType(),  # each byte once, though inter-AZ bytes are billed on both sides
+    billed_bytes=LongType(),  # as billed: a byte between two brokers counts on both its sides
     billed_cost=MONEY,
     amortised_cost=MONEY,
     net_cost=MONEY,
@@ -148,65 +148,10 @@ LINE_KEYS = _struct(
     tag_pool=STRING,
     tag_claim=STRING,
     tag_node_group=STRING,
+    has_net=IntegerType(),  # 1 where the export says what remains after private discounts
     reason=STRING,
 )
 LINE_AMOUNTS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
-
-
-# One charge of any bill, whatever format it came in: the row every transform works on.
-CHARGES = StructType(
-    [
-        StructField("billing_period", StringType()),  # YYYY-MM
-        StructField("period_start", TimestampType()),
-        StructField("period_end", TimestampType()),
-        StructField("provider", StringType()),
-        StructField("account", StringType()),
-        StructField("currency", StringType()),
-        StructField("category", StringType()),  # line item type or charge category
-        StructField("service", StringType()),
-        StructField("usage_type", StringType()),  # without the region's prefix; null in FOCUS
-        StructField("operation", StringType()),
-        StructField("description", StringType()),
-        StructField("unit", StringType()),
-        StructField("quantity", QUANTITY),
-        StructField("resource_id", StringType()),
-        StructField("zone", StringType()),
-        StructField("tags", TAGS),
-        StructField("billed_cost", MONEY),
-        StructField("amortised_cost", MONEY),
-    ]
-)
-
-# A charge as ingest leaves it: still with its reason for being unreadable, if it has one.
-INGESTED = StructType(
-    [*CHARGES.fields, StructField("reason", StringType()), StructField("line", StringType())]
-)
-
-# A row that cannot be placed: why, and as much of it as can be read.
-BAD_ROWS = StructType(
-    [
-        StructField("reason", StringType()),
-        StructField("line", StringType()),
-        StructField("billed_cost", MONEY),
-    ]
-)
-
-# The cost table: every readable dollar of the bill in exactly one row.
-MONTHLY_COST = StructType(
-    [
-        StructField("billing_period", StringType()),
-        StructField("component", StringType()),
-        StructField("attribution", StringType()),
-        StructField("cluster", StringType()),
-        StructField("owner", StringType()),
-        StructField("node_id", IntegerType()),
-        StructField("zone", StringType()),
-        StructField("currency", StringType()),
-        StructField("charges", LongType()),
-        StructField("billed_cost", MONEY),
-        StructField("amortised_cost", MONEY),
-    ]
-)
 
 
 def require_schema(frame: DataFrame, expected: StructType, what: str) -> DataFrame:

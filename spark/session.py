@@ -1,7 +1,7 @@
 """Starts a small local Spark session: quiet, on loopback, in UTC, and gone when its work is done.
 
-Jobs and transforms never import this module's settings: a cluster brings its own, so that the same
-wheel runs under spark-submit.
+Jobs and transforms never import a local session's settings: a cluster brings its own, so that the
+same wheel runs under spark-submit (spark.entry), which takes the conventions alone from here.
 """
 
 from __future__ import annotations
@@ -30,10 +30,19 @@ LOCAL_CORES = 2
 LOOPBACK = "127.0.0.1"
 JVM_EXIT_SECONDS = 10
 
+# What the jobs rely on wherever they run; a local session has them from the start.
+CONVENTIONS = {
+    "spark.sql.session.timeZone": "UTC",
+    # Java's own INT96 timestamps are read as local time by other engines.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # A number too large for its type is an error, never another number.
+    "spark.sql.ansi.enabled": "true",
+}
 # Measured on two cores: AQE cannot mend 200 shuffle partitions on a small bill (3.5 times slower),
 # the parallel collector costs less CPU than G1, and the first compiler alone (C1) makes the best
 # one-shot run, which is what a command is.
 SETTINGS = {
+    **CONVENTIONS,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # A cluster's Hadoop settings, if the user has any, must not send local paths to HDFS.
@@ -41,11 +50,11 @@ SETTINGS = {
     "spark.driver.host": LOOPBACK,
     "spark.driver.bindAddress": LOOPBACK,
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
-    "spark.sql.session.timeZone": "UTC",
+    # Spark makes one method of a whole stage, which Java would leave uncompiled for its length.
+    "spark.driver.extraJavaOptions": (
+        "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
+    ),
     "spark.sql.shuffle.partitions": str(LOCAL_CORES),
-    # Java's own INT96 timestamps are read as local time by other engines.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
 

@@ -71,17 +71,26 @@ class ParquetStore:
 
     def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
         frame = require_schema(rows, table.schema, f"The table {table.name}")
-        chosen = frame.where(F.col(PARTITION).isin(*periods)).repartition(PARTITION)
+        before = {period: self._files(table, period) for period in periods}
+        chosen = frame.where(F.col(PARTITION).isin(*periods)).coalesce(1)
         writer = chosen.write.mode("overwrite").partitionBy(PARTITION)
         writer.option("partitionOverwriteMode", "dynamic").parquet(self._address(table))
-        self._drop_emptied(table, frame, periods)
+        for period, files in before.items():
+            # An overwrite leaves a month that it has no rows for as it was: it is empty now.
+            if files and files == self._files(table, period):
+                path = self._path(self._month(table, period))
+                path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Java's
 
-    def _drop_emptied(self, table: Table, frame: DataFrame, periods: Collection[str]) -> None:
-        """Delete the months that now hold nothing: an overwrite leaves those it has no rows for."""
-        written = {row[0] for row in frame.select(PARTITION).distinct().collect()}
-        for period in set(periods) - written:
-            path = self._path(f"{self._address(table)}/{PARTITION}={period}")
-            path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Hadoop's
+    def _files(self, table: Table, period: str) -> list[str]:
+        address = self._month(table, period)
+        if not self._exists(address):
+            return []
+        path = self._path(address)
+        found = path.getFileSystem(self._configuration()).listStatus(path)
+        return sorted(str(status.getPath().getName()) for status in found)
+
+    def _month(self, table: Table, period: str) -> str:
+        return f"{self._address(table)}/{PARTITION}={period}"
 
     def _address(self, table: Table) -> str:
         return f"{self._root}/{table.name}"

@@ -1,7 +1,8 @@
 """The tags by which a bill says whose a charge is, and how exports spell their keys.
 
 CUR 2.0's map says `user_stillwater_pool`, some exports `user:stillwater:pool`, the newer `tags`
-map `resourceTags/user:stillwater:pool`, FOCUS the key itself.
+map `resourceTags/user:stillwater:pool`, FOCUS the key itself; legacy CUR and exports that flatten
+a tag give it a column.
 """
 
 from __future__ import annotations
@@ -28,7 +29,15 @@ def export_key(key: str) -> str:
 
 
 def spellings(key: str) -> tuple[str, ...]:
-    """Return every spelling of a tag's key, the likeliest first."""
+    """Return every spelling of a tag's key in a map, the likeliest first."""
     marked = key if key.startswith("aws:") else f"user:{key}"
     forms = (export_key(key), marked, key, f"resourceTags/{marked}", f"resourceTags/{key}")
+    return tuple(dict.fromkeys(forms))
+
+
+def column_spellings(key: str) -> tuple[str, ...]:
+    """Return every name of the column that a tag may have for itself, in lower case."""
+    snake = export_key(key)
+    marked = key if key.startswith("aws:") else f"user:{key}"
+    forms = (f"resource_tags_{snake}", snake, f"resourcetags/{marked.lower()}")
     return tuple(dict.fromkeys(forms))

@@ -24,6 +24,8 @@ from core.health.verdict import Health, HealthVerdict
 
 # Nothing else is part of a quorum with a leader.
 JOINED = frozenset({"leader", "follower"})
+# A node that has applied nothing counts from 1970.
+_EVER_SECONDS = 1e9
 # Of one node: a degraded one serves, and one that starts does not, so starting hides degraded. Of
 # many parts it is the other way round (core.health.verdict.SEVERITY).
 _GRAVITY = (Health.HEALTHY, Health.DEGRADED, Health.STARTING, Health.UNKNOWN, Health.UNHEALTHY)
@@ -165,7 +167,8 @@ def _applies(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdic
     lag = observed.apply_lag_seconds
     if lag is None or lag <= limits.apply_lag_seconds or observed.quorum_answers is False:
         return  # without a quorum there is nothing to apply
-    yield _late(observed, limits, f"applied its last record of metadata {lag:.0f} s ago")
+    since = f"applied its last record of metadata {lag:.0f} s ago"
+    yield _late(observed, limits, since if lag < _EVER_SECONDS else "has applied no metadata yet")
 
 
 def _others_say(observed: NodeObservation) -> Iterator[HealthVerdict]:

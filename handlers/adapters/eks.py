@@ -108,6 +108,14 @@ class EksApi:
         """
         self._send("PATCH", path, body=body, missing={})
 
+    def apply(self, path: str, body: Json, *, manager: str) -> Json:
+        """Apply an object's fields as their manager, whoever had them before.
+
+        Raises Conflict when the object is given in a version that is no longer its own.
+        """
+        query = urlencode({"fieldManager": manager, "force": "true"})
+        return self._send("PATCH", f"{path}?{query}", body=body, kind="apply-patch+yaml")
+
     def text(self, path: str, timeout_seconds: float) -> str:
         """Return what is answered as text, within a bound of its own: a pod behind the proxy."""
         timeout = urllib3.Timeout(total=timeout_seconds)
@@ -124,12 +132,18 @@ class EksApi:
         return self._sent("GET", path, headers, timeout=timeout, preload_content=False)
 
     def _send(
-        self, method: str, path: str, *, body: Json | None = None, missing: Json | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Json | None = None,
+        kind: str = "merge-patch+json",
+        missing: Json | None = None,
     ) -> Json:
         """Return the decoded answer; `missing` is what an object that is not there answers."""
         headers = {"Accept": "application/json"}
         if body is not None:
-            headers["Content-Type"] = "application/merge-patch+json"
+            headers["Content-Type"] = f"application/{kind}"
         sent = None if body is None else json.dumps(body).encode()
         answer = self._request(method, path, headers, body=sent)
         if answer.status == 404 and missing is not None:

@@ -18,6 +18,7 @@ from core.incident_record import Incident, Transition
 from local import journal
 from local.demo import lag, story
 from local.demo import spec as demo_spec
+from local.demo.costs import Costs
 from local.tools import build
 from local.twin import Twin
 
@@ -100,7 +101,7 @@ def assemble(
     first: Provisioned,
     second: Provisioned,
     engine_version: str,
-    cost: Mapping[str, str],
+    cost: Costs,
 ) -> dict[str, Any]:
     """Put the result together; every time counts from the terminate call."""
     since = rotation.terminated_call_at
@@ -145,7 +146,7 @@ def assemble(
             "id": rotation.incident.id if rotation.incident else None,
             "states": [{"state": t.state, "at_s": after(t.at)} for t in rotation.transitions],
         },
-        "cost": dict(cost),
+        "cost": asdict(cost),
     }
 
 
@@ -182,6 +183,11 @@ def judge(result: Mapping[str, Any]) -> list[str]:
         failures.append(
             f"The report's total {cost['report_total']} differs from the bill's "
             f"{cost['bill_total']}."
+        )
+    rotation = cost["rotation"]
+    if rotation is None or rotation["catch_up_seconds"] is None:
+        failures.append(
+            "The report does not say how long the rotated broker was away and took to catch up."
         )
     return failures
 

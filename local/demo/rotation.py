@@ -15,8 +15,7 @@ from core.errors import StillwaterError
 from core.incident_record import Incident
 from handlers.ledger import DynamoLedger, rounds
 from local import environment, journal
-from local.aws import billing
-from local.demo import load, narration, result, story, timeline
+from local.demo import costs, load, narration, result, scrape, story, timeline
 from local.demo import spec as demo_spec
 from local.demo.result import Provisioned, Rotation
 from local.twin import Twin
@@ -59,6 +58,8 @@ def run(
     wait_for_brokers(twin, bootstrap, narrator)
     producing_at = time.time()
     client = twin.start_program("load", "local.demo.load", bootstrap, str(twin.place.directory))
+    scraper = scrape.Scraper(twin)
+    scraper.start()
     _wait_for_acks(twin, narrator)
     _pause(twin, WARM_UP_SECONDS)
     steady_at = time.time()
@@ -70,12 +71,20 @@ def run(
     follow(twin, str(outputs["ledger_table"]), rotation, narrator)
     _pause(twin, AFTER_SECONDS)
     ended_at = time.time()
+    metrics = scraper.stop(output / "metrics.json")
     client.popen.terminate()
     summary = result.summary(twin)
     narrator.say(f"{summary['acked']} records acknowledged, {summary['lost']} of them lost")
 
     narrator.chapter("What it cost, as Spark reads the bill")
-    cost = price(twin, output, (producing_at, ended_at), summary["bytes_between_zones"])
+    cost = costs.report(
+        twin,
+        output,
+        (producing_at, ended_at),
+        summary["bytes_between_zones"],
+        metrics,
+        rotation.incident,
+    )
     figures = result.assemble(
         twin, rotation, summary, first, second, provisioner.engine_version, cost
     )
@@ -193,22 +202,3 @@ def _latest_incident(ledger: DynamoLedger, instance_id: str) -> Incident | None:
     """Return the instance's incident: the demo terminates it once, so the last is the one."""
     found = rounds(ledger, instance_id)
     return found[-1] if found else None
-
-
-def price(
-    twin: Twin, output: Path, window: tuple[float, float], bytes_between_zones: int
-) -> dict[str, str]:
-    """Write the simulated bill of what really ran and let the cost job read it."""
-    from spark.jobs import cost  # noqa: PLC0415 - Spark's JVM starts only when it is needed
-
-    bill = billing.write_bill(
-        twin.place,
-        ec2=twin.aws("ec2"),
-        eks=twin.aws("eks"),
-        out=output / "bill",
-        started_at=window[0],
-        ended_at=window[1],
-        bytes_between_zones=bytes_between_zones,
-    )
-    report = cost.run(cur=bill.path, out=output / "cost")
-    return {"bill_total": str(bill.total), "report_total": str(report.report_total)}

@@ -1,42 +1,67 @@
 """What every reader of a bill hands to a job, and what all readers share.
 
-First stop of a dollar's walk: a bill's own columns become charges. A row that cannot be read
-keeps a reason instead of vanishing.
+First stop of a dollar's walk: a bill's own columns become lines of one shape. A row that cannot be
+read keeps a reason instead of vanishing. Text is left as it is delivered: it is tidied when there
+is a hundredth of it (spark.transforms.daily).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import reduce
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import MapType
+from pyspark.sql.types import DataType, MapType, NumericType, StringType
 
 from core.errors import InvalidInput
+from spark import money
 from spark.ingest.lines import CORRUPT
-from spark.schemas import MONEY, TAGS
+from spark.schemas import MONEY
+from spark.tag_keys import column_spellings, spellings
 
-# Two-region forms (USE1-CAN1-AWS-Out-Bytes) and EU-, which has no number, are in real bills.
-REGION_PREFIX = r"^(?:[A-Z]{2,4}\d?-){1,2}"
 LINE_CHARACTERS = 300
 BROKEN_LINE = "the line does not hold the columns of its header"
+# What exports write for "nothing".
+EMPTY = ("", "NULL", "null")
+
+
+class Format(StrEnum):
+    """The bills that can be read."""
+
+    CUR2 = "CUR 2.0"
+    CUR = "legacy CUR"
+    FOCUS = "FOCUS"
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """One month of a bill as it was delivered."""
+
+    period: str
+    execution: str
+    files: int
 
 
 @dataclass(frozen=True)
 class Delivery:
     """One bill as delivered.
 
-    `rows` is INGESTED. `costs` holds the delivered cost alone, as money, straight from the files:
-    the control total is taken from it, past every transform.
+    `lines` are LINE_KEYS, LINE_AMOUNTS and `line`. `costs` holds month and delivered cost alone,
+    straight from the files: the control totals are taken from it, past every transform.
+    `refreshes` is empty for a file that no manifest describes.
     """
 
     label: str
-    rows: DataFrame
+    format: Format
+    lines: DataFrame
     costs: DataFrame
+    refreshes: Sequence[Refresh] = ()
     simulated: bool = False
 
 
@@ -56,29 +81,44 @@ def named(
     ]
     if missing:
         raise InvalidInput(missing)
+    wanted = {name.lower(): name for name in [*required, *optional, CORRUPT]}
     return frame.select(
         *(
-            F.col(f"`{spelled[name.lower()]}`").alias(name)
-            if name.lower() in spelled
+            F.col(f"`{spelled[lower]}`").alias(name)
+            if lower in spelled
             else F.lit(None).cast("string").alias(name)
-            for name in dict.fromkeys([*required, *optional, CORRUPT])
+            for lower, name in wanted.items()
         )
     )
 
 
 def text(name: str) -> Column:
-    """Return a column as trimmed text, the literals that exports write for "nothing" as null."""
-    trimmed = F.trim(_trusted(name).cast("string"))
-    return F.when(~trimmed.isin("", "NULL", "null"), trimmed)
+    """Return a column as it is delivered, as text."""
+    return _trusted(name).cast("string")
 
 
-def money(name: str) -> Column:
-    """Return a cost as money, or null where it is no finite number."""
-    return _trusted(name).try_cast(MONEY)
+def filled(name: str) -> Column:
+    """Return a column's text, null where the export writes a literal for "nothing"."""
+    trimmed = F.trim(text(name))
+    return F.when(~trimmed.isin(*EMPTY), trimmed)
+
+
+def amount(name: str, kind: DataType) -> Column:
+    """Return an amount as it is carried until it is added up."""
+    return money.amount(_trusted(name), kind)
+
+
+def usable(name: str, kind: DataType) -> Column:
+    """Return an amount, or null where it is no number that can be added up."""
+    return money.usable(amount(name, kind), kind)
 
 
 def moment(name: str) -> Column:
     return _trusted(name).try_cast("timestamp")
+
+
+def day(name: str) -> Column:
+    return _trusted(name).try_cast("date")
 
 
 def _trusted(name: str) -> Column:
@@ -86,42 +126,72 @@ def _trusted(name: str) -> Column:
     return F.when(F.col(CORRUPT).isNull(), F.col(name))
 
 
-def tags(frame: DataFrame, name: str) -> Column:
-    """Return a map column as it is, and one that csv carries as JSON, as a map."""
+def tag(frame: DataFrame, maps: Sequence[str], key: str) -> Column:
+    """Return a tag's value under whatever spelling this export used for its key.
+
+    A tag stands in a map, or in a column of its own where the export or legacy CUR spread it out.
+    """
+    columns = {name.lower(): name for name in frame.columns}
+    values = [F.col(f"`{columns[s]}`") for s in column_spellings(key) if s in columns]
+    # A lookup each for every line: whether a value is empty is asked when there are fewer.
+    values += [F.col(name)[spelled] for name in maps for spelled in spellings(key)]
+    return F.coalesce(*values) if values else F.lit(None).cast("string")
+
+
+def as_map(frame: DataFrame, name: str) -> DataFrame:
+    """Return the frame with a map column that csv carries as JSON made a map."""
     if isinstance(frame.schema[name].dataType, MapType):
-        return F.col(name).cast(TAGS)
-    return F.from_json(text(name), "map<string,string>")
-
-
-def usage_type(name: str) -> Column:
-    """Return a usage type without its region's prefix."""
-    return F.regexp_replace(text(name), REGION_PREFIX, "")
+        return frame
+    return frame.withColumn(name, F.from_json(filled(name), "map<string,string>"))
 
 
 def shown(names: Iterable[str]) -> Column:
     """Return what a reader of the report needs to find a bad row in the bill."""
     return F.substring(
-        F.coalesce(F.col(CORRUPT), F.concat_ws(", ", *(text(name) for name in names))),
+        F.coalesce(F.col(CORRUPT), F.concat_ws(", ", *(filled(name) for name in names))),
         1,
         LINE_CHARACTERS,
     )
 
 
-def reason(*, numbers: Iterable[str], moments: Iterable[str], filled: Iterable[str]) -> Column:
-    """Return why a row cannot be read, or null for one that can."""
-    broken = F.when(F.col(CORRUPT).isNotNull(), F.lit(BROKEN_LINE))
-    return F.coalesce(
-        broken,
-        *(_unreadable(name, money(name), "a number") for name in numbers),
-        *(_unreadable(name, moment(name), "a time") for name in moments),
-        *(F.when(text(name).isNull(), F.lit(f"{name} is empty")) for name in filled),
+def reason(
+    frame: DataFrame,
+    *,
+    numbers: Mapping[str, DataType],
+    days: Iterable[str],
+    present: Iterable[str],
+) -> Column:
+    """Return why a row cannot be read, or null for one that can.
+
+    Only the test is made for every row; the sentence is written for those that fail it.
+    """
+    problems = [
+        (F.col(CORRUPT).isNotNull(), F.lit(BROKEN_LINE)),
+        *((usable(n, kind).isNull(), _sentence(n, "a number")) for n, kind in numbers.items()),
+        *((day(name).isNull(), _sentence(name, "a time")) for name in days),
+    ]
+    for name in present:
+        empty = F.lit(f"{name} is empty")
+        is_text = isinstance(frame.schema[name].dataType, StringType)
+        missing = text(name).isNull()
+        problems.append((missing | text(name).isin(*EMPTY) if is_text else missing, empty))
+    nothing = F.lit(None).cast("string")
+    return reduce(
+        lambda rest, case: F.when(case[0], case[1]).otherwise(rest), problems[::-1], nothing
     )
 
 
-def _unreadable(name: str, value: Column, kind: str) -> Column:
-    written = F.substring(text(name), 1, 40)
-    sentence = F.concat(F.lit(f"{name} '"), written, F.lit(f"' is not {kind}"))
-    return F.when(value.isNull(), F.coalesce(sentence, F.lit(f"{name} is empty")))
+def _sentence(name: str, kind: str) -> Column:
+    written = F.substring(filled(name), 1, 40)
+    return F.coalesce(
+        F.concat(F.lit(f"{name} '"), written, F.lit(f"' is not {kind}")), F.lit(f"{name} is empty")
+    )
+
+
+def kind_of(frame: DataFrame, name: str) -> DataType:
+    """Return how a bill's money is carried: as doubles where it is delivered so, else decimal."""
+    delivered = frame.schema[name].dataType
+    return money.kind_of(delivered) if isinstance(delivered, NumericType) else MONEY
 
 
 @contextmanager

@@ -1,41 +1,45 @@
-"""Reads a FOCUS 1.0 bill (csv or csv.gz): columns by name, "NULL" literals, tags as JSON.
+"""Reads a FOCUS bill, 1.0 or 1.2: columns by name, "NULL" literals, tags as a map or as JSON.
 
-FOCUS 1.0 carries no usage type, so later rooms classify by service, unit and description. AWS's
-own export adds x_UsageType and x_Operation; they are used where present.
+FOCUS carries no usage type, so later rooms classify by service, unit and description. AWS's own
+1.0 export adds x_UsageType and x_Operation, its 1.2 x_Operation alone and a SkuMeter; they are used
+where present.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from core.errors import InvalidInput
-from spark.ingest import lines
+from core.naming import CLUSTER_TAG, POOL_TAG
 from spark.ingest.delivery import (
     Delivery,
+    Format,
+    amount,
+    as_map,
+    day,
+    filled,
+    kind_of,
     moment,
-    money,
     named,
-    readable,
     reason,
     shown,
-    tags,
+    tag,
     text,
-    usage_type,
+    usable,
 )
-from spark.schemas import INGESTED, QUANTITY, require_schema
+from spark.ingest.source import DELIVERED_PERIOD, Source
+from spark.schemas import require_lines
+from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG
 
-_LISTED = "list it in the export's column selection (table FOCUS 1.0 with AWS columns)"
+COST = "BilledCost"
+_LISTED = "list it in the export's column selection (table FOCUS with AWS columns)"
 REQUIRED = dict.fromkeys(
     [
-        "BilledCost",
+        COST,
         "EffectiveCost",
         "BillingCurrency",
         "BillingPeriodStart",
         "ChargePeriodStart",
-        "ChargePeriodEnd",
         "ChargeCategory",
         "ChargeDescription",
         "PricingUnit",
@@ -48,57 +52,75 @@ REQUIRED = dict.fromkeys(
     ],
     _LISTED,
 )
-OPTIONAL = ("AvailabilityZone", "x_UsageType", "x_Operation")
-SHOWN = (
-    "BilledCost",
-    "BillingPeriodStart",
-    "ChargePeriodStart",
-    "ResourceId",
-    "ChargeDescription",
-)
+OPTIONAL = ("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation", DELIVERED_PERIOD)
+SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeDescription")
 
 
-def read(session: SparkSession, path: Path) -> Delivery:
-    """Read one FOCUS file; a file that is none raises InvalidInput, a bad row keeps its reason."""
-    what = f"The FOCUS bill {path}"
-    if not path.is_file():
-        raise InvalidInput([f"{what} is not a file; name one .csv or .csv.gz file."])
-    if not path.name.endswith(lines.FORMATS):
-        raise InvalidInput([f"{what} is neither .csv nor .csv.gz, the formats that can be read."])
-    with readable(what):
-        raw = named(lines.read(session, [path], what), REQUIRED, OPTIONAL, what)
-        return Delivery(
-            label=path.name,
-            rows=require_schema(raw.transform(charges), INGESTED, "The FOCUS reader's output"),
-            costs=raw.select(money("BilledCost").alias("cost")),
-        )
+def is_focus(columns: list[str]) -> bool:
+    return {"billedcost", "effectivecost"} & {name.lower() for name in columns} != set()
 
 
-def charges(raw: DataFrame) -> DataFrame:
-    """Turn delivered text columns into INGESTED rows."""
+def delivery(source: Source, what: str) -> Delivery:
+    """Turn an opened bill into lines; a bill that lacks a column raises InvalidInput."""
+    raw = as_map(named(source.frame, REQUIRED, OPTIONAL, what), "Tags")
+    return Delivery(
+        label=source.label,
+        format=Format.FOCUS,
+        lines=require_lines(_lines(raw), "The FOCUS reader's output"),
+        costs=raw.select(
+            _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
+        ),
+        refreshes=source.refreshes,
+        simulated=source.simulated,
+    )
+
+
+def _lines(raw: DataFrame) -> DataFrame:
+    kind = kind_of(raw, COST)
+    keys = {
+        "tag_cluster": CLUSTER_TAG,
+        "tag_pool": POOL_TAG,
+        "tag_claim": CLAIM_TAG,
+        "tag_node_group": NODE_GROUP_TAG,
+    }
+    effective = amount("EffectiveCost", kind)
     return raw.select(
-        F.date_format(moment("BillingPeriodStart"), "yyyy-MM").alias("billing_period"),
-        moment("ChargePeriodStart").alias("period_start"),
-        moment("ChargePeriodEnd").alias("period_end"),
+        _period().alias("billing_period"),
+        day("ChargePeriodStart").alias("day"),
         text("ProviderName").alias("provider"),
         text("SubAccountId").alias("account"),
         text("BillingCurrency").alias("currency"),
         text("ChargeCategory").alias("category"),
         text("ServiceName").alias("service"),
-        usage_type("x_UsageType").alias("usage_type"),
+        F.coalesce(filled("x_UsageType"), filled("SkuMeter")).alias("usage_type"),
         text("x_Operation").alias("operation"),
         text("ChargeDescription").alias("description"),
         text("PricingUnit").alias("unit"),
-        text("PricingQuantity").try_cast(QUANTITY).alias("quantity"),
         text("ResourceId").alias("resource_id"),
         text("AvailabilityZone").alias("zone"),
-        tags(raw, "Tags").alias("tags"),
-        money("BilledCost").alias("billed_cost"),
-        money("EffectiveCost").alias("amortised_cost"),
-        reason(
-            numbers=("BilledCost", "EffectiveCost"),
-            moments=("BillingPeriodStart", "ChargePeriodStart"),
-            filled=("BillingCurrency",),
-        ).alias("reason"),
+        *(tag(raw, ["Tags"], key).alias(name) for name, key in keys.items()),
+        # EffectiveCost is amortised and after every discount: nothing is left to take out.
+        F.lit(0).alias("has_net"),
+        _reason(raw).alias("reason"),
+        amount("PricingQuantity", kind).alias("quantity"),
+        amount(COST, kind).alias("billed_cost"),
+        effective.alias("amortised_cost"),
+        effective.alias("net_cost"),
         shown(SHOWN).alias("line"),
+    )
+
+
+def _period() -> Column:
+    return F.coalesce(
+        F.col(DELIVERED_PERIOD), F.date_format(moment("BillingPeriodStart"), "yyyy-MM")
+    )
+
+
+def _reason(raw: DataFrame) -> Column:
+    kind = kind_of(raw, COST)
+    return reason(
+        raw,
+        numbers={COST: kind, "EffectiveCost": kind},
+        days=("BillingPeriodStart", "ChargePeriodStart"),
+        present=("BillingCurrency",),
     )

@@ -13,6 +13,7 @@ from pyspark.sql.types import DoubleType, IntegerType, StringType, StructField, 
 from core.errors import InvalidInput
 from spark.findings import ROTATIONS
 from spark.ingest.delivery import readable
+from spark.ingest.files import address_of
 from spark.ingest.lines import literal_address
 from spark.schemas import require_schema
 
@@ -41,7 +42,7 @@ def read(session: SparkSession, address: str, *, archive_name: str, cluster: str
             session.read.option("recursiveFileLookup", "true")
             .option("pathGlobFilter", "*.jsonl")
             .json(
-                literal_address(address),
+                literal_address(address_of(address)),
                 schema=LINE,
                 mode="PERMISSIVE",
                 columnNameOfCorruptRecord=_CORRUPT,

@@ -1,123 +1,188 @@
-"""Finds the files of a CUR 2.0 export: those its manifests name, and no others.
+"""Pins the files of an export: those its manifests name, and nothing else in its folder.
 
-AWS writes a manifest only after all of its data files, and an export that keeps every refresh
-(CREATE_NEW_REPORT) leaves the older deliveries beside the newest, so reading a whole folder
-counts dollars twice. For each billing period the newest manifest decides.
+AWS writes a manifest when all of a refresh's data is in place. Exports that keep every refresh
+(CREATE_NEW_REPORT) leave older files beside the newest, and a refresh that needed fewer files than
+the one before leaves the rest behind, so reading a whole folder counts dollars twice. For each
+billing period the newest manifest decides.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.errors import InvalidInput
+from spark.ingest.files import Files
 
 MANIFEST_SUFFIX = "-Manifest.json"
-FORMATS = (".parquet", ".csv.gz", ".csv")
-_PERIOD = re.compile(r"^BILLING_PERIOD=(\d{4}-\d{2})$")
+PARQUET, ZIP = ".parquet", ".csv.zip"
+FORMATS = (PARQUET, ".csv.gz", ZIP, ".csv")
+_PERIOD = re.compile(r"^(?:BILLING_PERIOD|billing_period)=(\d{4}-\d{2})$")
+# Legacy CUR names its months 20261101-20261201.
+_LEGACY_PERIOD = re.compile(r"^(\d{4})(\d{2})01-\d{8}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """The newest refresh of one billing period: its files, and what tells it from the others."""
+
+    period: str
+    files: Sequence[str]
+    execution: str
+    simulated: bool
 
 
 @dataclass(frozen=True)
 class Export:
-    """The pinned file list of one export, and what its manifests say of themselves."""
+    """The pinned file lists of one export."""
 
     name: str
-    files: Sequence[Path]
-    periods: Sequence[str]
-    simulated: bool
+    months: Sequence[Month]
 
     @property
-    def is_parquet(self) -> bool:
-        return all(path.name.endswith(".parquet") for path in self.files)
+    def suffix(self) -> str:
+        """The one format of all its files."""
+        return _format(self.months[0].files[0])
+
+    @property
+    def periods(self) -> list[str]:
+        return [month.period for month in self.months]
+
+    @property
+    def files(self) -> list[str]:
+        return [file for month in self.months for file in month.files]
+
+    @property
+    def simulated(self) -> bool:
+        return any(month.simulated for month in self.months)
 
 
-def pinned(folder: Path) -> Export:
-    """Return the data files of an export's folder (the one holding data/ and metadata/).
+def pinned(files: Files, folder: str, months: Collection[str] = ()) -> Export:
+    """Return the data files of an export's folder, of these months or of all.
 
     Raises InvalidInput for a folder without manifests, a manifest that cannot be read, one that
-    names no files, a file that is not there, or two formats in one export.
+    names no files, a file that is not there, two exports or two formats in one folder, or a month
+    that was never delivered.
     """
-    if not folder.is_dir():
-        raise InvalidInput([f"The CUR 2.0 export {folder} is not a folder; name the export's own."])
-    newest = _newest_by_period(folder)
-    files: list[Path] = []
+    if not files.is_folder(folder):
+        raise InvalidInput([f"The export {folder} is not a folder; name the export's own."])
+    newest = _newest_by_period(files, folder)
+    _require_months(folder, newest, months)
+    chosen = {p: path for p, path in sorted(newest.items()) if not months or p in months}
+    names = sorted({_name(path) for path in chosen.values()})
+    if len(names) > 1:
+        raise InvalidInput(
+            [f"The folder {folder} holds {len(names)} exports, {', '.join(names)}; name one's own."]
+        )
     problems: list[str] = []
-    manifests = {path: _manifest(path) for path in newest.values()}
-    for path, manifest in manifests.items():
-        found, missing = _data_files(folder, path, manifest)
-        files += found
-        problems += missing
-    kinds = {next((f for f in FORMATS if file.name.endswith(f)), "another") for file in files}
-    if "another" in kinds or (".parquet" in kinds and len(kinds) > 1):
+    delivered = [_month(files, folder, p, path, problems) for p, path in chosen.items()]
+    kinds = {_format(file) for month in delivered for file in month.files}
+    if "" in kinds or len(kinds) > 1:
         problems.append(
-            f"The CUR 2.0 export {folder} mixes file formats; choose Parquet, or csv with gzip, "
-            f"for the whole export."
+            f"The export {folder} mixes file formats; choose Parquet, or csv with gzip, for the "
+            f"whole export."
         )
     if problems:
         raise InvalidInput(problems)
-    return Export(
-        name=next(iter(newest.values())).name.removesuffix(MANIFEST_SUFFIX),
-        files=tuple(files),
-        periods=tuple(sorted(newest)),
-        simulated=any(m.get("simulated") is True for m in manifests.values()),
-    )
+    return Export(name=names[0], months=tuple(delivered))
 
 
-def _newest_by_period(folder: Path) -> dict[str, Path]:
-    newest: dict[str, Path] = {}
-    # The folder of each execution is named by its time, so the last in order is the newest.
-    for path in sorted((folder / "metadata").rglob(f"*{MANIFEST_SUFFIX}")):
-        period = next((m[1] for part in path.parts if (m := _PERIOD.match(part))), None)
-        if period is not None:
-            newest[period] = path
+def _newest_by_period(files: Files, folder: str) -> dict[str, str]:
+    """Return each month's newest manifest: the last in order, since a refresh's folder is a time.
+
+    Legacy CUR names a refresh's folder by chance, but keeps a copy of the newest manifest above
+    them, which is the shorter address.
+    """
+    newest: dict[str, str] = {}
+    for path in files.below(folder, MANIFEST_SUFFIX):
+        parts = path.split("/")
+        modern = next((m[1] for part in parts if (m := _PERIOD.match(part))), None)
+        legacy = next((m for part in parts if (m := _LEGACY_PERIOD.match(part))), None)
+        if modern is not None:
+            newest[modern] = path
+        elif legacy is not None:
+            period = f"{legacy[1]}-{legacy[2]}"
+            if period not in newest or len(parts) < newest[period].count("/") + 1:
+                newest[period] = path
     if not newest:
         problem = (
-            f"The CUR 2.0 export {folder} has no manifest under metadata/BILLING_PERIOD=YYYY-MM/; "
-            f"name the folder that holds data/ and metadata/."
+            f"The export {folder} has no manifest under metadata/BILLING_PERIOD=YYYY-MM/ (legacy: "
+            f"YYYYMMDD-YYYYMMDD/); name the folder that holds data/ and metadata/."
         )
         raise InvalidInput([problem])
     return newest
 
 
-def _manifest(path: Path) -> Mapping[str, Any]:
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidInput([f"The manifest {path} is not JSON: {error}."]) from None
-    names = manifest.get("dataFiles") if isinstance(manifest, dict) else None
-    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-        raise InvalidInput([f'The manifest {path} names no files under "dataFiles".'])
-    return dict(manifest)
+def _require_months(folder: str, newest: Mapping[str, str], months: Collection[str]) -> None:
+    absent = sorted(set(months) - set(newest))
+    if absent:
+        problem = (
+            f"The export {folder} has no delivery of {', '.join(absent)}; it has "
+            f"{', '.join(sorted(newest))}."
+        )
+        raise InvalidInput([problem])
 
 
-def _data_files(
-    folder: Path, path: Path, manifest: Mapping[str, Any]
-) -> tuple[list[Path], list[str]]:
-    found, problems = [], []
-    for name in dict.fromkeys(manifest["dataFiles"]):
-        relative = _below_export(name)
-        if relative is None:
+def _month(files: Files, folder: str, period: str, path: str, problems: list[str]) -> Month:
+    manifest = _manifest(files, path)
+    names = manifest.get("dataFiles") or manifest.get("reportKeys")
+    found = []
+    for name in dict.fromkeys(names or []):
+        address = _below_export(files, folder, name)
+        if address is None:
             problems.append(f"The manifest {path} names {name}, which is not below data/.")
-        elif not (folder / relative).is_file():
+        elif not files.is_file(address):
             problems.append(
                 f"The manifest {path} names {name}, which is not in the folder; the delivery is "
                 f"not complete, so copy the whole export again."
             )
         else:
-            found.append(folder / relative)
-    return found, problems
+            found.append(address)
+    execution = manifest.get("executionId") or manifest.get("assemblyId") or ""
+    return Month(period, tuple(found), str(execution), manifest.get("simulated") is True)
 
 
-def _below_export(name: str) -> PurePosixPath | None:
-    """Return data/... of a manifest's s3:// address, or None when it leads anywhere else."""
-    parts = PurePosixPath(name).parts
-    starts = [i for i, part in enumerate(parts) if part == "data"]
-    period = next((i for i, part in enumerate(parts) if _PERIOD.match(part)), None)
-    before = [i for i in starts if period is not None and i < period]
-    if not before or ".." in parts:
+def _manifest(files: Files, path: str) -> Mapping[str, Any]:
+    try:
+        manifest = json.loads(files.read(path).decode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput([f"The manifest {path} is not JSON: {error}."]) from None
+    fields = manifest if isinstance(manifest, dict) else {}
+    names = fields.get("dataFiles", fields.get("reportKeys"))
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        raise InvalidInput([f'The manifest {path} names no files under "dataFiles".'])
+    return fields
+
+
+def _below_export(files: Files, folder: str, name: str) -> str | None:
+    """Return where a file that a manifest names is in the folder at hand, or None for elsewhere.
+
+    Data Exports name it s3://bucket/prefix/export/data/BILLING_PERIOD=.../file, legacy CUR by its
+    key, which has the month as a folder: 20261101-20261201, or year=2026/month=11.
+    """
+    parts = [part for part in name.split("/") if part]
+    if ".." in parts:
         return None
-    return PurePosixPath(*parts[before[-1] :])
+    month = next((i for i, part in enumerate(parts) if _PERIOD.match(part)), None)
+    if month is not None:
+        starts = [i for i, part in enumerate(parts[:month]) if part == "data"]
+        return f"{folder}/{'/'.join(parts[starts[-1] :])}" if starts else None
+    first = next(
+        (i for i, p in enumerate(parts) if _LEGACY_PERIOD.match(p) or p.startswith("year=")), None
+    )
+    if first is None:
+        return None
+    # A Parquet report stands in a folder of its own name beside the months' manifests.
+    nested = f"{folder}/{'/'.join(parts[max(0, first - 1) :])}"
+    return nested if files.is_file(nested) else f"{folder}/{'/'.join(parts[first:])}"
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1].removesuffix(MANIFEST_SUFFIX)
+
+
+def _format(file: str) -> str:
+    return next((suffix for suffix in FORMATS if file.endswith(suffix)), "")

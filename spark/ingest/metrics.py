@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from core.errors import InvalidInput
 from spark.findings import SAMPLES
 from spark.ingest.delivery import readable
+from spark.ingest.files import address_of
 from spark.ingest.lines import literal_address
 from spark.schemas import require_schema
 
@@ -41,7 +42,9 @@ def read(session: SparkSession, address: str, cluster: str) -> DataFrame:
 
 
 def _answers(session: SparkSession, address: str, what: str) -> DataFrame:
-    answers = session.read.schema(_ANSWER).json(literal_address(address), multiLine=True)
+    answers = session.read.schema(_ANSWER).json(
+        literal_address(address_of(address)), multiLine=True
+    )
     said = answers.select("status", "error", "data.resultType").distinct().collect()
     for answer in said:
         if answer.status != "success":
@@ -67,7 +70,7 @@ def _answers(session: SparkSession, address: str, what: str) -> DataFrame:
 
 
 def _parquet(session: SparkSession, address: str, what: str) -> DataFrame:
-    frame = session.read.parquet(literal_address(address))
+    frame = session.read.parquet(literal_address(address_of(address)))
     missing = [name for name in _PARQUET if name not in frame.columns]
     if missing:
         problem = f"{what} has no column {missing[0]}; write {', '.join(_PARQUET)}."

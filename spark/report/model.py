@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 
 from core.pricing import total
+from spark.months import settled_on
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
-
-# AWS corrects a month for up to two weeks after it closed (Data Exports, "Export refreshing").
-SETTLING_DAYS = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +115,6 @@ class Report:
             )
             for name, lines in groups.items()
         ]
-
-
-def settled_on(billing_period: str) -> date:
-    """Return the day from which a month's bill is final: 2026-11 -> 2026-12-15."""
-    year, month = (int(part) for part in billing_period.split("-"))
-    return date(year + month // 12, month % 12 + 1, 1) + timedelta(days=SETTLING_DAYS)
 
 
 def _owner(line: Line) -> str:

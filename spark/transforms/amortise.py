@@ -2,17 +2,20 @@
 
 Semantics of summary_view.sql in the Cloud Intelligence Dashboards framework. The report adds up
 to the invoice (unblended cost); amortised cost stands beside it, because it is what a broker costs
-when its hours are covered by a savings plan or a reservation whose fee was billed elsewhere.
-FOCUS delivers the same figure ready made, as EffectiveCost.
+when its hours are covered by a savings plan or a reservation whose fee was billed elsewhere. Net
+cost is the same after the discounts of a private agreement, where the export has them. FOCUS
+delivers one figure for both ready made, as EffectiveCost.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from spark.schemas import MONEY
-
+UNBLENDED = "line_item_unblended_cost"
+NET_UNBLENDED = "line_item_net_unblended_cost"
 # Delivered columns the formula reads, by the line item type that makes each indispensable.
 NEEDED_FOR = {
     "SavingsPlanCoveredUsage": ("savings_plan_savings_plan_effective_cost",),
@@ -28,10 +31,31 @@ NEEDED_FOR = {
     "Fee": ("reservation_reservation_a_r_n",),
 }
 COLUMNS = tuple(name for names in NEEDED_FOR.values() for name in names)
+# What stands in for each after private discounts; where it is null, nothing was discounted.
+NET_OF = {
+    UNBLENDED: NET_UNBLENDED,
+    "savings_plan_savings_plan_effective_cost": "savings_plan_net_savings_plan_effective_cost",
+    "reservation_effective_cost": "reservation_net_effective_cost",
+    "reservation_unused_amortized_upfront_fee_for_billing_period": (
+        "reservation_net_unused_amortized_upfront_fee_for_billing_period"
+    ),
+    "reservation_unused_recurring_fee": "reservation_net_unused_recurring_fee",
+}
+NET_COLUMNS = tuple(NET_OF.values())
+# The older way to write a private agreement's discounts: as lines of their own.
+DISCOUNTS = ("EdpDiscount", "PrivateRateDiscount", "Discount")
+
+Amount = Callable[[str], Column]
 
 
-def amortised_cost(unblended: Column) -> Column:
-    """Return the amortised cost of a CUR 2.0 line, whose columns are named as delivered."""
+def amortised_cost(amount: Amount) -> Column:
+    """Return the amortised cost of a CUR line, whose columns are named as CUR 2.0 delivers them."""
+    nothing = amount(UNBLENDED) * 0
+
+    def given(name: str) -> Column:
+        # An amount that is not there is nothing.
+        return F.coalesce(amount(name), nothing)
+
     kind = F.col("line_item_line_item_type")
     reservation_fee = (kind == "Fee") & (
         F.coalesce(F.col("reservation_reservation_a_r_n"), F.lit("")) != ""
@@ -40,30 +64,32 @@ def amortised_cost(unblended: Column) -> Column:
         F.col("line_item_product_code") == "ComputeSavingsPlans",
         F.lit(False),  # noqa: FBT003 - a literal column
     )
-    nothing = F.lit(0).cast(MONEY)
     return (
-        F.when(
+        F.when(kind == "Usage", amount(UNBLENDED))
+        .when(
             kind == "SavingsPlanCoveredUsage",
-            _money("savings_plan_savings_plan_effective_cost"),
+            given("savings_plan_savings_plan_effective_cost"),
         )
         .when(
             kind == "SavingsPlanRecurringFee",
-            _money("savings_plan_total_commitment_to_date")
-            - _money("savings_plan_used_commitment"),
+            given("savings_plan_total_commitment_to_date") - given("savings_plan_used_commitment"),
         )
         .when(kind.isin("SavingsPlanNegation", "SavingsPlanUpfrontFee"), nothing)
-        .when(kind == "DiscountedUsage", _money("reservation_effective_cost"))
+        .when(kind == "DiscountedUsage", given("reservation_effective_cost"))
         .when(
             kind == "RIFee",
-            _money("reservation_unused_amortized_upfront_fee_for_billing_period")
-            + _money("reservation_unused_recurring_fee"),
+            given("reservation_unused_amortized_upfront_fee_for_billing_period")
+            + given("reservation_unused_recurring_fee"),
         )
         .when(reservation_fee | savings_plan_refund, nothing)
-        .otherwise(unblended)
-        .cast(MONEY)
+        .otherwise(amount(UNBLENDED))
     )
 
 
-def _money(name: str) -> Column:
-    """Return a delivered amount as money; an amount that is not there is nothing."""
-    return F.coalesce(F.col(name).cast("string").try_cast(MONEY), F.lit(0).cast(MONEY))
+def net_cost(amount: Amount) -> Column:
+    """Return the amortised cost of a line after private discounts."""
+
+    def net(name: str) -> Column:
+        return F.coalesce(amount(NET_OF[name]), amount(name)) if name in NET_OF else amount(name)
+
+    return amortised_cost(net)

@@ -13,10 +13,6 @@ from enum import StrEnum
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from core.naming import CLUSTER_TAG, POOL_TAG
-from spark.tag_keys import CLAIM_TAG
-from spark.transforms.tags import tagged
-
 
 class Attribution(StrEnum):
     """How closely a charge's owner is known."""
@@ -30,11 +26,11 @@ class Attribution(StrEnum):
 _CLAIM = r"^data-\d+-(.+)-(\d+)$"
 
 
-def attributed(charges: DataFrame) -> DataFrame:
+def attributed(rows: DataFrame) -> DataFrame:
     """Add the columns `cluster`, `owner`, `node_id` and `attribution`."""
-    known = charges.withColumns(
+    known = rows.withColumns(
         {
-            "cluster": tagged(CLUSTER_TAG),
+            "cluster": F.col("tag_cluster"),
             "node_id": F.regexp_extract(_claim(), _CLAIM, 2).try_cast("int"),
         }
     )
@@ -53,12 +49,12 @@ def attributed(charges: DataFrame) -> DataFrame:
 
 
 def _claim() -> Column:
-    return F.coalesce(tagged(CLAIM_TAG), F.lit(""))
+    return F.coalesce("tag_claim", F.lit(""))
 
 
 def _pool_in_zone() -> Column:
     """Return core.naming.kafka_node_pool of an instance's pool tag and its zone."""
-    return F.concat(tagged(POOL_TAG), F.lit("-"), F.substring(F.col("zone"), -1, 1))
+    return F.concat("tag_pool", F.lit("-"), F.substring(F.col("zone"), -1, 1))
 
 
 def _pool_of_claim() -> Column:

@@ -1,6 +1,6 @@
 """Says what a charge bought: one component of a Kafka cluster's cost, or `other`.
 
-Rules are data, tried in order. A CUR line is known by its usage type; a FOCUS 1.0 line, which has
+Rules are data, tried in order. A CUR line is known by its usage type; a FOCUS line, which may have
 none, by service, unit and description. Patterns keep to what Java and Python read alike.
 """
 
@@ -13,10 +13,6 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from core.naming import CLUSTER_TAG, POOL_TAG
-from spark.tag_keys import NODE_GROUP_TAG
-from spark.transforms.tags import tagged
-
 
 class Component(StrEnum):
     """What money buys, in the order the report lists it."""
@@ -25,9 +21,15 @@ class Component(StrEnum):
     GP3_STORAGE = "gp3 storage"
     GP3_IOPS = "gp3 IOPS"
     GP3_THROUGHPUT = "gp3 throughput"
+    OTHER_VOLUMES = "other volumes"
+    SNAPSHOTS = "snapshots"
     INTER_AZ = "inter-AZ transfer"
     LOAD_BALANCER = "load balancer"
+    PRIVATELINK = "PrivateLink"
+    NAT_GATEWAY = "NAT gateway"
     CONTROL_PLANE = "control plane"
+    REPORTS = "Stillwater's reports"
+    SPLIT = "split cost allocation"
     OTHER = "other"
     UNREADABLE = "unreadable rows"
 
@@ -75,6 +77,20 @@ RULES = (
         r"^(GiB/Second-Mo|GiBps-mo)",
         r"(?i)provisioned MiBps-month of gp3",
     ),
+    Rule(
+        Component.OTHER_VOLUMES,
+        r"^EBS:(VolumeUsage(\.(gp2|io1|io2|st1|sc1|piops))?|VolumeP-IOPS\.(io2.*|piops)|VolumeIOUsage)$",
+        _EC2,
+        r"^(GB-Mo|IOPS-Mo)",
+        r"(?i)\b(gp2|io1|io2|st1|sc1|magnetic)\b.*provisioned|provisioned IOPS.*\b(io1|io2)\b",
+    ),
+    Rule(
+        Component.SNAPSHOTS,
+        r"^EBS:(Snapshot|FastSnapshotRestore)",
+        _EC2,
+        r"^(GB-Mo|DSU-Hours)",
+        r"(?i)snapshot",
+    ),
     # Peering and the xAZ meters cross zones too, each at the price on its own row.
     Rule(
         Component.INTER_AZ,
@@ -89,6 +105,27 @@ RULES = (
         r"^(Elastic Load Balancing|AWSELB)$",
         r"^(Hours|Hrs|LCU-Hours|LCU-Hrs)$",
         _ANY,
+    ),
+    Rule(
+        Component.PRIVATELINK,
+        r"^VpcEndpoint-(Hours|Bytes|Service-Hours)",
+        r"^(Amazon Virtual Private Cloud|AmazonVPC)$",
+        r"^(Hours|Hrs|GB)$",
+        r"(?i)VPC ?endpoint",
+    ),
+    Rule(
+        Component.NAT_GATEWAY,
+        r"^NatGateway-(Hours|Bytes)",
+        _ANY,
+        r"^(Hours|Hrs|GB)$",
+        r"(?i)NAT gateway",
+    ),
+    Rule(
+        Component.REPORTS,
+        r"^EMR-SERVERLESS-",
+        r"^(Amazon Elastic MapReduce|ElasticMapReduce|AmazonEMR)$",
+        r"(?i)hours$",
+        r"(?i)serverless",
     ),
     Rule(
         Component.CONTROL_PLANE,
@@ -113,17 +150,25 @@ WHOLE_BILL = (
 )
 
 
-def classified(charges: DataFrame) -> DataFrame:
-    """Add the column `component`."""
-    return charges.withColumn("component", component())
+# A pod's share of its node: a second view of money that the node's own line already holds.
+SPLIT_OPERATIONS = ("EKSPod-EC2", "ECSTask-EC2", "ECSTask-Fargate")
+SPLIT_USAGE = r"^(EKS|ECS)-EC2-(vCPU|GB|Accelerator)-Hours"
+
+
+def classified(rows: DataFrame) -> DataFrame:
+    """Add the column `component`; a row that cannot be read is of the component for those."""
+    unreadable = F.lit(Component.UNREADABLE.value)
+    return rows.withColumn(
+        "component", F.when(F.col("reason").isNotNull(), unreadable).otherwise(component())
+    )
 
 
 def component() -> Column:
     """Return a charge's component; whatever no rule knows is `other`."""
     is_aws = F.coalesce(F.col("provider") == "AWS", F.lit(False))  # noqa: FBT003 - a literal column
     is_for_the_whole_bill = F.coalesce(F.col("category").isin(*WHOLE_BILL), F.lit(False))  # noqa: FBT003 - the same
-    is_of_no_pool = tagged(CLUSTER_TAG).isNotNull() & tagged(POOL_TAG).isNull()
-    is_system_node = tagged(NODE_GROUP_TAG).isNotNull() | is_of_no_pool
+    is_of_no_pool = F.col("tag_cluster").isNotNull() & F.col("tag_pool").isNull()
+    is_system_node = F.col("tag_node_group").isNotNull() | is_of_no_pool
     other = F.lit(Component.OTHER.value)
     by_rule = reduce(
         lambda rest, rule: F.when(_matches(rule), F.lit(rule.component.value)).otherwise(rest),
@@ -131,16 +176,27 @@ def component() -> Column:
         other,
     )
     is_compute = by_rule == Component.BROKER_COMPUTE.value
-    return F.when(
-        is_aws & ~is_for_the_whole_bill & ~(is_compute & is_system_node), by_rule
-    ).otherwise(other)
+    is_known = is_aws & ~is_for_the_whole_bill & ~(is_compute & is_system_node)
+    return (
+        F.when(_is_split(), F.lit(Component.SPLIT.value)).when(is_known, by_rule).otherwise(other)
+    )
+
+
+def _is_split() -> Column:
+    by_operation = F.col("operation").isin(*SPLIT_OPERATIONS)
+    by_usage_type = F.col("usage_type").rlike(SPLIT_USAGE)
+    return F.coalesce(by_operation | by_usage_type, by_usage_type, F.lit(False))  # noqa: FBT003 - a literal
 
 
 def _matches(rule: Rule) -> Column:
+    """Say whether a rule knows a line, by its usage type or, failing that, by its description.
+
+    A CUR line of usage has no description any more here, so only a FOCUS line is known by one.
+    """
     by_usage_type = F.col("usage_type").rlike(rule.usage_type)
     by_description = (
         F.col("service").rlike(rule.service)
         & F.col("unit").rlike(rule.unit)
         & F.col("description").rlike(rule.description)
     )
-    return F.when(F.col("usage_type").isNotNull(), by_usage_type).otherwise(by_description)
+    return F.coalesce(by_usage_type, F.lit(False)) | F.coalesce(by_description, F.lit(False))  # noqa: FBT003 - literals

@@ -32,4 +32,5 @@ def traffic(samples: DataFrame, zones: int) -> DataFrame:
 
 
 def _sum_of(name: str) -> Column:
-    return F.sum(F.when(F.col("name") == name, F.col("increase"))).cast("long")
+    counted = F.sum(F.when(F.col("name") == name, F.col("increase")))
+    return F.coalesce(counted, F.lit(0)).cast("long")

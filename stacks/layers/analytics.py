@@ -13,10 +13,13 @@ def build(layer: Layer) -> None:
         "analytics",
         AnalyticsArgs(
             prefix=layer.spec.prefix,
-            account_id=layer.account.account_id,
+            cluster=layer.spec.name,
+            account=layer.account,
+            tags=layer.tags.everywhere,
             ephemeral=layer.spec.ephemeral,
         ),
         opts=layer.on_aws,
     )
     pulumi.export("billing_bucket", analytics.bucket)
     pulumi.export("emr_application_id", analytics.application_id)
+    pulumi.export("report_job", analytics.job)

@@ -20,6 +20,8 @@ from infra.ledger import Ledger, LedgerArgs
 from infra.rotate_access import RotateAccess, RotateAccessArgs
 from infra.stories import Stories, StoriesArgs
 from infra.sweep_access import SweepAccess, SweepAccessArgs
+from infra.volumes import Volumes, VolumesArgs
+from infra.volumes_access import VolumesAccess, VolumesAccessArgs
 from stacks.layer import Layer
 
 
@@ -80,6 +82,29 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_aws,
     )
+    volumes = Volumes(
+        "volumes",
+        VolumesArgs(
+            spec=spec,
+            account=layer.account,
+            package=package,
+            ledger=ledger,
+            environment=handlers.environment,
+            placement=placement,
+        ),
+        opts=layer.on_aws,
+    )
+    VolumesAccess(
+        "volumes-access",
+        VolumesAccessArgs(
+            eks_cluster=spec.prefix,
+            namespace=spec.kubernetes.namespace,
+            role_arn=volumes.function.role_arn,
+            may_apply=spec.volumes.applies,
+            kafka_ca_secret=_kafka_ca_secret(spec),
+        ),
+        opts=layer.on_both,
+    )
     health = Health(
         "health",
         HealthArgs(
@@ -132,7 +157,7 @@ def build(layer: Layer) -> None:
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("incidents_bucket", archive.bucket)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
-    functions = {**handlers.functions, "health": health.function}
+    functions = {**handlers.functions, "health": health.function, "volumes": volumes.function}
     pulumi.export("functions", {key: each.name for key, each in functions.items()})
 
 

@@ -1,7 +1,7 @@
 """Each sabotage on real Kafka, and what the three rule sets answer: one cluster, few JVM starts.
 
 The nodes are bare processes of their own: what is done to them here would end a twin's cluster. The
-tables are printed (`pytest -s`). Cases that take minutes are in bench/node_health.py.
+tables are printed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.integration.bare_kafka import ANOTHER_CLUSTER_ID, BareCluster, answer
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 GREEN, NOT_READY = (True, True), (True, False)
-ROLES = {0: Role.CONTROLLER, 1: Role.CONTROLLER, 2: Role.CONTROLLER} | dict.fromkeys((10, 11), Role.BROKER)
+ROLES = dict.fromkeys((0, 1, 2), Role.CONTROLLER) | dict.fromkeys((10, 11), Role.BROKER)
 PARTITIONS, RECORD_BYTES = 8, 100_000
 
 
@@ -63,7 +63,9 @@ def fill(cluster: BareCluster) -> None:
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap(10))
     admin.create_topics([NewTopic("orders", PARTITIONS, 2)])
     admin.close()
-    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap(10), acks=1)
+    producer = KafkaProducer(
+        bootstrap_servers=cluster.bootstrap(10), acks=1, enable_idempotence=False
+    )
     for i in range(400):
         producer.send("orders", b"x" * RECORD_BYTES, partition=i % PARTITIONS)
     producer.flush(120)
@@ -102,7 +104,8 @@ def test_what_is_well_is_green_by_every_rule_set(
     for node_id in (0, 1, 10, 11):
         assert all(answers(seen[node_id], rules) == GREEN for rules in RuleSet)
     assert found(cluster, 11).state is Lifecycle.ONLINE
-    assert found(cluster, 11).disagreements == ()
+    # The gauge may be missing from a cluster's first start on.
+    assert all("KAFKA-20370" in said for said in found(cluster, 11).disagreements)
 
 
 def test_a_controller_that_never_joined_is_ready_for_all_but_the_strict(
@@ -122,7 +125,7 @@ def test_a_broker_paused_past_its_session_is_dead_to_the_strict_alone(
 ) -> None:
     cluster.signal(11, signal.SIGSTOP)
     try:
-        missed = cluster.look()[11]
+        missed = cluster.observer.look(cluster.nodes.values())[11]
         assert not missed.scraped
         assert liveness(missed).health is Health.UNKNOWN, "one missed scrape restarts nobody"
         seen = cluster.until(
@@ -157,7 +160,9 @@ def test_a_wedged_quorum_fails_its_controller_and_degrades_brokers(
     assert readiness(aged(seen[0])).health is Health.UNHEALTHY
     assert readiness(seen[10]).health is Health.DEGRADED
     assert found(cluster, 10).state is Lifecycle.UNKNOWN
-    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap(10), acks="all")
+    producer = KafkaProducer(
+        bootstrap_servers=cluster.bootstrap(10), acks="all", enable_idempotence=False
+    )  # an id for it would be the controllers' to give
     assert producer.send("orders", b"still served").get(60).offset >= 0
     producer.close()
     cluster.start(1)

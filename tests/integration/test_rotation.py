@@ -10,6 +10,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from core.incidents import Incident, State
 from local.demo import result
 from local.demo import rotation as demo
+from local.demo.costs import Costs
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster, quiet
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -69,7 +70,7 @@ def test_a_brokers_node_dies_under_load_and_nothing_is_lost(cluster: Cluster) ->
             cluster.provisioned,
             cluster.provisioned,
             cluster.layers.engine_version,
-            cost={},
+            cost=Costs("0", "0", None),
         )
     assert (figures["lost"], figures["client_errors"]) == (0, 0), load.summary
     assert figures["acked"] == load.summary["sent"] > 0

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-import spark.ingest.cur2
-import spark.ingest.focus
 from core.errors import StillwaterError
-from spark.schemas import CHARGES, require_schema
+from spark.ingest import bill
+from spark.schemas import COST, LINE_KEYS, require_schema
 from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import Component, classified
 from tests.integration.spark import bills
@@ -26,14 +25,13 @@ EC2_HOUR: Mapping[str, Any] = {
     "service": "AmazonEC2",
     "usage_type": "BoxUsage:r7g.large",
     "zone": "us-east-1a",
-    "tags": {},
 }
 
 
 def charges(session: SparkSession, *rows: Mapping[str, Any]) -> Any:
-    names = CHARGES.fieldNames()
+    names = LINE_KEYS.fieldNames()
     filled = [tuple({**EC2_HOUR, **row}.get(name) for name in names) for row in rows]
-    return session.createDataFrame(filled, CHARGES)
+    return session.createDataFrame(filled, LINE_KEYS)
 
 
 def components(session: SparkSession, *rows: Mapping[str, Any]) -> list[Component]:
@@ -62,10 +60,10 @@ def test_a_discount_on_a_component_stays_with_it(session: SparkSession) -> None:
 def test_the_nodes_of_eks_groups_are_not_brokers(session: SparkSession) -> None:
     found = components(
         session,
-        {"tags": {"user_eks_nodegroup_name": "local-harbour-system"}},
-        {"tags": {"user_stillwater_cluster": "harbour"}},
-        {"tags": {"user_stillwater_cluster": "harbour", "user_stillwater_pool": "broker"}},
-        {"tags": None},
+        {"tag_node_group": "local-harbour-system"},
+        {"tag_cluster": "harbour"},
+        {"tag_cluster": "harbour", "tag_pool": "broker"},
+        {},
     )
     assert found == [
         Component.OTHER,
@@ -73,22 +71,6 @@ def test_the_nodes_of_eks_groups_are_not_brokers(session: SparkSession) -> None:
         Component.BROKER_COMPUTE,
         Component.BROKER_COMPUTE,
     ]
-
-
-def test_split_cost_allocation_rows_are_a_second_view_and_add_nothing(
-    session: SparkSession, tmp_path: Path
-) -> None:
-    # The pod's row carries its share in split columns; its own cost is zero.
-    pod = {
-        "line_item_operation": "EKSPod-EC2",
-        "line_item_usage_type": "USE1-EKS-EC2-vCPU-Hours",
-        "line_item_product_code": "AmazonEKS",
-        "line_item_unblended_cost": 0.0,
-    }
-    delivery = spark.ingest.cur2.read(session, bills.cur_export(tmp_path, [{}, pod]))
-    found = {row.component: row for row in delivery.rows.transform(classified).collect()}
-    assert found[Component.OTHER].billed_cost == found[Component.OTHER].amortised_cost == 0
-    assert found[Component.BROKER_COMPUTE].billed_cost == 1
 
 
 def test_another_providers_virtual_machine_is_other(session: SparkSession) -> None:
@@ -103,26 +85,12 @@ def test_another_providers_virtual_machine_is_other(session: SparkSession) -> No
     assert found == [Component.OTHER, Component.BROKER_COMPUTE, Component.OTHER]
 
 
-def test_a_pool_is_found_under_every_spelling_of_its_tag(session: SparkSession) -> None:
-    spellings = (
-        "user_stillwater_pool",
-        "user:stillwater:pool",
-        "stillwater:pool",
-        "resourceTags/user:stillwater:pool",
-    )
-    found = owners(session, *({"tags": {spelling: "broker"}} for spelling in spellings))
-    assert [(row.owner, row.attribution) for row in found] == [
-        ("broker-a", Attribution.NODE_POOL)
-    ] * len(spellings)
-
-
 def test_a_volume_belongs_to_the_node_its_claim_names(session: SparkSession) -> None:
-    claim = "user_kubernetes_io_created_for_pvc_name"
     known, unknown, other = owners(
         session,
-        {"tags": {claim: "data-0-harbour-broker-a-10", "user_stillwater_cluster": "harbour"}},
-        {"tags": {claim: "data-0-harbour-broker-a-10"}},
-        {"tags": {claim: "prometheus-0"}},
+        {"tag_claim": "data-0-harbour-broker-a-10", "tag_cluster": "harbour"},
+        {"tag_claim": "data-0-harbour-broker-a-10"},
+        {"tag_claim": "prometheus-0"},
     )
     assert (known.cluster, known.owner, known.node_id) == ("harbour", "broker-a", 10)
     assert (unknown.owner, unknown.node_id) == ("harbour-broker-a", 10)
@@ -130,9 +98,7 @@ def test_a_volume_belongs_to_the_node_its_claim_names(session: SparkSession) -> 
 
 
 def test_what_only_a_cluster_tag_names_belongs_to_the_whole_cluster(session: SparkSession) -> None:
-    shared, nobody = owners(
-        session, {"tags": {"user_stillwater_cluster": "harbour"}}, {"tags": {"user_team": "x"}}
-    )
+    shared, nobody = owners(session, {"tag_cluster": "harbour"}, {})
     assert (shared.cluster, shared.owner) == ("harbour", "whole cluster")
     assert shared.attribution == Attribution.CLUSTER
     assert (nobody.cluster, nobody.owner) == (None, "unattributed")
@@ -195,15 +161,15 @@ def test_commitments_are_spread_over_the_hours_they_cover(
     lines = [
         {**line, "line_item_line_item_description": name} for name, (line, _) in AMORTISED.items()
     ]
-    rows = spark.ingest.cur2.read(session, bills.cur_export(tmp_path, lines)).rows.collect()
-    found = {row.description: row.amortised_cost for row in rows}
+    rows = bill.read(session, bills.cur_export(tmp_path, lines)).lines.collect()
+    found = {row.line.rsplit(", ", 1)[-1]: Decimal(str(row.amortised_cost)) for row in rows}
     assert found == {name: Decimal(amount) for name, (_, amount) in AMORTISED.items()}
 
 
 def test_a_frame_of_another_shape_is_named_by_its_columns(session: SparkSession) -> None:
     frame = session.createDataFrame([(1, "x")], "billed_cost int, surprise string")
     with pytest.raises(StillwaterError) as raised:
-        require_schema(frame, CHARGES, "The frame")
+        require_schema(frame, COST, "The frame")
     assert "column billed_cost is IntegerType()" in str(raised.value)
     assert "column surprise is unexpected" in str(raised.value)
     assert "column zone is missing" in str(raised.value)

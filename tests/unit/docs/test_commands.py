@@ -52,6 +52,8 @@ def problem(words: list[str]) -> str | None:
     command: Any = ROOT
     while isinstance(getattr(command, "commands", None), dict) and words:
         if words[0].startswith("-"):
+            if getattr(command, "invoke_without_command", False):
+                break
             return None if words[0] == "--help" else f"there is no option {words[0]}"
         if words[0] not in command.commands:
             return f"there is no command {words[0]}"

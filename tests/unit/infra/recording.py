@@ -26,6 +26,9 @@ STACK_TYPE = "pulumi:pulumi:Stack"
 # Where others check the form of an id or an ARN: definitions of Kubernetes kinds, IAM's linter.
 ID_PREFIXES = {"aws:ec2/subnet:Subnet": "subnet-"}
 ARNS = {
+    "aws:emrserverless/application:Application": (
+        f"arn:aws:emr-serverless:{REGION}:{ACCOUNT}:/applications/{{}}"
+    ),
     "aws:cloudwatch/logGroup:LogGroup": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{{}}",
     "aws:dynamodb/table:Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
     "aws:iam/instanceProfile:InstanceProfile": f"arn:aws:iam::{ACCOUNT}:instance-profile/{{}}",

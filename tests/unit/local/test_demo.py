@@ -19,7 +19,11 @@ GOOD: dict[str, Any] = {
     "replacement_ready_at_s": 6.0,
     "load_balancer": {"registered_after_s": 0.1, "healthy_after_s": 6.2, "ready_after_s": 9.0},
     "lost": 0,
-    "cost": {"bill_total": "1.23", "report_total": "1.23"},
+    "cost": {
+        "bill_total": "1.23",
+        "report_total": "1.23",
+        "rotation": {"down_seconds": 9.0, "catch_up_seconds": 2.5},
+    },
 }
 
 
@@ -43,6 +47,7 @@ def test_a_rotation_that_held_everything_has_no_complaint() -> None:
         ),
         pytest.param(("lost",), 3, "3 acknowledged records cannot be read back", id="lost"),
         pytest.param(("pulumi", "changed_on_second_up"), 2, "changed 2 resources", id="drift"),
+        pytest.param(("cost", "rotation"), None, "how long the rotated broker", id="no rotation"),
         pytest.param(("cost", "report_total"), "1.24", "differs from the bill's 1.23", id="money"),
     ],
 )

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput
-from spark.ingest.manifest import pinned
+from spark.ingest import manifest
+from spark.ingest.files import LocalFiles
+from spark.ingest.manifest import Export
 
 PERIOD = "BILLING_PERIOD=2026-11"
+
+
+def pinned(folder: Path, *months: str) -> Export:
+    return manifest.pinned(LocalFiles(), str(folder), months)
 
 
 def deliver(
@@ -41,24 +47,27 @@ def test_only_the_files_the_manifest_names_are_read(tmp_path: Path) -> None:
     deliver(tmp_path, ["export-00001.snappy.parquet", "export-00002.snappy.parquet"])
     (tmp_path / "data" / PERIOD / "export-00003.snappy.parquet").touch()
     export = pinned(tmp_path)
-    assert [path.name for path in export.files] == [
+    assert [Path(file).name for file in export.files] == [
         "export-00001.snappy.parquet",
         "export-00002.snappy.parquet",
     ]
-    assert (export.name, export.periods, export.is_parquet) == ("export", ("2026-11",), True)
+    assert (export.name, export.periods, export.suffix) == ("export", ["2026-11"], ".parquet")
 
 
 def test_an_export_that_keeps_every_refresh_is_read_once(tmp_path: Path) -> None:
     deliver(tmp_path, ["export-00001.csv.gz"], execution="2026-11-19T08:00:00.000Z-aaaa")
     deliver(tmp_path, ["export-00001.csv.gz"], execution="2026-11-20T08:00:00.000Z-0000")
     (file,) = pinned(tmp_path).files
-    assert file.parent.name == "2026-11-20T08:00:00.000Z-0000"
+    assert Path(file).parent.name == "2026-11-20T08:00:00.000Z-0000"
 
 
 def test_every_month_is_read(tmp_path: Path) -> None:
     deliver(tmp_path, ["a.parquet"])
     deliver(tmp_path, ["b.parquet"], period="BILLING_PERIOD=2026-10")
-    assert pinned(tmp_path).periods == ("2026-10", "2026-11")
+    assert pinned(tmp_path).periods == ["2026-10", "2026-11"]
+    assert pinned(tmp_path, "2026-10").periods == ["2026-10"]
+    with pytest.raises(InvalidInput, match="has no delivery of 2026-09; it has 2026-10, 2026-11"):
+        pinned(tmp_path, "2026-09")
 
 
 def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:

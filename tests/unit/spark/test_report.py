@@ -4,48 +4,18 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.report import page
-from spark.report.model import BadRow, Line, Report, settled_on
+from spark.months import settled_on
+from spark.report import page, words
+from spark.report import story as stories
+from spark.report.model import BadRow, Line
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
-
-
-def a_line(**changes: Any) -> Line:
-    fields: dict[str, Any] = {
-        "billing_period": "2026-11",
-        "component": Component.BROKER_COMPUTE,
-        "attribution": Attribution.NODE_POOL,
-        "cluster": "harbour",
-        "owner": "broker-a",
-        "node_id": None,
-        "zone": "us-east-1a",
-        "charges": 1,
-        "billed": Decimal("10.10"),
-        "amortised": Decimal("8.08"),
-    }
-    return Line(**{**fields, **changes})
-
-
-def a_report(*lines: Line, **changes: Any) -> Report:
-    fields: dict[str, Any] = {
-        "label": "november",
-        "currency": "USD",
-        "today": date(2026, 11, 20),
-        "simulated": False,
-        "lines": lines,
-        "rows": sum(line.charges for line in lines),
-        "bad_rows": 0,
-        "rows_without_cost": 0,
-        "bad": (),
-    }
-    return Report(**{**fields, **changes})
-
+from tests.unit.spark.month import a_line, a_report
 
 UNTAGGED = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}
 MONEY = st.decimals(min_value=-1000, max_value=1000, places=11)
@@ -104,7 +74,7 @@ def test_a_month_is_final_two_weeks_after_it_closed(period: str, day: date) -> N
 
 
 def test_the_story_says_what_it_cost_on_what_and_whose_it_is() -> None:
-    told = page.story(
+    told = stories.sentences(
         a_report(a_line(), a_line(billed=Decimal("2.00"), component=Component.OTHER, **UNTAGGED))
     )
     assert told == [
@@ -114,19 +84,18 @@ def test_the_story_says_what_it_cost_on_what_and_whose_it_is() -> None:
             "10.10 USD belongs to Kafka's node pools and 0 USD to a cluster as a whole; "
             "2.00 USD to nobody that a tag names."
         ),
-        "All 2 rows of the bill are in the table once, and it comes to the bill's total exactly.",
     ]
 
 
 def test_a_bill_without_our_tags_says_which_to_activate() -> None:
-    told = " ".join(page.story(a_report(a_line(**UNTAGGED))))
+    told = " ".join(stories.sentences(a_report(a_line(**UNTAGGED))))
     assert "activate stillwater:cluster and stillwater:pool as cost allocation tags" in told
 
 
 def test_rows_that_could_not_be_read_are_in_the_story_and_on_the_page() -> None:
     bad = (BadRow("BilledCost 'abc' is not a number", "abc, 2026-11-01", None),)
     report = a_report(a_line(), rows=2, bad_rows=1, rows_without_cost=1, bad=bad)
-    assert page.story(report)[-1] == (
+    assert stories.sentences(report)[-1] == (
         "1 row could not be read; the cost of 1 is unknown and in no total."
     )
     html = page.render(report)
@@ -160,8 +129,8 @@ def test_the_page_carries_its_labels_and_needs_nothing_from_elsewhere() -> None:
 
 def test_the_plot_takes_its_colours_from_the_page() -> None:
     html = page.render(a_report(a_line(), a_line(**UNTAGGED)))
-    assert "fill: var(--pool)" in html
-    assert "fill: var(--nobody)" in html
+    assert "fill: var(--c1)" in html
+    assert "fill: var(--rest)" in html
     assert "#0102" not in html
 
 
@@ -180,7 +149,7 @@ def test_the_same_report_is_the_same_page() -> None:
     ],
 )
 def test_money_is_shown_to_be_read(amount: str, places: int, shown: str) -> None:
-    assert page.money(Decimal(amount), places) == shown
+    assert words.money(Decimal(amount), places) == shown
 
 
 def test_a_table_for_the_terminal_fits_its_width() -> None:

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from spark.ingest.delivery import REGION_PREFIX
 from spark.transforms.classify import RULES, Component
+from spark.transforms.daily import REGION_PREFIX
 
 
 def component(usage_type: str) -> Component:
@@ -23,11 +23,11 @@ def component(usage_type: str) -> Component:
         ("BoxUsage", Component.BROKER_COMPUTE),
         ("SpotUsage:m7g.large", Component.BROKER_COMPUTE),
         ("EBS:VolumeUsage.gp3", Component.GP3_STORAGE),
-        ("EBS:VolumeUsage.gp2", Component.OTHER),
+        ("EBS:VolumeUsage.gp2", Component.OTHER_VOLUMES),
         ("EBS:VolumeP-IOPS.gp3", Component.GP3_IOPS),
-        ("EBS:VolumeP-IOPS.io2", Component.OTHER),
+        ("EBS:VolumeP-IOPS.io2", Component.OTHER_VOLUMES),
         ("EBS:VolumeP-Throughput.gp3", Component.GP3_THROUGHPUT),
-        ("EBS:SnapshotUsage", Component.OTHER),
+        ("EBS:SnapshotUsage", Component.SNAPSHOTS),
         ("DataTransfer-Regional-Bytes", Component.INTER_AZ),
         ("DataTransfer-xAZ-Out-Bytes", Component.INTER_AZ),
         ("DataTransfer-AZ-In-Bytes", Component.INTER_AZ),
@@ -38,7 +38,9 @@ def component(usage_type: str) -> Component:
         ("AmazonEKS-Hours:perCluster", Component.CONTROL_PLANE),
         ("AmazonEKS-Hours:extendedSupport", Component.CONTROL_PLANE),
         ("EKS-EC2-vCPU-Hours", Component.OTHER),
-        ("NatGateway-Hours", Component.OTHER),
+        ("NatGateway-Hours", Component.NAT_GATEWAY),
+        ("VpcEndpoint-Bytes", Component.PRIVATELINK),
+        ("EMR-SERVERLESS-ARM-vCPUHours", Component.REPORTS),
     ],
 )
 def test_a_usage_type_is_its_component_in_any_region(

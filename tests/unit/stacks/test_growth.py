@@ -46,7 +46,7 @@ NEW: Mapping[str, tuple[str, ...]] = {
 }
 METRICS_OF_PODS = {
     role: {"rules": "names each pod whose metrics may be read"}
-    for role in ("handlers-access-role", "health-role")
+    for role in ("handlers-access-role", "health-role", "rotate-access-role")
 }
 # growth -> resource -> the one input that changes, in place, and why no other way is left.
 INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
@@ -71,9 +71,11 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "nodes-broker-class": {"spec": "Karpenter finds subnets by their ids"},
         "handlers-tick-policy": {"policy": "names the new zone's groups and its subnet"},
         "handlers-sweep-policy": {"policy": "names the new zone's subnet"},
+        "handlers-rotate-policy": {"policy": "names the new zone's subnet"},
         "handlers-*-function": {"environment": "brokers to bootstrap from in the new zone"},
         "handlers-tick-function": {"vpcConfig": "stands in every private subnet"},
         "handlers-sweep-function": {"vpcConfig": "stands in every private subnet"},
+        "handlers-rotate-function": {"vpcConfig": "stands in every private subnet"},
         "handlers-network-to-kafka": {"toPort": "the ids reserved for the zone have ports"},
         "health-function-policy": {"policy": "names the new zone's subnet"},
         "health-function-function": {

@@ -139,6 +139,11 @@ def test_the_first_of_a_pending_combined_cluster_is_starting_and_is_never_restar
         assert alive(liveness(replace(first, now=age, started_at=0.0)))
 
 
+def test_a_node_that_has_applied_nothing_does_not_count_from_1970() -> None:
+    verdict = readiness(replace(CONTROLLER, apply_lag_seconds=1_795_240_624.0))
+    assert verdict.reason == "Node 1 has applied no metadata yet."
+
+
 def test_nobody_says_anything_of_a_node_is_unknown_in_every_part() -> None:
     verdict = readiness(NodeObservation(node_id=1, role=Role.BROKER, now=NOW))
     assert verdict.health is Health.UNKNOWN

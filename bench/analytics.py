@@ -1,0 +1,256 @@
+"""How fast a bill becomes tables: `cost` and `transfer` in Spark, in DuckDB and in Polars.
+
+Every engine reads the same synthetic CUR 2.0 export, sums it exactly to a day per resource and
+meter with its tags and amortised cost, and makes the cost and transfer tables of that; every
+measurement is a fresh process of its own, with a first run and warm ones. All must agree to the
+last digit. The export's columns hold what one hour's lines repeat, so files are smaller on disk
+than a real bill's: what is measured is reading and summing lines, not a disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench import record
+from bench.bill_queries import DUCKDB, polars_tables
+from local.bills import bulk
+
+MONTHS = {
+    1: ("2026-10",),
+    10: ("2026-08", "2026-09", "2026-10"),
+    30: ("2026-08", "2026-09", "2026-10"),
+}
+ENGINES = ("spark", "duckdb", "polars")
+WARM_RUNS = 2
+CORES = 2
+# Long enough for C2 to pay, unlike the command's own settings.
+JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"
+LIMITS = {"warm_to_duckdb_at_10m": 2.5, "one_shot_seconds_at_10m": 16.0, "growth_30m_to_10m": 3.3}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--millions", type=int, nargs="*", default=[1, 10, 30])
+    parser.add_argument("--engine", choices=ENGINES, help="measure one engine, in this process")
+    parser.add_argument("--bill", type=Path)
+    chosen = parser.parse_args()
+    if chosen.engine:
+        print(json.dumps(measure(chosen.engine, chosen.bill)))
+        return
+    rows = []
+    for millions in chosen.millions:
+        with tempfile.TemporaryDirectory(prefix="stillwater-bill-") as folder:
+            written = bulk.write(
+                Path(folder), rows=millions * 1_000_000, months=MONTHS.get(millions, MONTHS[10])
+            )
+            found = [
+                {
+                    "rows_million": millions,
+                    "rows": written,
+                    "engine": engine,
+                    **_fresh(engine, folder),
+                }
+                for engine in ENGINES
+            ]
+            _require_agreement(found)
+            rows += found
+            if millions == 10:
+                rows.append({"rows_million": 10, "engine": "spark-submit", **_one_shot(folder)})
+        for row in rows[-4:]:
+            print(json.dumps(row), flush=True)
+    summary = _summary(rows)
+    path = record.write(
+        "analytics", {"cores": CORES, "warm_runs": WARM_RUNS, "limits": LIMITS}, rows, summary
+    )
+    print(json.dumps(summary, indent=2))
+    print(path)
+
+
+def measure(engine: str, bill: Path) -> dict[str, Any]:
+    """Make the tables again and again in this process; return seconds, memory and the total."""
+    with tempfile.TemporaryDirectory(prefix="stillwater-tables-") as out:
+        run = {"spark": _spark, "duckdb": _duckdb, "polars": _polars}[engine]
+        return run(bill, Path(out))
+
+
+def _spark(bill: Path, out: Path) -> dict[str, Any]:
+    from spark import session as settings  # noqa: PLC0415 - one engine per process
+    from spark.ingest import bill as bills  # noqa: PLC0415
+    from spark.jobs import cost, ingest, transfer  # noqa: PLC0415
+    from spark.tables import ParquetStore  # noqa: PLC0415
+
+    settings.SETTINGS["spark.driver.extraJavaOptions"] = JAVA_OPTIONS
+    started = time.perf_counter()
+    with settings.local_session(CORES) as session:
+        start_seconds = time.perf_counter() - started
+        java = session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # noqa: SLF001
+        store = ParquetStore(session, str(out))
+        held: dict[str, Any] = {}
+
+        def costs() -> None:
+            held["in"] = ingest.run(
+                session, bills.read(session, bill), store, now=datetime.now(UTC)
+            )
+            cost.run(store, list(held["in"].months))
+
+        def transfers() -> None:
+            transfer.run(session, store, list(held["in"].months))
+
+        return {
+            "start_s": round(start_seconds, 2),
+            **_timed(costs, transfers, lambda: _processor_seconds(java)),
+            "peak_mib": _peak_mib(java) + _own_peak_mib(),
+            "total": f"{held['in'].billed:f}",
+        }
+
+
+def _duckdb(bill: Path, out: Path) -> dict[str, Any]:
+    import duckdb  # noqa: PLC0415 - one engine per process
+
+    connection = duckdb.connect()
+    connection.execute(f"SET threads={CORES}; SET TimeZone='UTC'")
+    found: list[Any] = []
+
+    def costs() -> None:
+        for statement in DUCKDB["cost"]:
+            connection.execute(statement.replace("$BILL", str(bill)).replace("$OUT", str(out)))
+
+    def transfers() -> None:
+        for statement in DUCKDB["transfer"]:
+            connection.execute(statement.replace("$BILL", str(bill)).replace("$OUT", str(out)))
+        found[:] = connection.execute("SELECT sum(billed) FROM usage").fetchone() or ()
+
+    timed = _timed(costs, transfers, time.process_time)
+    return {"start_s": 0.0, **timed, "peak_mib": _own_peak_mib(), "total": _units(found[0])}
+
+
+def _polars(bill: Path, out: Path) -> dict[str, Any]:
+    os.environ["POLARS_MAX_THREADS"] = str(CORES)
+    cost, transfer, total = polars_tables(bill, out)
+    timed = _timed(cost, transfer, time.process_time)
+    return {"start_s": 0.0, **timed, "peak_mib": _own_peak_mib(), "total": _units(total())}
+
+
+def _timed(
+    costs: Callable[[], None], transfers: Callable[[], None], processor: Callable[[], float]
+) -> dict[str, Any]:
+    runs = []
+    for _ in range(1 + WARM_RUNS):
+        began, worked = time.perf_counter(), processor()
+        costs()
+        between = time.perf_counter()
+        transfers()
+        done = time.perf_counter()
+        runs.append((between - began, done - between, processor() - worked))
+    warm = runs[1:]
+    return {
+        "cold_s": round(sum(runs[0][:2]), 2),
+        "cost_warm_s": round(statistics.median(run[0] for run in warm), 2),
+        "transfer_warm_s": round(statistics.median(run[1] for run in warm), 2),
+        "warm_s": round(statistics.median(run[0] + run[1] for run in warm), 2),
+        "warm_cpu_s": round(statistics.median(run[2] for run in warm), 2),
+    }
+
+
+def _fresh(engine: str, folder: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "bench.analytics", "--engine", engine, "--bill", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{engine} failed:\n{done.stderr[-3000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _one_shot(folder: str) -> dict[str, Any]:
+    """Return the seconds of one spark-submit of both jobs, from nothing to tables."""
+    import pyspark  # noqa: PLC0415 - only this measurement needs to know where it is
+
+    home = Path(pyspark.__file__).parent
+    with tempfile.TemporaryDirectory(prefix="stillwater-shot-") as out:
+        launcher = Path(out) / "launcher.py"
+        launcher.write_text("from spark.entry import main\n\nmain()\n")
+        options = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
+        began = time.perf_counter()
+        done = subprocess.run(
+            [
+                *(str(home / "bin" / "spark-submit"), "--master", f"local[{CORES}]"),
+                *("--driver-java-options", options, "--driver-memory", "2g"),
+                *("--conf", "spark.ui.enabled=false"),
+                *("--conf", f"spark.sql.shuffle.partitions={CORES}"),
+                *(str(launcher), "--bill", folder, "--tables", f"{out}/tables"),
+            ],
+            env={
+                **os.environ,
+                "SPARK_HOME": str(home),
+                "PYSPARK_PYTHON": sys.executable,
+                "PYSPARK_DRIVER_PYTHON": sys.executable,
+                "SPARK_LOCAL_IP": "127.0.0.1",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            sys.exit(f"spark-submit failed:\n{done.stderr[-3000:]}")
+        return {"one_shot_s": round(time.perf_counter() - began, 2)}
+
+
+def _require_agreement(found: list[dict[str, Any]]) -> None:
+    totals = {row["engine"]: row["total"] for row in found}
+    if len(set(totals.values())) != 1:
+        sys.exit(f"The engines do not agree on what the bill comes to: {totals}")
+
+
+def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    warm = {(r["engine"], r["rows_million"]): r["warm_s"] for r in rows if "warm_s" in r}
+    summary: dict[str, Any] = {}
+    for row in rows:
+        if "warm_s" in row:
+            name = f"{row['engine']}_{row['rows_million']}m"
+            summary[f"{name}_rows_per_s"] = round(row["rows"] / row["warm_s"])
+            summary[f"{name}_peak_mib"] = row["peak_mib"]
+        if "one_shot_s" in row:
+            summary["one_shot_seconds_at_10m"] = row["one_shot_s"]
+    if ("spark", 10) in warm:
+        summary["warm_to_duckdb_at_10m"] = round(warm["spark", 10] / warm["duckdb", 10], 2)
+    if ("spark", 30) in warm and ("spark", 10) in warm:
+        summary["growth_30m_to_10m"] = round(warm["spark", 30] / warm["spark", 10], 2)
+    summary["load_average"] = [round(load, 1) for load in os.getloadavg()]
+    summary["missed"] = [k for k, limit in LIMITS.items() if summary.get(k, 0) > limit]
+    return summary
+
+
+def _units(trillionths: int) -> str:
+    whole = f"{int(trillionths):013d}"
+    return f"{int(whole[:-12])}.{whole[-12:]}".rstrip("0").rstrip(".")
+
+
+def _processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak_mib(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) // 1024
+
+
+def _own_peak_mib() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+if __name__ == "__main__":
+    main()

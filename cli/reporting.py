@@ -1,0 +1,113 @@
+"""The commands about money: `stillwater report`, `report cost`, `prices check`.
+
+Only their options are here; what they do is imported when they are called, so that others stay
+quick.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from core.errors import InvalidInput
+
+OUTPUT = Path("out") / "report"
+
+report = typer.Typer(help="What Kafka costs, and why.")
+prices = typer.Typer(help="The price book.", no_args_is_help=True)
+console = Console()
+
+
+@report.callback(invoke_without_command=True)
+def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
+    context: typer.Context,
+    bill: Annotated[
+        str | None, typer.Option(help="An export's folder, or one file; CUR or FOCUS.")
+    ] = None,
+    month: Annotated[
+        str | None, typer.Option(help="YYYY-MM; without it the bill's last one.")
+    ] = None,
+    format: Annotated[  # noqa: A002 - the option's name
+        Literal["html", "json", "md", "slack"], typer.Option(help="How it is written.")
+    ] = "html",
+    spec: Annotated[
+        Path | None, typer.Option(help="The cluster's ClusterSpec, for what no bill says.")
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Prometheus's range-query answers (JSON), or samples as Parquet."),
+    ] = None,
+    history: Annotated[
+        str | None, typer.Option(help="The ledger's archive: closed incidents as JSON lines.")
+    ] = None,
+    price_file: Annotated[
+        Path | None, typer.Option("--prices", help="A price file shaped like core/prices.json.")
+    ] = None,
+    tables: Annotated[Path, typer.Option(help="Where the tables are kept.")] = OUTPUT / "tables",
+    output: Annotated[Path, typer.Option(help="Where the report goes.")] = OUTPUT,
+    on: Annotated[str, typer.Option(help="Where it is made: `local` is here.")] = "local",
+) -> None:
+    """Say what Kafka cost, what changed, and the three things to do about it.
+
+    Without a bill the tables of the runs before are read.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from cli import report as command
+
+    asked = command.Asked(
+        bill=bill,
+        month=month,
+        format=format,
+        spec=spec,
+        metrics=metrics,
+        history=history,
+        prices=price_file,
+        tables=tables,
+        output=output,
+    )
+    command.make(asked, on, console)
+
+
+@prices.command("check")
+def prices_check(
+    price_file: Annotated[
+        Path | None, typer.Option("--prices", help="A price file; without it the shipped one.")
+    ] = None,
+    region: Annotated[str, typer.Option(help="Whose prices.")] = "us-east-1",
+    tables: Annotated[
+        Path | None, typer.Option(help="A report's tables: their bill is compared.")
+    ] = None,
+    older_than_days: Annotated[int, typer.Option(help="From when on a price is old.")] = 180,
+) -> None:
+    """Say how old the price book is, and which rows a bill disagrees with.
+
+    Exit code 0: nothing is old and nothing disagrees; 1: something is or does.
+    """
+    from cli import prices as command
+
+    book = command.book_of(region, price_file)
+    today = datetime.now(UTC).date()
+    if command.checked(book, tables, console, today=today, old_days=older_than_days):
+        raise typer.Exit(1)
+
+
+@report.command("cost")
+def report_cost(
+    focus: Annotated[Path | None, typer.Option(help="A FOCUS 1.0 CSV file.")] = None,
+    cur: Annotated[Path | None, typer.Option(help="The folder of a CUR 2.0 export.")] = None,
+    output: Annotated[Path, typer.Option(help="Where tables and page go.")] = OUTPUT / "cost",
+) -> None:
+    """Split a bill into what Kafka is made of; every dollar in exactly one row."""
+    if (focus is None) == (cur is None):
+        raise InvalidInput(["Name one bill: either --focus FILE or --cur FOLDER."])
+    from spark.jobs import cost_report
+
+    with console.status("Spark reads the bill"):
+        result = cost_report.report_on(bill_at=focus or cur or Path(), out=output)
+    console.print(result.table())
+    console.print(f"The page: {result.page}")

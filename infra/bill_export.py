@@ -1,0 +1,137 @@
+"""The export of cost and usage: AWS writes the account's bill into the bucket, several times a day.
+
+CUR 2.0, hourly, with resources, as Parquet, each refresh in place of the one before. Data Exports
+exist in us-east-1 alone; the bucket may be anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from infra.iam import Account
+
+TYPE = "stillwater:infra:BillExport"
+PREFIX = "export"
+# Data Exports refuse `SELECT *`: what the readers need, and nothing that only makes files larger.
+COLUMNS = (
+    "bill_bill_type",
+    "bill_billing_entity",
+    "bill_billing_period_end_date",
+    "bill_billing_period_start_date",
+    "bill_invoice_id",
+    "bill_payer_account_id",
+    "line_item_availability_zone",
+    "line_item_currency_code",
+    "line_item_line_item_description",
+    "line_item_line_item_type",
+    "line_item_net_unblended_cost",
+    "line_item_operation",
+    "line_item_product_code",
+    "line_item_resource_id",
+    "line_item_unblended_cost",
+    "line_item_usage_account_id",
+    "line_item_usage_amount",
+    "line_item_usage_end_date",
+    "line_item_usage_start_date",
+    "line_item_usage_type",
+    "pricing_public_on_demand_cost",
+    "pricing_unit",
+    "reservation_effective_cost",
+    "reservation_net_effective_cost",
+    "reservation_net_unused_amortized_upfront_fee_for_billing_period",
+    "reservation_net_unused_recurring_fee",
+    "reservation_reservation_a_r_n",
+    "reservation_unused_amortized_upfront_fee_for_billing_period",
+    "reservation_unused_recurring_fee",
+    "resource_tags",
+    "savings_plan_net_savings_plan_effective_cost",
+    "savings_plan_savings_plan_effective_cost",
+    "savings_plan_total_commitment_to_date",
+    "savings_plan_used_commitment",
+)
+TABLE = "COST_AND_USAGE_REPORT"
+CONFIGURATION = {
+    TABLE: {
+        "TIME_GRANULARITY": "HOURLY",
+        "INCLUDE_RESOURCES": "TRUE",
+        "INCLUDE_SPLIT_COST_ALLOCATION_DATA": "FALSE",
+        "INCLUDE_MANUAL_DISCOUNT_COMPATIBILITY": "FALSE",
+    }
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BillExportArgs:
+    prefix: str
+    bucket: pulumi.Input[str]
+    bucket_region: str
+    # The bucket lets AWS in.
+    policy: pulumi.Resource
+
+
+class BillExport(pulumi.ComponentResource):
+    """One data export of the account, in Parquet."""
+
+    name: str
+
+    def __init__(
+        self, name: str, args: BillExportArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self.name = f"{args.prefix}-bill"
+        here = aws.bcmdata
+        output = here.ExportExportDestinationConfigurationS3DestinationS3OutputConfigurationArgs(
+            compression="PARQUET",
+            format="PARQUET",
+            output_type="CUSTOM",
+            overwrite="OVERWRITE_REPORT",
+        )
+        destination = here.ExportExportDestinationConfigurationS3DestinationArgs(
+            s3_bucket=args.bucket,
+            s3_prefix=PREFIX,
+            s3_region=args.bucket_region,
+            s3_output_configurations=[output],
+        )
+        query = here.ExportExportDataQueryArgs(
+            query_statement=f"SELECT {', '.join(COLUMNS)} FROM {TABLE}",  # noqa: S608 - our own names
+            table_configurations=CONFIGURATION,
+        )
+        here.Export(
+            f"{name}-export",
+            export=here.ExportExportArgs(
+                name=self.name,
+                data_queries=[query],
+                destination_configurations=[
+                    here.ExportExportDestinationConfigurationArgs(s3_destinations=[destination])
+                ],
+                refresh_cadences=[here.ExportExportRefreshCadenceArgs(frequency="SYNCHRONOUS")],
+            ),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[args.policy]),
+        )
+        self.register_outputs({"name": self.name})
+
+
+def delivery(bucket: aws.s3.Bucket, account: Account) -> dict[str, Any]:
+    """Return the bucket policy's statement that lets this account's exports be written."""
+    sources = [
+        f"arn:{account.partition}:bcm-data-exports:us-east-1:{account.account_id}:export/*",
+        f"arn:{account.partition}:cur:us-east-1:{account.account_id}:definition/*",
+    ]
+    condition: Mapping[str, Any] = {
+        "StringEquals": {"aws:SourceAccount": account.account_id},
+        "ArnLike": {"aws:SourceArn": sources},
+    }
+    services = ["bcm-data-exports.amazonaws.com", "billingreports.amazonaws.com"]
+    return {
+        "Sid": "DataExports",
+        "Effect": "Allow",
+        "Principal": {"Service": services},
+        "Action": ["s3:GetBucketPolicy", "s3:PutObject"],
+        "Resource": [bucket.arn, bucket.arn.apply(lambda arn: f"{arn}/{PREFIX}/*")],
+        "Condition": condition,
+    }

@@ -1,0 +1,305 @@
+"""The lines a described Kafka cluster is billed by: resources, commitments, taxes and the rest.
+
+Prices are round figures of this file's own, so that a reader can do the sums; they are nobody's
+price list. Commitments balance: what is paid for one and what it is worth to the hours it covers,
+used or not, are the same money (cost-and-usage semantics of savings plans and reservations).
+"""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from core.naming import CLUSTER_TAG, POOL_TAG
+from local.bills.line import Line, month_start
+from spark.tag_keys import CLAIM_TAG
+
+HOUR_PRICE = Decimal("0.5")
+PLAN_HOUR, RESERVED_HOUR = Decimal("0.3"), Decimal("0.25")
+GIB_MONTH, IOPS_MONTH, GIBPS_MONTH = Decimal("0.08"), Decimal("0.005"), Decimal("40.96")
+CROSSING_GB = Decimal("0.01")
+PLACES = Decimal("0.0000000001")
+PLAN = "arn:aws:savingsplans::111111111111:savingsplan/synthetic"
+RESERVATION = "arn:aws:ec2:us-east-1:111111111111:reserved-instances/synthetic"
+
+
+class Coverage(StrEnum):
+    """How a broker's instance hour is paid for."""
+
+    ON_DEMAND = "on demand"
+    SAVINGS_PLAN = "savings plan"
+    RESERVED = "reserved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """One broker, its node and its volume."""
+
+    node_id: int
+    zone: str
+    pool: str = "broker"
+    instance_type: str = "r7g.large"
+    coverage: Coverage = Coverage.ON_DEMAND
+    volume_gib: int = 100
+    iops: int = 3000
+    throughput_mib_per_s: int = 125
+    crossing_gb_per_hour: Decimal = Decimal(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterBill:
+    """What to bill: a cluster for some hours of a month, and what stands beside it on the bill."""
+
+    name: str = "harbour"
+    period: str = "2026-10"
+    hours: int = 2
+    region_prefix: str = ""
+    brokers: Sequence[Broker] = field(
+        default_factory=lambda: (
+            Broker(node_id=10, zone="us-east-1a"),
+            Broker(node_id=20, zone="us-east-1b", coverage=Coverage.SAVINGS_PLAN, iops=4000),
+            Broker(
+                node_id=30, zone="us-east-1c", coverage=Coverage.RESERVED, throughput_mib_per_s=250
+            ),
+        )
+    )
+    # Hours of each commitment that nothing used.
+    unused_plan_hours: Decimal = Decimal("0.5")
+    unused_reserved_hours: Decimal = Decimal("0.25")
+    taxes: Sequence[Decimal] = (Decimal("1.23"),)
+    credits: Sequence[Decimal] = (Decimal("-0.5"),)
+    refunds: Sequence[Decimal] = (Decimal("-0.07"),)
+    support: Decimal = Decimal("2.5")
+    marketplace: Decimal = Decimal("0.75")
+    # Of every usage line, where a private agreement's discount is in net columns.
+    net_discount: Decimal | None = None
+    with_split_rows: bool = True
+
+    @property
+    def seconds_in_month(self) -> int:
+        start = month_start(self.period)
+        return calendar.monthrange(start.year, start.month)[1] * 86400
+
+
+def lines(bill: ClusterBill) -> Iterator[Line]:
+    """Return every line of the bill."""
+    for hour in range(bill.hours):
+        yield from hour_lines(bill, hour)
+    yield from monthly_lines(bill)
+
+
+def hour_lines(bill: ClusterBill, hour: int) -> Iterator[Line]:
+    """Return what one hour of the cluster is billed by."""
+    for broker in bill.brokers:
+        yield from _instance(bill, broker, hour)
+        yield from _volume(bill, broker, hour)
+        for operation in ("InterZone-In", "InterZone-Out"):
+            yield _line(
+                bill,
+                hour,
+                component="inter-AZ transfer",
+                owner=_pool(broker),
+                usage_type="DataTransfer-Regional-Bytes",
+                operation=operation,
+                unit="GB",
+                quantity=broker.crossing_gb_per_hour,
+                cost=broker.crossing_gb_per_hour * CROSSING_GB,
+                resource_id=_instance_id(broker),
+                zone=broker.zone,
+                tags=_node_tags(bill, broker),
+            )
+    whole = {CLUSTER_TAG: bill.name}
+    shared = (
+        ("AWSELB", "LoadBalancerUsage", "LoadBalancing:Network", "Hrs", "load balancer", "0.0225"),
+        ("AWSELB", "LCUUsage", "LoadBalancing:Network", "LCU-Hrs", "load balancer", "0.006"),
+        ("AmazonVPC", "VpcEndpoint-Hours", "VpcEndpoint", "Hrs", "PrivateLink", "0.01"),
+        ("AmazonVPC", "VpcEndpoint-Bytes", "VpcEndpoint", "GB", "PrivateLink", "0.01"),
+        (
+            "AmazonEKS",
+            "AmazonEKS-Hours:perCluster",
+            "CreateOperation",
+            "Hours",
+            "control plane",
+            "0.1",
+        ),
+        ("AmazonEC2", "NatGateway-Bytes", "NatGateway", "GB", "NAT gateway", "0.045"),
+        ("AmazonEC2", "EBS:SnapshotUsage", "CreateSnapshot", "GB-Mo", "snapshots", "0.05"),
+    )
+    for product, usage_type, operation, unit, component, price in shared:
+        yield _line(
+            bill,
+            hour,
+            component=component,
+            owner="whole cluster",
+            product=product,
+            usage_type=usage_type,
+            operation=operation,
+            unit=unit,
+            quantity=Decimal(1),
+            cost=Decimal(price),
+            resource_id=f"arn:aws:synthetic:{product}:{usage_type}",
+            tags=whole,
+        )
+
+
+def monthly_lines(bill: ClusterBill) -> Iterator[Line]:
+    """Return what is billed once a month: fees of commitments, taxes, credits, refunds, support."""
+    start = month_start(bill.period)
+    used = Decimal(sum(b.coverage is Coverage.SAVINGS_PLAN for b in bill.brokers) * bill.hours)
+    commitment = (used + bill.unused_plan_hours) * PLAN_HOUR
+    yield Line(
+        hour=start,
+        kind="SavingsPlanRecurringFee",
+        product="ComputeSavingsPlans",
+        usage_type="ComputeSP:1yrNoUpfront",
+        unblended=commitment,
+        sp_commitment=commitment,
+        sp_used=used * PLAN_HOUR,
+        amortised=bill.unused_plan_hours * PLAN_HOUR,
+    )
+    reserved = Decimal(sum(b.coverage is Coverage.RESERVED for b in bill.brokers) * bill.hours)
+    unused = bill.unused_reserved_hours * RESERVED_HOUR
+    yield Line(
+        hour=start,
+        kind="RIFee",
+        usage_type="HeavyUsage:r7g.large",
+        ri_arn=RESERVATION,
+        unblended=reserved * RESERVED_HOUR + unused,
+        ri_unused_fee=unused,
+        amortised=unused,
+    )
+    for kind, amounts in (("Tax", bill.taxes), ("Credit", bill.credits), ("Refund", bill.refunds)):
+        for amount in amounts:
+            yield Line(hour=start, kind=kind, unblended=amount, amortised=amount)
+    yield Line(
+        hour=start,
+        kind="Fee",
+        product="AWSSupportEnterprise",
+        usage_type="Dollar",
+        unblended=bill.support,
+        amortised=bill.support,
+    )
+    yield Line(
+        hour=start,
+        product="6njl1pau431dv1qxipg63mvah",
+        entity="AWS Marketplace",
+        usage_type="BoxUsage:r7g.large",
+        unit="Hrs",
+        quantity=Decimal(1),
+        unblended=bill.marketplace,
+        amortised=bill.marketplace,
+    )
+
+
+def _instance(bill: ClusterBill, broker: Broker, hour: int) -> Iterator[Line]:
+    usage: dict[str, Any] = {
+        "component": "broker compute",
+        "owner": _pool(broker),
+        "usage_type": f"BoxUsage:{broker.instance_type}",
+        "operation": "RunInstances",
+        "unit": "Hrs",
+        "quantity": Decimal(1),
+        "resource_id": _instance_id(broker),
+        "zone": broker.zone,
+        "tags": _node_tags(bill, broker),
+    }
+    if broker.coverage is Coverage.ON_DEMAND:
+        yield _line(bill, hour, cost=HOUR_PRICE, **usage)
+    elif broker.coverage is Coverage.SAVINGS_PLAN:
+        covered: dict[str, Any] = {"kind": "SavingsPlanCoveredUsage", "sp_effective": PLAN_HOUR}
+        yield _line(bill, hour, cost=HOUR_PRICE, amortised=PLAN_HOUR, **covered, **usage)
+        negation = {**usage, "kind": "SavingsPlanNegation"}
+        yield _line(bill, hour, cost=-HOUR_PRICE, amortised=Decimal(0), **negation)
+    else:
+        discounted: dict[str, Any] = {"kind": "DiscountedUsage", "ri_arn": RESERVATION}
+        effective: dict[str, Any] = {"ri_effective": RESERVED_HOUR, "amortised": RESERVED_HOUR}
+        yield _line(bill, hour, cost=Decimal(0), **discounted, **effective, **usage)
+    if bill.with_split_rows:
+        yield _line(
+            bill,
+            hour,
+            component="split cost allocation",
+            owner="whole cluster",
+            product="AmazonEKS",
+            usage_type="EKS-EC2-vCPU-Hours",
+            operation="EKSPod-EC2",
+            unit="vCPU-Hours",
+            quantity=Decimal(1),
+            cost=Decimal(0),
+            split_cost=HOUR_PRICE / 2,
+            parent=_instance_id(broker),
+            resource_id=f"arn:aws:eks:us-east-1:{bill.name}:pod/kafka-{broker.node_id}",
+            tags={CLUSTER_TAG: bill.name},
+        )
+
+
+def _volume(bill: ClusterBill, broker: Broker, hour: int) -> Iterator[Line]:
+    share = Decimal(3600) / bill.seconds_in_month
+    throughput = Decimal(max(0, broker.throughput_mib_per_s - 125)) / 1024
+    meters = (
+        ("EBS:VolumeUsage.gp3", "GB-Mo", Decimal(broker.volume_gib), GIB_MONTH, "gp3 storage"),
+        (
+            "EBS:VolumeP-IOPS.gp3",
+            "IOPS-Mo",
+            Decimal(max(0, broker.iops - 3000)),
+            IOPS_MONTH,
+            "gp3 IOPS",
+        ),
+        ("EBS:VolumeP-Throughput.gp3", "GiBps-mo", throughput, GIBPS_MONTH, "gp3 throughput"),
+    )
+    for usage_type, unit, amount, price, component in meters:
+        quantity = (amount * share).quantize(PLACES)
+        yield _line(
+            bill,
+            hour,
+            component=component,
+            owner=_pool(broker),
+            usage_type=usage_type,
+            operation="CreateVolume-Gp3",
+            unit=unit,
+            quantity=quantity,
+            cost=(quantity * price).quantize(PLACES),
+            resource_id=f"vol-{broker.node_id:017d}",
+            zone=broker.zone,
+            tags={
+                CLUSTER_TAG: bill.name,
+                CLAIM_TAG: f"data-0-{bill.name}-{_pool(broker)}-{broker.node_id}",
+            },
+        )
+
+
+def _line(
+    bill: ClusterBill,
+    hour: int,
+    *,
+    cost: Decimal,
+    usage_type: str,
+    amortised: Decimal | None = None,
+    **fields: Any,
+) -> Line:
+    net = None if bill.net_discount is None else cost * (1 - bill.net_discount)
+    given: Mapping[str, Any] = {"amortised": cost if amortised is None else amortised, **fields}
+    return Line(
+        hour=month_start(bill.period) + timedelta(hours=hour),
+        usage_type=f"{bill.region_prefix}{usage_type}",
+        unblended=cost,
+        net=net,
+        **given,
+    )
+
+
+def _pool(broker: Broker) -> str:
+    return f"{broker.pool}-{broker.zone[-1]}"
+
+
+def _instance_id(broker: Broker) -> str:
+    return f"i-{broker.node_id:017d}"
+
+
+def _node_tags(bill: ClusterBill, broker: Broker) -> dict[str, str]:
+    return {CLUSTER_TAG: bill.name, POOL_TAG: broker.pool}

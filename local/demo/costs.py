@@ -1,0 +1,116 @@
+"""What the demo cost: its simulated bill, what its brokers and its ledger said, and the report.
+
+The report is the one `stillwater report` makes, of the twin's own run: the rotation is in it with
+the seconds and bytes that the brokers counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core import pricing
+from core.cluster import ClusterSpec, parse
+from core.incident_record import Incident
+from handlers.export import archive_key, archive_line
+from local import environment
+from local.aws import billing
+from local.demo import spec as demo_spec
+from local.twin import Twin
+from spark import facts
+
+if TYPE_CHECKING:
+    from spark.jobs.report import Made
+
+FOLDER = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the report says of the demo's one rotation; None of what it could not tell."""
+
+    down_seconds: float | None
+    catch_up_seconds: float | None
+    moved_bytes: int | None
+    incremental_usd: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The bill's total and the report's, which must agree, and the rotation in it."""
+
+    bill_total: str
+    report_total: str
+    rotation: Seen | None
+
+
+def report(
+    twin: Twin,
+    output: Path,
+    window: tuple[float, float],
+    bytes_between_zones: int,
+    metrics: Path,
+    incident: Incident | None,
+) -> Costs:
+    """Write the simulated bill of what really ran, and the report on it to output/report."""
+    from spark.jobs import report as job  # noqa: PLC0415 - Spark's JVM starts only when it is needed
+    from spark.session import local_session  # noqa: PLC0415 - the same
+    from spark.tables import ParquetStore  # noqa: PLC0415 - the same
+
+    bill = billing.write_bill(
+        twin.place,
+        ec2=twin.aws("ec2"),
+        eks=twin.aws("eks"),
+        out=output / "bill",
+        started_at=window[0],
+        ended_at=window[1],
+        bytes_between_zones=bytes_between_zones,
+    )
+    spec = parse(demo_spec.spec(twin.place))
+    folder = output / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    inputs = job.Inputs(
+        bill=bill.path,
+        metrics=str(metrics),
+        history=str(filed(output / "history", spec, incident)),
+        facts=facts.of_spec(spec),
+        book=pricing.book(environment.REGION),
+    )
+    with local_session() as session:
+        made = job.run(session, ParquetStore(session, str((folder / "tables").resolve())), inputs)
+    _write(made, folder)
+    return Costs(str(bill.total), str(made.report_total), _seen(made))
+
+
+def filed(folder: Path, spec: ClusterSpec, incident: Incident | None) -> Path:
+    """File the incident as the sweep will within a minute of its end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if incident is not None and not incident.open:
+        path = folder / archive_key(incident)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(archive_line(incident, spec.prefix) + "\n")
+    return folder
+
+
+def _write(made: Made, folder: Path) -> None:
+    from spark.report import formats  # noqa: PLC0415 - draws with matplotlib
+
+    for kind in formats.Format:
+        text = formats.write(made.document, kind)
+        (folder / kind.file_name).write_text(text, encoding="utf-8")
+
+
+def _seen(made: Made) -> Seen | None:
+    rows = made.evidence.resync
+    if not rows:
+        return None
+    row = rows[-1]
+    cost: Decimal | None = row.incremental_cost
+    return Seen(
+        down_seconds=row.down_seconds,
+        catch_up_seconds=row.catch_up_seconds,
+        moved_bytes=row.moved_bytes,
+        incremental_usd=None if cost is None else f"{pricing.plain(cost):f}",
+    )

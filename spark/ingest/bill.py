@@ -1,0 +1,37 @@
+"""Reads any bill: says by its columns which format it is, and hands it to that format's reader."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from core.errors import InvalidInput
+from spark.ingest import cur, focus, source
+from spark.ingest.delivery import Delivery, readable
+from spark.ingest.files import address_of
+
+COLUMNS_SHOWN = 5
+
+
+def read(session: SparkSession, address: str | Path, *, months: Collection[str] = ()) -> Delivery:
+    """Read the newest delivery of every billing period of an export, or of these months.
+
+    `address` is an export's folder (the one holding data/ and metadata/) or one file, on this
+    machine or at a URI that Spark reaches. Raises InvalidInput for what is no bill; a row that
+    cannot be read keeps its reason.
+    """
+    what = f"The bill {address}"
+    with readable(what):
+        opened = source.opened(session, address_of(address), months, what)
+        columns = opened.frame.columns
+        if focus.is_focus(columns):
+            return focus.delivery(opened, what)
+        if any(cur.modern_name(name).startswith("line_item_") for name in columns):
+            return cur.delivery(opened, what)
+    problem = (
+        f"{what} is neither a Cost and Usage Report nor FOCUS: its columns are "
+        f"{', '.join(columns[:COLUMNS_SHOWN])} and so on. Name an export's folder or file."
+    )
+    raise InvalidInput([problem])

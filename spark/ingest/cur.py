@@ -1,0 +1,206 @@
+"""Reads a Cost and Usage Report: CUR 2.0, or the legacy report in either spelling of its columns.
+
+Legacy CUR names a column lineItem/UsageType in csv and line_item_usage_type in Parquet; both are
+read under CUR 2.0's name. Only the columns that later rooms need are read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from core.errors import InvalidInput
+from core.naming import CLUSTER_TAG, POOL_TAG
+from spark.ingest.delivery import (
+    Delivery,
+    Format,
+    amount,
+    as_map,
+    day,
+    kind_of,
+    moment,
+    named,
+    reason,
+    shown,
+    tag,
+    text,
+    usable,
+)
+from spark.ingest.source import DELIVERED_PERIOD, Source
+from spark.schemas import require_lines
+from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, column_spellings
+from spark.transforms import amortise
+
+COST = amortise.UNBLENDED
+_LISTED = "list it in the export's SELECT from COST_AND_USAGE_REPORT"
+_RESOURCES = f"set INCLUDE_RESOURCES = TRUE for the table and {_LISTED}"
+REQUIRED = {
+    **dict.fromkeys(
+        [
+            COST,
+            "bill_billing_period_start_date",
+            "line_item_usage_start_date",
+            "line_item_usage_account_id",
+            "line_item_currency_code",
+            "line_item_line_item_type",
+            "line_item_product_code",
+            "line_item_usage_type",
+            "line_item_operation",
+            "line_item_line_item_description",
+            "line_item_usage_amount",
+            "line_item_availability_zone",
+            "pricing_unit",
+        ],
+        _LISTED,
+    ),
+    "line_item_resource_id": _RESOURCES,
+}
+TAG_MAPS = ("resource_tags", "tags")
+_NO_TAGS = f"{_LISTED} and activate the tags as cost allocation tags"
+# A marketplace's seller is no part of AWS's own meters.
+ENTITY = "bill_billing_entity"
+OPTIONAL = (*amortise.COLUMNS, *amortise.NET_COLUMNS, ENTITY)
+TAGS = (CLUSTER_TAG, POOL_TAG, CLAIM_TAG, NODE_GROUP_TAG)
+SHOWN = (
+    COST,
+    "bill_billing_period_start_date",
+    "line_item_usage_start_date",
+    "line_item_usage_type",
+    "line_item_resource_id",
+    "line_item_line_item_description",
+)
+ELSEWHERE = "the line is of another month than the delivery it came in"
+# Only legacy CUR has these; CUR 2.0 keeps them in its product map.
+LEGACY_COLUMNS = ("lineitem/usagetype", "product_region", "product_product_name")
+# Line types whose usage type says all there is to say; the others keep their description.
+PLAIN_KINDS = (
+    "Usage",
+    "SavingsPlanCoveredUsage",
+    "SavingsPlanNegation",
+    "DiscountedUsage",
+    "FlatRateSubscription",
+)
+USED = ("Usage", "SavingsPlanCoveredUsage", "DiscountedUsage", "FlatRateSubscription")
+
+
+def is_legacy(columns: list[str]) -> bool:
+    return any(
+        name.lower() in LEGACY_COLUMNS or name.lower().startswith("resource_tags_")
+        for name in columns
+    )
+
+
+def modern_name(legacy: str) -> str:
+    """Return CUR 2.0's name of a legacy column: lineItem/UsageType -> line_item_usage_type."""
+    if "/" not in legacy or legacy.startswith("resourceTags/"):
+        return legacy
+    group, name = legacy.split("/", 1)
+    words = re.sub(r"([A-Z])", r"_\1", f"{group}/{name}").replace("/_", "/").lower()
+    return re.sub(r"[^0-9a-z]+", "_", words).strip("_")
+
+
+def delivery(source: Source, what: str) -> Delivery:
+    """Turn an opened report into lines; a report that lacks a column raises InvalidInput."""
+    legacy = is_legacy(source.frame.columns)
+    spelled = {name: modern_name(name) for name in source.frame.columns}
+    frame = source.frame.select(*(F.col(f"`{old}`").alias(new) for old, new in spelled.items()))
+    maps = [name for name in TAG_MAPS if name in frame.columns]
+    known = {name.lower() for name in frame.columns}
+    spread = [s for key in TAGS for s in column_spellings(key) if s in known]
+    if not maps and not spread and not legacy:
+        raise InvalidInput([f"{what} has no column resource_tags; {_NO_TAGS}."])
+    raw = named(frame, REQUIRED, [*OPTIONAL, *maps, *spread, DELIVERED_PERIOD], what)
+    for name in maps:
+        raw = as_map(raw, name)
+    _require_amortisation(raw, known, what)
+    return Delivery(
+        label=source.label,
+        format=Format.CUR if legacy else Format.CUR2,
+        lines=require_lines(_lines(raw, maps), "The CUR reader's output"),
+        costs=raw.select(
+            _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
+        ),
+        refreshes=source.refreshes,
+        simulated=source.simulated,
+    )
+
+
+def _lines(raw: DataFrame, maps: list[str]) -> DataFrame:
+    money = _money(raw)
+    kind = F.col("line_item_line_item_type")
+    is_plain = kind.isin(*PLAIN_KINDS)
+    return raw.select(
+        _period().alias("billing_period"),
+        day("line_item_usage_start_date").alias("day"),
+        F.coalesce(text(ENTITY), F.lit("AWS")).alias("provider"),
+        text("line_item_usage_account_id").alias("account"),
+        text("line_item_currency_code").alias("currency"),
+        text("line_item_line_item_type").alias("category"),
+        text("line_item_product_code").alias("service"),
+        text("line_item_usage_type").alias("usage_type"),
+        text("line_item_operation").alias("operation"),
+        F.when(~is_plain, text("line_item_line_item_description")).alias("description"),
+        text("pricing_unit").alias("unit"),
+        text("line_item_resource_id").alias("resource_id"),
+        text("line_item_availability_zone").alias("zone"),
+        *(tag(raw, maps, key).alias(name) for name, key in _tag_columns().items()),
+        money(amortise.NET_UNBLENDED).isNotNull().cast("int").alias("has_net"),
+        _reason(raw).alias("reason"),
+        F.when(kind.isin(*USED), money("line_item_usage_amount")).alias("quantity"),
+        money(COST).alias("billed_cost"),
+        amortise.amortised_cost(money).cast(kind_of(raw, COST)).alias("amortised_cost"),
+        amortise.net_cost(money).cast(kind_of(raw, COST)).alias("net_cost"),
+        shown(SHOWN).alias("line"),
+    )
+
+
+def _tag_columns() -> dict[str, str]:
+    columns = ("tag_cluster", "tag_pool", "tag_claim", "tag_node_group")
+    return dict(zip(columns, TAGS, strict=True))
+
+
+def _period() -> Column:
+    """Return the month a line was delivered for; without a manifest, the one it names."""
+    named_by_line = F.date_format(moment("bill_billing_period_start_date"), "yyyy-MM")
+    return F.coalesce(F.col(DELIVERED_PERIOD), named_by_line)
+
+
+def _reason(raw: DataFrame) -> Column:
+    unreadable = reason(
+        raw,
+        numbers={COST: kind_of(raw, COST)},
+        days=("bill_billing_period_start_date", "line_item_usage_start_date"),
+        present=("line_item_currency_code", "line_item_line_item_type"),
+    )
+    # The month by its first day alone: no text is made of a time in every line.
+    first = F.to_date(F.concat(F.col(DELIVERED_PERIOD), F.lit("-01")))
+    elsewhere = first != day("bill_billing_period_start_date")
+    return F.coalesce(unreadable, F.when(elsewhere, F.lit(ELSEWHERE)))
+
+
+def _money(raw: DataFrame) -> amortise.Amount:
+    kind = kind_of(raw, COST)
+    return lambda name: amount(name, kind)
+
+
+def _require_amortisation(raw: DataFrame, delivered: set[str], what: str) -> None:
+    """Refuse a bill whose line types need a column that the export leaves out."""
+    lacking = {
+        kind: missing
+        for kind, names in amortise.NEEDED_FOR.items()
+        if (missing := [name for name in names if name not in delivered])
+    }
+    if not lacking:
+        return
+    kind = F.col("line_item_line_item_type")
+    present = raw.where(kind.isin(*lacking)).select(kind).distinct().collect()
+    problems = [
+        f"{what} has {row[0]} lines but no column {name}, without which their amortised cost is "
+        f"unknown; {_LISTED}."
+        for row in sorted(present)
+        for name in lacking[row[0]]
+    ]
+    if problems:
+        raise InvalidInput(problems)

@@ -1,0 +1,121 @@
+"""Lists and reads the small files of a delivery, on this machine's disk or wherever Spark reaches.
+
+A bill's address is a path, or a URI (s3://, s3a://, file://) that Spark's own Hadoop can open: on
+EMR that is S3, with the job's role and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Protocol
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from core.errors import InvalidInput
+
+_URI = re.compile(r"^[a-z][a-z0-9+.-]*://")
+CHUNK_BYTES = 1 << 16
+
+
+class Files(Protocol):
+    """What ingest needs of a file system."""
+
+    def below(self, folder: str, suffix: str) -> list[str]:
+        """Return the addresses of the files below a folder whose names end so, in order."""
+        ...
+
+    def is_file(self, address: str) -> bool: ...
+    def is_folder(self, address: str) -> bool: ...
+    def read(self, address: str, limit: int | None = None) -> bytes:
+        """Return a file's first bytes, or all of them."""
+        ...
+
+
+def files_of(session: SparkSession, address: str) -> Files:
+    """Return the file system that an address belongs to."""
+    return HadoopFiles(session) if _URI.match(address) else LocalFiles()
+
+
+def address_of(path: str | Path) -> str:
+    """Return a bill's address: a URI as it is, a path as an absolute one."""
+    written = str(path)
+    return written.rstrip("/") if _URI.match(written) else str(Path(written).resolve())
+
+
+class LocalFiles:
+    """This machine's disk."""
+
+    def below(self, folder: str, suffix: str) -> list[str]:
+        return sorted(str(path) for path in Path(folder).rglob(f"*{suffix}") if path.is_file())
+
+    def is_file(self, address: str) -> bool:
+        return Path(address).is_file()
+
+    def is_folder(self, address: str) -> bool:
+        return Path(address).is_dir()
+
+    def read(self, address: str, limit: int | None = None) -> bytes:
+        with Path(address).open("rb") as stream:
+            return stream.read() if limit is None else stream.read(limit)
+
+
+class HadoopFiles:
+    """Whatever file system Spark's Hadoop knows by the address's scheme."""
+
+    def __init__(self, session: SparkSession) -> None:
+        jvm: Any = session._jvm  # noqa: SLF001 - pyspark has no other way to Hadoop's files
+        context: Any = session._jsc  # noqa: SLF001 - the same
+        self._jvm, self._configuration = jvm, context.hadoopConfiguration()
+
+    def below(self, folder: str, suffix: str) -> list[str]:
+        found = []
+        if self.is_folder(folder):
+            names = self._system(folder).listFiles(self._path(folder), True)  # noqa: FBT003 - Java's
+            while names.hasNext():
+                found.append(str(names.next().getPath().toString()))
+        return sorted(name for name in found if name.endswith(suffix))
+
+    def is_file(self, address: str) -> bool:
+        system, path = self._system(address), self._path(address)
+        return bool(system.exists(path)) and bool(system.getFileStatus(path).isFile())
+
+    def is_folder(self, address: str) -> bool:
+        system, path = self._system(address), self._path(address)
+        return bool(system.exists(path)) and bool(system.getFileStatus(path).isDirectory())
+
+    def read(self, address: str, limit: int | None = None) -> bytes:
+        stream = self._system(address).open(self._path(address))
+        try:
+            if limit is None:
+                return bytes(stream.readAllBytes())
+            return bytes(stream.readNBytes(limit))
+        finally:
+            stream.close()
+
+    def unzip(self, address: str, target: str) -> None:
+        """Write the one csv in a zip archive to another address, without holding it in memory."""
+        archive = self._jvm.java.util.zip.ZipInputStream(
+            self._system(address).open(self._path(address))
+        )
+        entry = archive.getNextEntry()
+        if entry is None:
+            archive.close()
+            raise InvalidInput(
+                [f"{address} is not a zip archive, or holds no file; copy it again."]
+            )
+        sink = self._system(target).create(self._path(target))
+        self._jvm.org.apache.hadoop.io.IOUtils.copyBytes(archive, sink, CHUNK_BYTES, True)  # noqa: FBT003
+
+    def _path(self, address: str) -> Any:
+        path = self._jvm.org.apache.hadoop.fs.Path
+        # A path of this machine may hold a colon, which Hadoop would take for a scheme.
+        return path(address) if _URI.match(address) else path(Path(address).as_uri())
+
+    def _system(self, address: str) -> Any:
+        try:
+            return self._path(address).getFileSystem(self._configuration)
+        except Py4JJavaError as error:
+            reason = str(error.java_exception).splitlines()[0]
+            raise InvalidInput([f"Spark cannot reach {address}: {reason}."]) from None

@@ -1,0 +1,90 @@
+"""Opens a bill's files: which they are, per month, and what columns they have.
+
+Stands between the manifest, which says what was delivered, and the reader of each format.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from core.errors import InvalidInput
+from spark.ingest import lines, manifest
+from spark.ingest.delivery import Refresh
+from spark.ingest.files import Files, files_of
+
+# The month a file belongs to, as its manifest says; null for a file that has no manifest.
+DELIVERED_PERIOD = "_delivered_period"
+# Where a cluster's workers may all read and write for the length of a job (spark-submit --conf).
+SCRATCH = "spark.stillwater.scratch"
+PLAIN = (".csv", ".csv.gz", ".gz", ".parquet", ".zip")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A bill's delivered columns, as they are named in its files, and what its manifests say."""
+
+    label: str
+    frame: DataFrame
+    refreshes: Sequence[Refresh] = ()
+    simulated: bool = False
+
+
+def opened(session: SparkSession, address: str, months: Collection[str], what: str) -> Source:
+    """Open a folder by its manifests, or a single file; `months` leaves the others unread."""
+    files = files_of(session, address)
+    if files.is_folder(address):
+        return _export(session, files, address, months, what)
+    if not files.is_file(address):
+        raise InvalidInput([f"{what} is not there; name an export's folder, or one file of it."])
+    if not address.endswith(PLAIN):
+        raise InvalidInput(
+            [f"{what} is neither .csv, .csv.gz, .zip nor .parquet, the formats that can be read."]
+        )
+    frame = _read(session, files, [address], what)
+    return Source(address.rsplit("/", 1)[-1], _with_period(frame, None))
+
+
+def _export(
+    session: SparkSession, files: Files, folder: str, months: Collection[str], what: str
+) -> Source:
+    export = manifest.pinned(files, folder, months)
+    # Month by month: the delivery says which month a file is of, and a month not asked for is not
+    # opened at all.
+    frames = [
+        _with_period(_read(session, files, month.files, what), month.period)
+        for month in export.months
+    ]
+    return Source(
+        label=export.name,
+        # A column that AWS added between two refreshes is null in the older file.
+        frame=reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames),
+        refreshes=[Refresh(m.period, m.execution, len(m.files)) for m in export.months],
+        simulated=export.simulated,
+    )
+
+
+def _with_period(frame: DataFrame, period: str | None) -> DataFrame:
+    return frame.withColumn(DELIVERED_PERIOD, F.lit(period).cast("string"))
+
+
+def _read(session: SparkSession, files: Files, addresses: Sequence[str], what: str) -> DataFrame:
+    if addresses[0].endswith(manifest.PARQUET):
+        reader = session.read.option("mergeSchema", "true")
+        return reader.parquet(*(lines.literal_address(address) for address in addresses))
+    if addresses[0].endswith(".zip"):
+        addresses = lines.unzipped(session, addresses, _scratch(session))
+    return lines.read(session, files, addresses, what)
+
+
+def _scratch(session: SparkSession) -> str:
+    shared = session.conf.get(SCRATCH, None)
+    if shared:
+        return shared
+    # A local session's own folder, which ends with it.
+    return tempfile.mkdtemp(prefix="unzipped-", dir=session.conf.get("spark.local.dir", None))

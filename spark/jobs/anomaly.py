@@ -1,0 +1,80 @@
+"""The anomaly job: days that stand out, and why.
+
+    cost + rotations -> guard -> standing_out -> why -> guard -> table
+
+Complete days only: the last day of a bill is half of one. The reason names the component, whose
+charges moved most, and what of ours happened that day.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark.findings import ANOMALIES, ROTATIONS
+from spark.schemas import COST, MONEY, require_schema
+from spark.transforms import stand_out
+from spark.transforms.attribute import Attribution
+
+
+def run(cost: DataFrame, rotations: DataFrame) -> DataFrame:
+    """Return the ANOMALIES table of every cluster on the bill."""
+    paid = require_schema(cost, COST, "The anomaly job's cost")
+    history = require_schema(rotations, ROTATIONS, "The anomaly job's history")
+    last = paid.agg(F.date_sub(F.max("day"), 1)).head()
+    last_complete = F.lit(last[0] if last else None).cast("date")
+    found = stand_out.standing_out(paid, last_complete)
+    table = found.join(_rotations_by_day(history), ["day", "cluster"], "left").select(
+        "billing_period",
+        "day",
+        F.nullif("cluster", F.lit("")).alias("cluster"),
+        "component",
+        "cost",
+        F.col("median").cast(MONEY).alias("usual"),
+        F.col("excess").cast(MONEY).alias("excess"),
+        "score",
+        "owner",
+        "zone",
+        F.col("owner_excess").cast(MONEY).alias("owner_excess"),
+        F.coalesce("rotations", F.lit(0)).cast("int").alias("rotations"),
+        _why().alias("reason"),
+    )
+    return require_schema(table, ANOMALIES, "The anomalies table")
+
+
+def _rotations_by_day(history: DataFrame) -> DataFrame:
+    """Return how many rotations touched a day: those of it and of the one before."""
+    ended = history.select("cluster", "incident", F.to_date("closed_at").alias("ended_on"))
+    days = ended.select(
+        "cluster",
+        "incident",
+        F.explode(F.array("ended_on", F.date_add("ended_on", 1))).alias("day"),
+    )
+    return days.groupBy("cluster", "day").agg(F.count_distinct("incident").alias("rotations"))
+
+
+def _why() -> Column:
+    """Say what is known of the reason."""
+    whose = F.when(
+        F.col("owner") == Attribution.NOBODY.value, F.lit("of nobody that a tag names")
+    ).otherwise(F.concat(F.lit("of "), "owner"))
+    where = F.when(F.col("zone").isNotNull(), F.concat(F.lit(" in "), "zone")).otherwise("")
+    share = F.round(100 * F.try_divide(F.col("owner_excess"), F.col("excess")))
+    most = F.concat(
+        F.lit("charges "),
+        whose,
+        where,
+        F.lit(" account for "),
+        F.greatest(F.lit(0), F.least(F.lit(100), share)).cast("int").cast("string"),
+        F.lit(" % of it"),
+    )
+    nothing = F.lit("the charges that moved are spread over many")
+    rotated = F.when(
+        F.coalesce("rotations", F.lit(0)) > 0,
+        F.concat(
+            F.lit("; "),
+            F.col("rotations").cast("string"),
+            F.lit(" rotation(s) on that day or the one before"),
+        ),
+    ).otherwise(F.lit(""))
+    return F.concat(F.coalesce(most, nothing), rotated)

@@ -1,0 +1,140 @@
+"""One bill becomes a page: ingest, the cost table, and what it says, reconciled once more.
+
+The report adds up to the invoice: `billed_cost` is what AWS asks for (unblended cost, BilledCost)
+and is reconciled to the last digit. `amortised_cost` stands beside it, since commitments bought
+elsewhere in the bill make the invoice's split misleading (spark/transforms/amortise).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from core.errors import InvalidInput, StillwaterError
+from core.pricing import plain, total
+from spark import tables
+from spark.ingest import bill
+from spark.jobs import cost, ingest
+from spark.jobs.ingest import Ingested
+from spark.report import page
+from spark.report.model import BadRow, Line, Report
+from spark.session import local_session
+from spark.tables import ParquetStore, Store
+from spark.transforms.attribute import Attribution
+from spark.transforms.classify import Component
+
+BAD_ROWS_SHOWN = 50
+# What the page shows of a table of days.
+_MONTHLY = tuple(name for name in cost.KEYS if name != "day")
+
+
+@dataclass(frozen=True)
+class CostResult:
+    """What a run found. Money is exact, and equal amounts print alike."""
+
+    bill_total: Decimal
+    report_total: Decimal
+    amortised_total: Decimal
+    rows: int
+    bad_rows: int
+    components: dict[str, Decimal]
+    page: Path
+    report: Report
+
+    def table(self) -> str:
+        """Return the components as aligned text for a terminal."""
+        return page.as_text(self.report)
+
+
+def report_on(
+    *, bill_at: str | Path, out: Path, today: date | None = None, cluster: str | None = None
+) -> CostResult:
+    """Report on one bill: an export's folder or a file, CUR or FOCUS.
+
+    Writes the tables (Parquet) and the page index.html below `out`. Raises InvalidInput for a bill
+    that cannot be read, StillwaterError when a table does not add up to the bill.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput([f"The report cannot be written to {out}: {error.strerror}."]) from None
+    with local_session() as session:
+        store = ParquetStore(session, str(out.resolve()))
+        delivery = bill.read(session, bill_at)
+        now = datetime.now(UTC)
+        ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
+        return _page(store, ingested, out, today or now.date())
+
+
+def _page(store: Store, ingested: Ingested, out: Path, today: date) -> CostResult:
+    periods = list(ingested.months)
+    # The page shows what is on disk, so the table and the page cannot differ.
+    table = cost.run(store, periods).where(F.col("billing_period").isin(*periods))
+    currency, lines = lines_of(table)
+    reconcile(ingested, lines)
+    bad = store.read(tables.QUARANTINE).where(F.col("billing_period").isin(*periods))
+    report = Report(
+        label=ingested.label,
+        currency=currency,
+        today=today,
+        simulated=ingested.simulated,
+        lines=lines,
+        rows=ingested.lines,
+        bad_rows=sum(ingested.quarantined.values()),
+        rows_without_cost=sum(month.lines_without_cost for month in ingested.months.values()),
+        bad=tuple(
+            BadRow(row.reason, row.line, row.billed_cost) for row in bad.head(BAD_ROWS_SHOWN)
+        ),
+    )
+    return CostResult(
+        bill_total=ingested.billed,
+        report_total=plain(report.billed),
+        amortised_total=plain(report.amortised),
+        rows=report.rows,
+        bad_rows=report.bad_rows,
+        components={share.name: plain(share.billed) for share in report.components()},
+        page=page.write(report, out / "index.html"),
+        report=report,
+    )
+
+
+def reconcile(ingested: Ingested, lines: Sequence[Line]) -> None:
+    """Refuse a table that lost or doubled a row or a fraction of a cent of the bill."""
+    rows = sum(line.charges for line in lines)
+    placed = total(line.billed for line in lines)
+    if rows != ingested.lines or placed != ingested.billed:
+        raise StillwaterError(
+            f"The cost table holds {rows} rows worth {plain(placed)} where the bill holds "
+            f"{ingested.lines} worth {ingested.billed}; the report was not written. This is a "
+            f"fault of the cost job: please report it with the bill's format."
+        )
+
+
+def lines_of(table: DataFrame) -> tuple[str, list[Line]]:
+    """Return the currency and the lines of a report from some months of the cost table."""
+    summed = table.groupBy(*_MONTHLY).agg(
+        F.sum("charges").alias("charges"), *(cost.total_of(name).alias(name) for name in cost.SUMS)
+    )
+    rows = summed.collect()
+    lines = [
+        Line(
+            billing_period=None if row.billing_period == tables.UNKNOWN_PERIOD else row[0],
+            component=Component(row.component),
+            attribution=Attribution(row.attribution),
+            cluster=row.cluster,
+            owner=row.owner,
+            node_id=row.node_id,
+            zone=row.zone,
+            charges=row.charges,
+            billed=row.billed_cost,
+            amortised=row.amortised_cost,
+        )
+        for row in rows
+    ]
+    return next((row.currency for row in rows if row.currency), "USD"), lines

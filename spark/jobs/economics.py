@@ -1,0 +1,149 @@
+"""The economics job: EBS against local disks for this cluster, on what was measured of it.
+
+    storage + resync -> guard -> core.economics.compare -> guard -> table
+
+What brokers hold and take in is measured where samples are; prices are the price book's, since a
+design nobody runs is on no bill. The answer is one row per design.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from core import economics, pricing
+from core.economics import Brokers, Comparison, Design
+from core.pricing import PriceBook
+from spark.facts import Facts
+from spark.findings import ECONOMICS, RESYNC, STORAGE
+from spark.schemas import require_schema
+
+DAYS_PER_MONTH = Decimal(economics.HOURS_PER_MONTH) / 24
+# From so many days on rotations are counted up to a month.
+FEWEST_DAYS = 7
+# What a rotation takes where none was seen.
+AWAY_SECONDS = 300.0
+_PLACES = Decimal("1e-6")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The days that rotations were counted on."""
+
+    first: date
+    last: date
+
+    @property
+    def months(self) -> float:
+        """Return how many months these days are; a few days say nothing of a month's rhythm."""
+        days = (self.last - self.first).days + 1
+        return days / float(DAYS_PER_MONTH) if days >= FEWEST_DAYS else 1.0
+
+
+def run(
+    session: SparkSession,
+    storage: DataFrame,
+    rotations: DataFrame,
+    facts: Facts,
+    book: PriceBook,
+    window: Window,
+) -> DataFrame:
+    """Return the ECONOMICS table of one cluster; empty where nothing was measured of it."""
+    volumes = require_schema(storage, STORAGE, "The economics job's volumes").collect()
+    seen = require_schema(rotations, RESYNC, "The economics job's rotations").collect()
+    brokers = measured(volumes, seen, facts, window)
+    rows = [] if brokers is None else _rows(economics.compare(brokers, book), facts, book, window)
+    found = session.createDataFrame(list(rows), ECONOMICS)
+    return require_schema(found, ECONOMICS, "The economics table")
+
+
+def measured(
+    volumes: Sequence[Row], rotations: Sequence[Row], facts: Facts, window: Window
+) -> Brokers | None:
+    """Return the brokers as measured, or None where neither fill nor flow is known of any."""
+    pool = next(iter(facts.brokers), None)
+    if pool is None or not pool.volumes:
+        return None
+    by_node: dict[tuple[str, int], int] = {}
+    for row in volumes:
+        found = facts.pool_of(row.owner)
+        if row.used_bytes is not None and found is not None and found.is_broker:
+            key = (row.owner, row.node_id)
+            by_node[key] = by_node.get(key, 0) + row.used_bytes
+    held = [float(used) for used in by_node.values()] or [
+        float(row.held_bytes) for row in rotations if row.held_bytes is not None
+    ]
+    appends = [row.append_bytes_per_s for row in rotations if row.append_bytes_per_s is not None]
+    if not held:
+        return None
+    downs = [row.down_seconds for row in rotations if row.down_seconds is not None]
+    rates = [
+        row.moved_bytes / row.catch_up_seconds
+        for row in rotations
+        if row.moved_bytes and row.catch_up_seconds
+    ]
+    append = statistics.fmean(appends) if appends else max(held) / facts.retention_seconds
+    return Brokers(
+        number=pool.nodes,
+        zones=facts.zones,
+        instance_type=pool.instance_type,
+        volume_gib=sum(volume.size_gib for volume in pool.volumes),
+        iops=sum(volume.iops for volume in pool.volumes),
+        throughput_mib_per_s=sum(volume.throughput_mib_per_s for volume in pool.volumes),
+        append_bytes_per_s=append,
+        held_bytes=max(held),
+        outage_seconds=statistics.median(downs) if downs else AWAY_SECONDS,
+        rotations_per_month=len(rotations) / window.months,
+        # A short catch-up shows how little was missed, not how fast a copy could be.
+        seen_bytes_per_s=max(rates) if rates and max(rates) > append * 2 else None,
+    )
+
+
+def _rows(
+    comparison: Comparison, facts: Facts, book: PriceBook, window: Window
+) -> Iterator[tuple[Any, ...]]:
+    for design in (comparison.ebs, comparison.nvme):
+        if design is not None:
+            yield _row(design, comparison, facts, book, window)
+
+
+def _row(
+    design: Design, comparison: Comparison, facts: Facts, book: PriceBook, window: Window
+) -> tuple[Any, ...]:
+    """Return one row of ECONOMICS, in its order."""
+    ends = not math.isinf(design.rotation_seconds)
+    rotations = comparison.rotations
+    return (
+        f"{window.last:%Y-%m}",
+        facts.cluster,
+        design.name,
+        design.instance_type,
+        design.brokers,
+        design.instances_usd.quantize(_PLACES),
+        design.storage_usd.quantize(_PLACES),
+        design.rotation_usd.quantize(_PLACES),
+        design.rotation_seconds if ends else None,
+        design.limited_by,
+        design.fill,
+        float(rotations),
+        design.rotations_ratio,
+        design.monthly_usd(rotations).quantize(_PLACES),
+        design.risk_hours(rotations) if ends else None,
+        comparison.break_even_fill,
+        comparison.break_even_rotations,
+        design is comparison.cheaper,
+        book.region,
+        _oldest(book, design.instance_type),
+    )
+
+
+def _oldest(book: PriceBook, instance_type: str) -> date:
+    items = ("gp3_gib_month", "inter_zone_gib", f"{pricing.INSTANCE_HOUR}:{instance_type}")
+    return min(book.price(item).as_of for item in items)

@@ -1,0 +1,253 @@
+"""The ingest job: a bill becomes the usage table, month by month, every dollar in one row.
+
+    read -> require_lines -> sum to a day -> classify -> attribute -> require_schema -> reconcile
+         -> replace the months -> note the delivery
+
+The bill is read once for the table and once, one column of it, for the control total. Nothing of
+its size is ever in the driver's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from core.errors import InvalidInput, StillwaterError
+from core.naming import CLUSTER_TAG
+from core.pricing import plain, total
+from spark import money, tables
+from spark.ingest.delivery import Delivery, Refresh, readable
+from spark.months import settled_on
+from spark.schemas import LINE_AMOUNTS, MONEY, QUARANTINE, USAGE, require_lines, require_schema
+from spark.tables import UNKNOWN_PERIOD, Store
+from spark.tag_keys import spellings
+from spark.transforms.attribute import attributed
+from spark.transforms.classify import classified
+from spark.transforms.daily import net_of_discounts, summed, tidied
+
+CLUSTERS_SHOWN = 10
+TOTALS = {name: name for name in LINE_AMOUNTS}
+KEYS = tuple(name for name in USAGE.names if name not in (*LINE_AMOUNTS, "charges"))
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What a month's delivered files hold, summed before any transform touched them."""
+
+    lines: int
+    lines_without_cost: int
+    billed: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What came in: per month what the files hold, and how many of their lines are unreadable."""
+
+    label: str
+    months: Mapping[str, Control]
+    quarantined: Mapping[str, int]
+    simulated: bool
+
+    @property
+    def lines(self) -> int:
+        return sum(month.lines for month in self.months.values())
+
+    @property
+    def billed(self) -> Decimal:
+        return plain(total(month.billed for month in self.months.values()))
+
+
+def run(
+    session: SparkSession,
+    delivery: Delivery,
+    store: Store,
+    *,
+    now: datetime,
+    cluster: str | None = None,
+) -> Ingested:
+    """Make the store hold the months of this delivery and nothing older of them.
+
+    `cluster` is one that the bill must name on some line. Raises InvalidInput for a bill without
+    rows, of two currencies, without that cluster's tag, or into tables that hold another bill;
+    StillwaterError when the table does not add up to the bill. Nothing is written then.
+    """
+    with readable(f"The bill {delivery.label}"):
+        months = control_of(delivery.costs)
+        if not months:
+            raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
+        rows = usage(delivery.lines).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            placed = _placed(rows, cluster)
+            _require_one_currency(placed, delivery.label)
+            _require_cluster(placed, delivery, cluster)
+            reconcile(months, placed)
+            before = _require_same_bill(store, delivery, months)
+            found = {period: row.quarantined for period, row in placed.items()}
+            store.replace(tables.USAGE, rows.drop("_reason"), list(months))
+            bad = quarantine(delivery.lines) if any(found.values()) else _no_rows(session)
+            store.replace(tables.QUARANTINE, bad, list(months))
+            noted = [
+                _note(delivery, period, month, found.get(period, 0), before.get(period), now)
+                for period, month in months.items()
+            ]
+            frame = session.createDataFrame(noted, tables.DELIVERIES.schema)
+            store.replace(tables.DELIVERIES, frame, list(months))
+        finally:
+            rows.unpersist()
+    return Ingested(delivery.label, months, found, delivery.simulated)
+
+
+def usage(lines: DataFrame) -> DataFrame:
+    """Turn a bill's lines into the USAGE table, and `_reason` beside it."""
+    keyed = (
+        summed(require_lines(lines, "The ingest job's input"))
+        .transform(tidied)
+        .transform(net_of_discounts)
+        .transform(classified)
+        .transform(attributed)
+        .withColumn("billing_period", _known_period())
+    )
+    # What differed by a region's prefix or a blank alone is one row now.
+    rows = keyed.groupBy(*KEYS, "reason").agg(
+        F.sum("charges").alias("charges"), *(F.sum(n).cast(MONEY).alias(n) for n in LINE_AMOUNTS)
+    )
+    checked = require_schema(rows.drop("reason"), USAGE, "The usage table")
+    return rows.select(*checked.columns, F.col("reason").alias("_reason"))
+
+
+def control_of(costs: DataFrame) -> dict[str, Control]:
+    """Sum the delivered cost column by month: the figures that the table must come to."""
+    named = {"cost": "total"}
+    summed_costs = costs.groupBy(_known_period().alias("billing_period")).agg(
+        F.count("*").alias("lines"), F.count("cost").alias("with_cost"), *money.sums(costs, named)
+    )
+    totals = money.finished(summed_costs, named)
+    rows = summed_costs.select(
+        "billing_period", "lines", "with_cost", totals["total"].alias("total")
+    )
+    return {
+        row.billing_period: Control(row.lines, row.lines - row.with_cost, row.total)
+        for row in sorted(rows.collect(), key=lambda row: str(row.billing_period))
+    }
+
+
+def quarantine(lines: DataFrame) -> DataFrame:
+    """Return the lines that could not be read, each with its reason."""
+    bad = lines.where(F.col("reason").isNotNull()).select(
+        _known_period().alias("billing_period"),
+        "reason",
+        "line",
+        F.col("billed_cost").try_cast(MONEY).alias("billed_cost"),
+    )
+    return require_schema(bad, QUARANTINE, "The quarantine")
+
+
+def reconcile(control: Mapping[str, Control], placed: Mapping[str, Row]) -> None:
+    """Refuse a table that lost or doubled a line or a fraction of a cent of any month."""
+    for period in {*control, *placed}:
+        wanted = control.get(period, Control(0, 0, Decimal(0)))
+        lines, billed = (
+            (placed[period].charges, placed[period].billed) if period in placed else (0, Decimal(0))
+        )
+        if lines != wanted.lines or billed != wanted.billed:
+            raise StillwaterError(
+                f"The usage table holds {lines} lines of {period} worth {plain(billed)} where the "
+                f"bill holds {wanted.lines} worth {plain(wanted.billed)}; nothing was written. "
+                f"This is a fault of the ingest job: please report it with the bill's format."
+            )
+
+
+def _placed(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
+    months = rows.groupBy("billing_period").agg(
+        F.sum("charges").alias("charges"),
+        F.coalesce(F.sum("billed_cost"), F.lit(0)).cast(MONEY).alias("billed"),
+        F.sum(F.when(F.col("_reason").isNotNull(), F.col("charges")).otherwise(0)).alias(
+            "quarantined"
+        ),
+        F.collect_set("currency").alias("currencies"),
+        F.slice(F.collect_set("cluster"), 1, CLUSTERS_SHOWN).alias("some"),
+        F.max(_is(cluster)).alias("names_it"),
+    )
+    return {row.billing_period: row for row in months.collect()}
+
+
+def _is(cluster: str | None) -> Column:
+    return F.coalesce(F.col("cluster") == F.lit(cluster), F.lit(False))  # noqa: FBT003 - a literal column
+
+
+def _require_one_currency(placed: Mapping[str, Row], label: str) -> None:
+    currencies = sorted({currency for row in placed.values() for currency in row.currencies})
+    if len(currencies) > 1:
+        problem = (
+            f"The bill {label} has charges in {' and '.join(currencies)}, which cannot be added "
+            f"up; export one billing account's currency at a time."
+        )
+        raise InvalidInput([problem])
+
+
+def _require_cluster(placed: Mapping[str, Row], delivery: Delivery, cluster: str | None) -> None:
+    if cluster is None or any(row.names_it for row in placed.values()):
+        return
+    others = sorted({name for row in placed.values() for name in row.some})[:CLUSTERS_SHOWN]
+    seen = f"it names {', '.join(others)}" if others else "no line names any cluster"
+    problem = (
+        f"No line of the bill {delivery.label} carries the tag {CLUSTER_TAG} = {cluster}; {seen}. "
+        f"Looked for as {', '.join(spellings(CLUSTER_TAG))}. Activate {CLUSTER_TAG} as a cost "
+        f"allocation tag: lines of before that day never carry it."
+    )
+    raise InvalidInput([problem])
+
+
+def _require_same_bill(
+    store: Store, delivery: Delivery, months: Mapping[str, Control]
+) -> dict[str, Row]:
+    """Return what the store noted of these months, which must be deliveries of the same bill."""
+    noted = store.read(tables.DELIVERIES).where(F.col("billing_period").isin(*months)).collect()
+    others = sorted({row.bill for row in noted if row.bill != delivery.label})
+    if others:
+        problem = (
+            f"The tables hold {', '.join(sorted(row.billing_period for row in noted))} of the bill "
+            f"{others[0]}; replacing it by {delivery.label} would lose it. Keep tables per bill."
+        )
+        raise InvalidInput([problem])
+    return {row.billing_period: row for row in noted}
+
+
+def _note(
+    delivery: Delivery,
+    period: str,
+    month: Control,
+    quarantined: int,
+    before: Row | None,
+    now: datetime,
+) -> tuple[object, ...]:
+    refresh = next((r for r in delivery.refreshes if r.period == period), Refresh(period, "", 1))
+    return (
+        period,
+        delivery.label,
+        delivery.format.value,
+        refresh.execution,
+        refresh.files,
+        month.lines,
+        month.lines_without_cost,
+        quarantined,
+        month.billed,
+        before.billed_cost if before else None,
+        "true" if delivery.simulated else "false",
+        now.replace(tzinfo=None),
+        settled_on(period) if period != UNKNOWN_PERIOD else None,
+    )
+
+
+def _no_rows(session: SparkSession) -> DataFrame:
+    return session.createDataFrame([], QUARANTINE)
+
+
+def _known_period() -> Column:
+    return F.coalesce(F.col("billing_period"), F.lit(UNKNOWN_PERIOD))

@@ -1,0 +1,261 @@
+"""The storage job: per volume what is paid for, what of it is used, and what it should be.
+
+    usage + samples -> guard -> billed, used, load -> core.volumes.sizing, row by row -> guard
+
+What a volume should be is decided in core.volumes, as the advisor decides it. EBS never shrinks:
+what is too large is replaced by a pool with smaller volumes, whose copying between zones is the
+remedy's price. Volumes are few, so their rows fit in the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from core import economics, instances
+from core.pricing import PriceBook
+from core.volumes.limits import Gp3, Performance, instance_ceiling, step_for
+from core.volumes.sizing import GIB, Goals, Resync, Use, monthly_usd, right_size
+from spark.facts import Facts, Pool
+from spark.findings import SAMPLES, STORAGE
+from spark.schemas import USAGE, require_schema
+from spark.transforms import volumes
+from spark.transforms.volumes import LAST_DAYS, SNAPSHOT, Finding
+
+BILL, SPEC = "bill", "spec"
+# A smaller volume means a new pool: not for the odd gigabyte.
+WORTH_SHRINKING = 0.8
+# What a rotation takes where none was seen.
+AWAY_SECONDS = 300.0
+NOTHING = Decimal(0)
+_PLACES = Decimal("1e-6")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What is to be said of one volume."""
+
+    finding: Finding
+    reason: str
+    wanted: Gp3 | None = None
+    monthly_saving: Decimal = NOTHING
+    one_off_cost: Decimal = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One volume as provisioned, and where that is known from."""
+
+    volume: Gp3
+    known_from: str
+    pool: Pool | None
+
+
+def run(
+    session: SparkSession,
+    usage: DataFrame,
+    samples: DataFrame,
+    facts: Facts,
+    book: PriceBook,
+    away_seconds: float = AWAY_SECONDS,
+) -> DataFrame:
+    """Return the STORAGE table of one cluster's volumes and snapshots."""
+    bill = require_schema(usage, USAGE, "The storage job's bill").where(
+        F.col("cluster") == facts.cluster
+    )
+    seen = require_schema(samples, SAMPLES, "The storage job's samples")
+    rows = (
+        bill.transform(volumes.billed)
+        .join(volumes.used_by_node(seen), ["owner", "node_id"], "left")
+        .join(volumes.load_by_volume(seen), "resource_id", "left")
+        .orderBy("resource_id")
+        .collect()
+    )
+    found = session.createDataFrame(list(_advised(rows, facts, book, away_seconds)), STORAGE)
+    return require_schema(found, STORAGE, "The storage table")
+
+
+def _advised(
+    rows: list[Row], facts: Facts, book: PriceBook, away_seconds: float
+) -> Iterator[tuple[Any, ...]]:
+    measured = any(row.used_bytes is not None for row in rows)
+    alive = {(row.owner, row.node_id) for row in rows if row.kind != SNAPSHOT}
+    siblings: dict[tuple[str, int], float] = {}
+    for row in rows:
+        if row.kind != SNAPSHOT and row.node_id is not None:
+            key = (row.owner, row.node_id)
+            siblings[key] = siblings.get(key, 0.0) + (row.size_gib or 0)
+    for row in rows:
+        known = _known(row, facts)
+        share = (row.size_gib or 0) / (siblings.get((row.owner, row.node_id)) or 1)
+        if row.kind == SNAPSHOT:
+            advice = _snapshot(row, alive)
+        elif measured and row.used_bytes is None and row.node_id is not None:
+            advice = Advice(
+                Finding.ORPHAN,
+                f"billed until {row.last_day}, and no node mounts a claim of {row.owner} "
+                f"{row.node_id}; delete it once its data is in no one's interest",
+                monthly_saving=_monthly(row),
+            )
+        elif row.kind != "gp3":
+            advice = _move(row, known, book)
+        else:
+            advice = _size(row, known, share, facts, book, away_seconds)
+        yield _row(row, known, share, advice)
+
+
+def _known(row: Row, facts: Facts) -> Known:
+    """Return what is provisioned; the spec knows it of a volume too young for the bill to."""
+    pool = facts.pool_of(row.owner)
+    if row.days < LAST_DAYS and pool is not None and row.kind == "gp3" and pool.volumes:
+        one = pool.volumes[0]
+        return Known(Gp3(one.size_gib, Performance(one.iops, one.throughput_mib_per_s)), SPEC, pool)
+    if row.kind == "gp3":
+        iops, throughput = volumes.performance(row.billed_iops, row.billed_gib_per_s)
+    else:
+        iops, throughput = round(row.billed_iops or 0), 0
+    return Known(Gp3(round(row.size_gib or 0), Performance(iops, throughput)), BILL, pool)
+
+
+def _monthly(row: Row) -> Decimal:
+    """Return what a volume costs a whole month at the prices of its bill."""
+    dollars = (row.size_gib or 0) * (row.gib_month_price or 0)
+    dollars += (row.billed_iops or 0) * (row.iops_month_price or 0)
+    return Decimal(repr(dollars)).quantize(_PLACES)
+
+
+def _snapshot(row: Row, alive: set[tuple[str, int]]) -> Advice:
+    if row.node_id is None or (row.owner, row.node_id) in alive:
+        return Advice(Finding.FITS, "its volume is there")
+    return Advice(
+        Finding.ORPHAN_SNAPSHOT,
+        f"no volume of {row.owner} {row.node_id} is billed any more",
+        monthly_saving=_monthly(row),
+    )
+
+
+def _ceiling(known: Known) -> Goals:
+    """Return the goals of a volume: no more than its instance sustains beside its other volumes."""
+    pool = known.pool
+    instance = instances.table().types.get(pool.instance_type) if pool else None
+    if pool is None or instance is None:
+        return Goals()
+    beside = [Performance(v.iops, v.throughput_mib_per_s) for v in pool.volumes[1:]]
+    return Goals(ceiling=instance_ceiling(instance, beside))
+
+
+def _use(row: Row, share: float) -> Use:
+    """Return what was measured; claims name no volume, so a node's fill is shared out by size."""
+    return Use(
+        used_bytes=round(row.used_bytes * share),
+        growth_bytes_per_day=row.growth_bytes_per_day * share,
+        iops_p999=row.iops_p999,
+        throughput_p999_bytes_per_s=row.throughput_p999_bytes_per_s,
+    )
+
+
+def _size(
+    row: Row, known: Known, share: float, facts: Facts, book: PriceBook, away_seconds: float
+) -> Advice:
+    if row.used_bytes is None:
+        return Advice(Finding.NOT_MEASURED, "no sample of its fill: pass --metrics")
+    resync = None
+    if row.append_bytes_per_s is not None:
+        resync = Resync(
+            append_bytes_per_s=row.append_bytes_per_s * share,
+            away_seconds=away_seconds,
+            within_seconds=facts.resync_within_seconds,
+        )
+    sized = right_size(known.volume, _use(row, share), book, _ceiling(known), resync)
+    now, wanted = known.volume, sized.wanted
+    # Of performance nobody measured nothing can be taken away.
+    loads = row.iops_p999 is not None and row.throughput_p999_bytes_per_s is not None
+    if not loads:
+        kept = Performance(
+            max(now.iops, wanted.iops), max(now.throughput_mib_per_s, wanted.throughput_mib_per_s)
+        )
+        wanted = Gp3(wanted.size_gib, kept)
+    reason = "; ".join(sized.reasons)
+    if wanted.size_gib > now.size_gib:
+        return Advice(Finding.LARGER, reason, wanted)
+    if not now.performance.covers(wanted.performance):
+        return Advice(Finding.FASTER, reason, wanted.of_size(now.size_gib))
+    saving = monthly_usd(now, book) - monthly_usd(wanted, book)
+    if wanted.size_gib <= now.size_gib * WORTH_SHRINKING and saving > 0:
+        copied = economics.crossing_usd(row.used_bytes * share, book)
+        return Advice(Finding.SMALLER, reason, wanted, saving, copied)
+    here = wanted.of_size(now.size_gib)
+    saving = monthly_usd(now, book) - monthly_usd(here, book)
+    if saving > 0:
+        return Advice(Finding.SLOWER, reason, here, saving)
+    return Advice(Finding.FITS, reason, now)
+
+
+def _move(row: Row, known: Known, book: PriceBook) -> Advice:
+    """Return what gp3 would cost for the same size and at least the same performance."""
+    needed = _performance_of(row.kind, known.volume)
+    size = known.volume.size_gib
+    wanted = Gp3(size, step_for(needed, Performance(), _ceiling(known).ceiling, size))
+    saving = _monthly(row) - monthly_usd(wanted, book)
+    if saving <= 0 or row.kind in {"st1", "sc1", "standard"}:
+        return Advice(Finding.FITS, f"{row.kind} is no dearer than gp3 here, or another kind")
+    return Advice(
+        Finding.MOVE_TO_GP3,
+        f"gp3 with {wanted.iops} IOPS and {wanted.throughput_mib_per_s} MiB/s does what this "
+        f"{row.kind} does; ModifyVolume changes it in place",
+        wanted,
+        saving,
+    )
+
+
+def _performance_of(kind: str, volume: Gp3) -> Performance:
+    """Return what a volume of another type sustains (EBS volume types, user guide)."""
+    if kind == "gp2":
+        throughput = 128 if volume.size_gib <= 170 else 250
+        return Performance(min(16_000, max(100, 3 * volume.size_gib)), throughput)
+    # io1 and io2 promise their IOPS at 16 KiB each.
+    return Performance(volume.iops, min(1000, volume.iops * 16 // 1024))
+
+
+def _row(row: Row, known: Known, share: float, advice: Advice) -> tuple[Any, ...]:
+    """Return one row of STORAGE, in its order."""
+    volume, wanted = known.volume, advice.wanted
+    is_gp3 = row.kind == "gp3"
+    used = None if row.used_bytes is None or row.kind == SNAPSHOT else round(row.used_bytes * share)
+    return (
+        row.billing_period,
+        row.cluster,
+        row.owner,
+        row.node_id,
+        row.zone,
+        row.resource_id,
+        row.kind,
+        volume.size_gib,
+        volume.iops or None,
+        volume.throughput_mib_per_s if is_gp3 else None,
+        known.known_from,
+        used,
+        None if used is None else row.growth_bytes_per_day * share,
+        row.iops_p999,
+        row.throughput_p999_bytes_per_s,
+        row.billed_cost,
+        advice.finding.value,
+        wanted.size_gib if wanted else None,
+        wanted.iops if wanted else None,
+        wanted.throughput_mib_per_s if wanted else None,
+        advice.monthly_saving.quantize(_PLACES),
+        advice.one_off_cost.quantize(_PLACES),
+        advice.reason,
+    )
+
+
+def fill_of(row: Row) -> float | None:
+    """Return the share of a volume that holds data."""
+    if row.used_bytes is None or not row.size_gib:
+        return None
+    return float(row.used_bytes / (row.size_gib * GIB))

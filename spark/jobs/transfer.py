@@ -1,0 +1,36 @@
+"""The transfer job: USAGE, and what the brokers' counters say, become the TRANSFER table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark import tables
+from spark.schemas import TRAFFIC, USAGE, require_schema
+from spark.tables import Store
+from spark.transforms.transfer import by_flow, transferred
+
+
+def run(
+    session: SparkSession,
+    store: Store,
+    periods: Collection[str],
+    *,
+    traffic: DataFrame | None = None,
+) -> DataFrame:
+    """Replace these months of the transfer table and return the whole table.
+
+    Without `traffic` (TRAFFIC, from metrics) bytes between zones are of a flow that is not known.
+    """
+    usage = store.read(tables.USAGE).where(F.col("billing_period").isin(*periods))
+    counters = session.createDataFrame([], TRAFFIC) if traffic is None else traffic
+    store.replace(tables.TRANSFER, transfer_table(usage, counters), periods)
+    return store.read(tables.TRANSFER)
+
+
+def transfer_table(usage: DataFrame, traffic: DataFrame) -> DataFrame:
+    """Turn USAGE and TRAFFIC into the TRANSFER table."""
+    known = require_schema(traffic, TRAFFIC, "The transfer job's counters")
+    return by_flow(transferred(require_schema(usage, USAGE, "The transfer job's input")), known)

@@ -1,0 +1,142 @@
+"""The three things to do: every finding that saves money, the dearest first, then what blinds us.
+
+Savings are a month's, at list price or at the bill's own; each names the rows it is made of. What
+has no figure comes last and says so: a report that always finds three things is not believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from core.economics import EBS
+from core.naming import CLUSTER_TAG, POOL_TAG
+from core.pricing import total
+from spark.report.document import Action
+from spark.report.evidence import Evidence, Found
+from spark.report.sections.cost import slug
+from spark.report.words import count, dollars, listed
+from spark.transforms.attribute import Attribution
+from spark.transforms.volumes import Finding
+
+SHOWN = 3
+# Less is not worth the hour it takes to do.
+LEAST_USD = Decimal(1)
+NAMED = 3
+
+_HOW = {
+    Finding.ORPHAN: "look at what is on them, snapshot what is worth it, then delete the volumes",
+    Finding.ORPHAN_SNAPSHOT: "delete them, or give them a lifecycle policy that does",
+    Finding.MOVE_TO_GP3: "ModifyVolume in place, online, no restart; through the KafkaNodePool's "
+    "storage class where Strimzi made them",
+    Finding.SMALLER: "add a pool with smaller volumes, move the replicas, remove the old one; "
+    "EBS never shrinks a volume",
+    Finding.SLOWER: "lower iops and throughput in the ClusterSpec's volumes; the advisor applies "
+    "it within AWS's four changes a day",
+}
+_TITLES = {
+    Finding.ORPHAN: "Delete {} that nothing mounts",
+    Finding.ORPHAN_SNAPSHOT: "Delete {} of volumes that are gone",
+    Finding.MOVE_TO_GP3: "Move {} to gp3",
+    Finding.SMALLER: "Replace {} by smaller ones",
+    Finding.SLOWER: "Lower the performance of {}",
+}
+
+
+def chosen(evidence: Evidence) -> tuple[Action, ...]:
+    """Return the things to do, at most three."""
+    found = [*_of_volumes(evidence.storage), *_of_flows(evidence), *_of_design(evidence)]
+    worth = [action for action in found if (action.usd_per_month or 0) >= LEAST_USD]
+    ranked = sorted(worth, key=lambda action: (-(action.usd_per_month or 0), action.title))
+    return tuple([*ranked, *_blind_spots(evidence)][:SHOWN])
+
+
+def saving(actions: Sequence[Action]) -> Decimal:
+    return total(action.usd_per_month or Decimal(0) for action in actions)
+
+
+def _of_volumes(storage: Sequence[Found]) -> Iterator[Action]:
+    for finding, title in _TITLES.items():
+        rows = [row for row in storage if row.finding == finding.value and row.monthly_saving]
+        if not rows:
+            continue
+        dearest = sorted(rows, key=lambda row: (-row.monthly_saving, row.resource_id))
+        noun = "snapshot" if finding is Finding.ORPHAN_SNAPSHOT else "volume"
+        yield Action(
+            title=title.format(count(len(rows), noun)),
+            why=_why(dearest),
+            how=_HOW[finding],
+            evidence=slug("volume", dearest[0].resource_id),
+            usd_per_month=total(row.monthly_saving for row in rows),
+            usd_once=total(row.one_off_cost for row in rows) or None,
+        )
+
+
+def _why(rows: Sequence[Found]) -> str:
+    named = [f"{row.resource_id} ({dollars(row.monthly_saving)} a month)" for row in rows[:NAMED]]
+    if len(rows) > NAMED:
+        named.append(f"{len(rows) - NAMED} more")
+    return listed(named)
+
+
+def _of_flows(evidence: Evidence) -> Iterator[Action]:
+    rows = [row for row in evidence.transfer if row.rack_aware_saving]
+    if not rows:
+        return
+    days = [row.day for row in evidence.transfer if row.day is not None]
+    length = (max(days) - min(days)).days + 1 if days else 30
+    saved = total(row.rack_aware_saving for row in rows)
+    yield Action(
+        title="Let consumers read from their own zone",
+        why=f"they fetched from other zones for {dollars(saved)} {evidence.report.currency} in "
+        f"{count(length, 'day')}",
+        how="set client.rack to the availability zone in every consumer; the brokers' selector is "
+        "rack-aware already",
+        evidence=slug("flow", "consume"),
+        usd_per_month=saved * 30 / length,
+    )
+
+
+def _of_design(evidence: Evidence) -> Iterator[Action]:
+    ebs = next((row for row in evidence.economics if row.design == EBS), None)
+    nvme = next((row for row in evidence.economics if row.design != EBS), None)
+    if ebs is None or nvme is None or not nvme.chosen:
+        return
+    yield Action(
+        title=f"Consider {nvme.brokers} {nvme.instance_type} with local disks",
+        why=f"at {ebs.rotations_per_month:.1f} rotations a month the volumes cost more than what "
+        f"copying would",
+        how="weigh it against the hours a month that partitions are a replica short; it is a new "
+        "pool and another way to rotate",
+        evidence="design-NVMe",
+        usd_per_month=ebs.monthly_cost - nvme.monthly_cost,
+    )
+
+
+def _blind_spots(evidence: Evidence) -> Iterator[Action]:
+    """Yield what keeps the report from saying more."""
+    nobody = evidence.report.attributed(Attribution.NOBODY)
+    if nobody > 0 and nobody >= evidence.report.billed / 10:
+        yield Action(
+            title="Activate the cost allocation tags",
+            why=f"{dollars(nobody)} {evidence.report.currency} belong to nobody that a tag names",
+            how=f"activate {CLUSTER_TAG} and {POOL_TAG} in the Billing console; they are not "
+            f"back-filled",
+            evidence="cost",
+        )
+    unmeasured = [row for row in evidence.storage if row.finding == Finding.NOT_MEASURED.value]
+    if unmeasured:
+        yield Action(
+            title="Give the report Prometheus's samples",
+            why=f"{count(len(unmeasured), 'volume')} cannot be judged without them",
+            how="export a range query and pass it with --metrics",
+            evidence="storage",
+        )
+    largest = sorted(evidence.anomalies, key=lambda row: -abs(row.excess))[:1]
+    for row in largest:
+        yield Action(
+            title=f"Look at {row.component} on {row.day}",
+            why=f"{dollars(row.excess)} {evidence.report.currency} beyond the usual: {row.reason}",
+            how="open the day's rows in the usage table",
+            evidence=f"anomaly-{row.day}-0",
+        )

@@ -1,0 +1,122 @@
+"""What a report says, in the order it is read, without a word about how it looks.
+
+Sections are made from tables (spark/report/sections), the page, the text, the message and the JSON
+document from this (spark/report/formats): every format says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: what is read, and the exact value it stands for, by which it sorts."""
+
+    text: str
+    value: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; `wide` ones are left out where there is no room."""
+
+    title: str
+    unit: str = ""
+    is_text: bool = False
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row, which others may point at by its key."""
+
+    cells: tuple[Cell, ...]
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that sorts; `left_out` rows are in the table on disk alone."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    foot: tuple[Cell, ...] = ()
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A drawing with its legend: labels, each with the page's name for its colour."""
+
+    svg: str
+    legend: tuple[tuple[str, str], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Evidence: what was found, drawn and listed, and how it was computed."""
+
+    key: str
+    title: str
+    sentences: tuple[str, ...]
+    plots: tuple[Plot, ...] = ()
+    tables: tuple[Table, ...] = ()
+    method: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing to do: what it saves a month, what it costs once, and the rows that say so."""
+
+    title: str
+    why: str
+    how: str
+    evidence: str  # a section's or a row's key
+    usd_per_month: Decimal | None = None
+    usd_once: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The figure on top, and what it is compared with."""
+
+    text: str
+    exact: str
+    currency: str
+    against: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One report."""
+
+    title: str
+    label: str
+    today: str
+    total: Total
+    badges: tuple[str, ...]
+    story: tuple[str, ...]
+    actions: tuple[Action, ...]
+    sections: tuple[Section, ...]
+
+    def section(self, key: str) -> Section | None:
+        return next((section for section in self.sections if section.key == key), None)
+
+
+def number_cell(text: str, value: object) -> Cell:
+    return Cell(text, f"{value}")
+
+
+def text_columns(*titles: str) -> tuple[Column, ...]:
+    return tuple(Column(title, is_text=True) for title in titles)
+
+
+def shown(rows: Sequence[Row], most: int) -> tuple[tuple[Row, ...], int]:
+    """Return the first rows, and how many are left out."""
+    return tuple(rows[:most]), max(0, len(rows) - most)

@@ -1,0 +1,96 @@
+"""Everything a report is made from, as plain values: each table is read once, and small.
+
+Detail stays in the tables: what comes here is summed by Spark first, but for rows that are few by
+nature (volumes, rotations, designs, days that stand out).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+from core.pricing import total
+from spark.report.model import Report
+
+# A row of a table, its columns as attributes: pyspark's Row.
+Found = Any
+
+
+@dataclass(frozen=True, slots=True)
+class DayCost:
+    """What one component cost on one day, over all clusters."""
+
+    day: date
+    component: str
+    billed: Decimal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One month's report in the making; what was not asked for is empty."""
+
+    report: Report
+    days: Sequence[DayCost] = ()  # of the month and of the one before
+    transfer: Sequence[Found] = ()
+    storage: Sequence[Found] = ()
+    resync: Sequence[Found] = ()
+    economics: Sequence[Found] = ()
+    unit: Sequence[Found] = ()
+    anomalies: Sequence[Found] = ()
+    notes: Sequence[str] = field(default=())  # what was left out, and what would bring it in
+
+    @property
+    def month(self) -> str | None:
+        """Return the month of the report: the last of the bill's."""
+        return self.report.periods[-1] if self.report.periods else None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two months over as many days from their start; of both, complete days only."""
+
+    days: int
+    before: Mapping[str, Decimal]
+    after: Mapping[str, Decimal]
+
+    @property
+    def totals(self) -> tuple[Decimal, Decimal]:
+        return total(self.before.values()), total(self.after.values())
+
+
+def compared(evidence: Evidence) -> Comparison | None:
+    """Compare the month with the one before, or return None without one.
+
+    AWS bills with a day's delay, so the last day of an open month is left out; of the month before
+    as many days are taken, which makes half a month comparable.
+    """
+    if evidence.month is None:
+        return None
+    first = date.fromisoformat(f"{evidence.month}-01")
+    start_before = (first - timedelta(days=1)).replace(day=1)
+    own = [each for each in evidence.days if each.day >= first]
+    earlier = [each for each in evidence.days if start_before <= each.day < first]
+    if not own or not earlier:
+        return None
+    last = max(each.day for each in own)
+    ends = (first + timedelta(days=32)).replace(day=1) - timedelta(days=1)
+    is_whole = last >= ends and evidence.report.today > ends + timedelta(days=1)
+    complete = last.day if is_whole else last.day - 1
+    if complete < 1:
+        return None
+    length = 31 if is_whole else complete
+    return Comparison(
+        days=complete,
+        before=_by_component(each for each in earlier if each.day.day <= length),
+        after=_by_component(each for each in own if each.day.day <= complete),
+    )
+
+
+def _by_component(days: Any) -> dict[str, Decimal]:
+    sums: dict[str, list[Decimal]] = {}
+    for each in days:
+        sums.setdefault(each.component, []).append(each.billed)
+    return {component: total(amounts) for component, amounts in sums.items()}

@@ -1,0 +1,167 @@
+"""Evidence of what changed: this month against as many days of the one before, and day by day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+
+from spark.report import plot
+from spark.report.document import Cell, Column, Plot, Row, Section, Table
+from spark.report.evidence import Comparison, Evidence, compared
+from spark.report.sections.cost import exact
+from spark.report.words import change, count, decimal_places, money
+
+# The dearest components have a colour of their own; the others share one.
+COLOURED = ("--c1", "--c2", "--c3", "--c4", "--c5")
+METHOD = (
+    "Only complete days are compared: AWS bills with a day's delay, so the last day of an open "
+    "month is left out, and of the month before as many days are taken. A day stands out when it "
+    "is more than 4 robust standard deviations (1.4826 x the median absolute deviation) from the "
+    "median of the 14 days before, by at least 20 % and 1 dollar."
+)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Return what changed, or None of a bill of a day or two."""
+    comparison = compared(evidence)
+    own = [each for each in evidence.days if f"{each.day:%Y-%m}" == evidence.month]
+    if comparison is None and len({each.day for each in own}) < 3:
+        return None
+    tables = [_table(comparison, evidence)] if comparison else []
+    if evidence.anomalies:
+        tables.append(_anomalies(evidence))
+    return Section(
+        key="changes",
+        title="What changed",
+        sentences=tuple(_sentences(comparison, evidence)),
+        plots=(_plot(evidence),),
+        tables=tuple(tables),
+        method=METHOD,
+    )
+
+
+def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
+    said = []
+    if comparison is not None:
+        before, after = comparison.totals
+        places = decimal_places(after)
+        said.append(
+            f"The first {count(comparison.days, 'day')} cost {money(after, places)} "
+            f"{evidence.report.currency}, {change(after, before)} against the same days of the "
+            f"month before ({money(before, places)})."
+        )
+        said += [
+            f"{name} {'rose' if moved > 0 else 'fell'} most: "
+            f"{money(comparison.before.get(name, Decimal(0)), places)} to "
+            f"{money(comparison.after.get(name, Decimal(0)), places)}."
+            for name, moved in moves(comparison)[:1]
+            if moved
+        ]
+    stand_out = len(evidence.anomalies)
+    said.append(
+        f"{count(stand_out, 'day stands', 'days stand')} out; each is listed with why."
+        if stand_out
+        else "No day stands out."
+    )
+    return said
+
+
+def moves(comparison: Comparison) -> list[tuple[str, Decimal]]:
+    """Return by how much each component moved, the furthest first."""
+    names = {**comparison.before, **comparison.after}
+    nothing = Decimal(0)
+    moved = [
+        (name, comparison.after.get(name, nothing) - comparison.before.get(name, nothing))
+        for name in names
+    ]
+    return sorted(moved, key=lambda each: (-abs(each[1]), each[0]))
+
+
+def _table(comparison: Comparison, evidence: Evidence) -> Table:
+    before, after = comparison.totals
+    places = decimal_places(after)
+    currency = evidence.report.currency
+
+    def cells(name: str, was: Decimal, is_now: Decimal) -> tuple[Cell, ...]:
+        return (
+            Cell(name),
+            Cell(money(was, places), exact(was)),
+            Cell(money(is_now, places), exact(is_now)),
+            Cell(money(is_now - was, places), exact(is_now - was)),
+            Cell(change(is_now, was), exact(is_now - was)),
+        )
+
+    nothing = Decimal(0)
+    rows = tuple(
+        Row(cells(name, comparison.before.get(name, nothing), comparison.after.get(name, nothing)))
+        for name, _ in moves(comparison)
+    )
+    columns = (
+        Column("Component", is_text=True),
+        Column("Month before", currency),
+        Column("This month", currency),
+        Column("Difference", currency),
+        Column("Change", wide=True),
+    )
+    title = f"The first {count(comparison.days, 'day')} of both months"
+    return Table(title, columns, rows, foot=cells("Total", before, after))
+
+
+def _anomalies(evidence: Evidence) -> Table:
+    currency = evidence.report.currency
+    columns = (
+        Column("Day", is_text=True),
+        Column("Component", is_text=True),
+        Column("Cost", currency),
+        Column("Usual", currency),
+        Column("Excess", currency),
+        Column("Why", is_text=True),
+    )
+    ordered = sorted(evidence.anomalies, key=lambda row: -abs(row.excess))
+    rows = tuple(
+        Row(
+            (
+                Cell(f"{row.day}", f"{row.day}"),
+                Cell(row.component, note=row.cluster or "no cluster"),
+                Cell(money(row.cost, 2), exact(row.cost)),
+                Cell(money(row.usual, 2), exact(row.usual)),
+                Cell(money(row.excess, 2), exact(row.excess)),
+                Cell(row.reason),
+            ),
+            key=f"anomaly-{row.day}-{index}",
+        )
+        for index, row in enumerate(ordered)
+    )
+    return Table("Days that stand out", columns, rows)
+
+
+def _plot(evidence: Evidence) -> Plot:
+    when, parts, legend = daily_parts(evidence)
+    marked = sorted({row.day for row in evidence.anomalies})
+    unit = f"{evidence.report.currency} a day"
+    svg = plot.days("Billed cost per day", when, parts, unit, marked)
+    caption = "A triangle marks a day that stands out." if marked else ""
+    return Plot(svg, legend, caption)
+
+
+def daily_parts(
+    evidence: Evidence,
+) -> tuple[Sequence[date], dict[str, list[float]], tuple[tuple[str, str], ...]]:
+    """Return the days, a series per colour, and what each colour is."""
+    sums: dict[str, Decimal] = {}
+    for each in evidence.days:
+        sums[each.component] = sums.get(each.component, Decimal(0)) + abs(each.billed)
+    ranked = sorted(sums, key=lambda name: (-sums[name], name))
+    colours = dict(zip(ranked, COLOURED, strict=False))
+    when = sorted({each.day for each in evidence.days})
+    index = {day: position for position, day in enumerate(when)}
+    parts = {colour: [0.0] * len(when) for colour in dict.fromkeys(colours.values())}
+    rest = [0.0] * len(when)
+    for each in evidence.days:
+        parts.get(colours.get(each.component, ""), rest)[index[each.day]] += float(each.billed)
+    legend = list(colours.items())
+    if any(rest):
+        parts["--rest"] = rest
+        legend.append(("all else", "--rest"))
+    return when, parts, tuple(legend)

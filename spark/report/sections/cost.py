@@ -1,0 +1,182 @@
+"""Evidence of what was paid: by component, by owner, and the rows that could not be read."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from core.pricing import plain
+from spark.report import plot
+from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
+from spark.report.model import Report, Share
+from spark.report.words import decimal_places, money, percent
+from spark.transforms.attribute import Attribution
+from spark.transforms.classify import Component
+
+OWNERS_SHOWN = 200
+COLOURS = {
+    Attribution.NODE_POOL: ("a Kafka node pool's", "--c1"),
+    Attribution.CLUSTER: ("a cluster's as a whole", "--c2"),
+    Attribution.NOBODY: ("unattributed", "--rest"),
+}
+MEANINGS = {
+    Component.BROKER_COMPUTE: "EC2 hours of Kafka's nodes; an instance without our tags counts "
+    "here too, and as unattributed",
+    Component.GP3_STORAGE: "gp3 volumes, per provisioned GB-month",
+    Component.GP3_IOPS: "gp3 IOPS above the 3,000 included",
+    Component.GP3_THROUGHPUT: "gp3 throughput above the 125 MiB/s included",
+    Component.OTHER_VOLUMES: "EBS volumes of other types, with their IOPS",
+    Component.SNAPSHOTS: "EBS snapshots, per GB-month",
+    Component.INTER_AZ: "bytes between availability zones, billed on each side",
+    Component.LOAD_BALANCER: "load balancer hours and capacity units",
+    Component.PRIVATELINK: "interface endpoints by the hour and by the byte",
+    Component.NAT_GATEWAY: "NAT gateways by the hour and by the byte",
+    Component.CONTROL_PLANE: "EKS clusters by the hour",
+    Component.REPORTS: "EMR Serverless, on which these reports run",
+    Component.SPLIT: "a pod's share of its node, a second view that costs nothing of its own",
+    Component.OTHER: "all else on the bill: system nodes, taxes, credits, refunds and fees too",
+    Component.UNREADABLE: "rows whose cost can be read but not their place",
+}
+METHOD = (
+    "Billed is what the invoice asks for (unblended cost in CUR, BilledCost in FOCUS); the rows "
+    "add up to it to the last digit. Amortised spreads savings plans and reservations over the "
+    "hours they cover (EffectiveCost in FOCUS), so it may differ from the invoice of one month. "
+    "Taxes, credits, refunds and fees belong to no component and are under other. Prices come from "
+    "the bill itself."
+)
+
+
+def section(report: Report) -> Section:
+    """Return what the money bought, and whose it is."""
+    components, owners = report.components(), report.owners()
+    return Section(
+        key="cost",
+        title="What the money bought",
+        sentences=(_adds_up(report),),
+        plots=(_plot(components, report.currency),) if components else (),
+        tables=(_components(report, components), _owners(report, owners)),
+        method=METHOD,
+    )
+
+
+def unreadable(report: Report) -> Section | None:
+    """Return the rows that could not be read, or None where all could."""
+    if not report.bad_rows:
+        return None
+    places = decimal_places(report.billed)
+    rows = tuple(
+        Row(
+            (
+                Cell(bad.reason),
+                Cell("unknown")
+                if bad.billed is None
+                else Cell(money(bad.billed, places), exact(bad.billed)),
+                Cell(bad.line),
+            )
+        )
+        for bad in report.bad
+    )
+    columns = (
+        Column("Why", is_text=True),
+        Column("Billed", report.currency),
+        Column("The row", is_text=True),
+    )
+    title = f"Rows that could not be read: {report.bad_rows:,}"
+    table = Table("", columns, rows, left_out=report.bad_rows - len(rows))
+    return Section("unreadable", title, (unread(report),), tables=(table,))
+
+
+def unread(report: Report) -> str:
+    """Say how many rows could not be read, and what that leaves unknown."""
+    rows = "1 row" if report.bad_rows == 1 else f"{report.bad_rows:,} rows"
+    sentence = f"{rows} could not be read"
+    if report.rows_without_cost:
+        sentence += f"; the cost of {report.rows_without_cost:,} is unknown and in no total"
+    return f"{sentence}."
+
+
+def _adds_up(report: Report) -> str:
+    whose = "the total of what can be read" if report.rows_without_cost else "the bill's total"
+    return (
+        f"All {report.rows:,} rows of the bill are in the table once, and it comes to {whose} "
+        f"exactly."
+    )
+
+
+def exact(amount: Decimal) -> str:
+    return f"{plain(amount):f}"
+
+
+def _plot(components: list[Share], currency: str) -> Plot:
+    names = [share.name for share in components]
+    parts = {
+        colour: [float(share.by_attribution[attribution]) for share in components]
+        for attribution, (_, colour) in COLOURS.items()
+    }
+    svg = plot.bars("Billed cost by component", names, parts, f"billed cost, {currency}")
+    return Plot(svg, tuple(COLOURS.values()))
+
+
+def _components(report: Report, components: list[Share]) -> Table:
+    places = decimal_places(report.billed)
+
+    meanings = {component.value: said for component, said in MEANINGS.items()}
+
+    def cells(share: Share) -> tuple[Cell, ...]:
+        nobody = share.by_attribution[Attribution.NOBODY]
+        return (
+            Cell(share.name, note=meanings.get(share.name, "")),
+            Cell(money(share.billed, places), exact(share.billed)),
+            Cell(percent(share.billed, report.billed), exact(share.billed)),
+            Cell(money(share.amortised, places), exact(share.amortised)),
+            Cell(money(nobody, places), exact(nobody)),
+            Cell(f"{share.charges:,}", str(share.charges)),
+        )
+
+    columns = (
+        Column("Component", is_text=True),
+        Column("Billed", report.currency),
+        Column("Share"),
+        Column("Amortised", report.currency, wide=True),
+        Column("Unattributed", report.currency),
+        Column("Rows", wide=True),
+    )
+    everything = Share(
+        "Total",
+        report.rows,
+        report.billed,
+        report.amortised,
+        {a: report.attributed(a) for a in Attribution},
+    )
+    rows = tuple(Row(cells(share), key=slug("component", share.name)) for share in components)
+    return Table("By component", columns, rows, foot=cells(everything))
+
+
+def _owners(report: Report, owners: list[Share]) -> Table:
+    places = decimal_places(report.billed)
+    columns = (
+        Column("Owner", is_text=True),
+        Column("Billed", report.currency),
+        Column("Share"),
+        Column("Amortised", report.currency, wide=True),
+        Column("Rows", wide=True),
+    )
+    rows = [
+        Row(
+            (
+                Cell(share.name, note=share.detail),
+                Cell(money(share.billed, places), exact(share.billed)),
+                Cell(percent(share.billed, report.billed), exact(share.billed)),
+                Cell(money(share.amortised, places), exact(share.amortised)),
+                Cell(f"{share.charges:,}", str(share.charges)),
+            )
+        )
+        for share in owners
+    ]
+    first, left_out = shown(rows, OWNERS_SHOWN)
+    return Table("Whose it is", columns, first, left_out=left_out)
+
+
+def slug(kind: str, name: str) -> str:
+    """Return a key that an address may end with."""
+    words = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
+    return f"{kind}-{words.strip('-')}"

@@ -1,0 +1,136 @@
+"""Evidence of the design: EBS volumes against disks inside the instances."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from core.economics import EBS
+from spark.report import plot
+from spark.report.document import Cell, Column, Plot, Row, Section, Table
+from spark.report.evidence import Evidence, Found
+from spark.report.sections.cost import exact
+from spark.report.words import DASH, count, dollars, duration, share
+
+METHOD = (
+    "A local disk costs what its instance costs more than one without; it holds at most 75 % and "
+    "is copied whole between zones when its node goes. A volume costs what gp3 costs, full or "
+    "not, and comes back with its data. Break-even fill: (price of the instance with disks - "
+    "without) / (GiB of disk x gp3's price per GiB / how full the volumes are). Break-even "
+    "rotations: (EBS a month - NVMe a month) / (what a rotation costs on NVMe - on EBS). Hours at "
+    "risk are those in which partitions are one replica short. Prices are list prices of the price "
+    "book, on demand."
+)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Return the comparison, or None where nothing was measured to compare."""
+    rows = list(evidence.economics)
+    if not rows:
+        return None
+    ebs = next(row for row in rows if row.design == EBS)
+    nvme = next((row for row in rows if row.design != EBS), None)
+    return Section(
+        key="economics",
+        title="EBS or local disks",
+        sentences=tuple(_sentences(ebs, nvme, evidence.report.currency)),
+        plots=(_plot(ebs, nvme),) if nvme else (),
+        tables=(_table(rows),),
+        method=f"{METHOD} Oldest price read on {min(row.prices_as_of for row in rows)}.",
+    )
+
+
+def _sentences(ebs: Found, nvme: Found | None, currency: str) -> list[str]:
+    if nvme is None:
+        return ["No instance type with local disks and a price fits this cluster."]
+    gap = nvme.monthly_cost - ebs.monthly_cost
+    dearer = "more" if gap >= 0 else "less"
+    said = [
+        (
+            f"{count(nvme.brokers, nvme.instance_type, nvme.instance_type)} with local disks would "
+            f"cost {dollars(abs(gap))} {currency} a month {dearer} than {ebs.brokers} "
+            f"{ebs.instance_type} with gp3, at {ebs.rotations_per_month:.1f} rotations a month."
+        )
+    ]
+    if ebs.break_even_fill is not None:
+        said.append(
+            f"A local disk pays from {share(ebs.break_even_fill)} full on; these would be "
+            f"{share(nvme.fill)} full."
+        )
+    said.append(_rotations(ebs.break_even_rotations))
+    if nvme.rotation_seconds is None:
+        said.append("A broker that came back without its data would never catch up.")
+    elif ebs.rotation_seconds:
+        said.append(
+            f"A rotation leaves partitions a replica short for {duration(nvme.rotation_seconds)} "
+            f"instead of {duration(ebs.rotation_seconds)}."
+        )
+    return said
+
+
+def _rotations(break_even: float | None) -> str:
+    if break_even is None:
+        return "No number of rotations makes EBS the cheaper one."
+    if break_even == 0:
+        return "EBS is cheaper however rarely nodes go."
+    return f"EBS is cheaper from {break_even:.1f} rotations a month on."
+
+
+def _table(rows: list[Found]) -> Table:
+    columns = (
+        Column("Design", is_text=True),
+        Column("Instances", "USD a month"),
+        Column("Volumes", "USD a month"),
+        Column("Per rotation", "USD"),
+        Column("Time per rotation"),
+        Column("A month", "USD"),
+        Column("At risk", "hours a month", wide=True),
+        Column("Disks full", wide=True),
+    )
+    return Table("", columns, tuple(Row(_cells(row), key=f"design-{row.design}") for row in rows))
+
+
+def _cells(row: Found) -> tuple[Cell, ...]:
+    chosen = "the cheaper one that gets its brokers back; " if row.chosen else ""
+    risk = row.risk_hours
+    return (
+        Cell(
+            f"{row.design}: {row.brokers} {row.instance_type}",
+            note=f"{chosen}a catch-up is limited by {row.limited_by}",
+        ),
+        _money(row.instances_cost),
+        _money(row.storage_cost),
+        _money(row.rotation_cost),
+        Cell(
+            "never" if row.rotation_seconds is None else duration(row.rotation_seconds),
+            None if row.rotation_seconds is None else f"{row.rotation_seconds}",
+        ),
+        _money(row.monthly_cost),
+        Cell(DASH if risk is None else f"{risk:,.2f}", None if risk is None else f"{risk}"),
+        Cell(share(row.fill), f"{row.fill}"),
+    )
+
+
+def _plot(ebs: Found, nvme: Found) -> Plot:
+    crossing = ebs.break_even_rotations
+    most = max(4.0, 2 * ebs.rotations_per_month)
+    if crossing and crossing < 200:
+        most = max(most, 1.6 * crossing)
+    steps = [most * step / 20 for step in range(21)]
+
+    def month(row: Found, rotations: float) -> float:
+        fixed = float(row.instances_cost + row.storage_cost)
+        return fixed + float(row.rotation_cost) * float(row.rotations_ratio) * rotations
+
+    series = {
+        "--c1": [(x, month(ebs, x)) for x in steps],
+        "--c4": [(x, month(nvme, x)) for x in steps],
+    }
+    marks = [(ebs.rotations_per_month, "now")]
+    if crossing and crossing <= most:
+        marks.append((crossing, "break-even"))
+    svg = plot.lines("Monthly cost by rotations", series, "rotations a month", "USD a month", marks)
+    return Plot(svg, (("EBS", "--c1"), ("local disks", "--c4")))
+
+
+def _money(amount: Decimal) -> Cell:
+    return Cell(dollars(amount), exact(amount))

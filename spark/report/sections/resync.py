@@ -1,0 +1,180 @@
+"""Evidence of what rotations took and cost: measured, modelled, and without the volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from core.pricing import total
+from spark.jobs.resync import Forecast, forecast
+from spark.report import plot
+from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
+from spark.report.evidence import Evidence, Found
+from spark.report.sections.cost import exact
+from spark.report.words import DASH, count, dollars, duration, listed, rate, size
+
+ROTATIONS_SHOWN = 100
+DRAWN = 12
+METHOD = (
+    "A broker that comes back with its volume misses what was appended while it was away: "
+    "behind = W D, with W bytes a second and D seconds. At a replication rate R it is in sync "
+    "after T = W D / (R - W), having moved R T. Without its volume it misses all it held, S, and "
+    "needs S / (R - W). Gross money is for every byte moved between zones, on both sides; "
+    "incremental for those that replication would not have copied anyway, which with a volume are "
+    "about none. Times are read from the brokers' own counters and are off by a sample's step at "
+    "most; R is the fastest catch-up seen before, or the tightest known limit."
+)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Return what the month's rotations took, or None without one."""
+    rows = sorted(evidence.resync, key=lambda row: (row.started_at, row.incident))
+    if not rows:
+        return None
+    ahead = forecast(rows)
+    drawn = [row for row in rows if row.total_seconds is not None][-DRAWN:]
+    return Section(
+        key="resync",
+        title="What rotations took and cost",
+        sentences=tuple(_sentences(rows, ahead, evidence.report.currency)),
+        plots=(_plot(drawn),) if drawn else (),
+        tables=(_table(rows, evidence.report.currency),),
+        method=METHOD,
+    )
+
+
+def _sentences(rows: Sequence[Found], ahead: Forecast | None, currency: str) -> list[str]:
+    incremental = _sum(rows, "incremental_cost")
+    empty = _sum(rows, "empty_cost")
+    timed = [row for row in rows if row.total_seconds is not None]
+    said = [f"{count(len(rows), 'rotation')} in the window of this report."]
+    if timed:
+        longest = max(timed, key=lambda row: row.total_seconds)
+        said[0] = (
+            f"{count(len(rows), 'rotation')}; the longest kept broker {longest.node_id} out of an "
+            f"ISR for {duration(longest.total_seconds)}."
+        )
+    if any(row.gross_cost is not None for row in rows):
+        said.append(
+            f"Replication moved {size(_sum_of_bytes(rows))} to catch up, "
+            f"{dollars(_sum(rows, 'gross_cost'))} {currency} gross and {dollars(incremental)} "
+            f"{currency} more than without the rotations."
+        )
+    if empty:
+        said.append(
+            f"With disks inside the instances the same rotations would have copied everything: "
+            f"{dollars(empty)} {currency}."
+        )
+    model = _model_error(rows)
+    if model:
+        said.append(model)
+    if ahead is not None:
+        said.append(_ahead(ahead, currency))
+    return said
+
+
+def _ahead(ahead: Forecast, currency: str) -> str:
+    total_seconds = ahead.down_seconds + (ahead.catch_up_seconds or 0.0)
+    between = ""
+    if ahead.rotations > 1:
+        between = f", between {duration(ahead.low_seconds)} and {duration(ahead.high_seconds)}"
+    empty = ""
+    if ahead.empty_seconds is not None:
+        empty = (
+            f"; without its volume {duration(ahead.empty_seconds)} and {dollars(ahead.empty_cost)} "
+            f"{currency}"
+        )
+    return (
+        f"The next rotation should take {duration(total_seconds)}{between} (of "
+        f"{count(ahead.rotations, 'rotation')}){empty}."
+    )
+
+
+def _model_error(rows: Sequence[Found]) -> str | None:
+    """Say how far the model was from what was measured, within what can be told."""
+    both = [r for r in rows if r.catch_up_seconds is not None and r.model_seconds is not None]
+    if not both:
+        return None
+    within = [r for r in both if abs(r.catch_up_seconds - r.model_seconds) <= r.resolution_seconds]
+    worst = max(both, key=lambda r: abs(r.catch_up_seconds - r.model_seconds))
+    sentence = (
+        f"The model's catch-up is within one sample of the measured in {len(within)} of {len(both)}"
+    )
+    if len(within) < len(both):
+        sentence += (
+            f"; the worst is {duration(worst.model_seconds)} where "
+            f"{duration(worst.catch_up_seconds)} were measured"
+        )
+    return f"{sentence}."
+
+
+def _table(rows: Sequence[Found], currency: str) -> Table:
+    columns = (
+        Column("Rotation", is_text=True),
+        Column("Away"),
+        Column("Catch-up"),
+        Column("Model"),
+        Column("Moved"),
+        Column("Gross", currency, wide=True),
+        Column("Incremental", currency),
+        Column("Without volume", wide=True),
+        Column("Without volume", currency),
+    )
+    listing = [Row(_cells(row), key=f"rotation-{row.incident}") for row in reversed(rows)]
+    first, left_out = shown(listing, ROTATIONS_SHOWN)
+    return Table("Rotation by rotation", columns, first, left_out=left_out)
+
+
+def _cells(row: Found) -> tuple[Cell, ...]:
+    step = row.resolution_seconds
+    note = f"\N{PLUS-MINUS SIGN}{duration(step)}" if step is not None else "from the ledger alone"
+    away = row.down_seconds if row.down_seconds is not None else row.total_seconds
+    return (
+        Cell(
+            f"broker {row.node_id}, {row.started_at:%Y-%m-%d %H:%M} UTC",
+            f"{row.started_at:%Y-%m-%dT%H:%M:%S}",
+            note=f"{row.incident}, {row.kind}, {row.outcome}",
+        ),
+        Cell(duration(away), _text(away), note=note),
+        Cell(duration(row.catch_up_seconds), _text(row.catch_up_seconds)),
+        Cell(duration(row.model_seconds), _text(row.model_seconds), note=row.rate_from or ""),
+        Cell(size(row.moved_bytes), _text(row.moved_bytes), note=rate(row.append_bytes_per_s)),
+        _money(row.gross_cost),
+        _money(row.incremental_cost),
+        Cell(duration(row.empty_seconds), _text(row.empty_seconds)),
+        _money(row.empty_cost),
+    )
+
+
+def _plot(rows: Sequence[Found]) -> Plot:
+    names = [f"broker {row.node_id}, {row.started_at:%d %b %H:%M}" for row in rows]
+    parts = {
+        "--c3": [float(row.down_seconds or row.total_seconds) for row in rows],
+        "--c1": [float(row.catch_up_seconds or 0) for row in rows],
+    }
+    # Bars of one name would be drawn over each other.
+    unique = [name + "\N{ZERO WIDTH SPACE}" * index for index, name in enumerate(names)]
+    svg = plot.bars("Time out of an ISR by rotation", unique, parts, "seconds out of an ISR")
+    return Plot(svg, (("away", "--c3"), ("catching up", "--c1")))
+
+
+def _money(amount: Decimal | None) -> Cell:
+    return Cell(DASH) if amount is None else Cell(dollars(amount), exact(amount))
+
+
+def _text(value: float | None) -> str | None:
+    return None if value is None else f"{value}"
+
+
+def _sum(rows: Sequence[Found], name: str) -> Decimal:
+    return total(row[name] for row in rows if row[name] is not None)
+
+
+def _sum_of_bytes(rows: Sequence[Found]) -> int:
+    return sum(row.moved_bytes for row in rows if row.moved_bytes is not None)
+
+
+def outcomes(rows: Sequence[Found]) -> str:
+    """Say how the rotations ended: 3 released and 1 retained."""
+    names = sorted({row.outcome for row in rows})
+    return listed([f"{sum(r.outcome == name for r in rows)} {name}" for name in names])

@@ -1,0 +1,147 @@
+"""Evidence of volumes: what is paid for, what is used, what each should be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+
+from core.pricing import total
+from core.volumes.sizing import GIB
+from spark.jobs.storage import fill_of
+from spark.report import plot
+from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
+from spark.report.evidence import Evidence, Found
+from spark.report.sections.cost import exact, slug
+from spark.report.words import DASH, count, dollars, rate, share, size
+from spark.transforms.volumes import SNAPSHOT, Finding
+
+VOLUMES_SHOWN = 200
+DRAWN = 12
+METHOD = (
+    "Size: what is used, 14 days of its growth, and 15 % free beyond. Performance: the 99.9th "
+    "percentile of what was measured with a fifth above, or what a broker needs to be in sync "
+    "again within its goal after a rotation, R = W (1 + D / T), whichever is more; never more than "
+    "the instance's EBS baseline sustains. gp3's steps and ratios (500 IOPS per GiB, 0.25 MiB/s "
+    "per IOPS) hold. EBS never shrinks a volume: a smaller one means a new node pool, whose copy "
+    "between zones is the cost once. Savings are at list price. The bill counts gp3's throughput "
+    "in GiB/s-months, though its text says MiBps."
+)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Return what the volumes are and should be, or None without one on the bill."""
+    rows = sorted(evidence.storage, key=lambda row: (-row.monthly_saving, row.resource_id))
+    if not rows:
+        return None
+    drawn = [row for row in rows if fill_of(row) is not None][:DRAWN]
+    return Section(
+        key="storage",
+        title="Volumes: paid for, used, wanted",
+        sentences=tuple(_sentences(rows, evidence.report.currency)),
+        plots=(_plot(drawn),) if drawn else (),
+        tables=(_table(rows, evidence.report.currency),),
+        method=METHOD,
+    )
+
+
+def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
+    volumes = [row for row in rows if row.kind != SNAPSHOT]
+    measured = [row for row in volumes if row.used_bytes is not None]
+    saving = total(row.monthly_saving for row in rows)
+    found = Counter(row.finding for row in rows)
+    said = [f"{count(len(volumes), 'volume')} and {count(len(rows) - len(volumes), 'snapshot')}."]
+    if measured:
+        held = sum(row.used_bytes for row in measured)
+        paid = sum(row.size_gib for row in measured) * GIB
+        said = [
+            (
+                f"{count(len(measured), 'measured volume')} of {size(paid)} hold {size(held)}: "
+                f"{share(held / paid if paid else None)} of what is paid for."
+            )
+        ]
+    said += [
+        f"{_how_many(finding, found[finding.value])}."
+        for finding in Finding
+        if found[finding.value] and finding not in {Finding.FITS, Finding.NOT_MEASURED}
+    ]
+    unknown = found[Finding.NOT_MEASURED.value]
+    if unknown:
+        said.append(f"{count(unknown, 'volume has', 'volumes have')} no samples to be judged by.")
+    if saving:
+        said.append(f"Together {dollars(saving)} {currency} a month could be saved.")
+    return said
+
+
+def _how_many(finding: Finding, number: int) -> str:
+    if finding is Finding.ORPHAN_SNAPSHOT:
+        return count(number, finding.value, "snapshots of volumes that are gone")
+    return f"{count(number, 'volume')} {finding.value}"
+
+
+def _table(rows: Sequence[Found], currency: str) -> Table:
+    columns = (
+        Column("Volume", is_text=True),
+        Column("Size", "GiB"),
+        Column("Used"),
+        Column("Speed", "IOPS, MiB/s", wide=True),
+        Column("Measured", "p99.9", wide=True),
+        Column("Finding", is_text=True),
+        Column("Saves", f"{currency} a month"),
+        Column("Costs once", currency, wide=True),
+    )
+    listing = [Row(_cells(row), key=slug("volume", row.resource_id)) for row in rows]
+    first, left_out = shown(listing, VOLUMES_SHOWN)
+    return Table("Volume by volume", columns, first, left_out=left_out)
+
+
+def _cells(row: Found) -> tuple[Cell, ...]:
+    whose = f"{row.owner} {row.node_id}" if row.node_id is not None else f"{row.owner}"
+    wanted = ""
+    if row.wanted_size_gib is not None and row.finding != Finding.FITS.value:
+        wanted = f"{row.wanted_size_gib:,} GiB, {row.wanted_iops:,} IOPS, "
+        wanted += f"{row.wanted_throughput_mib_per_s:,} MiB/s: "
+    fill = fill_of(row)
+    loads = DASH
+    if row.iops_p999 is not None:
+        loads = f"{row.iops_p999:,.0f}, {rate(row.throughput_p999_bytes_per_s)}"
+    return (
+        Cell(row.resource_id, note=f"{whose}, {row.kind}"),
+        Cell(f"{row.size_gib:,}", f"{row.size_gib}", note=f"from the {row.known_from}"),
+        Cell(size(row.used_bytes), _text(row.used_bytes), note=share(fill) if fill else ""),
+        Cell(_speed(row), _text(row.iops)),
+        Cell(loads, _text(row.iops_p999)),
+        Cell(row.finding, note=f"{wanted}{row.reason}"),
+        _money(row.monthly_saving),
+        _money(row.one_off_cost),
+    )
+
+
+def _speed(row: Found) -> str:
+    if row.iops is None:
+        return DASH
+    if row.throughput_mib_per_s is None:
+        return f"{row.iops:,}"
+    return f"{row.iops:,}, {row.throughput_mib_per_s:,}"
+
+
+def _plot(rows: Sequence[Found]) -> Plot:
+    names = [f"{row.owner} {row.node_id} ({row.resource_id[-6:]})" for row in rows]
+    used = [row.used_bytes / GIB for row in rows]
+    wanted = [
+        max(0.0, min(row.size_gib, row.wanted_size_gib or row.size_gib) - u)
+        for row, u in zip(rows, used, strict=True)
+    ]
+    spare = [max(0.0, row.size_gib - u - w) for row, u, w in zip(rows, used, wanted, strict=True)]
+    parts = {"--c1": used, "--c2": wanted, "--rest": spare}
+    svg = plot.bars("Volumes: used, wanted, to spare", names, parts, "GiB")
+    legend = (("used", "--c1"), ("growth, and free by rule", "--c2"), ("to spare", "--rest"))
+    return Plot(svg, legend)
+
+
+def _money(amount: Decimal) -> Cell:
+    return Cell(dollars(amount) if amount else DASH, exact(amount))
+
+
+def _text(value: float | None) -> str | None:
+    return None if value is None else f"{value}"

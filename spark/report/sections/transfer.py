@@ -1,0 +1,93 @@
+"""Evidence of traffic between zones: why bytes moved, and what fetching from the own zone saves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from core.pricing import total
+from spark.report.document import Cell, Column, Row, Section, Table
+from spark.report.evidence import Evidence, Found
+from spark.report.sections.cost import exact, slug
+from spark.report.words import DASH, money, percent, size
+
+PLACES = 2
+METHOD = (
+    "The bill says that bytes crossed zones, not why: with Z zones (Z - 1) / Z of what is produced "
+    "crosses on its way in, as much of what is consumed on its way out, and all that followers "
+    "fetch, since replicas stand in zones of their own. `billed` is what a meter of its own says, "
+    "`shared` what the brokers' counters share out. Consumers with client.rack set read from a "
+    "replica of their own zone and cross nothing (KIP-392)."
+)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Return the flows of the month, or None of a bill without any."""
+    flows = by_flow(evidence.transfer)
+    if not flows:
+        return None
+    currency = evidence.report.currency
+    billed = total(flow.billed for flow in flows)
+    largest = max(flows, key=lambda flow: flow.billed)
+    said = [
+        (
+            f"Moving bytes cost {money(billed, PLACES)} {currency}; {largest.name} is "
+            f"{percent(largest.billed, billed)} of it."
+        )
+    ]
+    saving = total(flow.saving for flow in flows)
+    if saving:
+        said.append(
+            f"Fetching from the own zone would leave out {money(saving, PLACES)} {currency} of it."
+        )
+    if all(row.certainty == "billed" for row in evidence.transfer):
+        said.append("Without the brokers' counters (--metrics) what crossed zones has no flow.")
+    return Section(
+        key="transfer",
+        title="What moved between zones",
+        sentences=tuple(said),
+        tables=(_table(flows, billed, currency),),
+        method=METHOD,
+    )
+
+
+class FlowCost:
+    """One flow over the month."""
+
+    def __init__(self, name: str, rows: Sequence[Found]) -> None:
+        self.name = name
+        self.certainty = ", ".join(sorted({row.certainty for row in rows}))
+        self.billed_bytes = sum(row.billed_bytes or 0 for row in rows)
+        self.billed = total(row.billed_cost for row in rows)
+        self.saving = total(row.rack_aware_saving or Decimal(0) for row in rows)
+
+
+def by_flow(rows: Sequence[Found]) -> list[FlowCost]:
+    """Return the flows, the dearest first."""
+    names = dict.fromkeys(row.flow for row in rows)
+    flows = [FlowCost(name, [row for row in rows if row.flow == name]) for name in names]
+    return sorted(flows, key=lambda flow: (-flow.billed, flow.name))
+
+
+def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> Table:
+    columns = (
+        Column("Flow", is_text=True),
+        Column("Bytes", "as billed"),
+        Column("Billed", currency),
+        Column("Share"),
+        Column("Own zone saves", currency),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(flow.name, note=flow.certainty),
+                Cell(size(flow.billed_bytes), f"{flow.billed_bytes}"),
+                Cell(money(flow.billed, PLACES), exact(flow.billed)),
+                Cell(percent(flow.billed, billed), exact(flow.billed)),
+                Cell(money(flow.saving, PLACES) if flow.saving else DASH, exact(flow.saving)),
+            ),
+            key=slug("flow", flow.name),
+        )
+        for flow in flows
+    )
+    return Table("", columns, rows)

@@ -1,0 +1,156 @@
+"""Evidence of unit costs: what a GiB, a partition and a broker cost, and where that is going."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+
+from core.forecast import forecast
+from core.pricing import total
+from spark.jobs.unit import DAYS_AHEAD, MonthAhead, month_ahead, points_of
+from spark.report import plot
+from spark.report.document import Cell, Column, Plot, Row, Section, Table
+from spark.report.evidence import Evidence, Found
+from spark.report.sections.cost import exact
+from spark.report.words import DASH, count, dollars
+
+# column of UNIT -> what it is called, and its unit
+UNITS = {
+    "cost_per_produced_gib": ("a GiB produced", "a GiB"),
+    "cost_per_retained_gib_month": ("a GiB kept for a month", "a GiB and month"),
+    "cost_per_partition_month": ("a partition's replica", "a month"),
+    "cost_per_broker_month": ("a broker", "a month"),
+}
+METHOD = (
+    "Cost is net and amortised, of charges whose cluster is known, complete days only; a month is "
+    "the day's calendar month. GiB produced are the brokers' own count of bytes in, without "
+    "replication; GiB kept are log sizes of all replicas. The forecast is a least-squares line "
+    "over the complete days with Student's 80 % prediction interval; tried on the days that are "
+    "known, its error and how often the interval held are stated with it."
+)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Return the unit costs of each cluster, or None of a bill without one."""
+    clusters = sorted({row.cluster for row in evidence.unit})
+    by_cluster = {name: _of(evidence.unit, name) for name in clusters}
+    told = [(name, rows) for name, rows in by_cluster.items() if rows]
+    if not told:
+        return None
+    plots = [made for _, rows in told[:3] if (made := _plot(rows, evidence.report.currency))]
+    return Section(
+        key="unit",
+        title="What a unit costs",
+        sentences=tuple(
+            sentence
+            for name, rows in told
+            for sentence in _sentences(name, rows, evidence.report.currency)
+        ),
+        plots=tuple(plots),
+        tables=(_table(told, evidence.report.currency),),
+        method=METHOD,
+    )
+
+
+def _of(rows: Sequence[Found], cluster: str) -> list[Found]:
+    return sorted((row for row in rows if row.cluster == cluster), key=lambda row: row.day)
+
+
+def _sentences(name: str, rows: list[Found], currency: str) -> list[str]:
+    said = []
+    per_gib = average(rows, "cost_per_produced_gib", "produced_gib")
+    if per_gib is not None:
+        said.append(f"{name}: a GiB produced costs {dollars(per_gib)} {currency}.")
+    ahead = month_ahead(rows)
+    if ahead is not None:
+        said.append(_ahead(ahead, currency))
+    elif not any(row.complete for row in rows):
+        said.append(f"{name}: no day of this bill is complete yet, so nothing is foretold.")
+    return said
+
+
+def _ahead(ahead: MonthAhead, currency: str) -> str:
+    expected, low, high = (
+        dollars(Decimal(repr(round(value, 6)))) for value in (ahead.expected, ahead.low, ahead.high)
+    )
+    tried = ""
+    if ahead.past is not None:
+        tried = (
+            f" (tried on {count(ahead.past.forecasts, 'known day')}: off by {ahead.past.mape:.1%} "
+            f"on average, {ahead.past.coverage:.0%} within)"
+        )
+    return (
+        f"{ahead.cluster}: the next {DAYS_AHEAD} days should cost {expected} {currency}, four "
+        f"times in five between {low} and {high}{tried}."
+    )
+
+
+def average(rows: Sequence[Found], column: str, weight: str) -> Decimal | None:
+    """Return a unit cost over all days that have it, weighted by their units."""
+    known = [row for row in rows if row[column] is not None and row[weight]]
+    units = sum(row[weight] for row in known)
+    if not units:
+        return None
+    return Decimal(repr(sum(row[column] * row[weight] for row in known) / units))
+
+
+def _table(told: list[tuple[str, list[Found]]], currency: str) -> Table:
+    columns = (
+        Column("Cluster", is_text=True),
+        *(
+            Column(f"Per {what.split(' ', 1)[1]}", f"{currency} {unit}")
+            for what, unit in UNITS.values()
+        ),
+        Column("Paid", currency),
+    )
+    rows = []
+    for name, of_cluster in told:
+        paid = total(row.cost for row in of_cluster)
+        cells = [
+            _mean(of_cluster, column, {"cost_per_produced_gib": "produced_gib"}.get(column))
+            for column in UNITS
+        ]
+        rows.append(
+            Row(
+                (
+                    Cell(name, note=count(len(of_cluster), "day")),
+                    *cells,
+                    Cell(dollars(paid), exact(paid)),
+                ),
+                key=f"unit-{name}",
+            )
+        )
+    return Table("", columns, tuple(rows))
+
+
+def _mean(rows: list[Found], column: str, weight: str | None) -> Cell:
+    if weight is not None:
+        value = average(rows, column, weight)
+    else:
+        known = [row[column] for row in rows if row[column] is not None]
+        value = Decimal(repr(sum(known) / len(known))) if known else None
+    return Cell(DASH) if value is None else Cell(dollars(value), f"{value:f}")
+
+
+def _plot(rows: list[Found], currency: str) -> Plot | None:
+    points = points_of(rows, "cost")
+    if len(points) < 3:
+        return None
+    known = [(date.fromordinal(int(x)), y) for x, y in points]
+    ahead = []
+    for step in range(1, DAYS_AHEAD + 1, 3):
+        told = forecast(points, points[-1][0] + step)
+        if told is not None:
+            ahead.append(
+                (known[-1][0] + timedelta(days=step), told.expected, max(0.0, told.low), told.high)
+            )
+    name = rows[0].cluster
+    svg = plot.band(f"Cost of {_plain(name)} per day", known, ahead, f"{currency} a day")
+    legend = (("paid", "--c1"), ("expected, and four days in five", "--c2"))
+    return Plot(svg, legend, f"{name}, complete days")
+
+
+def _plain(name: str) -> str:
+    """Return a name with nothing in it that means something in a page."""
+    return "".join(letter for letter in name if letter.isalnum() or letter in "-_. ")

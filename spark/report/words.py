@@ -1,0 +1,97 @@
+"""Figures as they are read: money, shares, times, sizes, rates, each with its unit."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal
+
+MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
+KIB = 1024
+
+
+def decimal_places(total: Decimal) -> int:
+    """Return how many places show a bill of this size: cents, or less for a bill of cents."""
+    if abs(total) >= 100:
+        return 2
+    return 4 if abs(total) >= 1 else 6
+
+
+def headline_places(total: Decimal) -> int:
+    return 2 if abs(total) >= 1 else decimal_places(total)
+
+
+def money(amount: Decimal, places: int) -> str:
+    """Return an amount for reading, rounded half to even; a real minus for what is given back."""
+    if not amount:
+        return "0"
+    rounded = amount.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_EVEN)
+    sign = MINUS if rounded < 0 else ""
+    return f"{sign}{abs(rounded):,}"
+
+
+def dollars(amount: Decimal) -> str:
+    """Return an amount where the currency is known: whole dollars from a hundred on."""
+    size = abs(amount)
+    if size >= 100:
+        return money(amount, 0)
+    # Two digits of what is less than a cent: a twin's bill is all of that size.
+    places = 2 if size >= Decimal("0.01") or not size else 1 - size.adjusted()
+    return money(amount, places)
+
+
+def percent(amount: Decimal, of: Decimal) -> str:
+    return f"{amount / of:.1%}".replace("-", MINUS) if of else DASH
+
+
+def share(value: float | None) -> str:
+    return DASH if value is None else f"{value:.0%}".replace("-", MINUS)
+
+
+def change(after: Decimal, before: Decimal) -> str:
+    """Return a change with its sign."""
+    if not before:
+        return "new" if after else DASH
+    return f"{(after - before) / before:+.1%}".replace("-", MINUS)
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in the unit a person would use: 53 s, 6 min 12 s, 12.7 h."""
+    if seconds is None:
+        return DASH
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    if seconds < 72 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86_400:.1f} days"
+
+
+def size(size_bytes: float | None) -> str:
+    """Return a number of bytes in binary units, three digits of it."""
+    if size_bytes is None:
+        return DASH
+    value = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < KIB or unit == "TiB":
+            break
+        value /= KIB
+    digits = 0 if unit == "B" or abs(value) >= 100 else 1
+    return f"{value:,.{digits}f} {unit}".replace("-", MINUS)
+
+
+def rate(bytes_per_s: float | None) -> str:
+    return DASH if bytes_per_s is None else f"{size(bytes_per_s)}/s"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: 1 row, 2 rows."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def listed(things: list[str]) -> str:
+    return (
+        " and ".join([", ".join(things[:-1]), things[-1]]) if len(things) > 1 else "".join(things)
+    )

@@ -1,0 +1,217 @@
+"""The report from beginning to end: a bill, samples and incidents in, a page out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from core import pricing
+from core.errors import InvalidInput
+from core.price_check import disagreements
+from local.bills import cluster as bills
+from local.bills import export
+from local.bills.line import Line
+from spark import tables
+from spark.jobs import report as job
+from spark.report import formats
+from spark.report.formats import Format
+from spark.tables import ParquetStore
+from spark.transforms.rates import billed_rates
+from tests import browser
+from tests.integration.spark import simulated
+from tests.integration.spark.simulated import FACTS, Rotation
+
+pytestmark = pytest.mark.integration
+BOOK = pricing.book("us-east-1")
+TODAY = date(2026, 11, 21)
+# Three of today's days are enough for a size; the odd one is the tenth.
+OCTOBER_HOURS, NOVEMBER_HOURS, ODD_DAY = 31 * 24, 11 * 24, 10
+ROTATIONS = tuple(
+    Rotation(node_id, simulated.at(11, 3 + index), 240, held_bytes=300.0 * simulated.GIB)
+    for index, node_id in enumerate((10, 20, 30))
+)
+BROKERS = tuple(
+    bills.Broker(node_id=10 * (index + 1), zone=f"us-east-1{letter}", instance_type="r7g.2xlarge",
+                 volume_gib=4000, iops=6000, throughput_mib_per_s=200)
+    for index, letter in enumerate("abc")
+)  # fmt: skip
+FORGOTTEN = bills.Broker(node_id=19, zone="us-east-1a", volume_gib=1000)
+
+
+@dataclass(frozen=True)
+class World:
+    """A report that was made, and what it was made from."""
+
+    made: job.Made
+    again: job.Made
+    total: Decimal
+    store: ParquetStore
+    folder: Path
+
+    def table(self, name: str) -> list[Any]:
+        return list(getattr(self.made.evidence, name))
+
+
+def lines() -> Iterator[Line]:
+    """Yield October and eleven days of November, with a volume that nobody mounts."""
+    for period, hours in (("2026-10", OCTOBER_HOURS), ("2026-11", NOVEMBER_HOURS)):
+        bill = bills.ClusterBill(name=FACTS.cluster, period=period, hours=hours, brokers=BROKERS)
+        busy = bills.ClusterBill(
+            name=FACTS.cluster,
+            period=period,
+            brokers=[
+                *BROKERS[1:],
+                bills.Broker(node_id=10, zone="us-east-1a", crossing_gb_per_hour=Decimal(60)),
+            ],
+        )
+        lost = bills.ClusterBill(name=FACTS.cluster, period=period, brokers=[FORGOTTEN])
+        for hour in range(hours):
+            is_odd = period == "2026-11" and hour // 24 + 1 == ODD_DAY
+            own = bills.hour_lines(bill, hour)
+            moved = bills.hour_lines(busy, hour)
+            yield from (
+                line for line in own if not (is_odd and line.component == "inter-AZ transfer")
+            )
+            if is_odd:
+                yield from (line for line in moved if line.component == "inter-AZ transfer")
+            yield from (
+                line for line in bills.hour_lines(lost, hour) if line.resource_id.startswith("vol-")
+            )
+        yield from bills.monthly_lines(bill)
+
+
+@pytest.fixture(scope="module")
+def world(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> World:
+    folder = tmp_path_factory.mktemp("report")
+    every = list(lines())
+    export.write(folder / "bill", every)
+    series = [one for rotation in ROTATIONS for one in simulated.series(rotation)]
+    series += [one for rotation in ROTATIONS for one in simulated.load(rotation)]
+    simulated.write_metrics(folder / "metrics.json", series)
+    simulated.write_history(folder / "history", ROTATIONS)
+    store = ParquetStore(session, str(folder / "tables"))
+    given = {
+        "metrics": str(folder / "metrics.json"),
+        "history": str(folder / "history"),
+        "facts": FACTS,
+        "book": BOOK,
+        "today": TODAY,
+    }
+    made = job.run(session, store, job.Inputs(bill=folder / "bill", **given))
+    again = job.run(session, store, job.Inputs(month="2026-11", **given))
+    november = sum((line.unblended for line in every if line.period == "2026-11"), Decimal(0))
+    return World(made, again, november, store, folder)
+
+
+def test_the_report_of_the_last_month_comes_to_its_bill(world: World) -> None:
+    assert world.made.evidence.month == "2026-11"
+    assert world.made.report_total == world.made.bill_total == world.total
+
+
+def test_a_report_made_again_from_the_tables_says_the_same(world: World) -> None:
+    assert formats.as_json(world.again.document) == formats.as_json(world.made.document)
+
+
+def test_volumes_are_sized_and_the_forgotten_one_is_found(world: World) -> None:
+    found = {row.node_id: row for row in world.table("storage") if row.node_id is not None}
+    assert found[10].finding == "larger than needed"
+    assert (found[10].size_gib, found[10].iops, found[10].throughput_mib_per_s) == (4000, 6000, 200)
+    assert found[10].known_from == "bill"
+    assert found[10].used_bytes == 300 * simulated.GIB
+    # 300 GiB and 15 % free above; the catch-up within ten minutes is what asks for throughput.
+    assert found[10].wanted_size_gib == 360
+    assert found[10].wanted_iops == 3000
+    assert found[10].monthly_saving > 300
+    assert found[19].finding == "attached to nothing"
+    assert found[19].monthly_saving == pytest.approx(Decimal(80), abs=Decimal("0.01"))
+
+
+def test_the_odd_day_stands_out_and_says_whose_it_was(world: World) -> None:
+    odd = [row for row in world.table("anomalies") if row.component == "inter-AZ transfer"]
+    assert [row.day for row in odd] == [date(2026, 11, ODD_DAY)]
+    assert (odd[0].owner, odd[0].zone) == ("broker-a", "us-east-1a")
+    assert odd[0].excess == pytest.approx(Decimal(2 * 59 * 24) / 100)
+    assert "account for 100 % of it" in odd[0].reason
+
+
+def test_both_designs_are_compared_at_what_was_measured(world: World) -> None:
+    rows = {row.design: row for row in world.table("economics")}
+    assert rows["EBS"].brokers == 3
+    assert rows["EBS"].rotations_per_month == pytest.approx(3 / 11 * 365 / 12, rel=0.01)
+    assert rows["EBS"].rotation_cost < Decimal("0.01") < rows["NVMe"].rotation_cost
+    assert rows["NVMe"].rotation_seconds > 5 * rows["EBS"].rotation_seconds
+
+
+def test_a_unit_costs_its_days_share(world: World) -> None:
+    rows = [row for row in world.table("unit") if row.day == date(2026, 11, 3)]
+    (row,) = rows
+    assert row.complete
+    assert row.cost_per_broker_month == pytest.approx(float(row.cost) * 30 / row.brokers)
+    assert row.cost_per_produced_gib == pytest.approx(float(row.cost) / row.produced_gib)
+    last = max(world.table("unit"), key=lambda each: each.day)
+    assert not last.complete
+
+
+def test_the_story_has_three_things_to_do_the_dearest_first(world: World) -> None:
+    actions = world.made.document.actions
+    assert len(actions) == 3
+    dollars = [action.usd_per_month or Decimal(0) for action in actions]
+    assert dollars == sorted(dollars, reverse=True)
+    assert "Replace 3 volumes by smaller ones" in {action.title for action in actions}
+
+
+def test_every_link_of_the_page_leads_to_a_row(world: World) -> None:
+    html = formats.write(world.made.document, Format.HTML)
+    for action in world.made.document.actions:
+        assert f'id="{action.evidence}"' in html
+
+
+def test_a_month_the_tables_lack_is_named(session: SparkSession, world: World) -> None:
+    with pytest.raises(InvalidInput, match="no bill of 2026-09, only of 2026-10, 2026-11"):
+        job.run(session, world.store, job.Inputs(month="2026-09"))
+
+
+def test_without_tables_a_bill_is_asked_for(session: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="name one with --bill"):
+        job.run(session, ParquetStore(session, str(tmp_path)), job.Inputs())
+
+
+def test_the_price_book_is_held_against_the_bill(world: World) -> None:
+    rates = billed_rates(world.store.read(tables.USAGE))
+    items = {each.item for each in disagreements(BOOK, rates)}
+    # The synthetic bill charges half a dollar an hour, and for the rest what the book says.
+    assert items == {"instance_hour:r7g.2xlarge"}
+
+
+@pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
+def test_the_page_opens_quietly_and_sorts_by_what_its_figures_mean(world: World) -> None:
+    html = formats.write(world.made.document, Format.HTML)
+    clicks = """<script>
+      const heads = [...document.querySelectorAll("#storage thead button")];
+      heads.find((each) => each.textContent === "Size").click();
+      const rows = [...document.querySelectorAll("#storage tbody tr")];
+      const sizes = rows.map((row) => row.cells[1].dataset.value);
+      document.body.append("sorted: " + sizes.join(" "));
+    </script></body>"""
+    page = world.folder / "page.html"
+    page.write_text(html.replace("</body>", clicks))
+    chromium = browser.find()
+    assert chromium is not None
+    seen = browser.look(chromium, page)
+    assert seen.console == ()
+    assert "sorted: 4000 4000 4000 1000" in seen.dom
+
+
+def test_the_json_says_what_the_page_says(world: World) -> None:
+    document = json.loads(formats.write(world.made.document, Format.JSON))
+    assert Decimal(document["total"]["exact"]) == world.total
+    keys = [section["key"] for section in document["sections"]]
+    assert keys == ["changes", "cost", "transfer", "storage", "resync", "economics", "unit"]

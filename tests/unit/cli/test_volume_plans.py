@@ -1,0 +1,81 @@
+"""`stillwater volumes`: the function's answer as people read it, and its failures as sentences."""
+
+from __future__ import annotations
+
+import io
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli import volume_plans
+from core.cluster import parse
+from core.errors import InvalidInput, StillwaterError
+
+PLAN = {
+    "at": 1_800_000_000.0,
+    "mode": "advise",
+    "budget_usd": None,
+    "above_spec_usd": "0.00",
+    "planned_usd": "9.60",
+    "volumes": {"data-0-orders-broker-a-10": "vol-0a"},
+    "decisions": [
+        {
+            "pool": "broker-a",
+            "volume": 0,
+            "kind": "grow",
+            "reason": "220 GiB instead of 100: it fills",
+            "monthly_usd_change": "9.60",
+            "applied": False,
+        }
+    ],
+}
+
+
+def desk(answer: dict[str, Any], *, failed: bool = False, **volumes: Any) -> Any:
+    payload = io.BytesIO(json.dumps(answer).encode())
+    called: dict[str, Any] = {"Payload": payload, **({"FunctionError": "x"} if failed else {})}
+    spec = parse(
+        {
+            "name": "orders",
+            "environment": "test",
+            "region": "us-east-1",
+            "availability_zones": ["us-east-1a", "us-east-1b", "us-east-1c"],
+            "volumes": volumes,
+            "pools": [
+                {
+                    "name": "node",
+                    "role": "combined",
+                    "instance_type": "r7g.xlarge",
+                    "first_node_id": 0,
+                }
+            ],
+        }
+    )
+    client = SimpleNamespace(invoke=lambda **asked: {**called, "asked": asked})
+    return SimpleNamespace(spec=spec, client=lambda _: client)
+
+
+def shown(answer: dict[str, Any]) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    volume_plans.plan("test", console, desk(answer))
+    printed: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return printed
+
+
+def test_a_plan_is_shown_with_its_cost_and_its_reason() -> None:
+    printed = shown(PLAN)
+    assert "mode advise: $0.00 a month above the spec, $9.60 with this plan, no budget" in printed
+    assert "220 GiB instead of 100: it fills" in printed
+
+
+def test_applying_what_is_only_advice_is_refused_with_the_remedy() -> None:
+    with pytest.raises(InvalidInput, match="set it to apply"):
+        volume_plans.apply("test", Console(), desk(PLAN))
+
+
+def test_a_function_that_fails_is_a_sentence_with_its_log() -> None:
+    with pytest.raises(StillwaterError, match="/aws/lambda/test-orders-volumes"):
+        volume_plans.plan("test", Console(), desk({"errorMessage": "boom"}, failed=True))

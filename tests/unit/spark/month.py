@@ -1,0 +1,306 @@
+"""A month of one cluster, made up: what the report's tests and its page are shown."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql.types import StructType
+
+from spark import findings, schemas
+from spark.report.evidence import DayCost, Evidence
+from spark.report.model import Line, Report
+from spark.transforms.attribute import Attribution
+from spark.transforms.classify import Component
+
+TODAY = date(2026, 11, 21)
+GIB = 1024**3
+DAILY = {
+    Component.BROKER_COMPUTE: "46.27",
+    Component.GP3_STORAGE: "38.10",
+    Component.GP3_IOPS: "6.20",
+    Component.GP3_THROUGHPUT: "4.05",
+    Component.INTER_AZ: "61.40",
+    Component.LOAD_BALANCER: "9.85",
+    Component.CONTROL_PLANE: "2.40",
+    Component.OTHER: "21.00",
+}
+
+
+def row(schema: StructType, **values: Any) -> Row:
+    """Return a row of a table; a column that is not named is null."""
+    unknown = values.keys() - set(schema.names)
+    assert not unknown, unknown
+    return Row(**{name: values.get(name) for name in schema.names})
+
+
+def a_line(**changes: Any) -> Line:
+    fields: dict[str, Any] = {
+        "billing_period": "2026-11",
+        "component": Component.BROKER_COMPUTE,
+        "attribution": Attribution.NODE_POOL,
+        "cluster": "harbour",
+        "owner": "broker-a",
+        "node_id": None,
+        "zone": "us-east-1a",
+        "charges": 1,
+        "billed": Decimal("10.10"),
+        "amortised": Decimal("8.08"),
+    }
+    return Line(**{**fields, **changes})
+
+
+def a_report(*lines: Line, **changes: Any) -> Report:
+    fields: dict[str, Any] = {
+        "label": "november",
+        "currency": "USD",
+        "today": date(2026, 11, 20),
+        "simulated": False,
+        "lines": lines,
+        "rows": sum(line.charges for line in lines),
+        "bad_rows": 0,
+        "rows_without_cost": 0,
+        "bad": (),
+    }
+    return Report(**{**fields, **changes})
+
+
+def a_volume(**changes: Any) -> Row:
+    fields: dict[str, Any] = {
+        "billing_period": "2026-11",
+        "cluster": "harbour",
+        "owner": "broker-a",
+        "node_id": 10,
+        "zone": "us-east-1a",
+        "resource_id": "vol-0a1b2c3d4e5f60718",
+        "kind": "gp3",
+        "size_gib": 4000,
+        "iops": 6000,
+        "throughput_mib_per_s": 500,
+        "known_from": "bill",
+        "used_bytes": 900 * GIB,
+        "growth_bytes_per_day": 6.0 * GIB,
+        "iops_p999": 2100.0,
+        "throughput_p999_bytes_per_s": 95.0 * 1024**2,
+        "billed_cost": Decimal("251.20"),
+        "finding": "larger than needed",
+        "wanted_size_gib": 1160,
+        "wanted_iops": 3000,
+        "wanted_throughput_mib_per_s": 187,
+        "monthly_saving": Decimal("254.72"),
+        "one_off_cost": Decimal("18.00"),
+        "reason": "900.0 GiB used and +6.00 GiB a day want 1160 GiB for 14 days with 15% free",
+    }
+    return row(findings.STORAGE, **{**fields, **changes})
+
+
+def a_rotation(number: int = 1, **changes: Any) -> Row:
+    started = datetime(2026, 11, number + 1, 9, 14, tzinfo=UTC)
+    fields: dict[str, Any] = {
+        "billing_period": "2026-11",
+        "cluster": "harbour",
+        "incident": f"i-0{number}",
+        "node_id": 10 * (1 + number % 3),
+        "zone": "us-east-1a",
+        "kind": "asg_terminate",
+        "outcome": "released",
+        "started_at": started,
+        "measured_from": "metrics",
+        "resolution_seconds": 15.0,
+        "down_seconds": 240.0 + 13 * number,
+        "catch_up_seconds": 48.0 + number,
+        "total_seconds": 288.0 + 14 * number,
+        "append_bytes_per_s": 30e6,
+        "moved_bytes": 9_600_000_000,
+        "incremental_bytes": 40_000_000,
+        "rate_bytes_per_s": 200e6,
+        "rate_from": "the fastest of 4 before",
+        "model_seconds": 45.0 + number,
+        "model_bytes": 9_000_000_000,
+        "held_bytes": 900 * GIB,
+        "empty_seconds": 5700.0,
+        "empty_bytes": 1_130_000_000_000,
+        "gross_cost": Decimal("0.18"),
+        "incremental_cost": Decimal("0.0007"),
+        "empty_cost": Decimal("18.00"),
+    }
+    return row(findings.RESYNC, **{**fields, **changes})
+
+
+def a_design(**changes: Any) -> Row:
+    fields: dict[str, Any] = {
+        "billing_period": "2026-11",
+        "cluster": "harbour",
+        "design": "EBS",
+        "instance_type": "r7g.2xlarge",
+        "brokers": 3,
+        "instances_cost": Decimal("938.20"),
+        "storage_cost": Decimal("1005.00"),
+        "rotation_cost": Decimal(0),
+        "rotation_seconds": 300.0,
+        "limited_by": "the volume's throughput",
+        "fill": 0.225,
+        "rotations_per_month": 7.6,
+        "rotations_ratio": 1.0,
+        "monthly_cost": Decimal("1943.20"),
+        "risk_hours": 0.63,
+        "break_even_fill": 0.21,
+        "break_even_rotations": 11.2,
+        "chosen": False,
+        "region": "us-east-1",
+        "prices_as_of": date(2024, 9, 30),
+    }
+    return row(findings.ECONOMICS, **{**fields, **changes})
+
+
+def a_flow(flow: str, billed: str, saving: str = "0", **changes: Any) -> Row:
+    fields: dict[str, Any] = {
+        "billing_period": "2026-11",
+        "day": date(2026, 11, 1),
+        "cluster": "harbour",
+        "flow": flow,
+        "certainty": "shared",
+        "currency": "USD",
+        "billed_bytes": int(float(billed) / 0.01 * GIB),
+        "billed_cost": Decimal(billed),
+        "rack_aware_saving": Decimal(saving),
+    }
+    return row(schemas.TRANSFER, **{**fields, **changes})
+
+
+def a_day_of_units(day: date, cost: float, **changes: Any) -> Row:
+    fields: dict[str, Any] = {
+        "billing_period": f"{day:%Y-%m}",
+        "day": day,
+        "cluster": "harbour",
+        "complete": day < TODAY - timedelta(days=1),
+        "cost": Decimal(repr(round(cost, 4))),
+        "produced_gib": 840.0,
+        "retained_gib": 2700.0,
+        "partitions": 1800.0,
+        "brokers": 3,
+        "cost_per_produced_gib": cost / 840,
+        "cost_per_retained_gib_month": cost * 30 / 2700,
+        "cost_per_partition_month": cost * 30 / 1800,
+        "cost_per_broker_month": cost * 10,
+    }
+    return row(findings.UNIT, **{**fields, **changes})
+
+
+def an_anomaly(**changes: Any) -> Row:
+    fields: dict[str, Any] = {
+        "billing_period": "2026-11",
+        "day": date(2026, 11, 12),
+        "cluster": "harbour",
+        "component": "inter-AZ transfer",
+        "cost": Decimal("131.00"),
+        "usual": Decimal("61.40"),
+        "excess": Decimal("69.60"),
+        "score": 22.0,
+        "owner": "broker-b",
+        "zone": "us-east-1b",
+        "owner_excess": Decimal("64.00"),
+        "rotations": 1,
+        "reason": "charges of broker-b in us-east-1b account for 92 % of it; 1 rotation(s) on that "
+        "day or the one before",
+    }
+    return row(findings.ANOMALIES, **{**fields, **changes})
+
+
+def evidence(**changes: Any) -> Evidence:
+    """Return three weeks of November after a whole October."""
+    first, last = date(2026, 10, 1), TODAY - timedelta(days=1)
+    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    costs = [DayCost(day, c.value, _cost(day, c)) for day in days for c in DAILY]
+    fields: dict[str, Any] = {
+        "report": _report(costs),
+        "days": costs,
+        "transfer": (
+            a_flow("replicate", "610.20"),
+            a_flow("consume", "402.10", "402.10", day=date(2026, 11, 20)),
+            a_flow("produce", "215.70"),
+            a_flow("load balancer", "63.00", certainty="billed"),
+        ),
+        "storage": (
+            *_volumes(),
+            a_volume(
+                resource_id="vol-0fff2c3d4e5f60aaa",
+                owner="broker-b",
+                node_id=29,
+                finding="attached to nothing",
+                size_gib=1000,
+                used_bytes=None,
+                monthly_saving=Decimal("80.00"),
+                one_off_cost=Decimal(0),
+                reason="billed until 2026-11-20, and no node mounts a claim of broker-b 29",
+            ),
+        ),
+        "resync": tuple(a_rotation(number) for number in range(1, 6)),
+        "economics": (
+            a_design(chosen=True),
+            a_design(
+                design="NVMe",
+                instance_type="i8g.2xlarge",
+                instances_cost=Decimal("1503.20"),
+                storage_cost=Decimal(0),
+                rotation_cost=Decimal("18.00"),
+                rotation_seconds=5940.0,
+                limited_by="the instance's network baseline",
+                fill=0.52,
+                rotations_ratio=1.0,
+                monthly_cost=Decimal("1640.00"),
+                risk_hours=12.5,
+            ),
+        ),
+        "unit": tuple(a_day_of_units(day, 150 + (n * 7 % 11)) for n, day in enumerate(days)),
+        "anomalies": (an_anomaly(),),
+    }
+    return Evidence(**{**fields, **changes})
+
+
+def _cost(day: date, component: Component) -> Decimal:
+    base = Decimal(DAILY[component])
+    if component is Component.INTER_AZ and day == date(2026, 11, 12):
+        return Decimal("131.00")
+    swing = Decimal(100 + (day.toordinal() * 7 % 5)) / 100
+    grown = Decimal("1.08") if day >= date(2026, 11, 1) else Decimal(1)
+    return (base * swing * grown).quantize(Decimal("0.0001"))
+
+
+def _report(costs: list[DayCost]) -> Report:
+    own = [each for each in costs if each.day >= date(2026, 11, 1)]
+    lines = []
+    for component in DAILY:
+        billed = sum((e.billed for e in own if e.component == component.value), Decimal(0))
+        if component in {Component.OTHER, Component.CONTROL_PLANE}:
+            whose = Attribution.NOBODY if component is Component.OTHER else Attribution.CLUSTER
+            owner = whose.value if whose is Attribution.NOBODY else "whole cluster"
+            cluster = None if whose is Attribution.NOBODY else "harbour"
+            lines.append(
+                a_line(component=component, attribution=whose, owner=owner, cluster=cluster,
+                       zone=None, billed=billed, amortised=billed, charges=480)
+            )  # fmt: skip
+            continue
+        for letter in "abc":
+            part = (billed / 3).quantize(Decimal("0.0001"))
+            lines.append(
+                a_line(component=component, owner=f"broker-{letter}", zone=f"us-east-1{letter}",
+                       node_id=10 * ("abc".index(letter) + 1), billed=part,
+                       amortised=part * Decimal("0.8"), charges=1440)
+            )  # fmt: skip
+    return a_report(*lines, label="harbour, 2026-11", today=TODAY)
+
+
+def _volumes() -> tuple[Row, ...]:
+    return tuple(
+        a_volume(
+            resource_id=f"vol-0{letter}1b2c3d4e5f6071{letter}",
+            owner=f"broker-{letter}",
+            node_id=10 * (index + 1),
+            zone=f"us-east-1{letter}",
+            used_bytes=(900 + 40 * index) * GIB,
+        )
+        for index, letter in enumerate("abc")
+    )

@@ -1,0 +1,164 @@
+"""The whole report: its story first, what to do by dollars, the same words in four formats."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark.report import actions, formats, story, words
+from spark.report.document import Document
+from spark.report.evidence import DayCost, compared
+from spark.report.formats import Format
+from tests.unit.spark import month
+
+
+@pytest.fixture(scope="module")
+def document() -> Document:
+    return story.told(month.evidence())
+
+
+def test_the_things_to_do_are_ranked_by_what_they_save(document: Document) -> None:
+    saved = [action.usd_per_month for action in document.actions]
+    assert [action.title for action in document.actions] == [
+        "Replace 3 volumes by smaller ones",
+        "Let consumers read from their own zone",
+        "Delete 1 volume that nothing mounts",
+    ]
+    # Twenty days' 402.10 are a month's 603.15.
+    assert saved == [Decimal("764.16"), Decimal("603.15"), Decimal("80.00")]
+    assert f"save {words.dollars(actions.saving(document.actions))} USD a month" in " ".join(
+        document.story
+    )
+
+
+def test_a_report_without_findings_does_not_invent_any() -> None:
+    fits = month.a_volume(finding="fits", monthly_saving=Decimal(0), one_off_cost=Decimal(0))
+    told = story.told(
+        month.evidence(storage=(fits,), transfer=(), anomalies=(), economics=(), resync=())
+    )
+    assert [action.title for action in told.actions] == ["Activate the cost allocation tags"]
+    assert "Nothing was found that would save a dollar a month or more." in told.story
+
+
+def test_what_cannot_be_judged_is_the_thing_to_do() -> None:
+    blind = month.a_volume(finding="not measured", used_bytes=None, monthly_saving=Decimal(0))
+    told = actions.chosen(month.evidence(storage=(blind,), transfer=(), economics=()))
+    assert "Give the report Prometheus's samples" in {action.title for action in told}
+
+
+def test_every_action_leads_to_a_row_that_is_there(document: Document) -> None:
+    html = formats.write(document, Format.HTML)
+    targets = re.findall(r'href="#([^"]+)"', html)
+    assert len(targets) >= 10
+    for target in targets:
+        assert f'id="{target}"' in html
+    assert len(re.findall(r'id="([^"]+)"', html.split("<svg")[0])) > 0
+
+
+def test_the_open_month_is_provisional_everywhere(document: Document) -> None:
+    for kind in Format:
+        assert "Provisional" in formats.write(document, kind)
+    closed = month.a_report(month.a_line(), today=date(2026, 12, 20))
+    for kind in Format:
+        assert "Provisional" not in formats.write(story.of_cost(closed), kind)
+
+
+def test_half_a_month_is_compared_with_half_a_month() -> None:
+    evidence = month.evidence()
+    found = compared(evidence)
+    assert found is not None
+    # Of twenty days on the bill the last is not complete.
+    assert found.days == 19
+    days = [each for each in evidence.days if each.component == "control plane"]
+    october = sum(e.billed for e in days if e.day.month == 10 and e.day.day <= 19)
+    assert found.before["control plane"] == october
+
+
+def test_a_whole_month_is_compared_with_a_whole_month() -> None:
+    first = date(2026, 10, 1)
+    days = [
+        DayCost(first + timedelta(days=n), "other", Decimal(1 if n < 31 else 2)) for n in range(61)
+    ]
+    report = month.a_report(month.a_line(), today=date(2026, 12, 5))
+    found = compared(month.evidence(report=report, days=days))
+    assert found is not None
+    assert found.totals == (Decimal(31), Decimal(60))
+
+
+def test_a_first_month_is_compared_with_nothing() -> None:
+    only = [each for each in month.evidence().days if each.day.month == 11]
+    told = story.told(month.evidence(days=only))
+    assert told.total.against == ""
+    assert "changes" in {section.key for section in told.sections}
+
+
+def test_json_keeps_exact_values_and_no_drawings(document: Document) -> None:
+    content = json.loads(formats.write(document, Format.JSON))
+    assert Decimal(content["total"]["exact"]) == month.evidence().report.billed
+    assert all("plots" not in section for section in content["sections"])
+    assert content["actions"][0]["usd_per_month"] == "764.16"
+
+
+def test_a_message_for_slack_is_within_its_limits(document: Document) -> None:
+    message = json.loads(formats.write(document, Format.SLACK))
+    assert len(message["blocks"]) <= 50
+    for block in message["blocks"]:
+        if block["type"] == "section":
+            assert len(block["text"]["text"]) <= 3000
+    assert message["text"].startswith("What it cost: ")
+
+
+def test_somebody_elses_words_stay_words_in_markdown_and_in_a_message() -> None:
+    attack = "|*<https://evil.example|click>*`"
+    told = story.told(month.evidence(anomalies=(month.an_anomaly(reason=attack),)))
+    text = formats.write(told, Format.MD)
+    assert "\\|\\*\\<https" in text
+    for line in (line for line in text.splitlines() if line.startswith("| ")):
+        assert line.count(" | ") <= 12
+    only = month.evidence(
+        anomalies=(month.an_anomaly(reason=attack),), storage=(), transfer=(), economics=()
+    )
+    assert "<https" not in formats.write(story.told(only), Format.SLACK)
+
+
+def test_nothing_of_the_inputs_can_run_in_the_page() -> None:
+    attack = "</td><script>alert(1)</script>"
+    told = story.told(
+        month.evidence(
+            storage=(month.a_volume(resource_id=attack, owner=attack, reason=attack),),
+            anomalies=(month.an_anomaly(reason=attack, component=attack),),
+            resync=(month.a_rotation(incident=attack, kind=attack),),
+        )
+    )
+    html = formats.write(told, Format.HTML)
+    assert "<script>alert" not in html
+    assert html.count("<script>") == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (None, "\N{EN DASH}"),
+        (4.2, "4.2 s"),
+        (61, "61 s"),
+        (358.4, "5 min 58 s"),
+        (3599.9, "60 min"),
+        (45_720, "12.7 h"),
+        (400_000, "4.6 days"),
+    ],
+)
+def test_times_are_read_in_the_unit_a_person_would_use(seconds: float, said: str) -> None:
+    assert words.duration(seconds) == said
+
+
+@given(st.floats(0, 1e18))
+def test_sizes_keep_their_order_of_magnitude(size: float) -> None:
+    number, unit = words.size(size).split(" ")
+    scale = 1024 ** ["B", "KiB", "MiB", "GiB", "TiB"].index(unit)
+    assert float(number.replace(",", "")) * scale == pytest.approx(size, rel=0.06, abs=0.6)
