@@ -21,7 +21,7 @@ from bench import record
 from infra import packaging
 from local.aws import runtime_packages
 
-FUNCTIONS = ("interruption", "tick", "sweep", "webhook", "slack")
+FUNCTIONS = ("interruption", "tick", "sweep", "webhook", "slack", "health")
 # A person waits for none of them, but NTH gives up on the webhook after 5 s.
 LIMITS_MS: Mapping[str, float] = {"webhook": 400.0}
 LIMIT_MS = 800.0

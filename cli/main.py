@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from cli.rotate_commands import rotate
 from core.errors import InvalidInput, StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
@@ -27,6 +28,9 @@ report = typer.Typer(help="What Kafka costs, and why.", no_args_is_help=True)
 app.add_typer(report, name="report")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
+volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
+app.add_typer(volumes, name="volumes")
+app.add_typer(rotate, name="rotate")
 console = Console()
 complaints = Console(stderr=True)
 
@@ -133,6 +137,27 @@ def doctor(
 
 
 @app.command()
+def health(
+    environment: Environment,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+) -> None:
+    """Say how the whole cluster does, and why: quorum, partitions, nodes, pods, Connect, incidents.
+
+    Exit code 0: healthy; 1: starting or degraded; 2: unhealthy, or nobody can tell.
+    """
+    from cli import health as command
+
+    try:
+        code = command.shown(environment, console, watch=watch, as_json=as_json)
+    except StillwaterError as error:
+        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(command.UNHEALTHY) from None
+    raise typer.Exit(code)
+
+
+@app.command()
 def estimate(
     spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
     prices: Annotated[
@@ -231,6 +256,33 @@ def ignore(
     from cli import incidents as command
 
     command.ignored(environment, incident_id, because, console)
+
+
+@volumes.command("plan")
+def volumes_plan(environment: Environment) -> None:
+    """Say what the volumes need and what it costs; nothing is changed."""
+    from cli import volume_plans as command
+
+    command.plan(environment, console)
+
+
+@volumes.command("apply")
+def volumes_apply(environment: Environment) -> None:
+    """Do now what the plan says, where volumes.mode is apply."""
+    from cli import volume_plans as command
+
+    command.apply(environment, console)
+
+
+@volumes.command("history")
+def volumes_history(
+    environment: Environment,
+    claim: Annotated[str | None, typer.Argument(help="One claim; none: all.")] = None,
+) -> None:
+    """List the modifications of the volumes, and how many are left of today's four."""
+    from cli import volume_plans as command
+
+    command.history(environment, console, time.time(), claim)
 
 
 @report.command("cost")

@@ -25,6 +25,9 @@ DNS_FAILOVER_OF_BROKER, DNS_FAILOVER_OF_BOOTSTRAP = "off", "1"
 # Of the namespace's readiness gate label.
 GATE_LABEL = "enabled"
 
+# Strimzi's, for a Connect worker's REST API.
+CONNECT_REST_PORT = 8083
+
 # Queues. A bad event is recorded as ignored at the first try; what fails so often is our fault.
 EVENTS_MAX_RECEIVE_COUNT = 10
 TICKS_MAX_RECEIVE_COUNT = 5

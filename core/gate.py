@@ -1,6 +1,6 @@
 """What the gate of a leaving instance waits for: its volumes free, its broker back for good.
 
-core.departure and core.loss ask it in state `gating`.
+core.drain and core.loss ask it in state `gating`.
 """
 
 from __future__ import annotations

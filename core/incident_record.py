@@ -1,15 +1,14 @@
 """One incident per instance: what is remembered about it, and how announcements join it.
 
-The ledger stores an Incident whole. Announcements change facts (`open_incident`, `merge`), people
-and groups add theirs (core.wishes), readings too (core.learning), decisions move the state
-(`settle`); nothing else does. core.incidents decides.
+The ledger stores an Incident whole (core.incident_json). Announcements change facts
+(`open_incident`, `merge`), people and groups add theirs (core.wishes), readings too
+(core.learning), decisions move the state (`settle`); nothing else does. core.incidents decides.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -69,6 +68,7 @@ _GRAVITY = (
     Kind.INSTANCE_STORE_DEGRADED,
     Kind.VOLUME_PROBLEM,
     Kind.SCHEDULED_CHANGE,
+    Kind.ROTATION,
     Kind.ASG_TERMINATE,
     Kind.CAPACITY_RESERVATION,
     Kind.SPOT_INTERRUPTION,
@@ -126,6 +126,7 @@ class Incident:
     replacement: str | None = None
     replacement_ready_at: float | None = None
     broker_back_at: float | None = None
+    lifecycle: str | None = None  # where the quorum last had the broker (core.health.lifecycle)
     # Done by the loop.
     expects_return: bool = True
     surge_to: int | None = None  # the desired capacity that makes room for the replacement
@@ -222,12 +223,18 @@ def open_incident(
         kind=interruption.kind,
         state=State.OPENED,
         opened_at=now,
-        announced_at=_announced_at(interruption, now),
+        announced_at=interruption.announced_at(now),
         announcements=(),
-        reason=f"AWS announced {interruption.kind.value} for instance {interruption.instance_id}.",
+        reason=_opening(interruption),
     )
     opened = Transition(now, State.OPENED, actor, blank.reason)
     return merge(replace(blank, transitions=(opened,)), interruption, now)
+
+
+def _opening(interruption: Interruption) -> str:
+    if interruption.kind is Kind.ROTATION:
+        return f"Rotation: {interruption.event_type or 'asked for'}."
+    return f"AWS announced {interruption.kind.value} for instance {interruption.instance_id}."
 
 
 def merge(incident: Incident, interruption: Interruption, now: float) -> Incident:
@@ -252,16 +259,11 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
 
 def _governing_at(incident: Incident, interruption: Interruption, now: float) -> float:
     """Return when AWS first said what governs the incident, in whatever order words arrive."""
-    said_at = _announced_at(interruption, now)
+    said_at = interruption.announced_at(now)
     before, after = (_GRAVITY.index(k) for k in (incident.kind, interruption.kind))
     if after == before:
         return min(incident.announced_at, said_at)
     return said_at if after > before else incident.announced_at
-
-
-def _announced_at(interruption: Interruption, now: float) -> float:
-    """Return when AWS said it; a clock ahead of ours must not postpone a heartbeat."""
-    return now if interruption.occurred_at is None else min(interruption.occurred_at, now)
 
 
 def _drain_event(incident: Incident, interruption: Interruption) -> str | None:
@@ -277,27 +279,24 @@ def _drain_event(incident: Incident, interruption: Interruption) -> str | None:
 
 
 def _scheduled(incident: Incident, interruption: Interruption, now: float) -> Incident:
-    """Take over what AWS schedules, unless it is older than what is known."""
+    """Take over what is scheduled, unless it is older than what is known."""
+    if interruption.kind is Kind.ROTATION:
+        return replace(incident, called_off=interruption.closed)
     if interruption.kind is not Kind.SCHEDULED_CHANGE:
         return replace(
             incident,
             event_type=incident.event_type or interruption.event_type,
             due_at=incident.due_at or interruption.due_at,
         )
-    said_at = interruption.updated_at or _announced_at(interruption, now)
-    known_at = incident.scheduled_said_at
-    # Of two words of one moment the end counts: it is not followed by a beginning.
-    older = known_at is not None and (
-        said_at < known_at or (said_at == known_at and not interruption.closed)
-    )
-    if older:
+    if interruption.outdated(incident.scheduled_said_at, now):
         return incident
     return replace(
         incident,
         event_type=interruption.event_type or incident.event_type,
         due_at=interruption.due_at or incident.due_at,
-        called_off=interruption.closed,
-        scheduled_said_at=said_at,
+        # What AWS no longer wants, a run of ours may still do.
+        called_off=incident.called_off if incident.kind is Kind.ROTATION else interruption.closed,
+        scheduled_said_at=interruption.said_at(now),
     )
 
 
@@ -309,7 +308,8 @@ def reopens(finished: Incident, interruption: Interruption) -> bool:
     gone = finished.state in {State.RELEASED, State.LOST}
     known = interruption.dedupe_key in finished.announcements
     graver = _GRAVITY.index(interruption.kind) > _GRAVITY.index(finished.kind)
-    unwanted = finished.ignored_by is not None and not graver
+    asked_for = interruption.kind is Kind.ROTATION  # a person's later word
+    unwanted = finished.ignored_by is not None and not graver and not asked_for
     return not (gone or known or unwanted)
 
 
@@ -376,21 +376,3 @@ def _noted(incident: Incident, entry: Transition, *, moved: bool) -> tuple[Trans
     if moved or entry.reason == incident.reason or len(incident.notes) >= MOST_NOTES:
         return incident.notes
     return (*incident.notes, entry)
-
-
-def to_json(incident: Incident) -> str:
-    return json.dumps(asdict(incident), separators=(",", ":"), sort_keys=True)
-
-
-def from_json(document: str) -> Incident:
-    """Read what `to_json` wrote; a field this version does not know is left out."""
-    stored: dict[str, Any] = json.loads(document)
-    known = {k: v for k, v in stored.items() if k in Incident.__dataclass_fields__}
-    known["kind"], known["state"] = Kind(known["kind"]), State(known["state"])
-    for name in ("announcements", "pages"):
-        known[name] = tuple(known[name])
-    for name in ("transitions", "notes"):
-        known[name] = tuple(
-            Transition(t["at"], State(t["state"]), t["actor"], t["reason"]) for t in known[name]
-        )
-    return Incident(**known)

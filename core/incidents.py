@@ -18,15 +18,8 @@ from dataclasses import replace
 
 from core import loss, planned
 from core.decisions import ENDING, STOPPED, ec2_state, go, hooked, retained, stay
-from core.departure import (
-    draining,
-    forward_now,
-    gating,
-    holding,
-    into_hooks,
-    overdue,
-    replacing,
-)
+from core.departure import forward_now, holding, into_hooks, overdue, replacing
+from core.drain import draining, gating
 from core.events import Interruption, Kind
 from core.incident_record import (
     ALLOWED,
@@ -55,6 +48,7 @@ from core.observations import (
     RestoreLeaders,
 )
 from core.replacement import spare_kept
+from core.window import clock
 
 __all__ = [
     "ALLOWED",
@@ -86,6 +80,16 @@ def unanswered(interruption: Interruption) -> str | None:
     if interruption.closed:
         return f"What was scheduled for instance {interruption.instance_id} is over or called off."
     return None
+
+
+def overruled(interruption: Interruption, closed_at: float | None, now: float) -> str | None:
+    """Say that AWS has closed what an announcement that came late is about; None: it has not."""
+    if closed_at is None or not interruption.outdated(closed_at, now):
+        return None
+    return (
+        f"AWS announced this for instance {interruption.instance_id} before it closed the event "
+        f"on {clock(closed_at)}."
+    )
 
 
 def next_action(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -273,6 +277,7 @@ _Step = Callable[[Incident, Observation, Policy], Decision]
 _FIRST_STEPS: Mapping[Kind, _Step] = {
     Kind.ASG_TERMINATE: _terminating,
     Kind.SCHEDULED_CHANGE: planned.scheduled,
+    Kind.ROTATION: planned.rotated,
     Kind.REBALANCE: _recommended,
     Kind.STATE_CHANGE: _unannounced,
     Kind.INSTANCE_ISSUE: _damaged,

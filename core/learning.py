@@ -1,4 +1,5 @@
-"""What readings teach an incident: where its instance stood, and since when its broker is back.
+"""What readings teach an incident: where its instance stood, how its broker does, since when it is
+back.
 
 handlers.tick calls `learn` between observing and deciding; a blind reading teaches nothing.
 """
@@ -8,7 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.events import Kind
-from core.incident_record import Incident, State
+from core.health.lifecycle import Lifecycle, lifecycle, signs_of
+from core.health.node import Role
+from core.incident_record import MOST_NOTES, Incident, State, Transition
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.observations import Observation
 from core.rotation import returned
@@ -16,7 +19,7 @@ from core.rotation import returned
 # Auto Scaling's names for an instance that stands in its terminating hooks.
 WAITING = "Terminating:Wait"
 # What a termination through the group follows, and then governs.
-_BEFORE = frozenset({Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE})
+_BEFORE = frozenset({Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE, Kind.ROTATION})
 
 
 def learn(incident: Incident, seen: Observation) -> Incident:
@@ -35,7 +38,7 @@ def learn(incident: Incident, seen: Observation) -> Incident:
         incident = _placed(incident, seen)
     if incident.node_id is not None and incident.state is State.GATING:
         incident = _return_noted(incident, seen)
-    return incident
+    return _lifecycle_noted(incident, seen)
 
 
 def _undrained(incident: Incident) -> bool:
@@ -70,3 +73,32 @@ def _return_noted(incident: Incident, seen: Observation) -> Incident:
     if not settled or not returned(incident.node_id, seen.kafka).allowed:
         return replace(incident, broker_back_at=None)
     return replace(incident, broker_back_at=incident.broker_back_at or seen.now)
+
+
+def _lifecycle_noted(incident: Incident, seen: Observation) -> Incident:
+    """Keep where the quorum has the broker, and note every change in the timeline.
+
+    A reading that cannot tell (no quorum) changes nothing, and that a broker is online at first
+    says nothing new.
+    """
+    if seen.kafka is None or incident.node_id is None or incident.role == Role.CONTROLLER:
+        return incident
+    found = lifecycle(
+        signs_of(
+            incident.node_id,
+            quorum_answers=not seen.kafka.stale,
+            described={broker: broker in seen.kafka.fenced for broker in seen.kafka.brokers},
+            active_controller=None,
+            own=None,
+        )
+    )
+    before, after = incident.lifecycle, found.state.value
+    if found.state is Lifecycle.UNKNOWN or before == after:
+        return incident
+    told = f"{found.reason[:-1]}; it was {before}." if before else found.reason
+    silent = before is None and found.state is Lifecycle.ONLINE
+    room = not silent and len(incident.notes) < MOST_NOTES
+    note = Transition(seen.now, incident.state, "tick", told)
+    return replace(
+        incident, lifecycle=after, notes=(*incident.notes, note) if room else incident.notes
+    )

@@ -26,6 +26,17 @@ PAGES_SENT = "PagesSent"
 STORIES_DELAYED = "StoriesDelayed"
 # The public webhook turned a caller away: by token, size or shape.
 WEBHOOKS_REFUSED = "WebhooksRefused"
+# A node pool's volumes were changed.
+VOLUMES_CHANGED = "VolumesChanged"
+# A change was wanted and not made: no modification left, too dear, beyond what a policy allows.
+VOLUMES_OUT_OF_SLOTS = "VolumesOutOfSlots"
+VOLUMES_REFUSED = "VolumesRefused"
+# More is asked than the instance gives its volumes.
+VOLUMES_INSTANCE_BOUND = "VolumesInstanceBound"
+# A volume is not what its claim and class say.
+VOLUMES_DRIFTED = "VolumesDrifted"
+# A change was asked for and does not come about.
+VOLUMES_STUCK = "VolumesStuck"
 
 ALL = (
     INCIDENTS_OPENED,
@@ -36,4 +47,10 @@ ALL = (
     PAGES_SENT,
     STORIES_DELAYED,
     WEBHOOKS_REFUSED,
+    VOLUMES_CHANGED,
+    VOLUMES_OUT_OF_SLOTS,
+    VOLUMES_REFUSED,
+    VOLUMES_INSTANCE_BOUND,
+    VOLUMES_DRIFTED,
+    VOLUMES_STUCK,
 )

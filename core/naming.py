@@ -176,7 +176,7 @@ def dead_letter_queue(queue_name: str) -> str:
 
 
 def function(prefix: str, role: str) -> str:
-    """Return the Lambda function of a role: interruption, tick, sweep."""
+    """Return the Lambda function of a role: interruption, tick, sweep, rotate."""
     return f"{prefix}-{role}"
 
 

@@ -61,6 +61,7 @@ class NodeView:
     schedulable: bool
     csi_ready: bool
     spare_for: str | None = None
+    kubelet: str = ""  # its version
     out_of_service: bool = False
 
 
@@ -74,6 +75,7 @@ class PodView:
     node_name: str | None
     ready: bool
     stopping: bool = False  # told to stop, by an eviction or otherwise
+    trouble: str = ""  # why it does not start: Unschedulable, CrashLoopBackOff, ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,24 +140,27 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The settings a decision obeys; handlers.settings builds it from the environment."""
+    """The settings a decision obeys; handlers.settings builds it from the environment.
 
-    drain_route: str = "held"  # or direct
-    scale_in: str = "restore"  # or release
-    isr_margin: int = 1
-    tick_interval_seconds: float = 15.0
-    hold_limit_seconds: float = 14_400.0
-    heartbeat_timeout_seconds: float = 900.0
+    No figure has a default here: core.cluster says what a description that names none means.
+    """
+
+    drain_route: str  # held, or direct
+    scale_in: str  # restore, or release
+    isr_margin: int
+    tick_interval_seconds: float
+    hold_limit_seconds: float
+    heartbeat_timeout_seconds: float
     # AWS ends a hook then, whatever heartbeats it gets.
-    hook_limit_seconds: float = 54_000.0
-    post_condition_hold_seconds: float = 30.0
-    post_condition_wait_seconds: float = 1800.0
+    hook_limit_seconds: float
+    post_condition_hold_seconds: float
+    post_condition_wait_seconds: float
     # From a drain that was forwarded to one that is taken for lost: the termination handler's own
     # limit for it, and the time its message stays hidden from another attempt.
-    forward_again_seconds: float = 530.0
-    gate: str = "isr"  # or ready: what a broker must be again before its old instance goes
+    forward_again_seconds: float
+    gate: str  # isr, or ready: what a broker must be again before its old instance goes
+    planned_margin_seconds: float  # planned work begins that long before AWS's own time
     maintenance: Window | None = None  # None: planned work begins when it is announced
-    planned_margin_seconds: float = 7200.0  # planned work begins that long before AWS's own time
 
 
 class HookResult(StrEnum):

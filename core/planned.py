@@ -1,4 +1,4 @@
-"""What AWS schedules: a replacement before the retirement, or other leaders before the reboot.
+"""What is planned, by AWS or a rotation: a replacement first, or other leaders before a reboot.
 
     opened     waits for its window (core.window)
     replacing  makes room for one more node in the zone's group, and waits for it
@@ -6,7 +6,8 @@
                group; its hooks stand, and the ordinary hold and forward of the same incident begins
 
 Until then nothing runs out, so nothing is retained: a frozen zone, a person's hold or a zone
-without capacity keep the incident where it is, and AWS calling it off ends it without a trace.
+without capacity keep the incident where it is, and whoever planned it calling it off ends it
+without a trace. A rotation (core.rotation.run) has no window of its own: somebody started it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import replace
 
 from core.decisions import go, hooked, stay
 from core.departure import awaited, into_hooks, overtaken
+from core.events import Kind
 from core.incident_record import Decision, Incident, State
 from core.observations import (
     Action,
@@ -61,6 +63,13 @@ def scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision
     return _begin(incident, seen, policy, taken)
 
 
+def rotated(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Begin with an instance that a run has come to."""
+    if incident.called_off:
+        return _called_off(incident, seen)
+    return _begin(incident, seen, policy, f"Instance {incident.instance_id} is to be replaced")
+
+
 def _begin(incident: Incident, seen: Observation, policy: Policy, taken: str) -> Decision:
     """Start replacing once the window is open and nobody wants the instance kept."""
     kept = _kept_back(incident, seen)
@@ -84,6 +93,8 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
 
 
 def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
+    if incident.kind is Kind.ROTATION:
+        return Start(seen.now, "its turn in the rotation has come")
     if _EXPEDITED in (incident.event_type or ""):
         return Start(seen.now, "AWS hurries, so the replacement begins at once")
     return start_of(
@@ -154,7 +165,8 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
 def _called_off(incident: Incident, seen: Observation) -> Decision:
     code = incident.event_type or "the scheduled change"
-    reason = f"AWS called {code} off."
+    rotates = incident.kind is Kind.ROTATION
+    reason = "The rotation was called off." if rotates else f"AWS called {code} off."
     spare = replacement_for(incident, seen)
     group = seen.group
     actions: tuple[Action, ...] = ()
@@ -194,5 +206,6 @@ def _ride_through(incident: Incident, seen: Observation, policy: Policy, code: s
 
 
 def is_planned(incident: Incident) -> bool:
-    """Say whether the instance still serves and only AWS's schedule asks for its end."""
-    return not hooked(incident) and not incident.urgent and incident.scheduled_said_at is not None
+    """Say whether the instance still serves and only a schedule or a rotation asks for its end."""
+    asked = incident.scheduled_said_at is not None or incident.kind is Kind.ROTATION
+    return asked and not hooked(incident) and not incident.urgent

@@ -1,8 +1,9 @@
 """What the sweep finds by comparing lists: lost announcements, and incidents nobody carries.
 
 handlers.sweep reads groups, instances, status checks, nodes and the ledger, asks `turn` whose turn
-it is, and acts on `findings`: announcements as AWS should have made them, and wake-ups. Both may be
-repeated without harm, so a sweep that dies half-way, or runs twice, changes nothing.
+it is, and acts on `findings`: announcements as AWS should have made them, and wake-ups; and frees a
+lease that is `stranded`. All may be repeated without harm, so a sweep that dies half-way, or runs
+twice, changes nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from core.incident_record import Incident, State, unattended
 from core.inventory import ScheduledEvent, StatusView
 from core.naming import GATE_HOOK
 from core.observations import GroupView, NodeView
+from core.rotation import Lease, valid_holder
 
 # A failed check must last: EC2 reports every reboot as one.
 IMPAIRED_SECONDS = 120.0
@@ -108,6 +110,15 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
             yield found
         if incident is not None and not told:
             yield from _stuck(seen, incident, late_seconds)
+
+
+def stranded(lease: Lease | None, holder: Incident | None, now: float) -> bool:
+    """Say whether a lease outlives the incident it was taken for.
+
+    A function may take it for an incident that another has just ended, and die before it gives it
+    back; nobody else then rotates anything until it expires.
+    """
+    return valid_holder(lease, now) is not None and holder is not None and not holder.open
 
 
 def answered(history: Sequence[Incident], found: Announce) -> bool:

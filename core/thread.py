@@ -18,7 +18,7 @@ from core.thread_text import durations, escaped, outlook, span, subject, symbol,
 
 Block = Mapping[str, Any]
 # What the loop notes about itself edits the head; what others did is told as a reply.
-_LOOP = frozenset({"tick", "sweep", "interruption"})
+_LOOP = frozenset({"tick", "sweep", "interruption", "rotation"})
 # Slack: 150 characters in a header, 3000 in a text, 2000 in a field.
 LONGEST_HEADER, LONGEST_TEXT, LONGEST_FIELD = 150, 2900, 1900
 # One that began to post and was never heard of again is taken for dead after this.
@@ -116,10 +116,10 @@ def head_message(incident: Incident, cluster: str, hold_limit: float) -> Message
     coming = outlook(incident, hold_limit)
     following = f"\n*Next:* {escaped(coming)}" if coming else ""
     blocks: list[Block] = [
-        {"type": "header", "text": _plain(title, LONGEST_HEADER)},
-        {"type": "section", "text": _marked(f"{why}{now}{following}", LONGEST_TEXT)},
+        header(title),
+        section(f"{why}{now}{following}"),
         {"type": "section", "fields": [_marked(f, LONGEST_FIELD) for f in _facts(incident)]},
-        {"type": "context", "elements": [_marked(_origin(incident, cluster), LONGEST_FIELD)]},
+        context(_origin(incident, cluster)),
     ]
     return Message(_cut(f"{title}: {incident.reason}", LONGEST_TEXT), tuple(blocks))
 
@@ -133,10 +133,7 @@ def reply_message(incident: Incident, entry: Transition) -> Message:
     if ended:
         lines += [escaped(line) for line in durations(incident)]
     by = f"{entry.actor} · {time_shown(entry.at)}"
-    blocks: tuple[Block, ...] = (
-        {"type": "section", "text": _marked("\n".join(lines), LONGEST_TEXT)},
-        {"type": "context", "elements": [_marked(by, LONGEST_FIELD)]},
-    )
+    blocks = (section("\n".join(lines)), context(by))
     return Message(_cut(f"{state}: {entry.reason}", LONGEST_TEXT), blocks)
 
 
@@ -168,6 +165,18 @@ def _origin(incident: Incident, cluster: str) -> str:
     return " · ".join(parts)
 
 
+def header(text: str) -> Block:
+    return {"type": "header", "text": _plain(text, LONGEST_HEADER)}
+
+
+def section(text: str) -> Block:
+    return {"type": "section", "text": _marked(text, LONGEST_TEXT)}
+
+
+def context(text: str) -> Block:
+    return {"type": "context", "elements": [_marked(text, LONGEST_FIELD)]}
+
+
 def _plain(text: str, longest: int) -> Block:
     return {"type": "plain_text", "text": _cut(text, longest), "emoji": False}
 
@@ -197,11 +206,14 @@ __all__ = [
     "State",
     "Step",
     "Thread",
+    "context",
     "from_json",
     "head_message",
+    "header",
     "next_step",
     "replies",
     "reply_message",
+    "section",
     "to_json",
     "visible",
 ]

@@ -3,10 +3,12 @@
     EventBridge -> events queue -> interruption -> ledger -> ticks queue -> tick -> ... -> released
     every minute                -> sweep        -> ledger -> ticks queue, and what is over -> S3
     NTH, over HTTPS             -> webhook      -> ledger -> ticks queue
-    whoever wrote the ledger    -> stories queue -> slack -> one thread per incident
+    a person                    -> rotate       -> a run in the ledger -> ticks queue
+    whoever wrote the ledger    -> stories queue -> slack -> one thread per incident, or run
+    whoever may ask             -> health       -> 200, 503 or 500, and why
 
 settings    the frozen environment infra rendered
-interruption, tick, sweep, webhook, slack    `handler(event, context)` of each function
+interruption, tick, sweep, webhook, slack, rotate, health   `handler(event, context)` of each
 reception   an announcement about an instance -> its incident
 notices     announcements about volumes, zones and groups
 observe     adapters -> core.observations: what is true now
@@ -14,12 +16,15 @@ act         core actions -> idempotent effects
 ledger      incidents, lease and announcements in one DynamoDB table (table: its items)
 chronicle   tells Slack's queue and CloudWatch what was written to the ledger
 export      files what is over in S3
+deadline    asks several sources at once, for a bounded time
 threads     what Slack was told of each incident
 records     single documents in the same table, on which stand
   freezes     the zones that are frozen
   leadership  which brokers are kept from leading, and what was changed for it
   shifts      what is done about frozen zones, and undone
-adapters/   aws, kubernetes, kafka, slack, secrets, metrics: who alone knows a client library
+  runs        the rotation run
+  rotations   a turn of it
+adapters/   aws, kubernetes, pods, kafka, connect, slack, secrets, metrics: who alone knows a client
 
 What each function calls, for its least-privilege role (ARNs: the prefix's own resources; `*` where
 AWS offers no resource level). Every function also writes its own log group.
@@ -48,27 +53,41 @@ AWS offers no resource level). Every function also writes its own log group.
                   ec2:DescribeInstances, DescribeInstanceStatus      *
                   autoscaling:DescribeAutoScalingGroups              *
                   s3:PutObject                                       the archive, incidents/*
+    rotate        sqs:SendMessage                                    <prefix>-ticks
+                  dynamodb:GetItem, PutItem                          <prefix>-incidents
+                  dynamodb:Query                                     <prefix>-incidents/index/open
+                  ec2:DescribeInstances,
+                    DescribeLaunchTemplateVersions                   *
+                  autoscaling:DescribeAutoScalingGroups              *
     webhook       sqs:SendMessage                                    <prefix>-ticks
                   dynamodb:GetItem, PutItem                          incident#*, ignored#*
                   secretsmanager:GetSecretValue                      <prefix>/nth-webhook
     slack         sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-stories
                   sqs:SendMessage                                    <prefix>-stories
-                  dynamodb:GetItem, PutItem                          incident#*, story#*
+                  dynamodb:GetItem, PutItem                          incident#*, rotation#*, story#*
                   secretsmanager:GetSecretValue                      the spec's slack.secret_name
+    health        dynamodb:GetItem                                   freezes#<cluster>
+                  dynamodb:Query                                     <prefix>-incidents/index/open
 
 Instances and groups of this cluster are those that carry the tag key of core.naming.managed_tag
 (any value): on the groups, and propagated at launch to their instances.
 
-sts:GetCallerIdentity, presigned for the EKS token by tick and sweep, needs no permission. Those two
-talk to Kubernetes, so they need an access entry (group stillwater:handlers) and a route to the API
-server; tick alone talks to the brokers.
+sts:GetCallerIdentity, presigned for the EKS token by tick, sweep, rotate and health, needs no
+permission. Those four talk to Kubernetes, so they need an access entry each and a route to the API
+server; tick, rotate and health talk to the brokers.
 
     Kubernetes (sweep)  cluster-wide: list nodes, csinodes
+    Kubernetes (rotate) cluster-wide: list nodes, csinodes
+                        in the Kafka namespace: list pods, and the Secret as tick does
     Kubernetes (tick)   cluster-wide: list csinodes, volumeattachments; list, get and patch nodes
                         in the Kafka namespace: list pods and poddisruptionbudgets, and where its
                         listener has TLS get the one Secret <cluster>-cluster-ca-cert
+    Kubernetes (health) in the Kafka namespace: list pods, GET through the API server's proxy from
+                        the REST port of each Connect worker and the metrics of each Kafka node,
+                        named; and that Secret
+    Kafka (health)      what tick may, without ALTER
     Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics;
-                        ALTER on the cluster, to move leaders
+                        ALTER on the cluster, to move leaders; rotate the first three
 
 The ledger's table: partition key `pk` (string), time to live on `expires_at`, and one sparse index
 named `open` with partition key `open` (string), all attributes projected: an item carries `open`

@@ -34,6 +34,7 @@ from core.observations import (
 from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.kubernetes import Nodes
+from handlers.error_snapshots import ErrorSnapshots
 from handlers.freezes import Freezes, LostZone
 from handlers.leadership import Leadership
 from handlers.ledger import Ledger
@@ -52,6 +53,7 @@ class Effects:
     ledger: Ledger
     freezes: Freezes
     leadership: Leadership
+    snapshots: ErrorSnapshots
     termination_handler: Queue
     ticks: Queue
     lease_seconds: float
@@ -77,7 +79,7 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
         case DropLease():
             effects.ledger.drop_lease(incident.id)
         case ForwardDrain():
-            _forward(incident, effects)
+            _forward(incident, effects, now)
         case Page(key=key, reason=reason):
             metrics.count(PAGES_SENT)
             logger.critical(reason, page=key, incident_id=incident.id)
@@ -156,7 +158,7 @@ def _freeze(zone: str, reason: str, effects: Effects, now: float) -> None:
         effects.ticks.send(SHIFT_MESSAGE)
 
 
-def _forward(incident: Incident, effects: Effects) -> None:
+def _forward(incident: Incident, effects: Effects, now: float) -> None:
     """Send the drain, unless another invocation carries this incident by now.
 
     A crash between sending and recording sends twice; the termination handler knows an
@@ -165,6 +167,8 @@ def _forward(incident: Incident, effects: Effects) -> None:
     current = effects.ledger.get(incident.id)
     if current is None or current.version != incident.version:
         raise Conflict(f"Incident {incident.id} was changed while its drain was about to start.")
+    if incident.node_id is not None:
+        effects.snapshots.keep(incident.id, now)
     effects.termination_handler.send(incident.drain_event or _lifecycle_message(incident))
 
 

@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.incident_record import Incident, State
 from core.metrics_names import INCIDENTS_LOST, INCIDENTS_OPENED, INCIDENTS_RETAINED
+from core.rotation.run_record import Run
 from core.thread import visible
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, SqsQueue
@@ -61,6 +62,24 @@ class Chronicle:
         self._said[incident.id] = seen
 
 
+class RunChronicle:
+    """Hears of every turn of a rotation run; without a queue, Slack is off."""
+
+    def __init__(self, stories: Queue | None) -> None:
+        self._stories, self._said = stories, ""
+
+    def __call__(self, run: Run) -> None:
+        seen = f"{run.id} {run.state} {run.reason}"
+        if self._stories is None or seen == self._said:
+            return
+        try:
+            self._stories.send(story_message(run.id))
+        except (BotoCoreError, ClientError) as error:
+            logger.warning("A story was not queued.", run=run.id, error=str(error))
+            return
+        self._said = seen
+
+
 def story_message(incident_id: str, attempt: int = 0) -> str:
     """Return a message that asks for an incident's story; the story itself is read when told."""
     return json.dumps({"incident_id": incident_id, "attempt": attempt})
@@ -71,6 +90,12 @@ def open_ledger(settings: Settings) -> DynamoLedger:
     return DynamoLedger(
         settings.ledger_table, settings.cluster, settings.region, written=_chronicle(settings)
     )
+
+
+def run_teller(settings: Settings) -> RunChronicle:
+    """Return what queues the story of a run."""
+    url = settings.stories_queue_url
+    return RunChronicle(SqsQueue(url, settings.region) if url else None)
 
 
 def story_teller(settings: Settings) -> Callable[[Incident], None]:

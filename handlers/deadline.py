@@ -6,10 +6,10 @@ A source that hangs keeps its thread, which dies with the process; nobody waits 
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import TypeVar
 
 from core.errors import StillwaterError
@@ -22,23 +22,10 @@ LOG = logging.getLogger(__name__)
 
 def within(seconds: float, questions: Mapping[K, Callable[[], T]]) -> dict[K, T | Silence]:
     """Return every answer that came within `seconds`, and of all others why there is none."""
-    until = time.monotonic() + seconds
-    came: queue.SimpleQueue[tuple[K, T | Silence]] = queue.SimpleQueue()
-
-    def ask(key: K, question: Callable[[], T]) -> None:
-        came.put((key, _answer(question)))
-
-    for pair in questions.items():
-        threading.Thread(target=ask, args=pair, daemon=True).start()
-    answers: dict[K, T | Silence] = {}
-    while len(answers) < len(questions):
-        try:
-            key, answer = came.get(timeout=max(until - time.monotonic(), 0))
-        except queue.Empty:
-            break
-        answers[key] = answer
+    asked = {key: _ask(question) for key, question in questions.items()}
+    came, _ = wait(asked.values(), seconds)
     silent = Silence(f"It did not answer within {seconds:.0f} s.")
-    return {key: answers.get(key, silent) for key in questions}
+    return {key: answer.result() if answer in came else silent for key, answer in asked.items()}
 
 
 def first_of(questions: Sequence[Callable[[], T]], *, stagger_seconds: float, seconds: float) -> T:
@@ -47,28 +34,29 @@ def first_of(questions: Sequence[Callable[[], T]], *, stagger_seconds: float, se
     Raises StillwaterError with what every one of them said, or did not.
     """
     until = time.monotonic() + seconds
-    came: queue.SimpleQueue[T | Silence] = queue.SimpleQueue()
+    asked: set[Future[T | Silence]] = set()
     refusals: list[str] = []
-
-    def ask(question: Callable[[], T]) -> None:
-        came.put(_answer(question))
-
     for number, question in enumerate(questions, start=1):
-        threading.Thread(target=ask, args=(question,), daemon=True).start()
+        asked.add(_ask(question))
         last = number == len(questions)
         patience = until if last else min(time.monotonic() + stagger_seconds, until)
         # A refusal lets the next one begin at once; after the last, all are waited for.
-        while len(refusals) < number:
-            try:
-                answer = came.get(timeout=max(patience - time.monotonic(), 0))
-            except queue.Empty:
-                break
-            if not isinstance(answer, Silence):
-                return answer
-            refusals.append(answer.reason)
-    if len(refusals) < len(questions):
+        while asked and time.monotonic() < patience:
+            came, asked = wait(asked, patience - time.monotonic(), FIRST_COMPLETED)
+            for answer in (each.result() for each in came):
+                if not isinstance(answer, Silence):
+                    return answer
+                refusals.append(answer.reason)
+    if asked:
         refusals.append(f"Nobody else answered within {seconds:.0f} s.")
     raise StillwaterError(" ".join(refusals))
+
+
+def _ask(question: Callable[[], T]) -> Future[T | Silence]:
+    """Ask in a thread of its own: an executor's would be waited for when the process ends."""
+    answer: Future[T | Silence] = Future()
+    threading.Thread(target=lambda: answer.set_result(_answer(question)), daemon=True).start()
+    return answer
 
 
 def _answer(question: Callable[[], T]) -> T | Silence:

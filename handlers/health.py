@@ -2,7 +2,7 @@
 
 200 healthy, 503 starting or degraded, 500 unhealthy or unable to tell; a JSON body with the reason
 and every part. All sources are asked at once, and the answer comes within a bound whatever they
-do. It reads and changes nothing; it is invoked by whoever may (ADR 0012), and `stillwater health`.
+do. It reads and changes nothing; it is invoked by whoever may (ADR 0013), and `stillwater health`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aws_lambda_powertools import Logger
+
 from core import naming
 from core.errors import StillwaterError
 from core.health.cluster import ClusterHealth, cluster_health, document
-from core.health.examination import Expected, Seen, parts
+from core.health.examination import Expected, Seen, Silence, parts
+from core.kafka_metrics import NodeMetrics
 from core.rotation import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.connect import Fetch, ask, through
 from handlers.adapters.eks import EksApi
+from handlers.adapters.exporters import Exporters, PodExporters
 from handlers.adapters.kafka import KafkaAdmin, KafkaCluster
 from handlers.adapters.kubernetes import kafka_authorities
 from handlers.adapters.pods import EksPods, Pods
@@ -32,10 +36,13 @@ from handlers.ledger import DynamoLedger, Ledger
 from handlers.records import DynamoRecords
 from handlers.settings import Reader
 
+logger = Logger(service="stillwater")
 # A broker that is frozen costs whoever asks it first many seconds, so the next is asked beside it.
 STAGGER_SECONDS = 2.0
 # What a worker's answer takes on its way, on top of the time its probe has.
 MARGIN_SECONDS = 2.0
+# All exporters are asked at once, by a function that has a third of a processor.
+EXPORTER_SECONDS = 6.0
 KAFKA, PODS, INCIDENTS, FREEZES = "kafka", "pods", "incidents", "freezes"
 
 
@@ -48,6 +55,8 @@ class Examiner:
     kafka: Sequence[KafkaCluster]  # one per bootstrap address
     pods: Pods
     workers: Mapping[str, Fetch]
+    exporters: Exporters
+    exporting: Mapping[int, str]  # node id -> pod, of those that export metrics
     ledger: Ledger
     freezes: Freezes
     probe_seconds: float
@@ -68,6 +77,7 @@ class Examiner:
                 worker: functools.partial(ask, fetch, self.probe_seconds)
                 for worker, fetch in self.workers.items()
             },
+            **{pod: functools.partial(self._metrics, pod) for pod in self.exporting.values()},
         }
         answers = within(self.seconds, questions)
         seen = Seen(
@@ -76,6 +86,7 @@ class Examiner:
             incidents=answers[INCIDENTS],
             freezes=answers[FREEZES],
             workers={worker: answers[worker] for worker in self.workers},
+            metrics={node_id: answers[pod] for node_id, pod in self.exporting.items()},
         )
         return cluster_health(parts(seen, self.expected, now))
 
@@ -83,6 +94,9 @@ class Examiner:
         """Return the answer in the form in which Lambda speaks HTTP."""
         started = time.monotonic()
         health = self.examine(now)
+        if not health.verdict.healthy:
+            # So that a caller's 503 can still be explained when nobody has kept its body.
+            logger.warning(health.verdict.reason, status_code=health.status_code)
         body = document(self.cluster, health, now, time.monotonic() - started)
         return {
             "statusCode": health.status_code,
@@ -99,15 +113,35 @@ class Examiner:
             seconds=self.seconds,
         )
 
+    def _metrics(self, pod: str) -> NodeMetrics | Silence:
+        # One at a time: each has its own thread already, and its own silence.
+        found = self.exporters.scrape([pod])
+        told, silent = [*found.metrics.values()], [*found.silent.values()]
+        return told[0] if told else Silence(" ".join(silent) or f"Pod {pod} is no Kafka node's.")
 
-def roles_in(said: str) -> dict[int, str]:
-    """Read which node has which role: "controller:0,1,2 broker:10,20,30".
 
-    >>> roles_in("controller:0 broker:10,20")
-    {0: 'controller', 10: 'broker', 20: 'broker'}
+@dataclass(frozen=True, slots=True)
+class KafkaNode:
+    """One node of the spec: its pool in its zone, and its role."""
+
+    node_id: int
+    node_pool: str
+    role: str
+
+
+def nodes_in(said: str) -> list[KafkaNode]:
+    """Read the nodes of every pool: "controller/controller-a:0 broker/broker-a:10,11".
+
+    >>> [node.node_id for node in nodes_in("controller/controller-a:0 broker/broker-a:10,11")]
+    [0, 10, 11]
     """
-    pools = (pool.partition(":") for pool in said.split())
-    return {int(node_id): role for role, _, ids in pools for node_id in ids.split(",")}
+    return [
+        KafkaNode(int(node_id), node_pool, role)
+        for pool in said.split()
+        for named, _, ids in [pool.partition(":")]
+        for role, _, node_pool in [named.partition("/")]
+        for node_id in ids.split(",")
+    ]
 
 
 @functools.cache
@@ -124,18 +158,29 @@ def _examiner() -> Examiner:
     )
     bootstrap = [each.strip() for each in reader.text("KAFKA_BOOTSTRAP").split(",")]
     security = reader.choice("KAFKA_SECURITY", "PLAINTEXT", "SSL")
-    roles, workers = reader.text("KAFKA_NODES"), int(reader.number("CONNECT_WORKERS"))
+    nodes, workers = nodes_in(reader.text("KAFKA_NODES")), int(reader.number("CONNECT_WORKERS"))
+    exporters = reader.choice("EXPORTERS", "on", "off")
     startup, probe = reader.number("CONNECT_STARTUP_S"), reader.number("CONNECT_PROBE_S")
     reader.check()
     names = [naming.connect_pod(cluster, number) for number in range(workers)]
-    api = eks(connections=len(names) + 2)
+    api = eks(connections=len(names) + len(nodes) + 2)
     authorities = functools.partial(kafka_authorities, api, namespace, cluster)
     return Examiner(
         cluster=cluster,
-        expected=Expected(roles=roles_in(roles), workers=names, worker_startup_seconds=startup),
+        expected=Expected(
+            roles={node.node_id: node.role for node in nodes},
+            workers=names,
+            worker_startup_seconds=startup,
+        ),
         kafka=[KafkaAdmin([each], security, authorities) for each in bootstrap],
         pods=EksPods(api, namespace, cluster),
         workers={name: through(api, namespace, name) for name in names},
+        exporters=PodExporters(api, namespace, EXPORTER_SECONDS),
+        exporting={
+            node.node_id: naming.pod(cluster, node.node_pool, node.node_id)
+            for node in nodes
+            if exporters == "on"
+        },
         ledger=DynamoLedger(table, cluster, region),
         freezes=LedgerFreezes(DynamoRecords(table, region), cluster),
         probe_seconds=probe,

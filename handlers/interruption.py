@@ -114,6 +114,7 @@ def _desk() -> Desk:
             inventory=Ec2Inventory(settings.region),
             freezes=LedgerFreezes(records, settings.cluster),
             prefix=settings.prefix,
+            records=records,
         ),
     )
 

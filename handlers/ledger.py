@@ -1,10 +1,10 @@
 """The ledger: incidents, the lease and what was announced, in one DynamoDB table.
 
-Keys (`pk`): `incident#<id>`, `lease#<cluster>`, `event#<dedupe key>`, `ignored#<digest>`, and
-`story#<id>` of handlers.threads. Every write that could lose another's is conditional on the
-version it read. An incident carries the attribute `open` until it is filed: its value is `open`
-while the incident is, then `closing` until handlers.export has written it to the archive. The
-sparse index of that name lists both, and the sweep never reads what is over.
+Keys (`pk`): `incident#<id>`, `lease#<cluster>`, `event#<dedupe key>`, `closed#<digest>`,
+`ignored#<digest>`, and `story#<id>` of handlers.threads. Every write that could lose another's is
+conditional on the version it read. An incident carries the attribute `open` until it is filed: its
+value is `open` while the incident is, then `closing` until handlers.export has written it to the
+archive. The sparse index of that name lists both, and the sweep never reads what is over.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from core.errors import Conflict
 from core.fields import digest
-from core.incident_record import Incident, from_json, incident_id, to_json
+from core.incident_json import from_json, to_json
+from core.incident_record import Incident, incident_id
 from core.rotation import Lease, LeaseDecision, grant
 from handlers.table import Table
 
@@ -51,6 +52,15 @@ class Ledger(Protocol):
 
     def record_ignored(self, body: str, reason: str, now: float) -> None:
         """Keep a message that asked for nothing, with its body; the first record stands."""
+
+    def close_event(self, event: str, said_at: float, now: float) -> None:
+        """Remember when AWS said that an event is over; its latest word stands.
+
+        Raises Conflict when somebody has written since.
+        """
+
+    def closed_at(self, event: str) -> float | None:
+        """Return when AWS said that an event is over; None: it has not, or that is long ago."""
 
     def lease(self) -> Lease | None:
         """Return the cluster's lease, which may have expired."""
@@ -127,6 +137,24 @@ class DynamoLedger:
         # One message may be ignored for several instances, each for its own reason.
         self._record(f"ignored#{digest(reason + body)}", body, reason, now)
 
+    def close_event(self, event: str, said_at: float, now: float) -> None:
+        key = f"closed#{digest(event)}"
+        found = self._table.item(key)
+        if found is not None and float(found["said_at"]["N"]) >= said_at:
+            return
+        version = 0 if found is None else int(found["version"]["N"])
+        item = {
+            "pk": {"S": key},
+            "version": {"N": str(version + 1)},
+            "said_at": {"N": repr(said_at)},
+            "expires_at": {"N": _expiry(now)},
+        }
+        self._table.write(item, version, f"The end of {event} was noted by another invocation.")
+
+    def closed_at(self, event: str) -> float | None:
+        found = self._table.item(f"closed#{digest(event)}")
+        return None if found is None else float(found["said_at"]["N"])
+
     def lease(self) -> Lease | None:
         return self._lease()[0]
 
@@ -181,12 +209,16 @@ class DynamoLedger:
             "body": {"S": body},
             "outcome": {"S": outcome},
             "at": {"N": repr(now)},
-            "expires_at": {"N": str(int(now) + KEPT_DAYS * 86_400)},
+            "expires_at": {"N": _expiry(now)},
         }
         try:
             self._table.write(item, 0, "recorded already")
         except Conflict:
             return
+
+
+def _expiry(now: float) -> str:
+    return str(int(now) + KEPT_DAYS * 86_400)
 
 
 def _item(incident: Incident) -> dict[str, Any]:

@@ -24,11 +24,16 @@ from core.events import (
 )
 from core.incident_record import Incident
 from core.inventory import VolumeView
+from core.metrics_names import PAGES_SENT
+from core.volumes.ledger import State
 from core.wishes import awaiting, note_group
 from core.zones import Freeze
+from handlers import volume_records
+from handlers.adapters import metrics
 from handlers.adapters.inventory import Inventory
 from handlers.messages import SHIFT_MESSAGE
 from handlers.reception import MOST_ATTEMPTS, Reception
+from handlers.records import Records
 
 logger = Logger(service="stillwater", child=True)
 # What ends or begins a wait for a replacement; a refresh goes on by hooks that announce themselves.
@@ -42,6 +47,10 @@ WAKING = frozenset(
 )
 # What a person must see although no incident can say it.
 _FAILED = frozenset({VolumeChange.MODIFICATION_FAILED, VolumeChange.CREATE_FAILED})
+_ENDS = {
+    VolumeChange.MODIFICATION_COMPLETED: State.COMPLETED,
+    VolumeChange.MODIFICATION_FAILED: State.FAILED,
+}
 
 
 class FreezeNotes(Protocol):
@@ -59,6 +68,8 @@ class Notices:
     inventory: Inventory
     freezes: FreezeNotes
     prefix: str
+    # None: nobody remembers modifications.
+    records: Records | None = None
 
     def of_volume(self, notice: VolumeNotice, now: float) -> None:
         """Turn a harmed volume into its instance's incident; keep every other outcome on record."""
@@ -71,9 +82,20 @@ class Notices:
             said = f"Volume {notice.volume_id}: {notice.change.value}. {notice.cause}".strip()
             if notice.change in _FAILED:
                 logger.error(said, volume_id=notice.volume_id)
+            self._close_modification(notice, now)
             self._record(notice, said, now)
         else:
             self._harmed(notice, volume, now)
+
+    def _close_modification(self, notice: VolumeNotice, now: float) -> None:
+        """Let λ volumes know that EC2 would start another; it finds out by itself otherwise."""
+        state = _ENDS.get(notice.change)
+        if state is None or self.records is None:
+            return
+        try:
+            volume_records.close(self.records, notice.volume_id, state, now)
+        except Conflict:
+            logger.info("λ volumes looked at the same moment.", volume_id=notice.volume_id)
 
     def _harmed(self, notice: VolumeNotice, volume: VolumeView, now: float) -> None:
         instance_id = volume.instance_id or self._waiting_for(volume)
@@ -86,6 +108,7 @@ class Notices:
         )
         if not notice.over:
             # No instance has it, so no incident can; a person must know all the same.
+            metrics.count(PAGES_SENT)
             logger.critical(said, page="volume", volume_id=notice.volume_id)
         self._record(notice, said, now)
 

@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 
 from core.errors import Conflict
 from core.events import Interruption
-from core.incidents import Incident, merge, open_incident, reopens, unanswered
+from core.incidents import Incident, merge, open_incident, overruled, reopens, unanswered
 from handlers.adapters.aws import Cloud, Queue, tick_message
 from handlers.ledger import Ledger, rounds
 
@@ -47,6 +47,11 @@ class Reception:
 
         Raises Conflict when others keep changing the same incident: SQS then delivers again.
         """
+        event = _event(found)
+        if found.closed and event is not None:
+            # Before its incident is looked for, and whether or not there is one: an older word
+            # of the same event may still come, days later from the dead letters.
+            self.ledger.close_event(event, found.said_at(now), now)
         answer = self._join(found, now, actor="interruption", ours=False)
         incident = answer.incident
         if incident is None:
@@ -71,6 +76,12 @@ class Reception:
         )
         self.wake(answer.incident)
         return True
+
+    def rotate(self, found: Interruption, now: float) -> None:
+        """Take what a rotation run wants of an instance of ours; a repetition changes nothing."""
+        answer = self._join(found, now, actor="rotation", ours=True)
+        if answer.incident is not None:
+            self.wake(answer.incident)
 
     def wake(self, incident: Incident) -> None:
         """Let the loop look at an incident now."""
@@ -104,11 +115,17 @@ class Reception:
                 return Answer(current)
             if current.open:
                 return Answer(self.ledger.put(merge(current, found, now)), changed=True)
-        refusal = unanswered(found) or (None if ours else self._foreign(found.instance_id))
+        refusal = unanswered(found) or self._overruled(found, now)
+        if refusal is None and not ours:
+            refusal = self._foreign(found.instance_id)
         if refusal:
             return Answer(None, refusal)
         opened = open_incident(found, now, round_number=len(history) + 1, actor=actor)
         return Answer(self.ledger.put(opened), changed=True)
+
+    def _overruled(self, found: Interruption, now: float) -> str | None:
+        event = _event(found)
+        return None if event is None else overruled(found, self.ledger.closed_at(event), now)
 
     def _foreign(self, instance_id: str) -> str | None:
         """Say why an instance is none of this cluster's: EC2's events name no cluster."""
@@ -118,6 +135,11 @@ class Reception:
         if self.managed_tag not in instance.tags:
             return f"Instance {instance_id} has no tag {self.managed_tag}: another's."
         return None
+
+
+def _event(found: Interruption) -> str | None:
+    """Name what Health tells of an instance; an event closes for each of its instances apart."""
+    return None if found.health_event is None else f"{found.health_event} {found.instance_id}"
 
 
 def _outcome(incident: Incident) -> str:

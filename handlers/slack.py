@@ -27,8 +27,8 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from core.errors import Conflict
-from core.incident_record import Incident
 from core.metrics_names import STORIES_DELAYED
+from core.rotation.story import next_step as run_step
 from core.thread import Step, Thread, next_step
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, SqsQueue
@@ -44,6 +44,8 @@ from handlers.adapters.slack import (
 )
 from handlers.chronicle import story_message
 from handlers.ledger import DynamoLedger, Ledger
+from handlers.records import DynamoRecords
+from handlers.runs import LedgerRuns
 from handlers.settings import Reader
 from handlers.table import Table
 from handlers.threads import DynamoThreads, Threads
@@ -61,10 +63,20 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class Story:
+    """What is told in one thread, and since when."""
+
+    id: str
+    since: float
+    next_step: Callable[[Thread], Step | None]
+
+
+@dataclass(frozen=True)
 class Teller:
-    """Tells incidents to one channel."""
+    """Tells incidents and rotation runs to one channel."""
 
     ledger: Ledger
+    runs: LedgerRuns
     threads: Threads
     channel: Channel
     stories: Queue
@@ -75,11 +87,11 @@ class Teller:
         """Tell the story a message names as far as Slack lets us; the rest goes back in line."""
         named = json.loads(message)
         incident_id, attempt = named["incident_id"], int(named.get("attempt", 0))
-        incident = self.ledger.get(incident_id)
-        if incident is None:
+        story = self._story(incident_id)
+        if story is None:
             return
         try:
-            if not self._tell(incident, now):
+            if not self._tell(story, now):
                 self._put_back(incident_id, attempt, 1.0)
         except Conflict as error:
             logger.info(str(error), incident_id=incident_id)
@@ -99,23 +111,36 @@ class Teller:
             return
         self.stories.send(story_message(incident_id, attempt), delay_seconds=delay)
 
-    def _tell(self, incident: Incident, now: Callable[[], float]) -> bool:
+    def _story(self, id_: str) -> Story | None:
+        """Return an incident's story, or that of a rotation run; None: it is not known any more."""
+        run = self.runs.find(id_)
+        if run is not None:
+            return Story(id_, run.started_at, lambda thread: run_step(run, thread, self.cluster))
+        incident = self.ledger.get(id_)
+        if incident is None:
+            return None
+        limit = self.hold_limit_seconds
+        return Story(
+            id_, incident.opened_at, lambda thread: next_step(incident, thread, self.cluster, limit)
+        )
+
+    def _tell(self, story: Story, now: Callable[[], float]) -> bool:
         """Take step after step; False when there is more to tell than one message may."""
-        thread = self.threads.get(incident.id)
+        thread = self.threads.get(story.id)
         for _ in range(MOST_STEPS):
-            step = next_step(incident, thread, self.cluster, self.hold_limit_seconds)
+            step = story.next_step(thread)
             if step is None:
                 return True
-            thread = self._take_step(incident, thread, step, now())
+            thread = self._take_step(story, thread, step, now())
         return False
 
-    def _take_step(self, incident: Incident, thread: Thread, step: Step, now: float) -> Thread:
+    def _take_step(self, story: Story, thread: Thread, step: Step, now: float) -> Thread:
         if thread.busy(now):
             raise Conflict(f"The thread of {thread.incident_id} is being told by another.")
         begun_before = thread.doing == step.key
         claimed = self.threads.put(thread.begun(step, now))
         try:
-            posted = self._carry_out(incident, claimed, step, begun_before=begun_before)
+            posted = self._carry_out(story, claimed, step, begun_before=begun_before)
         except (RateLimited, Refused):
             # Slack took nothing, so nobody needs to look for it.
             self.threads.put(claimed.given_up())
@@ -123,9 +148,7 @@ class Teller:
         logger.info("Told Slack.", incident_id=thread.incident_id, step=step.action)
         return self.threads.put(claimed.after(step, posted.channel, posted.ts))
 
-    def _carry_out(
-        self, incident: Incident, thread: Thread, step: Step, *, begun_before: bool
-    ) -> Posted:
+    def _carry_out(self, story: Story, thread: Thread, step: Step, *, begun_before: bool) -> Posted:
         head = None
         if thread.ts is not None and thread.channel is not None:
             head = Posted(thread.channel, thread.ts)
@@ -134,7 +157,7 @@ class Teller:
             return head
         found = None
         if begun_before:
-            since = incident.opened_at - CLOCKS_APART_SECONDS
+            since = story.since - CLOCKS_APART_SECONDS
             found = self.channel.find(step.key, since, head)
         return found or self.channel.post(step.key, step.message, head)
 
@@ -207,6 +230,7 @@ def _teller() -> Teller:
 
     return Teller(
         ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
+        runs=LedgerRuns(DynamoRecords(settings.ledger_table, settings.region), settings.cluster),
         threads=DynamoThreads(Table(settings.ledger_table, settings.region)),
         channel=RenewedChannel(Secret(settings.secret, settings.region), connect),
         stories=SqsQueue(settings.stories_queue_url, settings.region),

@@ -1,8 +1,9 @@
 """λ sweep, every minute: what EventBridge lost, and what no tick is carrying.
 
 The queues and EventBridge are fast and at best at-least-once; this is the net below them. It reads
-lists, lets core.sweep compare them, and only opens incidents and sends ticks: the loop does the
-rest. One run looks closely at a bounded number of instances; the next goes on where it stopped.
+lists, lets core.sweep compare them, and only opens incidents, sends ticks and frees a lease nobody
+is left to give back: the loop does the rest. One run looks closely at a bounded number of
+instances; the next goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict, StillwaterError
 from core.naming import SYSTEM_POOL
 from core.observations import NodeView
-from core.sweep import Announce, Finding, Snapshot, Wake, answered, findings, turn
+from core.rotation.run_record import unattended
+from core.sweep import Announce, Finding, Snapshot, Wake, answered, findings, stranded, turn
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory, Inventory
@@ -28,9 +30,10 @@ from handlers.chronicle import open_ledger
 from handlers.export import Archivist, open_archivist
 from handlers.freezes import Freezes, LedgerFreezes
 from handlers.ledger import rounds
-from handlers.messages import SHIFT_MESSAGE
+from handlers.messages import SHIFT_MESSAGE, rotation_message
 from handlers.reception import Reception
 from handlers.records import DynamoRecords, Records
+from handlers.runs import LedgerRuns
 from handlers.settings import Settings
 from handlers.shifts import pending
 
@@ -56,7 +59,7 @@ class Broom:
     most_instances: int = MOST_INSTANCES
 
     def sweep(self, now: float) -> dict[str, int]:
-        """Open what was lost, wake what is stuck, file what is over; return how many of each."""
+        """Open what was lost, wake what is stuck, free and file what is over; return the counts."""
         seen = self._lists(now)
         cursor = self.records.read(CURSOR)
         whose_turn, following = turn(
@@ -68,10 +71,18 @@ class Broom:
             done[self._act(finding, now)] += 1
         if following != (cursor.document or ""):
             self._remember(following, cursor.version)
+        done["freed"] = self._free_lease(now)
         if pending(self.freezes, self.records, self.cluster, now):
             self.reception.ticks.send(SHIFT_MESSAGE)
+        self._wake_run(now)
         del done["nothing"]
         return {**done, "filed": self.archivist.file_closed()}
+
+    def _wake_run(self, now: float) -> None:
+        run = LedgerRuns(self.records, self.cluster).current()
+        if run is not None and unattended(run, now, self.late_seconds):
+            logger.warning("No turn carried the rotation run.", run=run.id)
+            self.reception.ticks.send(rotation_message(run.version))
 
     def _lists(self, now: float) -> Snapshot:
         tag = self.reception.managed_tag
@@ -135,6 +146,19 @@ class Broom:
             return False
         logger.warning(found.reason, instance_id=found.interruption.instance_id)
         return True
+
+    def _free_lease(self, now: float) -> int:
+        """Give back a lease whose holder is over; return how many that were."""
+        ledger = self.reception.ledger
+        lease = ledger.lease()
+        if lease is None or not stranded(lease, ledger.get(lease.holder), now):
+            return 0
+        logger.warning("A lease outlived its incident.", incident_id=lease.holder)
+        try:
+            ledger.drop_lease(lease.holder)
+        except Conflict:
+            return 0  # It changed hands at this moment.
+        return 1
 
     def _remember(self, cursor: str, version: int) -> None:
         try:

@@ -29,14 +29,20 @@ from core.observations import Observation, Policy
 from handlers.act import Effects, perform
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
+from handlers.adapters.eks import EksApi
+from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kubernetes import EksNodes
-from handlers.chronicle import open_ledger
+from handlers.chronicle import open_ledger, run_teller
+from handlers.error_snapshots import ErrorSnapshots
 from handlers.freezes import LedgerFreezes
 from handlers.leadership import Leadership
 from handlers.messages import SHIFT_MESSAGE
 from handlers.observe import Sources, observe
+from handlers.reception import Reception
 from handlers.records import DynamoRecords
+from handlers.rotations import Rotations
+from handlers.runs import LedgerRuns
 from handlers.settings import Settings
 from handlers.shifts import Shifts
 
@@ -53,14 +59,20 @@ class Loop:
     policy: Policy
     late_seconds: float
     shifts: Shifts
+    rotations: Rotations
 
     def turn(self, message: str, now: float) -> None:
         """Take one step with the incident a tick's message names, and schedule the next.
 
-        A message that names no incident asks for a turn of the zones (handlers.shifts).
+        A message that names no incident asks for a turn of the zones (handlers.shifts) or of a
+        rotation run (handlers.rotations).
         """
         if message == SHIFT_MESSAGE:
             self._shift(now)
+            return
+        run = json.loads(message).get("rotation")
+        if run is not None:
+            self.rotations.turn(run, now)
             return
         claimed = self._claim(message, now)
         if claimed is None:
@@ -149,14 +161,24 @@ def _loop() -> Loop:
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
     ticks = SqsQueue(settings.ticks_queue_url, settings.region)
+    api = EksApi(
+        endpoint=settings.eks_endpoint,
+        ca_pem=settings.eks_ca_pem,
+        eks_cluster=settings.eks_cluster,
+        region=settings.region,
+        connections=AT_ONCE,
+    )
+    snapshots = ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records)
+    sources = Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes)
     return Loop(
-        sources=Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes),
+        sources=sources,
         effects=Effects(
             cloud=cloud,
             nodes=nodes,
             ledger=ledger,
             freezes=freezes,
             leadership=leadership,
+            snapshots=snapshots,
             termination_handler=SqsQueue(settings.nth_queue_url, settings.region),
             ticks=ticks,
             lease_seconds=settings.lease_seconds,
@@ -173,6 +195,18 @@ def _loop() -> Loop:
             records=records,
             managed_tag=settings.managed_tag,
             cluster=settings.cluster,
+        ),
+        rotations=Rotations(
+            runs=LedgerRuns(records, settings.cluster),
+            sources=sources,
+            reception=Reception(
+                ledger=ledger, cloud=cloud, ticks=ticks, managed_tag=settings.managed_tag
+            ),
+            snapshots=snapshots,
+            ticks=ticks,
+            policy=settings.policy,
+            late_seconds=settings.late_seconds,
+            told=run_teller(settings),
         ),
     )
 

@@ -1,7 +1,8 @@
 """What the functions may do inside the cluster.
 
 An EKS access entry maps a function's role to the group `stillwater:handlers`; RBAC says what the
-group may read, and that it may patch nodes: RBAC knows no single taint or annotation. It places the
+group may read, and that it may patch nodes: RBAC knows no single taint or annotation. Through the
+API server it reads the metrics of Kafka's own pods, each by name and port (ADR 0012). It places the
 out-of-service taint on a node whose instance EC2 says has ended, and keeps a waiting replacement
 from Cluster Autoscaler. Nodes are drained by the node termination handler alone.
 """
@@ -15,6 +16,8 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from core import kafka_metrics
 
 TYPE = "stillwater:infra:HandlerAccess"
 GROUP = "stillwater:handlers"
@@ -30,6 +33,8 @@ class HandlerAccessArgs:
     namespace: str
     # The Secret with Kafka's certificate authority; None: its listener is not encrypted.
     kafka_ca_secret: str | None
+    # The Kafka pods whose metrics are read, spare ones included; none where metrics are off.
+    metrics_pods: Sequence[str] = ()
     # Function name -> role; only those that call Kubernetes.
     role_arns: Mapping[str, pulumi.Input[str]]
 
@@ -52,7 +57,7 @@ class HandlerAccess(pulumi.ComponentResource):
                 opts=self._child,
             )
         self._cluster_wide()
-        self._in_namespace(args.namespace, args.kafka_ca_secret)
+        self._in_namespace(args)
         self.register_outputs({})
 
     def _cluster_wide(self) -> None:
@@ -73,13 +78,16 @@ class HandlerAccess(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
         )
 
-    def _in_namespace(self, namespace: str, kafka_ca_secret: str | None) -> None:
+    def _in_namespace(self, args: HandlerAccessArgs) -> None:
+        namespace = args.namespace
         rules = [
             _may("", ["pods"], ["list"]),
             _may("policy", ["poddisruptionbudgets"], ["list"]),
         ]
-        if kafka_ca_secret is not None:
-            rules.append(_may_get_secret(kafka_ca_secret))
+        if args.kafka_ca_secret is not None:
+            rules.append(_may_get_secret(args.kafka_ca_secret))
+        if args.metrics_pods:
+            rules.append(may_read_metrics(args.metrics_pods))
         role = k8s.rbac.v1.Role(
             f"{self._name}-role",
             metadata=ObjectMetaArgs(name=ROLE, namespace=namespace),
@@ -107,4 +115,15 @@ def _may_get_secret(name: str) -> k8s.rbac.v1.PolicyRuleArgs:
     # By name: a right to list Secrets would be a right to read every user's key.
     return k8s.rbac.v1.PolicyRuleArgs(
         api_groups=[""], resources=["secrets"], resource_names=[name], verbs=["get"]
+    )
+
+
+def may_read_metrics(pods: Sequence[str]) -> k8s.rbac.v1.PolicyRuleArgs:
+    # By name and port: a right to reach every port of every pod would be one to read Connect's
+    # connectors, whose configuration may hold credentials.
+    return k8s.rbac.v1.PolicyRuleArgs(
+        api_groups=[""],
+        resources=["pods/proxy"],
+        resource_names=[f"{pod}:{kafka_metrics.PORT}" for pod in pods],
+        verbs=["get"],
     )

@@ -81,7 +81,13 @@ class Alarm:
 
 def alarms(spec: ClusterSpec) -> list[Alarm]:
     """Return every alarm of a cluster; limits come from the description's own timeouts."""
-    found = [*_incidents(spec), *_ledger(spec), *_ages(spec), _callers_refused(spec)]
+    found = [
+        *_incidents(spec),
+        *_volumes(spec),
+        *_ledger(spec),
+        *_ages(spec),
+        _callers_refused(spec),
+    ]
     if spec.slack is not None:
         found.append(_stories_delayed(spec))
     found += [_dead_letters(queue, spec.prefix) for queue in queues(spec)]
@@ -93,7 +99,8 @@ def alarms(spec: ClusterSpec) -> list[Alarm]:
 
 def functions(spec: ClusterSpec) -> Mapping[str, int]:
     """Return every function by its role, and the seconds it has."""
-    roles = ["interruption", "tick", "sweep", *(["slack"] if spec.slack is not None else [])]
+    roles = ["interruption", "tick", "sweep", "rotate", "health", "volumes"]
+    roles += ["slack"] if spec.slack is not None else []
     usual = dict.fromkeys(roles, spec.timings.lambda_timeout_seconds)
     return {**usual, "webhook": WEBHOOK_SECONDS}
 
@@ -116,36 +123,76 @@ def names(spec: ClusterSpec) -> list[str]:
 
 
 def _incidents(spec: ClusterSpec) -> list[Alarm]:
+    of_what_happened = functools.partial(
+        Alarm, statistic="Sum", missing=NOTHING_HAPPENED, announces_end=False
+    )
     return [
-        Alarm(
+        of_what_happened(
             key="incidents-retained",
             metrics=(_counted(counted.INCIDENTS_RETAINED, spec),),
-            statistic="Sum",
             severity="critical",
             meaning="An instance was kept because its broker could not leave; it waits for you.",
             runbook="held-or-retained",
-            missing=NOTHING_HAPPENED,
-            announces_end=False,
         ),
-        Alarm(
+        of_what_happened(
             key="incidents-lost",
             metrics=(_counted(counted.INCIDENTS_LOST, spec),),
-            statistic="Sum",
             severity="critical",
             meaning="An instance ended before its broker could leave it.",
             runbook="instance-lost",
-            missing=NOTHING_HAPPENED,
-            announces_end=False,
         ),
-        Alarm(
+        of_what_happened(
             key="pages-sent",
             metrics=(_counted(counted.PAGES_SENT, spec),),
-            statistic="Sum",
             severity="warning",
             meaning="An incident asked for somebody; this is the second way to hear of it.",
             runbook="held-or-retained",
-            missing=NOTHING_HAPPENED,
-            announces_end=False,
+        ),
+    ]
+
+
+def _volumes(spec: ClusterSpec) -> list[Alarm]:
+    of_volumes = functools.partial(
+        Alarm,
+        statistic="Sum",
+        severity="warning",
+        missing=NOTHING_HAPPENED,
+    )
+    return [
+        of_volumes(
+            key="volumes-out-of-slots",
+            metrics=(_counted(counted.VOLUMES_OUT_OF_SLOTS, spec),),
+            meaning="A volume must change and has used its four modifications of 24 hours.",
+            runbook="volume-out-of-modifications",
+        ),
+        of_volumes(
+            key="volumes-instance-bound",
+            metrics=(_counted(counted.VOLUMES_INSTANCE_BOUND, spec),),
+            # Six looks in a row: the shape of an hour, not of a moment.
+            periods=6,
+            meaning="An instance is asked for more than it gives its volumes.",
+            runbook="volume-instance-bound",
+        ),
+        of_volumes(
+            key="volumes-refused",
+            metrics=(_counted(counted.VOLUMES_REFUSED, spec),),
+            meaning="A volume must change, and the budget or its policy forbids it.",
+            runbook="volume-change-refused",
+        ),
+        of_volumes(
+            key="volumes-drifted",
+            metrics=(_counted(counted.VOLUMES_DRIFTED, spec),),
+            periods=3,
+            meaning="A volume is not what its claim and its class say: somebody changed it in EC2.",
+            runbook="volume-drifted",
+        ),
+        of_volumes(
+            key="volumes-stuck",
+            metrics=(_counted(counted.VOLUMES_STUCK, spec),),
+            periods=3,
+            severity="critical",
+            meaning="A volume's change was asked for and does not come about.",
+            runbook="volume-change-stuck",
         ),
     ]
 

@@ -96,14 +96,6 @@ class Analytics(pulumi.ComponentResource):
 
     def _keep_versions(self, bucket: aws.s3.Bucket) -> None:
         # A delivery that overwrites a month can be undone.
-        versioning = aws.s3.BucketVersioning(
-            f"{self._name}-billing-versions",
-            bucket=bucket.bucket,
-            versioning_configuration=aws.s3.BucketVersioningVersioningConfigurationArgs(
-                status="Enabled"
-            ),
-            opts=self._child,
-        )
         rule = aws.s3.BucketLifecycleConfigurationRuleArgs(
             id="old-versions",
             status="Enabled",
@@ -120,13 +112,7 @@ class Analytics(pulumi.ComponentResource):
                 )
             ),
         )
-        aws.s3.BucketLifecycleConfiguration(
-            f"{self._name}-billing-lifecycle",
-            bucket=bucket.bucket,
-            rules=[rule],
-            # Rules on versions mean nothing before there are any.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[versioning]),
-        )
+        buckets.keep_versions(f"{self._name}-billing", bucket, [rule], parent=self)
 
     def _application(self, prefix: str) -> aws.emrserverless.Application:
         return aws.emrserverless.Application(

@@ -37,55 +37,15 @@ class Archive(pulumi.ComponentResource):
         self, name: str, args: ArchiveArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
         bucket = aws.s3.Bucket(
             f"{name}-bucket",
             bucket=buckets.bucket_name(args.prefix, "incidents", args.account_id),
             force_destroy=args.ephemeral,
-            opts=child,
+            opts=pulumi.ResourceOptions(parent=self),
         )
         buckets.close(f"{name}-bucket", bucket, parent=self)
         # The only copy once the ledger has forgotten: a line that is overwritten can be read again.
-        versioning = aws.s3.BucketVersioning(
-            f"{name}-bucket-versions",
-            bucket=bucket.bucket,
-            versioning_configuration=aws.s3.BucketVersioningVersioningConfigurationArgs(
-                status="Enabled"
-            ),
-            opts=child,
-        )
-        rule = aws.s3.BucketLifecycleConfigurationRuleArgs
-        aws.s3.BucketLifecycleConfiguration(
-            f"{name}-bucket-lifecycle",
-            bucket=bucket.bucket,
-            rules=[
-                rule(
-                    id="forget",
-                    status="Enabled",
-                    filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=PREFIX),
-                    expiration=aws.s3.BucketLifecycleConfigurationRuleExpirationArgs(
-                        days=KEPT_DAYS
-                    ),
-                    noncurrent_version_expiration=(
-                        aws.s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs(
-                            noncurrent_days=KEPT_DAYS
-                        )
-                    ),
-                ),
-                rule(
-                    id="half-written",
-                    status="Enabled",
-                    filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=""),
-                    abort_incomplete_multipart_upload=(
-                        aws.s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs(
-                            days_after_initiation=ABANDONED_UPLOAD_DAYS
-                        )
-                    ),
-                ),
-            ],
-            # Rules on versions mean nothing before there are any.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[versioning]),
-        )
+        buckets.keep_versions(f"{name}-bucket", bucket, _rules(), parent=self)
         self.bucket, self.arn = bucket.bucket, bucket.arn
         self.register_outputs({"bucket": self.bucket})
 
@@ -96,3 +56,30 @@ class Archive(pulumi.ComponentResource):
             actions=["s3:PutObject"],
             resources=[self.arn.apply(lambda arn: f"{arn}/{PREFIX}*")],
         )
+
+
+def _rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgs]:
+    rule = aws.s3.BucketLifecycleConfigurationRuleArgs
+    return [
+        rule(
+            id="forget",
+            status="Enabled",
+            filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=PREFIX),
+            expiration=aws.s3.BucketLifecycleConfigurationRuleExpirationArgs(days=KEPT_DAYS),
+            noncurrent_version_expiration=(
+                aws.s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs(
+                    noncurrent_days=KEPT_DAYS
+                )
+            ),
+        ),
+        rule(
+            id="half-written",
+            status="Enabled",
+            filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=""),
+            abort_incomplete_multipart_upload=(
+                aws.s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs(
+                    days_after_initiation=ABANDONED_UPLOAD_DAYS
+                )
+            ),
+        ),
+    ]

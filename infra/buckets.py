@@ -1,4 +1,7 @@
-"""What every bucket of ours is: encrypted, closed to the public, spoken to over TLS only."""
+"""What every bucket of ours is: encrypted, closed to the public, spoken to over TLS only.
+
+One whose objects may be overwritten keeps their versions, for as long as its rules say.
+"""
 
 from __future__ import annotations
 
@@ -64,4 +67,29 @@ def close(
         policy=iam.document([iam.only_over_tls("s3:*", everything), *statements]),
         # S3 refuses two changes of a bucket's access at once.
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[block]),
+    )
+
+
+def keep_versions(
+    name: str,
+    bucket: aws.s3.Bucket,
+    rules: Sequence[aws.s3.BucketLifecycleConfigurationRuleArgs],
+    *,
+    parent: pulumi.Resource,
+) -> None:
+    """Keep what is overwritten, until a rule forgets it."""
+    versioning = aws.s3.BucketVersioning(
+        f"{name}-versions",
+        bucket=bucket.bucket,
+        versioning_configuration=aws.s3.BucketVersioningVersioningConfigurationArgs(
+            status="Enabled"
+        ),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+    aws.s3.BucketLifecycleConfiguration(
+        f"{name}-lifecycle",
+        bucket=bucket.bucket,
+        rules=list(rules),
+        # Rules on versions mean nothing before there are any.
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[versioning]),
     )

@@ -22,9 +22,12 @@ from infra.versions import STRIMZI_API
 
 TYPE = "stillwater:infra:Connect"
 STRIMZI_KIND = "KafkaConnect"
-# A worker that starts is asked this often; one that runs is restarted after three refusals.
+# A worker that starts is asked this often.
 PERIOD_SECONDS = 15
-LIVENESS_REFUSALS = 3
+# A worker answers 500 as long as Kafka does not answer it, and 200 within 5 s of its return
+# (measured): a restart would only add a rebalance, and end in a crash loop while Kafka is away. So
+# two minutes are given, after which a herder that is blocked by itself is restarted.
+LIVENESS_REFUSALS = 8
 READY_TIMEOUT = "15m"
 
 

@@ -1,11 +1,12 @@
-"""The three functions and how they are woken.
+"""The functions of the loop and how they are woken.
 
     events queue -> interruption -> ticks queue -> tick -> ticks queue ...
     every minute -> sweep        -> ticks queue
+    a person     -> rotate       -> ticks queue
 
-Permissions follow the list of calls in handlers/__init__.py. Tick and sweep speak to the API
-server, tick to the brokers too, so they stand in the VPC and have access entries; interruption
-starts faster and goes on working when the VPC's way out does not.
+Permissions follow the list of calls in handlers/__init__.py. Tick, sweep and rotate speak to the
+API server, tick and rotate to the brokers too, so they stand in the VPC and have access entries;
+interruption starts faster and goes on working when the VPC's way out does not.
 """
 
 from __future__ import annotations
@@ -58,10 +59,12 @@ class FunctionsArgs:
 
 
 class Functions(pulumi.ComponentResource):
-    """interruption, tick and sweep, by name."""
+    """interruption, tick, sweep and rotate, by name."""
 
     functions: Mapping[str, Function]
     ticks_queue: Queue
+    # What handlers.settings reads, for functions made elsewhere, too.
+    environment: Mapping[str, pulumi.Input[str]]
 
     def __init__(
         self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None
@@ -70,7 +73,7 @@ class Functions(pulumi.ComponentResource):
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         self.ticks_queue = self._ticks_queue()
-        self._environment = environment(args, self.ticks_queue.url)
+        self.environment = environment(args, self.ticks_queue.url)
         self.functions = {
             "interruption": self._function(
                 "interruption", "What AWS announced becomes an incident", self._opening()
@@ -88,6 +91,12 @@ class Functions(pulumi.ComponentResource):
                     *self._following("ec2:DescribeInstances", "ec2:DescribeInstanceStatus"),
                     self._args.archive.may_write(),
                 ],
+                args.placement,
+            ),
+            "rotate": self._function(
+                "rotate",
+                "Plan, start and stop a rotation of nodes, when a person asks",
+                self._planning(),
                 args.placement,
             ),
         }
@@ -124,7 +133,7 @@ class Functions(pulumi.ComponentResource):
                 handler=f"handlers.{role}.handler",
                 package=self._args.package,
                 timeout_seconds=self._args.spec.timings.lambda_timeout_seconds,
-                environment=self._environment,
+                environment=self.environment,
                 statements=statements,
                 account=self._args.account,
                 placement=placement,
@@ -147,6 +156,18 @@ class Functions(pulumi.ComponentResource):
             self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
             self._find_open(),
             _look("autoscaling:DescribeAutoScalingGroups", *looks),
+        ]
+
+    def _planning(self) -> list[iam.Statement]:
+        return [
+            _send("AskForATurn", self.ticks_queue.arn),
+            self._ledger("dynamodb:GetItem", "dynamodb:PutItem"),
+            self._find_open(),
+            _look(
+                "autoscaling:DescribeAutoScalingGroups",
+                "ec2:DescribeInstances",
+                "ec2:DescribeLaunchTemplateVersions",
+            ),
         ]
 
     def _acting(self) -> list[iam.Statement]:

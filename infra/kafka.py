@@ -100,7 +100,12 @@ class Kafka(pulumi.ComponentResource):
                 kind="KafkaNodePool",
                 metadata=_pool_metadata(spec, pool, zone, ids),
                 spec=node_pool_spec(spec, pool, zone),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
+                opts=pulumi.ResourceOptions(
+                    parent=self,
+                    depends_on=list(after),
+                    # Whoever else wrote it would shrink what λ volumes has grown.
+                    ignore_changes=["spec.storage"] if spec.volumes.applies else None,
+                ),
             )
             for pool in spec.pools
             if of(pool.role)
@@ -122,6 +127,16 @@ def bootstrap_servers(spec: ClusterSpec) -> list[str]:
     ]
     ports = [naming.advertised_port(listener.first_advertised_port, node) for node in first_ids]
     return [f"{listener.advertised_host}:{port}" for port in ports]
+
+
+def kafka_pods(spec: ClusterSpec) -> list[str]:
+    """Return the name of every Kafka pod there is or is prepared for, spare ones included."""
+    return [
+        naming.pod(spec.name, naming.kafka_node_pool(pool.name, zone), node_id)
+        for pool in spec.pools
+        for zone, ids in spec.node_ids_of(pool).items()
+        for node_id in ids[: pool.nodes_per_zone + pool.spare_nodes_per_zone]
+    ]
 
 
 def node_pool_spec(spec: ClusterSpec, pool: NodePool, zone: str) -> dict[str, Any]:

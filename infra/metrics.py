@@ -35,6 +35,7 @@ KAFKA_ALLOW = (
     "kafka_controller_kafkacontroller_(activecontroller|offlinepartitions|globalpartition)count",
     "kafka_controller_kafkacontroller_(brokerregistrationstate|timesincelastheartbeatreceivedms)",
     "kafka_controller_kafkacontroller_preferredreplicaimbalancecount",
+    "kafka_controller_kafkacontroller_last(applied|committed)record(offset|lagms|timestamp)",
     "kafka_controller_kafkacontroller_(newactivecontrollerscount|eventqueueoperationstimedoutcount)",
     "kafka_controller_controllerstats_uncleanleaderelectionspersec(_total)?",
     # The quorum.

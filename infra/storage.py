@@ -8,7 +8,7 @@ a volume change its class, but never drop it again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -17,6 +17,9 @@ import pulumi_kubernetes as k8s
 from core import naming
 from core.cluster import NodePool, Storage
 from core.fixed import RETAIN_VOLUME
+from core.instances import table
+from core.volumes.limits import Performance, lesser, steps
+from core.volumes.troubles import class_of
 
 TYPE = "stillwater:infra:Storage"
 # Kubernetes keeps a class until its last volume has left it, and ours outlive the cluster's claims:
@@ -30,12 +33,14 @@ def attributes_class(volume: Storage) -> str:
     >>> attributes_class(Storage(size_gib=100, iops=4000, throughput_mib_per_s=250))
     'gp3-4000-250'
     """
-    return f"gp3-{volume.iops}-{volume.throughput_mib_per_s}"
+    return class_of(volume.performance)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StorageArgs:
     pools: Sequence[NodePool]
+    # Whether volumes are raised and lowered by λ volumes, which makes no class.
+    may_change: bool = False
     tags: Mapping[str, str]
 
 
@@ -63,23 +68,36 @@ class KafkaStorage(pulumi.ComponentResource):
             reclaim_policy=RETAIN_VOLUME,
             opts=child,
         )
-        for class_name, volume in sorted(_performances(args.pools).items()):
+        for class_name, wanted in sorted(_performances(args).items()):
             k8s.storage.v1.VolumeAttributesClass(
                 f"{name}-{class_name}",
                 metadata={"name": class_name, "annotations": {SKIP_AWAIT: "true"}},
                 driver_name=naming.EBS_CSI_DRIVER,
                 parameters={
                     "type": "gp3",
-                    "iops": str(volume.iops),
-                    "throughput": str(volume.throughput_mib_per_s),
+                    "iops": str(wanted.iops),
+                    "throughput": str(wanted.throughput_mib_per_s),
                 },
                 opts=child,
             )
         self.register_outputs({})
 
 
-def _performances(pools: Sequence[NodePool]) -> dict[str, Storage]:
-    return {attributes_class(volume): volume for pool in pools for volume in pool.volumes}
+def _performances(args: StorageArgs) -> dict[str, Performance]:
+    """Return every performance a volume has or may be given, by its class."""
+    found = {volume.performance for pool in args.pools for volume in pool.volumes}
+    if args.may_change:
+        found.update(step for pool in args.pools for step in _reachable(pool))
+    return {class_of(each): each for each in found}
+
+
+def _reachable(pool: NodePool) -> Iterator[Performance]:
+    """Yield what the advisor may choose for a pool's volumes: steps up to its ceiling."""
+    policy, instance = pool.volume_policy, table().types.get(pool.instance_type)
+    for number, volume in enumerate(pool.volumes):
+        beside = [v.performance for n, v in enumerate(pool.volumes) if n != number]
+        ceiling = Performance(policy.max_iops, policy.max_throughput_mib_per_s)
+        yield from steps(volume.performance, lesser(ceiling, instance, beside))
 
 
 def volume_tags(tags: Mapping[str, str]) -> dict[str, str]:

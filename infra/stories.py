@@ -108,7 +108,9 @@ def _statements(args: StoriesArgs, queue: Queue) -> list[iam.Statement]:
             resources=[queue.arn],
         ),
         iam.Statement(sid="TellItLater", actions=["sqs:SendMessage"], resources=[queue.arn]),
-        args.ledger.may("ReadIncidents", ["dynamodb:GetItem"], "incident#*", "story#*"),
+        args.ledger.may(
+            "ReadIncidents", ["dynamodb:GetItem"], "incident#*", "rotation#*", "story#*"
+        ),
         args.ledger.may("KeepThreads", ["dynamodb:PutItem"], "story#*"),
         iam.Statement(
             sid="KnowItsToken",

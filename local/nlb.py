@@ -2,7 +2,9 @@
 
 It listens on the NLB's address at every listener's port, and takes the targets and what the health
 checks say of them from the twin's AWS. Like AWS it fails open: with no healthy target at all, it
-forwards to every registered one. Run it as `python -m local.nlb` with STILLWATER_TWIN set.
+forwards to every registered one. Ports named in the twin's file `nlb.paused`, one a line, carry
+nothing while they stand there: connections stay, as in a network that has stopped. Run it as
+`python -m local.nlb` with STILLWATER_TWIN set.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -28,6 +30,7 @@ from local.place import Place
 POLL_SECONDS = 0.2
 CONNECT_SECONDS = 3.0
 CHUNK_BYTES = 65536
+PAUSED = "nlb.paused"
 LOG = logging.getLogger(__name__)
 
 Address = tuple[str, int]
@@ -64,6 +67,8 @@ class Listener:
     backends: Backends = Backends()
     turn: itertools.count[int] = field(default_factory=itertools.count)
     flows: dict[asyncio.Task[None], Address] = field(default_factory=dict)
+    # Set while the port carries anything.
+    open: asyncio.Event = field(default_factory=asyncio.Event)
 
     def choose(self) -> Address | None:
         targets = self.backends.open_to
@@ -81,7 +86,7 @@ class Proxy:
     """All listeners of the twin's one NLB address."""
 
     def __init__(self, place: Place) -> None:
-        self._place = place
+        self.place = place
         self._dial = partial(dial, place)
         self._pool = urllib3.PoolManager(retries=False, timeout=5.0)
         self.listeners: dict[int, Listener] = {}
@@ -99,7 +104,7 @@ class Proxy:
             await self._close(port)
 
     def _forwarding(self) -> list[dict[str, Any]]:
-        response = self._pool.request("GET", self._place.url("moto") + FORWARDING_PATH)
+        response = self._pool.request("GET", self.place.url("moto") + FORWARDING_PATH)
         found: list[dict[str, Any]] = json.loads(response.data)
         return found
 
@@ -112,13 +117,22 @@ class Proxy:
             if port not in self.listeners:
                 await self._open(port)
             self.listeners[port].update(fresh)
+        self.pause(paused_ports(self.place))
+
+    def pause(self, ports: Collection[int]) -> None:
+        """Let these ports carry nothing, and all others what comes."""
+        for port, listener in self.listeners.items():
+            if port in ports:
+                listener.open.clear()
+            else:
+                listener.open.set()
 
     async def _open(self, port: int) -> None:
         listener = self.listeners[port] = Listener(port)
         listener.server = await asyncio.start_server(
-            partial(self._connected, listener), self._place.nlb_host, port
+            partial(self._connected, listener), self.place.nlb_host, port
         )
-        LOG.info("listening on %s:%d", self._place.nlb_host, port)
+        LOG.info("listening on %s:%d", self.place.nlb_host, port)
 
     async def _close(self, port: int) -> None:
         listener = self.listeners.pop(port)
@@ -129,6 +143,7 @@ class Proxy:
     async def _connected(
         self, listener: Listener, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        await listener.open.wait()
         target = listener.choose()
         where = None if target is None else self._dial(*target)
         flow = asyncio.current_task()
@@ -137,7 +152,7 @@ class Proxy:
             return
         listener.flows[flow] = target
         try:
-            await self._forward(where, reader, writer)
+            await self._forward(where, reader, writer, listener.open)
         except (OSError, TimeoutError):
             pass
         except asyncio.CancelledError:
@@ -147,28 +162,42 @@ class Proxy:
             writer.transport.abort()
 
     async def _forward(
-        self, where: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        where: Address,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        gate: asyncio.Event,
     ) -> None:
         """Carry one connection; the broker sees the NLB's address, as without client IP kept."""
         there_reader, there_writer = await asyncio.wait_for(
-            asyncio.open_connection(*where, local_addr=(self._place.nlb_host, 0)), CONNECT_SECONDS
+            asyncio.open_connection(*where, local_addr=(self.place.nlb_host, 0)), CONNECT_SECONDS
         )
         try:
             async with asyncio.TaskGroup() as ways:
-                ways.create_task(_pour(reader, there_writer))
-                ways.create_task(_pour(there_reader, writer))
+                ways.create_task(_pour(reader, there_writer, gate))
+                ways.create_task(_pour(there_reader, writer, gate))
         except* OSError:
             pass
         finally:
             there_writer.transport.abort()
 
 
-async def _pour(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+async def _pour(
+    source: asyncio.StreamReader, sink: asyncio.StreamWriter, gate: asyncio.Event
+) -> None:
     while data := await source.read(CHUNK_BYTES):
+        await gate.wait()
         sink.write(data)
         await sink.drain()
     with contextlib.suppress(OSError):
         sink.write_eof()
+
+
+def paused_ports(place: Place) -> frozenset[int]:
+    """Return the ports that somebody has paused."""
+    with contextlib.suppress(FileNotFoundError):
+        return frozenset(int(line) for line in place.path(PAUSED).read_text().split())
+    return frozenset()
 
 
 async def serve(place: Place) -> None:

@@ -37,6 +37,7 @@ SERVICES = {
     "sts-proxy": (8, 3128),
     "lambda": (9, 9001),
     "slack": (10, 8065),
+    "kafka-health": (11, 8080),
 }
 
 

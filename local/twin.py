@@ -204,7 +204,7 @@ def _start(
 
 def _start_machines(twin: Twin) -> None:
     """Start what makes nodes of instances, runs pods, and stands in for what serves them."""
-    for name in ("egress", "kubelet", "csi", "strimzi"):
+    for name in ("egress", "kubelet", "csi", "health", "strimzi"):
         twin.start_program(name, f"local.kubernetes.{name}")
     twin.start_program("nlb", "local.nlb")
     twin.start_program("slack", "local.slack.server")

@@ -1,9 +1,15 @@
-"""Tests start as from a terminal, whoever started them."""
+"""Tests start as from a terminal, whoever started them, and take the time a busy machine needs."""
 
 import signal
+
+from hypothesis import HealthCheck, settings
 
 # A background job of a script, as CI may be, inherits SIGINT ignored, and nohup adds SIGHUP. What
 # tests start would inherit both, and no Ctrl-C of theirs would arrive.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for _number in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(_number, signal.SIG_DFL)
+
+# A busy machine is late, not wrong: an example that took 200 ms on it shows nothing.
+settings.register_profile("late", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("late")

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from core.cluster.fields import DnsLabel, Frozen, InstanceType, ZoneName
+from core.cluster.volumes import VolumePolicy
 from core.volumes import limits
 
 ControlPlaneLog = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
@@ -136,6 +137,8 @@ class NodePool(Frozen):
     """One gp3 volume each per node (JBOD)."""
     volumes_may_burst: bool = False
     """Volumes may together be faster than their instance sustains: small sizes burst."""
+    volume_policy: VolumePolicy = VolumePolicy()
+    """How its volumes grow and speed up."""
     heap_mib: Annotated[int, Field(ge=128)] = 4096
     """Kafka's Java heap; the page cache wants the larger rest."""
     memory_request_mib: Annotated[int, Field(ge=256)] = 8192

@@ -17,6 +17,7 @@ from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots
 from core.cluster.slack import Slack
 from core.cluster.timings import Timings
+from core.cluster.volumes import Volumes
 
 # AWS's quota of a network load balancer; it cannot be raised.
 LISTENERS_PER_LOAD_BALANCER = 50
@@ -66,6 +67,8 @@ class ClusterSpec(Frozen):
     """
     cluster_autoscaler: bool = True
     """With `asg`: adds nodes for pods that fit nowhere. It never takes one of Kafka's away."""
+    volumes: Volumes = Volumes()
+    """Whether Kafka's volumes grow and speed up by themselves, and what that may cost."""
     snapshots: Snapshots | None = Snapshots()
     """Scheduled snapshots of Kafka's volumes; null: none are taken."""
     ephemeral: bool = False

@@ -10,6 +10,7 @@ class Kind(StrEnum):
     """What was announced about an instance; one decision per kind (docs/reference/announcements).
 
     VOLUME_PROBLEM is announced about a volume; it becomes one of the instance the volume is on.
+    ROTATION is said by a run of ours (core.rotation.run), never by AWS.
     """
 
     ASG_TERMINATE = "asg_terminate"
@@ -22,6 +23,7 @@ class Kind(StrEnum):
     INSTANCE_STORE_DEGRADED = "instance_store_degraded"
     INSTANCE_ISSUE = "instance_issue"
     VOLUME_PROBLEM = "volume_problem"
+    ROTATION = "rotation"
 
 
 class ZoneSource(StrEnum):
@@ -109,6 +111,23 @@ class Interruption(_Announced):
     # Epoch seconds: Health's last word, so that an older update which comes late moves nothing.
     updated_at: float | None = None
     closed: bool = False  # Health: called off or done
+    health_event: str | None = None  # Health: the ARN that all words about one event share
+
+    def announced_at(self, now: float) -> float:
+        """Return when AWS said it; a clock ahead of ours must not postpone a heartbeat."""
+        return now if self.occurred_at is None else min(self.occurred_at, now)
+
+    def said_at(self, now: float) -> float:
+        """Return when AWS last said something about what it schedules."""
+        return self.updated_at or self.announced_at(now)
+
+    def outdated(self, known_at: float | None, now: float) -> bool:
+        """Say whether a word about a schedule is older than the one known."""
+        if known_at is None:
+            return False
+        said_at = self.said_at(now)
+        # Of two words of one moment the end counts: it is not followed by a beginning.
+        return said_at < known_at or (said_at == known_at and not self.closed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

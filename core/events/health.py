@@ -92,6 +92,7 @@ def _instance(envelope: Envelope, instance_id: str, kind: Kind, *, closed: bool)
         due_at=epoch(detail.get("startTime")),
         updated_at=epoch(detail.get("lastUpdatedTime")) or epoch(envelope.frame.get("time")),
         closed=closed,
+        health_event=text(detail, "eventArn"),
         dedupe_key=_key(envelope, kind, instance_id, closed=closed),
         **_identity(envelope),
     )

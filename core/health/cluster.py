@@ -22,7 +22,7 @@ class Kind(StrEnum):
 
     QUORUM = "quorum"
     PARTITIONS = "partitions"
-    METADATA = "metadata"
+    METADATA = "metadata log"
     CONTROLLER = "controller"
     BROKER = "broker"
     POD = "pod"
@@ -33,19 +33,20 @@ class Kind(StrEnum):
 
 # Several do the same work: the whole lives on while one of them is healthy.
 REDUNDANT = frozenset({Kind.CONTROLLER, Kind.BROKER, Kind.POD, Kind.WORKER})
-# What goes on around the cluster; it serves all the same.
-ASIDE = frozenset({Kind.INCIDENTS, Kind.ZONES})
+# What goes on beside serving: a cluster with trouble here serves all the same.
+ASIDE = frozenset({Kind.METADATA, Kind.INCIDENTS, Kind.ZONES})
 # Without their word, nothing is known of the whole.
 NEEDED = (Kind.QUORUM, Kind.PARTITIONS, Kind.BROKER)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the cluster and how it does."""
+    """One part of the cluster and how it does; notes are worth knowing, and no fault."""
 
     kind: Kind
     name: str
     verdict: HealthVerdict
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ def document(cluster: str, health: ClusterHealth, at: float, seconds: float) -> 
                 "status": part.verdict.health.value,
                 "reason": part.verdict.reason,
                 "missing": list(part.verdict.missing),
+                "notes": list(part.notes),
             }
             for part in health.parts
         ],

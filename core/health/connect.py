@@ -195,6 +195,5 @@ def _verdict(health: Health, worker: Worker, said: str) -> HealthVerdict:
 
 
 def _unknown(worker: Worker, said: str, source: str) -> HealthVerdict:
-    return HealthVerdict(
-        Health.UNKNOWN, f"Worker {worker.name} {said}.", (f"{source} of {worker.name}",)
-    )
+    named = source if source == KAFKA else f"{source} of {worker.name}"
+    return HealthVerdict(Health.UNKNOWN, f"Worker {worker.name} {said}.", (named,))

@@ -7,8 +7,9 @@ its parts unknown, with its name. core.health.cluster makes the whole of the par
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from core.health import metadata_errors
 from core.health.cluster import Kind, Part
 from core.health.connect import Answer, Worker, worker_verdict
 from core.health.kafka import (
@@ -18,9 +19,12 @@ from core.health.kafka import (
     quorum_verdict,
     silent,
 )
+from core.health.node import Role
+from core.health.nodes import disagreements, node_verdict
 from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health, HealthVerdict
 from core.incident_record import Incident
+from core.kafka_metrics import NodeMetrics
 from core.rotation import ClusterView
 from core.thread_text import span
 from core.zones import Freeze
@@ -53,12 +57,15 @@ class Seen:
     incidents: tuple[Incident, ...] | Silence
     freezes: tuple[Freeze, ...] | Silence
     workers: Mapping[str, tuple[Answer, ...] | Silence] = field(default_factory=dict)
+    # By node id; empty where the spec has no exporters.
+    metrics: Mapping[int, NodeMetrics | Silence] = field(default_factory=dict)
 
 
 def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     """Return every part of the cluster with its verdict, those with nothing to tell included."""
     return [
-        *_of_kafka(seen.kafka, expected),
+        *_of_kafka(seen, expected, now),
+        *_metadata(seen.metrics, expected),
         *_pods(seen.pods, expected, now),
         *_workers(seen, expected, now),
         Part(Kind.INCIDENTS, "incidents", _incidents(seen.incidents, now)),
@@ -66,7 +73,8 @@ def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     ]
 
 
-def _of_kafka(view: ClusterView | Silence, expected: Expected) -> Iterator[Part]:
+def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
+    view = seen.kafka
     brokers = [n for n, role in expected.roles.items() if role != "controller"]
     controllers = [n for n, role in expected.roles.items() if role != "broker"]
     if isinstance(view, Silence):
@@ -81,10 +89,37 @@ def _of_kafka(view: ClusterView | Silence, expected: Expected) -> Iterator[Part]
     yield Part(Kind.QUORUM, "quorum", quorum_verdict(view))
     yield Part(Kind.PARTITIONS, "partitions", partitions_verdict(view))
     for node_id in controllers:
-        yield Part(Kind.CONTROLLER, str(node_id), controller_verdict(node_id, view))
+        verdict = _node(node_id, Role.CONTROLLER, view, seen, now)
+        yield Part(Kind.CONTROLLER, str(node_id), verdict)
+    active = _told(seen.metrics, view.quorum_leader)
     # A broker that the spec no longer has, or not yet, serves all the same.
     for node_id in sorted({*brokers, *view.brokers}):
-        yield Part(Kind.BROKER, str(node_id), broker_verdict(node_id, view))
+        verdict = _node(node_id, Role.BROKER, view, seen, now)
+        notes = disagreements(node_id, view, _told(seen.metrics, node_id), active)
+        yield Part(Kind.BROKER, str(node_id), verdict, notes)
+
+
+def _node(node_id: int, role: Role, view: ClusterView, seen: Seen, now: float) -> HealthVerdict:
+    if node_id not in seen.metrics:  # it exports nothing, or no spec knows it
+        judge = broker_verdict if role is Role.BROKER else controller_verdict
+        return judge(node_id, view)
+    pods = () if isinstance(seen.pods, Silence) else seen.pods
+    pod = next((pod for pod in pods if pod.node_id == node_id), None)
+    return node_verdict(node_id, role, view, _told(seen.metrics, node_id), pod, now)
+
+
+def _told(metrics: Mapping[int, NodeMetrics | Silence], node_id: int | None) -> NodeMetrics | None:
+    told = None if node_id is None else metrics.get(node_id)
+    return None if isinstance(told, Silence) else told
+
+
+def _metadata(metrics: Mapping[int, NodeMetrics | Silence], expected: Expected) -> Iterator[Part]:
+    for node_id, told in sorted(metrics.items()):
+        role = expected.roles.get(node_id, "broker")
+        verdict = metadata_errors.verdict(node_id, role, _told(metrics, node_id))
+        if isinstance(told, Silence):
+            verdict = replace(verdict, reason=f"{verdict.reason} {told.reason}")
+        yield Part(Kind.METADATA, f"of node {node_id}", verdict)
 
 
 def _pods(seen: tuple[PodSeen, ...] | Silence, expected: Expected, now: float) -> Iterator[Part]:

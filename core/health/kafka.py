@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from core.health.limits import Limits
 from core.health.verdict import Health, HealthVerdict
-from core.rotation import ClusterView, PartitionView
+from core.rotation import ClusterView, PartitionView, VoterView
 
+LIMITS = Limits()
 ADMIN = "Kafka's admin API"
 
 
@@ -29,7 +31,7 @@ def quorum_verdict(view: ClusterView) -> HealthVerdict:
             "The controllers have no quorum: brokers serve from memory, and nothing can change; "
             "bring a majority of the controllers back.",
         )
-    behind = [voter.node_id for voter in view.voters if not voter.caught_up]
+    behind = [voter.node_id for voter in view.voters if _lags(voter)]
     said = f"Controller {view.quorum_leader} leads the quorum of {len(view.voters)}"
     if not behind:
         return HealthVerdict(Health.HEALTHY, f"{said}, and all keep up.")
@@ -52,7 +54,7 @@ def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
         )
     if voter.node_id == view.quorum_leader:
         return HealthVerdict(Health.HEALTHY, f"Controller {node_id} leads the quorum.")
-    if voter.caught_up:
+    if not _lags(voter):
         return HealthVerdict(Health.HEALTHY, f"Controller {node_id} keeps up with the leader.")
     lag = voter.lag_seconds
     since = "it never fetched" if lag is None else f"{lag:.0f} s behind"
@@ -106,6 +108,11 @@ def partitions_verdict(view: ClusterView) -> HealthVerdict:
             Health.DEGRADED, f"Replicas are out of sync in {_partitions(behind, total)}."
         )
     return HealthVerdict(Health.HEALTHY, f"All {total} partitions have all replicas in sync.")
+
+
+def _lags(voter: VoterView) -> bool:
+    """Say whether a voter is behind for longer than a hiccup; a rotation is stricter."""
+    return voter.lag_seconds is None or voter.lag_seconds > LIMITS.voter_lag_seconds
 
 
 def _without_quorum(view: ClusterView) -> bool:

@@ -129,6 +129,19 @@ def instance_ceiling(instance: InstanceType, others: Iterable[Performance] = ())
     )
 
 
+def lesser(
+    allowed: Performance, instance: InstanceType | None, others: Iterable[Performance] = ()
+) -> Performance:
+    """Return the most that is allowed and an instance sustains; of one not known, the allowed."""
+    if instance is None:
+        return allowed
+    sustained = instance_ceiling(instance, others)
+    return Performance(
+        min(allowed.iops, sustained.iops),
+        min(allowed.throughput_mib_per_s, sustained.throughput_mib_per_s),
+    )
+
+
 def steps(floor: Performance, ceiling: Performance) -> tuple[Performance, ...]:
     """Return every performance between two that this project asks for, the least first.
 

@@ -16,10 +16,10 @@ from urllib.parse import quote
 import urllib3
 
 from core.errors import StillwaterError
+from core.fixed import CONNECT_REST_PORT
 from core.health.connect import Answer, Failure, next_path
 from handlers.adapters.eks import EksApi
 
-REST_PORT = 8083
 CONNECT_SECONDS = 3.0
 # A worker's answers are one line; whatever else listens there is not read to its end.
 LARGEST_ANSWER_BYTES = 64 * 1024
@@ -37,7 +37,7 @@ def ask(fetch: Fetch, seconds: float) -> tuple[Answer, ...]:
     return tuple(answers)
 
 
-def directly(host: str, port: int = REST_PORT) -> Fetch:
+def directly(host: str, port: int = CONNECT_REST_PORT) -> Fetch:
     """Return a way to ask a worker on this network."""
 
     def fetch(path: str, seconds: float) -> Answer:
@@ -51,7 +51,7 @@ def directly(host: str, port: int = REST_PORT) -> Fetch:
     return fetch
 
 
-def through(api: EksApi, namespace: str, pod: str, port: int = REST_PORT) -> Fetch:
+def through(api: EksApi, namespace: str, pod: str, port: int = CONNECT_REST_PORT) -> Fetch:
     """Return a way to ask a worker's pod through the API server."""
     proxy = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}:{port}/proxy"
 

@@ -72,7 +72,8 @@ class EksApi:
         self._ca_pem = ca_pem
         self._eks_cluster = eks_cluster
         self._region = region
-        self._session = session
+        # One for all requests: making one costs more than signing does.
+        self._session = session or boto3.Session()
         self._connections = connections
 
     @cached_property
@@ -107,49 +108,83 @@ class EksApi:
         """
         self._send("PATCH", path, body=body, missing={})
 
+    def apply(self, path: str, body: Json, *, manager: str) -> Json:
+        """Apply an object's fields as their manager, whoever had them before.
+
+        Raises Conflict when the object is given in a version that is no longer its own.
+        """
+        query = urlencode({"fieldManager": manager, "force": "true"})
+        return self._send("PATCH", f"{path}?{query}", body=body, kind="apply-patch+yaml")
+
+    def text(self, path: str, timeout_seconds: float) -> str:
+        """Return what is answered as text, within a bound of its own: a pod behind the proxy."""
+        timeout = urllib3.Timeout(total=timeout_seconds)
+        answer = self._request("GET", path, {"Accept": "text/plain"}, timeout=timeout)
+        return _content(answer, "GET", path).decode(errors="replace")
+
     def relay(self, path: str, seconds: float) -> urllib3.BaseHTTPResponse:
         """Return what a pod answers through the API server, unread, or the API server's own word.
 
         Raises urllib3's errors: to whom a pod's answer matters, so does why there is none.
         """
-        return self._pool.request(
-            "GET",
-            f"{self._endpoint}{path}",
-            headers=self._headers("*/*"),
-            timeout=urllib3.Timeout(connect=_TIMEOUT.connect_timeout, read=seconds),
-            preload_content=False,
-        )
-
-    def _headers(self, accept: str = "application/json") -> dict[str, str]:
-        # A token costs one signature, no call, so each request carries a fresh one.
-        token = eks_token(self._eks_cluster, self._region, self._session)
-        return {"Authorization": f"Bearer {token}", "Accept": accept}
+        timeout = urllib3.Timeout(connect=_TIMEOUT.connect_timeout, read=seconds)
+        headers = {"Accept": "*/*"}
+        return self._sent("GET", path, headers, timeout=timeout, preload_content=False)
 
     def _send(
-        self, method: str, path: str, *, body: Json | None = None, missing: Json | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Json | None = None,
+        kind: str = "merge-patch+json",
+        missing: Json | None = None,
     ) -> Json:
         """Return the decoded answer; `missing` is what an object that is not there answers."""
-        headers = self._headers()
+        headers = {"Accept": "application/json"}
         if body is not None:
-            headers["Content-Type"] = "application/merge-patch+json"
-        asked = f"{method} {path.partition('?')[0]}"
-        try:
-            answer = self._pool.request(
-                method,
-                f"{self._endpoint}{path}",
-                headers=headers,
-                body=None if body is None else json.dumps(body).encode(),
-            )
-        except urllib3.exceptions.HTTPError as error:
-            raise StillwaterError(
-                f"The Kubernetes API at {self._endpoint} did not answer {asked}: {error}"
-            ) from None
+            headers["Content-Type"] = f"application/{kind}"
+        sent = None if body is None else json.dumps(body).encode()
+        answer = self._request(method, path, headers, body=sent)
         if answer.status == 404 and missing is not None:
             return missing
-        if answer.status == 409:
-            raise Conflict(f"The object of {asked} was changed by somebody else meanwhile.")
-        if answer.status != 200:
-            said = answer.data[:300].decode(errors="replace")
-            raise StillwaterError(f"The Kubernetes API answered {answer.status} to {asked}: {said}")
-        decoded: Json = json.loads(answer.data)
+        decoded: Json = json.loads(_content(answer, method, path))
         return decoded
+
+    def _request(
+        self, method: str, path: str, headers: Json, **options: Any
+    ) -> urllib3.BaseHTTPResponse:
+        try:
+            return self._sent(method, path, headers, **options)
+        except urllib3.exceptions.HTTPError as error:
+            raise StillwaterError(
+                f"The Kubernetes API at {self._endpoint} did not answer "
+                f"{_asked(method, path)}: {error}"
+            ) from None
+
+    def _sent(
+        self, method: str, path: str, headers: Json, **options: Any
+    ) -> urllib3.BaseHTTPResponse:
+        # A token costs one signature, no call, so each request carries a fresh one.
+        token = eks_token(self._eks_cluster, self._region, self._session)
+        return self._pool.request(
+            method,
+            f"{self._endpoint}{path}",
+            headers={"Authorization": f"Bearer {token}", **headers},
+            **options,
+        )
+
+
+def _asked(method: str, path: str) -> str:
+    return f"{method} {path.partition('?')[0]}"
+
+
+def _content(answer: urllib3.BaseHTTPResponse, method: str, path: str) -> bytes:
+    """Return what was answered; raises StillwaterError, or Conflict, for all but 200."""
+    asked = _asked(method, path)
+    if answer.status == 409:
+        raise Conflict(f"The object of {asked} was changed by somebody else meanwhile.")
+    if answer.status != 200:
+        said = answer.data[:300].decode(errors="replace")
+        raise StillwaterError(f"The Kubernetes API answered {answer.status} to {asked}: {said}")
+    return answer.data

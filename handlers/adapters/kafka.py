@@ -58,6 +58,9 @@ class KafkaCluster(Protocol):
         Raises StillwaterError with the first partition that Kafka refuses.
         """
 
+    def log_bytes(self) -> dict[int, int]:
+        """Return how many bytes of log each broker holds."""
+
     def elect(self, partitions: Iterable[Partition]) -> None:
         """Have the first replica of each partition lead it, where it is in sync."""
 
@@ -81,6 +84,9 @@ class KafkaAdmin:
     def reorder(self, orders: Mapping[Partition, Order]) -> None:
         if orders:
             self._ask(lambda admin: _reorder(admin, orders))
+
+    def log_bytes(self) -> dict[int, int]:
+        return self._ask(_log_bytes)
 
     def elect(self, partitions: Iterable[Partition]) -> None:
         wanted = sorted(partitions)
@@ -144,7 +150,27 @@ def _reading(admin: Any) -> ClusterView:  # kafka-python carries no types
             for partition in topic["partitions"]
         ),
         stale=leader is None,
+        # Asked of the controllers, so it waits in vain where there are none.
+        reassigning=() if leader is None else _reassigning(admin),
     )
+
+
+def _log_bytes(admin: Any) -> dict[int, int]:
+    return {
+        described["broker"]: sum(
+            partition["partition_size"]
+            for directory in described["log_dirs"]
+            for topic in directory["topics"]
+            for partition in topic["partitions"]
+        )
+        for described in admin.describe_log_dirs()
+    }
+
+
+def _reassigning(admin: Any) -> tuple[str, ...]:
+    """Return the partitions that are moving to other brokers."""
+    moving = admin.list_partition_reassignments()
+    return tuple(sorted(f"{partition.topic}-{partition.partition}" for partition in moving))
 
 
 def _quorum(admin: Any) -> tuple[int | None, tuple[VoterView, ...]]:

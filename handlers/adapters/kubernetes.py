@@ -43,6 +43,9 @@ class Nodes(Protocol):
     def attachments(self) -> dict[str, tuple[str, ...]]:
         """Return the attached EBS volumes by node name."""
 
+    def server_version(self) -> str:
+        """Return the API server's version, major and minor."""
+
     def budgets(self) -> tuple[BudgetView, ...]:
         """Return the disruption budgets over Kafka's pods."""
 
@@ -86,6 +89,10 @@ class EksNodes:
 
     def kafka_pods(self) -> tuple[PodView, ...]:
         return tuple(pod for item in self._kafka_items() if (pod := _pod(item)) is not None)
+
+    def server_version(self) -> str:
+        found = self._api.get("/version", {})
+        return f"{found['major']}.{found['minor'].rstrip('+')}"
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
@@ -177,6 +184,7 @@ def _node(item: Json, drivers: frozenset[str]) -> NodeView:
         schedulable=not spec.get("unschedulable", False),
         csi_ready=EBS_CSI_DRIVER in drivers,
         spare_for=marks.get(SPARE_ANNOTATION),
+        kubelet=item.get("status", {}).get("nodeInfo", {}).get("kubeletVersion", ""),
         out_of_service=any(
             taint["key"] == OUT_OF_SERVICE["key"] for taint in spec.get("taints") or ()
         ),
@@ -233,4 +241,17 @@ def _pod(item: Json) -> PodView | None:
         node_name=item.get("spec", {}).get("nodeName"),
         ready=_condition(item, "Ready") and "deletionTimestamp" not in metadata,
         stopping="deletionTimestamp" in metadata,
+        trouble=_trouble(item.get("status", {})),
     )
+
+
+def _trouble(status: Json) -> str:
+    """Return why a pod does not start, in Kubernetes' own word; one that runs has none."""
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("reason") or "")
+    for container in status.get("containerStatuses") or ():
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting:
+            return str(waiting.get("reason") or "")
+    return ""

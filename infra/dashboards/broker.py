@@ -25,6 +25,16 @@ def _by_pod(expression: str) -> tuple[Prom, ...]:
     return (Prom(expression=expression, legend="{{pod}}"),)
 
 
+def _both_ways(counter: str, mine: str) -> tuple[Prom, ...]:
+    return tuple(
+        Prom(
+            expression=f"sum by (pod) (rate({counter}{way}persec_total{mine}[{RATE}]))",
+            legend=f"{{{{pod}}}} {way}",
+        )
+        for way in ("in", "out")
+    )
+
+
 def _state(mine: str) -> list[Panel]:
     recovery = "kafka_log_logmanager_offlinelogdirectorycount"
     return [
@@ -63,30 +73,13 @@ def _load(mine: str) -> list[Panel]:
             title="Clients' bytes",
             description="What clients write to and read from the broker.",
             unit="Bps",
-            queries=tuple(
-                Prom(
-                    expression=(
-                        f"sum by (pod) (rate({topics}_bytes{way}persec_total{mine}[{RATE}]))"
-                    ),
-                    legend=f"{{{{pod}}}} {way}",
-                )
-                for way in ("in", "out")
-            ),
+            queries=_both_ways(f"{topics}_bytes", mine),
         ),
         Panel(
             title="Replication's bytes",
             description="What the broker fetches as a follower and gives as a leader.",
             unit="Bps",
-            queries=tuple(
-                Prom(
-                    expression=(
-                        "sum by (pod) "
-                        f"(rate({topics}_replicationbytes{way}persec_total{mine}[{RATE}]))"
-                    ),
-                    legend=f"{{{{pod}}}} {way}",
-                )
-                for way in ("in", "out")
-            ),
+            queries=_both_ways(f"{topics}_replicationbytes", mine),
         ),
         Panel(
             title="Connections",

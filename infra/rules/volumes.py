@@ -10,6 +10,7 @@ from infra.rules.alert import Alert, Scope
 
 FULL_SHARE = 0.15
 FORECAST_SECONDS = 24 * 3600
+SOON_SECONDS = 6 * 3600
 # Of the time; a moment of it is what burst is for.
 THROTTLED_SHARE = 0.1
 
@@ -22,6 +23,11 @@ def alerts(scope: Scope) -> list[Alert]:
     unbound = (
         f'kube_persistentvolumeclaim_status_phase{{namespace="{scope.namespace}",'
         f'persistentvolumeclaim=~"{scope.claims}",phase!="Bound"}}'
+    )
+    resizing = (
+        f'kube_persistentvolumeclaim_status_condition{{namespace="{scope.namespace}",'
+        f'persistentvolumeclaim=~"{scope.claims}",status="true",'
+        f'condition=~"Resizing|FileSystemResizePending"}}'
     )
     mine = scope.kafka
     return [
@@ -49,6 +55,23 @@ def alerts(scope: Scope) -> list[Alert]:
             severity="warning",
             summary="{{ $labels.persistentvolumeclaim }} is full within a day if it fills as it "
             "did for six hours.",
+        ),
+        Alert(
+            name="KafkaVolumeFullSoon",
+            # A modification may take hours before EC2 starts another.
+            expression=f"predict_linear({left}[30m], {SOON_SECONDS}) < 0 and {share} < 0.3",
+            minutes=10,
+            severity="critical",
+            summary="{{ $labels.persistentvolumeclaim }} is full within six hours if it fills as "
+            "it did for half an hour.",
+        ),
+        Alert(
+            name="KafkaVolumeResizeStuck",
+            expression=f"max by (persistentvolumeclaim, condition) ({resizing}) == 1",
+            minutes=60,
+            severity="warning",
+            summary="{{ $labels.persistentvolumeclaim }} has been {{ $labels.condition }} for an "
+            "hour.",
         ),
         Alert(
             name="KafkaVolumeClaimUnbound",

@@ -1,22 +1,68 @@
-"""EBS in the twin: a volume that is modified says so, as AWS does.
+"""EBS in the twin: a volume's modification passes through AWS's states, and says so as AWS does.
 
-moto modifies at once and announces nothing. On AWS the new size is usable while the volume is still
-being optimised; here that takes a moment.
+moto modifies at once, any number of times, and announces nothing. On AWS the new size is usable
+while the volume is still being optimised; what takes hours there takes seconds here.
 """
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.elastic_block_store import EBSBackend
 
 from local.aws import events
 from local.aws.agenda import Agenda
+from local.aws.modifications import Refused, Shape, check
 
+# How long each state lasts, by default.
+MODIFYING_SECONDS = 0.5
 OPTIMIZING_SECONDS = 2.0
+OPTIMIZING_VARIABLE = "STILLWATER_OPTIMIZING_SECONDS"
+
+
+class Modification:
+    """One modification, as DescribeVolumesModifications shows it."""
+
+    def __init__(self, volume: Any, target: Shape) -> None:
+        original = shape_of(volume)
+        self.volume = volume
+        self.volume_id = volume.id
+        self.modification_state = "modifying"
+        self.progress = 0
+        self.start_time = datetime.now(UTC)
+        self.end_time: datetime | None = None
+        self.original_size, self.target_size = original.size_gib, target.size_gib
+        self.original_iops, self.target_iops = original.iops, target.iops
+        self.original_throughput = original.throughput_mib_per_s
+        self.target_throughput = target.throughput_mib_per_s
+        self.original_volume_type = self.target_volume_type = volume.volume_type
+        self.original_multi_attach_enabled = self.target_multi_attach_enabled = False
+
+    def get_filter_value(self, name: str) -> Any:
+        """Return what moto's filters compare."""
+        return getattr(self, name.replace("-", "_"), None)
+
+    def optimize(self) -> None:
+        """Let the volume have what was asked; the size may be used from now on."""
+        self.modification_state, self.progress = "optimizing", 50
+        self.volume.size, self.volume.iops = self.target_size, self.target_iops
+        self.volume.throughput = self.target_throughput
+
+    def complete(self) -> None:
+        self.modification_state, self.progress = "completed", 100
+        self.end_time = datetime.now(UTC)
+
+
+def shape_of(volume: Any) -> Shape:
+    """Return moto's volume; a gp3 volume that was asked for nothing has what gp3 includes."""
+    return Shape(int(volume.size), int(volume.iops or 3000), int(volume.throughput or 125))
 
 
 def announce(backend: Any, volume_id: str, event: str, result: str, request_id: str) -> None:
@@ -33,14 +79,72 @@ def announce(backend: Any, volume_id: str, event: str, result: str, request_id: 
 
 
 def install(agenda: Agenda) -> None:
-    """Put this modification in the place of moto's."""
-    moto_modify = EBSBackend.modify_volume
+    """Put these modifications in the place of moto's."""
+    optimizing = float(os.environ.get(OPTIMIZING_VARIABLE) or OPTIMIZING_SECONDS)
 
-    def modify_volume(backend: Any, volume_id: str, *args: Any, **kwargs: Any) -> Any:
-        volume = moto_modify(backend, volume_id, *args, **kwargs)
+    def modify_volume(
+        backend: Any,
+        volume_id: str,
+        target_size: Any = None,
+        target_volume_type: str | None = None,
+        target_iops: Any = None,
+        target_throughput: Any = None,
+        *_: Any,
+        **__: Any,
+    ) -> Any:
+        volume = backend.get_volume(volume_id)
+        if target_volume_type not in {None, volume.volume_type}:
+            raise EC2ClientError("InvalidParameterValue", "The twin changes no volume's type.")
+        current = shape_of(volume)
+        target = Shape(
+            int(target_size or current.size_gib),
+            int(target_iops or current.iops),
+            int(target_throughput or current.throughput_mib_per_s),
+        )
+        modification = begin(volume, target)
         say = partial(announce, backend, volume_id, "modifyVolume", request_id=str(uuid.uuid4()))
-        say("optimizing")
-        agenda.add(time.time() + OPTIMIZING_SECONDS, lambda: say("completed"))
+        now = time.time()
+        agenda.add(
+            now + MODIFYING_SECONDS, _step(modification.optimize, partial(say, "optimizing"))
+        )
+        agenda.add(
+            now + MODIFYING_SECONDS + optimizing,
+            _step(modification.complete, partial(say, "completed")),
+        )
         return volume
 
+    def describe(backend: Any, volume_ids: Any = None, filters: Any = None) -> list[Any]:
+        moto: list[Any] = moto_describe(backend, volume_ids, filters)
+        # EC2 tells of the latest alone.
+        return list({each.volume_id: each for each in moto}.values())
+
+    moto_describe = EBSBackend.describe_volumes_modifications
     EBSBackend.modify_volume = modify_volume
+    EBSBackend.describe_volumes_modifications = describe
+
+
+def begin(volume: Any, target: Shape) -> Modification:
+    """Begin a modification; raises EC2's own error where it allows none."""
+    known = volume.modifications
+    try:
+        check(
+            volume.id,
+            shape_of(volume),
+            target,
+            state=known[-1].modification_state if known else None,
+            starts=[each.start_time for each in known],
+            now=datetime.now(UTC),
+        )
+    except Refused as refused:
+        raise EC2ClientError(refused.code, refused.message) from None
+    modification = Modification(volume, target)
+    known.append(modification)
+    return modification
+
+
+def _step(*actions: Callable[[], None]) -> Callable[[], None]:
+    def run() -> None:
+        for action in actions:
+            action()
+
+    return run

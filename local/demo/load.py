@@ -1,7 +1,8 @@
 """The clients whose view counts: an acks=all producer, a live consumer, and a reader of every ISR.
 
 A program of its own, so that nothing the demo draws slows a measured request. It produces numbered
-records at a steady rate until SIGTERM, then reads the whole topic back and counts what is missing.
+records at a steady rate until SIGTERM, then reads the whole topic back and counts what is missing,
+doubled or out of order.
 Writes samples.jsonl while it runs and summary.json when it ends.
 """
 
@@ -20,6 +21,9 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
+
+from local.demo import sequence
+from local.demo.sequence import Seen
 
 TOPIC = "orders"
 PARTITIONS = 12
@@ -44,14 +48,21 @@ class Tally:
 
 @dataclass(frozen=True)
 class Summary:
-    """The load's verdict; `lost` counts acknowledged records that cannot be read back."""
+    """The load's verdict; `lost` counts acknowledged records that cannot be read back.
+
+    `duplicates` and `out_of_order` are those of the topic as read back; what the live consumer saw
+    of either beyond that is in `live_disorder`.
+    """
 
     sent: int
     acked: int
     lost: int
     client_errors: int
     first_errors: list[str]
+    duplicates: int
+    out_of_order: int
     consumed_live: int
+    live_disorder: int
     bytes_between_zones: int
 
 
@@ -123,7 +134,8 @@ def produce(bootstrap: list[str], stop: threading.Event, tally: Tally, samples: 
         sent_at, clock = time.time(), time.perf_counter()
         tally.sent += 1
         try:
-            future = producer.send(TOPIC, b"%d " % number + padding, partition=number % PARTITIONS)
+            record = sequence.value(number, sent_at, padding)
+            future = producer.send(TOPIC, record, partition=number % PARTITIONS)
         except KafkaError as error:
             tally.errors.append(repr(error))
             continue
@@ -142,8 +154,8 @@ def produce(bootstrap: list[str], stop: threading.Event, tally: Tally, samples: 
     producer.close()
 
 
-def consume(bootstrap: list[str], stop: threading.Event, seen: set[int], samples: Samples) -> None:
-    """Read along as a live consumer would, and record what it is told when something breaks."""
+def consume(bootstrap: list[str], stop: threading.Event, seen: Seen, samples: Samples) -> None:
+    """Read along as a live consumer would: how late each record is, and what breaks."""
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap,
         group_id=None,
@@ -157,8 +169,12 @@ def consume(bootstrap: list[str], stop: threading.Event, seen: set[int], samples
         except KafkaError as error:
             samples.write(kind="consumer_error", at=time.time(), error=repr(error))
             continue
-        for records in batches.values():
-            seen.update(int(r.value.split(b" ", 1)[0]) for r in records)
+        read_at = time.time()
+        for partition, records in batches.items():
+            for record in records:
+                number, sent_at = sequence.read(record.value)
+                seen.take(partition.partition, number)
+                samples.write(kind="read", at=sent_at, ms=(read_at - sent_at) * 1000)
     consumer.close()
 
 
@@ -187,23 +203,25 @@ def watch_isr(bootstrap: list[str], stop: threading.Event, samples: Samples) -> 
             smallest=min(len(p["isr_nodes"]) for p in partitions),
             missing=missing,
             leaders=sorted({p["leader_id"] for p in partitions}),
+            led_by=[p["leader_id"] for p in sorted(partitions, key=lambda p: p["partition_index"])],
         )
     if admin:
         admin.close()
 
 
-def read_back(bootstrap: list[str]) -> set[int]:
-    """Read the whole topic from its beginning to its end and return the record numbers found."""
+def read_back(bootstrap: list[str]) -> Seen:
+    """Read the whole topic from its beginning to its end and return what was found."""
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest"
     )
     partitions = [TopicPartition(TOPIC, p) for p in range(PARTITIONS)]
     consumer.assign(partitions)
     ends = consumer.end_offsets(partitions)
-    found: set[int] = set()
+    found = Seen()
     while any(consumer.position(p) < ends[p] for p in partitions):
-        for records in consumer.poll(timeout_ms=1000).values():
-            found.update(int(r.value.split(b" ", 1)[0]) for r in records)
+        for partition, records in consumer.poll(timeout_ms=1000).items():
+            for record in records:
+                found.take(partition.partition, sequence.read(record.value)[0])
     consumer.close()
     return found
 
@@ -233,7 +251,7 @@ def run(bootstrap: list[str], directory: Path) -> Summary:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    tally, seen = Tally(), set[int]()
+    tally, seen = Tally(), Seen()
     samples = Samples(directory / "samples.jsonl")
     create_topic(bootstrap)
     side = threading.Event()
@@ -251,10 +269,13 @@ def run(bootstrap: list[str], directory: Path) -> Summary:
     summary = Summary(
         sent=tally.sent,
         acked=len(tally.acked),
-        lost=len(tally.acked.keys() - found),
+        lost=len(found.lacks(tally.acked)),
         client_errors=len(tally.errors),
         first_errors=tally.errors[:3],
-        consumed_live=len(seen),
+        duplicates=found.duplicates,
+        out_of_order=found.out_of_order,
+        consumed_live=len(seen.numbers),
+        live_disorder=seen.duplicates + seen.out_of_order,
         bytes_between_zones=bytes_between_zones(bootstrap),
     )
     partial = directory / "summary.json.partial"

@@ -36,6 +36,8 @@ def spec(place: Place) -> dict[str, Any]:
         "metrics": {"dashboards": True},
         # It ends with the twin.
         "ephemeral": True,
+        # Nothing in it fills 100 GiB; what would be done is shown by the tests.
+        "volumes": {"mode": "apply", "max_monthly_increase_usd": 100},
         # Its chart is in no registry the twin could take it from.
         "cluster_autoscaler": False,
         "pools": [

@@ -1,4 +1,4 @@
-"""The EBS CSI driver's controller: volumes for claims, attached where their pods run.
+"""The EBS CSI driver's controller: volumes for claims, attached where their pods run, and grown.
 
 The Kubernetes controllers decide, through PersistentVolumeClaims and VolumeAttachments; EC2 (moto)
 holds the volumes; volumes/<id> is what is on them.
@@ -19,6 +19,7 @@ from local.kubernetes.attacher import Attacher
 from local.kubernetes.client import Api
 from local.kubernetes.cloud import client
 from local.kubernetes.provisioner import Provisioner
+from local.kubernetes.resizer import Resizer
 from local.place import Place
 
 
@@ -35,7 +36,9 @@ def main() -> None:
         signal.signal(number, lambda *_: stopped.set())
     ec2, facts = client("ec2", place), journal(place)
     provisioner, attacher = Provisioner(place, api, ec2, facts), Attacher(api, ec2, facts)
+    resizer = Resizer(api, ec2, facts)
     provisioner.wait_synced()
+    resizer.wait_synced()
     attacher.wait_synced()
     stopped.wait()
     # Informers are daemon threads that may sit in a read; every step taken is in EC2 or the API.

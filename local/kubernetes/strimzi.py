@@ -15,6 +15,7 @@ import secrets
 import signal
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from core import naming
@@ -41,6 +42,7 @@ class Operator:
     def __init__(self, api: Api, place: Place) -> None:
         self._api = api
         self._journal = journal(place)
+        self._health = (place.host("kafka-health"), place.port("kafka-health"))
         self._objects = Objects(api, self._journal)
         self._wake = threading.Event()
         self._kafkas = Informer(api, f"{STRIMZI}/kafkas", self._changed)
@@ -106,7 +108,7 @@ class Operator:
         cluster_id = self._cluster_id(kafka)
         ids = node_ids(pools)
         try:
-            cluster = read(kafka, pools, ids, cluster_id)
+            cluster = replace(read(kafka, pools, ids, cluster_id), health_agent=self._health)
         except (InvalidInput, KeyError, TypeError, ValueError) as error:
             said = f"Field {error} is missing." if isinstance(error, KeyError) else str(error)
             self._report(kafka, ready=False, reason="InvalidResource", message=said)

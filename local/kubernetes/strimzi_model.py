@@ -6,6 +6,7 @@ Source of the resources' fields: strimzi-kafka-operator 1.2.0, kafka.strimzi.io/
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,16 @@ from typing import Any
 
 from core import naming
 from core.errors import InvalidInput
+from core.health.rules import RuleSet
 
 Object = Mapping[str, Any]
 
 NEXT_NODE_IDS = "strimzi.io/next-node-ids"
 LISTENER_TYPES = ("internal", "cluster-ip")
+# On a Kafka: which of core.health's rule sets its pods' probes ask; `ports` for none of them.
+HEALTH_RULES, PORTS = "stillwater.dev/health-rules", "ports"
+# What a Kafka without the annotation gets: named to the twin, or the open port.
+RULES_VARIABLE = "STILLWATER_HEALTH_RULES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,10 @@ class Cluster:
     # Which metrics are exposed, as regular expressions; empty: no reporter runs.
     metrics: tuple[str, ...]
     nodes: tuple[Node, ...]
+    # Which of core.health's rule sets the probes ask, and host and port of who answers them; None:
+    # probes ask whether the port is open, which needs nobody.
+    health_rules: str | None = None
+    health_agent: tuple[str, int] | None = None
 
     def pod(self, node: Node) -> str:
         return naming.pod(self.name, node.pool, node.node_id)
@@ -121,7 +131,25 @@ def read(
         rack_label=rack_label(spec),
         metrics=allowed_metrics(spec),
         nodes=tuple(sorted(nodes, key=lambda node: node.node_id)),
+        health_rules=_health_rules(kafka),
     )
+
+
+def _health_rules(kafka: Object) -> str | None:
+    """Return the rule set of a Kafka's annotation: proposal, shipped, strict, or ports for none."""
+    metadata = kafka["metadata"]
+    named = (metadata.get("annotations") or {}).get(
+        HEALTH_RULES, os.environ.get(RULES_VARIABLE, PORTS)
+    )
+    if named == PORTS:
+        return None
+    try:
+        return RuleSet(named).value
+    except ValueError:
+        known = ", ".join([*(rules.value for rules in RuleSet), PORTS])
+        raise InvalidInput(
+            [f"Kafka {metadata['name']}: {HEALTH_RULES} is {named!r}; set it to one of {known}."]
+        ) from None
 
 
 def rack_label(spec: Mapping[str, Any]) -> str | None:

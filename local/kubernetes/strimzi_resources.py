@@ -34,6 +34,8 @@ KIND_LABEL = "strimzi.io/kind"
 DEFAULT_GRACE_SECONDS = 30
 # A process on this machine answers sooner than a pod on EKS: Strimzi's own are 15, 5, 10 and 3.
 PROBE = {"initialDelaySeconds": 2, "periodSeconds": 1, "timeoutSeconds": 2, "failureThreshold": 3}
+# The agent looks once a second: one look that missed must not take a broker out of service.
+AGENT_PROBE = PROBE | {"failureThreshold": 10}
 LIVENESS = {"initialDelaySeconds": 60, "periodSeconds": 10, "failureThreshold": 6}
 # Parts of a pool's pod template that are the pod spec's own fields.
 TEMPLATE_FIELDS = (
@@ -203,8 +205,15 @@ def _container(cluster: Cluster, node: Node) -> Rendered:
         "image": cluster.image or f"quay.io/strimzi/kafka:latest-kafka-{cluster.version}",
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports],
         "resources": node.pool_spec.get("resources") or {},
-        "readinessProbe": check | PROBE | cluster.probes.get("readinessProbe", {}),
-        "livenessProbe": check | LIVENESS | cluster.probes.get("livenessProbe", {}),
+        "readinessProbe": (
+            (_asked(cluster, node, "ready") or check | PROBE)
+            | cluster.probes.get("readinessProbe", {})
+        ),
+        "livenessProbe": (
+            (_asked(cluster, node, "alive") or check)
+            | LIVENESS
+            | cluster.probes.get("livenessProbe", {})
+        ),
         "volumeMounts": [
             *(
                 {"name": f"data-{volume['id']}", "mountPath": volume_mount(volume["id"])}
@@ -213,6 +222,15 @@ def _container(cluster: Cluster, node: Node) -> Rendered:
             {"name": "broker-config", "mountPath": CONFIG_MOUNT},
         ],
     }
+
+
+def _asked(cluster: Cluster, node: Node, question: str) -> Rendered | None:
+    """Return a probe of the health agent; None where the cluster exposes nothing it could see."""
+    if cluster.health_agent is None or cluster.health_rules is None or not cluster.metrics:
+        return None
+    host, port = cluster.health_agent
+    path = f"/v1/{question}/{cluster.pod(node)}?rules={cluster.health_rules}"
+    return {"httpGet": {"host": host, "port": port, "path": path}} | AGENT_PROBE
 
 
 def _listener_services(

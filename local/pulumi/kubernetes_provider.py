@@ -8,7 +8,7 @@ that lacks a right in EKS lacks it here.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -127,7 +127,20 @@ class KubernetesProvider(ResourceProvider):
     def update(self, existing: Existing, new_inputs: Properties) -> Properties:
         if existing.resource.type == RELEASE_TYPE:
             return self._installed(new_inputs)
-        return {**new_inputs, **self._objects.apply(new_inputs)}
+        wanted = self._leaving(existing, new_inputs)
+        return {**new_inputs, **self._objects.apply(wanted)}
+
+    def _leaving(self, existing: Existing, inputs: Properties) -> Properties:
+        """Return inputs with what the program ignores as it is by now: it is another's to change.
+
+        The engine's old inputs, applied again, would undo what the other has done since.
+        """
+        if not existing.ignored:
+            return inputs
+        live = self._objects.read(target(_described(existing), existing.id))
+        for path in existing.ignored:
+            inputs = with_value_of(inputs, live or {}, path.split("."))
+        return inputs
 
     def preview_update(self, existing: Existing, new_inputs: Properties) -> Properties:
         self._judge(existing.resource, new_inputs)
@@ -165,6 +178,20 @@ class KubernetesProvider(ResourceProvider):
     @property
     def _releases(self) -> Releases:
         return Releases(self._connected)
+
+
+def with_value_of(inputs: Properties, live: Mapping[str, Any], path: Sequence[str]) -> Properties:
+    """Return inputs with the value that stands at a path of a live object, if one does."""
+    name, *rest = path
+    if name not in live:
+        return inputs
+    if not rest:
+        return {**inputs, name: live[name]}
+    below = inputs.get(name)
+    return {
+        **inputs,
+        name: with_value_of(below if isinstance(below, dict) else {}, live[name], rest),
+    }
 
 
 def _described(existing: Existing) -> Properties:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
 
@@ -53,6 +53,8 @@ class Existing:
     id: str
     inputs: Properties
     outputs: Properties
+    # Paths that the program leaves to somebody else; the engine gives their old inputs.
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answers
     def Update(self, request: Any, _context: Any) -> Any:  # noqa: N802
-        existing = _existing(request, request.olds, request.old_inputs)
+        known = _existing(request, request.olds, request.old_inputs)
+        existing = replace(known, ignored=tuple(request.ignoreChanges))
         change = self.provider.preview_update if request.preview else self.provider.update
         outputs = change(existing, from_struct(request.news))
         return provider_pb2.UpdateResponse(properties=to_struct(without_assets(outputs)))

@@ -14,9 +14,14 @@ from infra.archive import Archive, ArchiveArgs
 from infra.function import Placement
 from infra.functions import Functions, FunctionsArgs
 from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
+from infra.health import Health, HealthArgs
+from infra.kafka import kafka_pods
 from infra.ledger import Ledger, LedgerArgs
+from infra.rotate_access import RotateAccess, RotateAccessArgs
 from infra.stories import Stories, StoriesArgs
 from infra.sweep_access import SweepAccess, SweepAccessArgs
+from infra.volumes import Volumes, VolumesArgs
+from infra.volumes_access import VolumesAccess, VolumesAccessArgs
 from stacks.layer import Layer
 
 
@@ -54,6 +59,10 @@ def build(layer: Layer) -> None:
             ),
             opts=layer.on_aws,
         )
+    placement = Placement(
+        subnet_ids=list(layer.private_subnet_ids().values()),
+        security_group_id=network.security_group_id,
+    )
     handlers = Functions(
         "handlers",
         FunctionsArgs(
@@ -69,12 +78,47 @@ def build(layer: Layer) -> None:
             eks_endpoint=foundation.text("eks_endpoint"),
             eks_ca=foundation.text("eks_ca"),
             bootstrap=layer.earlier(KAFKA).text("bootstrap"),
-            placement=Placement(
-                subnet_ids=list(layer.private_subnet_ids().values()),
-                security_group_id=network.security_group_id,
-            ),
+            placement=placement,
         ),
         opts=layer.on_aws,
+    )
+    volumes = Volumes(
+        "volumes",
+        VolumesArgs(
+            spec=spec,
+            account=layer.account,
+            package=package,
+            ledger=ledger,
+            environment=handlers.environment,
+            placement=placement,
+        ),
+        opts=layer.on_aws,
+    )
+    VolumesAccess(
+        "volumes-access",
+        VolumesAccessArgs(
+            eks_cluster=spec.prefix,
+            namespace=spec.kubernetes.namespace,
+            role_arn=volumes.function.role_arn,
+            may_apply=spec.volumes.applies,
+            kafka_ca_secret=_kafka_ca_secret(spec),
+        ),
+        opts=layer.on_both,
+    )
+    health = Health(
+        "health",
+        HealthArgs(
+            spec=spec,
+            account=layer.account,
+            package=package,
+            ledger=ledger,
+            eks_endpoint=foundation.text("eks_endpoint"),
+            eks_ca=foundation.text("eks_ca"),
+            bootstrap=layer.earlier(KAFKA).text("bootstrap"),
+            placement=placement,
+            kafka_ca_secret=_kafka_ca_secret(spec),
+        ),
+        opts=layer.on_both,
     )
     HandlerAccess(
         "handlers-access",
@@ -82,6 +126,7 @@ def build(layer: Layer) -> None:
             eks_cluster=spec.prefix,
             namespace=spec.kubernetes.namespace,
             kafka_ca_secret=_kafka_ca_secret(spec),
+            metrics_pods=kafka_pods(spec) if spec.metrics.enabled else (),
             role_arns={"tick": handlers.functions["tick"].role_arn},
         ),
         opts=layer.on_both,
@@ -98,10 +143,22 @@ def build(layer: Layer) -> None:
         SweepAccessArgs(eks_cluster=spec.prefix, role_arn=handlers.functions["sweep"].role_arn),
         opts=layer.on_both,
     )
+    RotateAccess(
+        "rotate-access",
+        RotateAccessArgs(
+            eks_cluster=spec.prefix,
+            namespace=spec.kubernetes.namespace,
+            kafka_ca_secret=_kafka_ca_secret(spec),
+            metrics_pods=kafka_pods(spec) if spec.metrics.enabled else (),
+            role_arn=handlers.functions["rotate"].role_arn,
+        ),
+        opts=layer.on_both,
+    )
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("incidents_bucket", archive.bucket)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
-    pulumi.export("functions", {key: each.name for key, each in handlers.functions.items()})
+    functions = {**handlers.functions, "health": health.function, "volumes": volumes.function}
+    pulumi.export("functions", {key: each.name for key, each in functions.items()})
 
 
 def _kafka_ca_secret(spec: ClusterSpec) -> str | None:

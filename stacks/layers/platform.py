@@ -66,7 +66,11 @@ def build(layer: Layer) -> None:
     )
     KafkaStorage(
         "storage",
-        StorageArgs(pools=spec.pools, tags=layer.tags.of_volume(spec.prefix)),
+        StorageArgs(
+            pools=spec.pools,
+            may_change=spec.volumes.applies,
+            tags=layer.tags.of_volume(spec.prefix),
+        ),
         opts=layer.on_both,
     )
     Snapshots(

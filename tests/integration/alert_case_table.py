@@ -27,6 +27,7 @@ from tests.integration.alert_cases import (
     phase,
     pod_info,
     pod_name,
+    resizing,
     restarts,
     series,
     volume,
@@ -216,6 +217,20 @@ CASES: Mapping[str, Case] = {
         says=f"{claim_name(10)} is full within a day if it fills as it did for six hours.",
         # As quick, with room for more than that.
         quiet=volume(10, growing(-0.1, 90)),
+    ),
+    "KafkaVolumeFullSoon": Case(
+        fires=volume(10, growing(-0.1, 29)),
+        lead=2,
+        labels={"namespace": NAMESPACE, "persistentvolumeclaim": claim_name(10)},
+        says=f"{claim_name(10)} is full within six hours if it fills as it did for half an hour.",
+        # As full, and slower.
+        quiet=volume(10, growing(-0.01, 29)),
+    ),
+    "KafkaVolumeResizeStuck": Case(
+        fires=resizing(1),
+        labels={"persistentvolumeclaim": claim_name(10), "condition": "Resizing"},
+        says=f"{claim_name(10)} has been Resizing for an hour.",
+        quiet=resizing(0),
     ),
     "KafkaVolumeClaimUnbound": Case(
         fires=unbound("Lost"),

@@ -90,6 +90,12 @@ def volume(node_id: int, available: str, capacity: float = 100) -> Series:
     }
 
 
+def resizing(value: float) -> Series:
+    labels = {"namespace": NAMESPACE, "persistentvolumeclaim": claim_name(10)}
+    name = "kube_persistentvolumeclaim_status_condition"
+    return {series(name, **labels, condition="Resizing", status="true"): constant(value)}
+
+
 def asked(counters: str, per_minute: float, *, volume_id: str = "vol-0a") -> Series:
     driver = {"instance_id": "i-0a", "volume_id": volume_id}
     volumes = {"persistentvolume": "pv-10", "csi_driver": "ebs.csi.aws.com"}

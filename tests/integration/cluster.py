@@ -24,7 +24,7 @@ from local.demo import load, narration, result
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from local.twin import Twin
-from tests.integration.waiting import until
+from tests.integration.waiting import PATIENCE_SECONDS, until
 
 T = TypeVar("T")
 BROKERS = frozenset({10, 20, 30})
@@ -106,7 +106,9 @@ class Cluster:
             if fact["event"] == event and fields.items() <= fact.items()
         ]
 
-    def until(self, look: Callable[[], T | bool | None], what: str, seconds: float = 30.0) -> T:
+    def until(
+        self, look: Callable[[], T | bool | None], what: str, seconds: float = PATIENCE_SECONDS
+    ) -> T:
         return until(look, what, seconds, self.twin.check_alive)  # type: ignore[return-value]
 
     def pods(self) -> dict[int, dict[str, Any]]:

@@ -266,4 +266,4 @@ def _clear(world: World) -> None:
         if volume["spec"].get("storageClassName") == STORAGE_CLASS:
             world.api.delete(f"{volumes}/{volume['metadata']['name']}")
     world.api.delete(f"{STORAGE_CLASSES}/{STORAGE_CLASS}")
-    until(lambda: not any(map(world.node_of, world.launched)), "the nodes are gone", 60)
+    until(lambda: not any(map(world.node_of, world.launched)), "the nodes are gone")

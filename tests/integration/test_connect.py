@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -13,12 +13,22 @@ from kafka.admin import KafkaAdminClient
 
 from core import naming
 from core.cluster import Connect, Topic, parse
+from core.fixed import CONNECT_REST_PORT
+from core.health.cluster import Kind
 from infra.connect import connect_spec
 from infra.metrics import KAFKA_ALLOW
 from infra.topics import topic_spec
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
+from tests.integration.health_function import (
+    allowed_to_ask,
+    invoke,
+    parts,
+    show,
+    told_of_workers,
+)
+from tests.integration.waiting import PATIENCE_SECONDS
 from tests.unit.infra.test_metrics import NEEDED, allowed
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -33,7 +43,7 @@ SMALL = Connect(replicas=1, memory_request_mib=256, cpu_request_millis=50)
 
 def get(host: str, port: int, path: str) -> tuple[int | None, str]:
     """Return a worker's or reporter's answer; no status where nobody listens."""
-    connection = http.client.HTTPConnection(host, port, timeout=15)
+    connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_SECONDS)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -132,6 +142,27 @@ def test_a_worker_is_ready_only_once_it_says_that_it_is_healthy(
     _, metrics = get(address, 9404, "/metrics")
     assert "kafka_connect_connect_worker_metrics_connector_count" in metrics
     assert "kafka_producer_" not in metrics
+    asked_through_the_api_server(cluster, f"{workers.name}-connect-0")
+
+
+def asked_through_the_api_server(cluster: Cluster, pod: str) -> None:
+    """See λ health ask a worker's pod: refused without the right, by name and port with it."""
+    with told_of_workers(cluster, 1):
+        status, body = invoke(cluster)
+        verdict = parts(body, Kind.WORKER)[pod]
+        assert (status, verdict["status"]) == (500, "unknown")
+        assert "forbidden" in verdict["reason"]
+        with allowed_to_ask(cluster, pod, CONNECT_REST_PORT):
+
+            def healthy() -> tuple[int, Mapping[str, Any]] | None:
+                found = invoke(cluster)
+                return found if found[0] == 200 else None
+
+            status, body = cluster.until(healthy, "λ health finds the worker healthy", 120)
+    show(status, body)
+    verdict = parts(body, Kind.WORKER)[pod]
+    assert "answered 200 healthy" in verdict["reason"]
+    assert pod in parts(body, Kind.POD)
 
 
 def test_a_topic_of_the_description_is_made_grown_and_never_shrunk(

@@ -87,7 +87,7 @@ def test_a_tick_that_raises_ends_among_the_dead_letters_with_its_body(
         found = sqs.receive_message(QueueUrl=dead, AttributeNames=["All"]).get("Messages", ())
         return next((dict(m) for m in found if m["Body"] == body), None)
 
-    found = cluster.until(letter, "the message is among the dead letters", 60)
+    found = cluster.until(letter, "the message is among the dead letters")
     sqs.delete_message(QueueUrl=dead, ReceiptHandle=found["ReceiptHandle"])
     # The last one is this test's own.
     assert int(found["Attributes"]["ApproximateReceiveCount"]) == TICKS_MAX_RECEIVE_COUNT + 1

@@ -72,7 +72,6 @@ def test_a_handler_killed_in_a_drain_and_a_frozen_api_server_cost_only_time(
     cluster.until(
         lambda: [f for f in told_to_stop(cluster, incident) if f["at"] > since],
         "the broker is told to stop",
-        60,
     )
     (handler,) = pids_of(cluster, "node-termination-handler")
     os.kill(handler, signal.SIGKILL)
@@ -82,7 +81,7 @@ def test_a_handler_killed_in_a_drain_and_a_frozen_api_server_cost_only_time(
     assert over.state is State.RELEASED, over.reason
     assert len([f for f in told_to_stop(cluster, incident) if f["at"] > since]) == 1
     assert handler not in cluster.until(
-        lambda: pids_of(cluster, "node-termination-handler"), "NTH runs again", 60
+        lambda: pids_of(cluster, "node-termination-handler"), "NTH runs again"
     )
     view = cluster.settle()
     assert all(demo.BROKER_ID in p.isr for p in view.partitions)
@@ -116,11 +115,10 @@ def test_a_broker_is_held_while_kafka_is_silent_and_drained_at_a_spot_warning(
         assert [f for f in told_to_stop(cluster, held) if f["at"] > held.opened_at] == []
         warn(cluster, rotation.instance_id)
         warned_at = time.time()
-        incident = entered(cluster, rotation.instance_id, State.DRAINING, 60)
+        incident = entered(cluster, rotation.instance_id, State.DRAINING)
         cluster.until(
             lambda: [f for f in told_to_stop(cluster, incident) if f["at"] > warned_at],
             "the broker is told to stop",
-            60,
         )
     over = cluster.released(rotation.instance_id)
     assert over.state is State.RELEASED, over.reason

@@ -22,6 +22,7 @@ from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claimed
 from local.processes import Child, Processes
+from tests.integration.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.integration
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
@@ -51,7 +52,7 @@ class Brokers:
 
     def eventually(self, holds: Callable[[ClusterView], bool]) -> ClusterView:
         """Read until something holds; return the reading that shows it."""
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + PATIENCE_SECONDS
         seen: object = None
         while time.monotonic() < deadline:
             try:

@@ -6,7 +6,6 @@ It needs no twin, and a node of its own: empty volumes, a first start, an end.
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,12 @@ from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_model import node_ids, read
 from local.place import Place, claimed
 from local.processes import Child, Processes
+from tests.integration.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.integration
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NODE_ID = 7
-START_SECONDS = 60.0
 VOLUMES = [
     {"id": 0, "type": "persistent-claim", "size": "1Gi", "kraftMetadata": "shared"},
     {"id": 1, "type": "persistent-claim", "size": "1Gi"},
@@ -103,7 +102,7 @@ class KafkaNode:
             "kafka", self.command, environment=variables, directory=REPOSITORY
         )
         self.processes.wait_until(
-            child, self._listens, within_seconds=START_SECONDS, what="its client port is open"
+            child, self._listens, within_seconds=PATIENCE_SECONDS, what="its client port is open"
         )
         return child
 
@@ -136,16 +135,14 @@ def node(tmp_path: Path) -> Iterator[KafkaNode]:
 def test_a_node_formats_its_volumes_once_and_keeps_its_records(node: KafkaNode) -> None:
     first = node.start()
     producer = KafkaProducer(bootstrap_servers=node.bootstrap, acks="all")
-    offset = producer.send("kept", b"before the restart").get(30).offset
+    offset = producer.send("kept", b"before the restart").get(PATIENCE_SECONDS).offset
     producer.close()
 
-    started = time.monotonic()
-    node.processes.stop(first, grace_seconds=30)
+    node.processes.stop(first, grace_seconds=PATIENCE_SECONDS)
     assert first.popen.returncode == 143, "SIGTERM did not reach Kafka itself"
-    assert time.monotonic() - started < 20
 
     node.start()
-    consumer = KafkaConsumer(bootstrap_servers=node.bootstrap, consumer_timeout_ms=20_000)
+    consumer = KafkaConsumer(bootstrap_servers=node.bootstrap, consumer_timeout_ms=120_000)
     consumer.assign([TopicPartition("kept", 0)])
     consumer.seek(TopicPartition("kept", 0), offset)
     assert next(consumer).value == b"before the restart"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from tests.integration.nodes import (
     ready_once,
     world_on,
 )
-from tests.integration.waiting import until
+from tests.integration.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.integration
 
@@ -50,9 +49,8 @@ def test_a_kubelet_that_comes_back_starts_its_pods_again_on_the_same_address(
     before = until(lambda: world.ready_pod("phoenix"), "the pod is ready")
     (kubelet,) = [c for c in world.twin.processes.children if c.name == "kubelet" and c.alive]
 
-    began = time.monotonic()
-    world.twin.processes.stop(kubelet, grace_seconds=20)
-    assert time.monotonic() - began < 15  # it was not killed for being slow
+    world.twin.processes.stop(kubelet, grace_seconds=PATIENCE_SECONDS)
+    assert kubelet.popen.returncode == 0, "it was killed for being slow"
     assert start_time_ticks(pids_in(starts)[0]) is None
     crashed = world.twin.start_program("kubelet", "local.kubernetes.kubelet")
     until(lambda: len(pids_in(starts)) == 2, "it runs again")

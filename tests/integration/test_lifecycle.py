@@ -18,6 +18,7 @@ import pytest
 from core.errors import Conflict
 from local import place as places
 from local.place import PLACE_VARIABLE, Place, cache_directory, check_addresses
+from tests.integration.waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -35,7 +36,6 @@ with twin.running(print) as running:
     running.check_alive()
     print("all alive", flush=True)
 """
-GONE_SECONDS = 15.0
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ class Run:
     def interrupt(self, number: signal.Signals) -> int:
         """Send a signal as a terminal does, to the whole foreground group; return the exit code."""
         os.killpg(self.popen.pid, number)
-        return self.popen.wait(60)
+        return self.popen.wait(PATIENCE_SECONDS)
 
     def homes(self) -> list[Path]:
         """Return the directories of this run's twins."""
@@ -155,7 +155,7 @@ def start(cache: Path, tmp_path: Path) -> Iterator[Callable[..., Run]]:
 def nothing_is_left(run: Run, homes: list[Path]) -> bool:
     """Wait until nothing of a run and of its twins is left; fail with what is."""
     numbers = [int(home.name) for home in homes]
-    eventually(lambda: not run.processes() and not run.homes(), GONE_SECONDS)
+    eventually(lambda: not run.processes() and not run.homes(), PATIENCE_SECONDS)
     assert run.processes() == []
     assert [address for number in numbers for address in listeners(number)] == []
     assert run.homes() == []
@@ -172,7 +172,7 @@ def test_ctrl_c_ends_a_demo_with_a_sentence_and_leaves_nothing(
 ) -> None:
     demo = start(*DEMO)
     demo.wait_for(words)
-    assert eventually(lambda: bool(demo.homes()), 30)
+    assert eventually(lambda: bool(demo.homes()), PATIENCE_SECONDS)
     homes = demo.homes()
     assert demo.interrupt(signal.SIGINT) == 128 + signal.SIGINT
     assert demo.said.endswith("Stopped; nothing was left running on this machine.\n")

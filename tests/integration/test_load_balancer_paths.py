@@ -16,6 +16,7 @@ from local.kubernetes import egress
 from local.kubernetes.egress import Egress
 from local.nlb import Proxy
 from local.place import Place, claimed
+from tests.integration.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.integration
 POD_ONE, POD_TWO, PORT, LISTENER = "10.{}.1.5", "10.{}.2.5", 9094, 10010
@@ -100,7 +101,7 @@ async def greeting(place: Place) -> bytes:
     """Return what the pod behind the NLB says to a new client; nothing when it is cut off."""
     reader, writer = await asyncio.open_connection(place.nlb_host, LISTENER)
     with contextlib.suppress(ConnectionError):
-        line = await asyncio.wait_for(reader.readline(), 5)
+        line = await asyncio.wait_for(reader.readline(), PATIENCE_SECONDS)
         writer.close()
         return line.strip()
     return b""
@@ -134,10 +135,10 @@ def test_a_connection_ends_when_its_target_is_unhealthy_and_stays_while_it_drain
         nlb = Proxy(place)
         await nlb.apply(listener((one, "healthy")))
         reader, writer = await asyncio.open_connection(place.nlb_host, LISTENER)
-        await asyncio.wait_for(reader.readline(), 5)
+        await asyncio.wait_for(reader.readline(), PATIENCE_SECONDS)
         await nlb.apply(listener((one, "draining"), (two, "healthy")))
         writer.write(b"still here\n")
-        assert await asyncio.wait_for(reader.readline(), 5) == b"still here\n"
+        assert await asyncio.wait_for(reader.readline(), PATIENCE_SECONDS) == b"still here\n"
         await nlb.apply(listener((one, "unhealthy"), (two, "healthy")))
         with contextlib.suppress(ConnectionError):
             assert await asyncio.wait_for(reader.read(), 5) == b""

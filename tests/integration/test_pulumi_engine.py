@@ -18,6 +18,7 @@ from cli.engine.layers import Layers
 from cli.engine.progress import LayerFailed
 from local.processes import start_time_ticks
 from local.twin import Twin
+from tests.integration.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.integration
 
@@ -290,10 +291,10 @@ def test_an_engine_that_ends_early_leaves_no_process(
             commands = " ".join(with_marker(marker).values())
             return all(part in commands for part in parts)
 
-        assert wait_for(all_run, 60)
+        assert wait_for(all_run, PATIENCE_SECONDS)
         engine.send_signal(number)
-        said, _ = engine.communicate(timeout=60)
-        assert wait_for(lambda: not with_marker(marker), 5), with_marker(marker)
+        said, _ = engine.communicate(timeout=PATIENCE_SECONDS)
+        assert wait_for(lambda: not with_marker(marker), PATIENCE_SECONDS), with_marker(marker)
         assert "Traceback" not in said
     finally:
         for pid in with_marker(marker):

@@ -105,7 +105,7 @@ def test_a_broker_comes_back_on_the_volume_of_its_snapshot(cluster: Cluster, gui
     api.delete(f"{claims}/{CLAIM}")
     before = api.get(pod)["metadata"]["uid"]
     api.delete(pod)
-    cluster.until(lambda: find(api, f"{claims}/{CLAIM}") is None, "the claim is gone", 60)
+    cluster.until(lambda: find(api, f"{claims}/{CLAIM}") is None, "the claim is gone")
 
     (text,) = re.findall(r"<<'YAML'\n(.*?)\nYAML", guide, re.DOTALL)
     volume, claim = yaml.safe_load_all(text)

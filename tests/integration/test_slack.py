@@ -15,6 +15,7 @@ from handlers.adapters.slack import Posted, RateLimited, Refused, SlackChannel, 
 from local.slack.server import Server
 from local.slack.workspace import CHANNEL, TOKEN
 from tests import browser
+from tests.integration.waiting import PATIENCE_SECONDS
 from tests.unit.core.test_thread import incident
 
 pytestmark = pytest.mark.integration
@@ -134,7 +135,9 @@ def page(slack: Server, channel: SlackChannel) -> Path:
     tell(channel, incident(3, id="i-0b", reason=hostile), Thread(incident_id="i-0b"))
     OUTPUT.mkdir(parents=True, exist_ok=True)
     target = OUTPUT / "slack.html"
-    answer = urllib3.request("GET", f"http://127.0.0.1:{slack.server_port}/", timeout=5)
+    answer = urllib3.request(
+        "GET", f"http://127.0.0.1:{slack.server_port}/", timeout=PATIENCE_SECONDS
+    )
     target.write_bytes(answer.data)
     return target
 

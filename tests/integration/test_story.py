@@ -14,7 +14,7 @@ from local import environment
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
-from tests.integration.waiting import until
+from tests.integration.waiting import PATIENCE_SECONDS, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 WEBHOOK = "aws-node-termination-handler-webhook"
@@ -45,7 +45,7 @@ def history(cluster: Cluster) -> list[dict[str, Any]]:
         f"{cluster.twin.place.url('slack')}/api/conversations.history",
         fields={"channel": "C0HARBOUR1"},
         headers={"Authorization": "Bearer xoxb-twin"},
-        timeout=5,
+        timeout=PATIENCE_SECONDS,
     )
     return list(answer.json()["messages"])
 
@@ -65,7 +65,6 @@ def test_a_rotation_is_reported_told_and_filed(cluster: Cluster, incident: Incid
             if incident.instance_id in json.dumps(message) and "released" in message["text"]
         ],
         "the thread says how it ended",
-        60,
     )
     page = demo.slack_page(cluster.twin)
     assert "NTH has ended its attempt to drain" in page
@@ -74,7 +73,7 @@ def test_a_rotation_is_reported_told_and_filed(cluster: Cluster, incident: Incid
     def filed() -> list[str]:
         return [key for key in objects(cluster) if key.endswith(f"/{incident.id}.jsonl")]
 
-    (key,) = until(filed, "the sweep files the incident", 120)
+    (key,) = until(filed, "the sweep files the incident")
     body = (
         cluster.twin.aws("s3")
         .get_object(Bucket=str(cluster.outputs["incidents_bucket"]), Key=key)["Body"]

@@ -28,7 +28,7 @@ class World:
 
     def eventually(self, what: str, look: Callable[[], T | None]) -> T:
         """Return the first true answer of `look`."""
-        return until(look, what, 30, self.twin.check_alive)
+        return until(look, what, alive=self.twin.check_alive)
 
     def pods(self, namespace: str) -> dict[str, dict[str, Any]]:
         listed = self.api.get(f"/api/v1/namespaces/{namespace}/pods")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from local.processes import start_time_ticks
+from tests.integration.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.integration
 
@@ -44,9 +45,9 @@ def test_a_build_that_ends_early_takes_its_compiler_with_it(
     assert builder.stdout.readline() == b"building\n"
     compiler = _recorded(tmp_path)
     builder.send_signal(number)
-    builder.wait(15)
+    builder.wait(PATIENCE_SECONDS)
     builder.stdout.close()
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE_SECONDS
     while start_time_ticks(compiler) is not None:
         assert time.monotonic() < until, "the compiler outlived its builder"
         time.sleep(0.05)
@@ -57,7 +58,7 @@ def test_a_build_that_ends_early_takes_its_compiler_with_it(
 
 def _recorded(cache: Path) -> int:
     """Return the pid of the `go build` that the builder has recorded for its warden."""
-    until = time.monotonic() + 15
+    until = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until:
         for path in cache.glob("tools/.*/*/pids/*"):
             return int(path.name)

@@ -8,11 +8,15 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+# Not how long a thing may take: how long before it is said never to come. A wait that is met costs
+# nothing, and two loaded cores are ten times slower than one idle one.
+PATIENCE_SECONDS = 120.0
+
 
 def until(
     look: Callable[[], T | None],
     what: str,
-    seconds: float = 30.0,
+    seconds: float = PATIENCE_SECONDS,
     alive: Callable[[], None] = lambda: None,
 ) -> T:
     """Return the first truthy thing seen; fail with what was awaited after so many seconds."""

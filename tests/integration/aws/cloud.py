@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import time
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,11 +12,11 @@ from typing import Any
 from uuid import uuid4
 
 import boto3
-import pytest
 from botocore.exceptions import ClientError
 
 from local import environment, journal
 from local.place import Place
+from tests.integration.waiting import until
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 
@@ -45,14 +44,9 @@ class Cloud:
     def name(self, prefix: str) -> str:
         return f"{prefix}-{uuid4().hex[:8]}"
 
-    def eventually(self, what: Callable[[], Any], *, within_seconds: float = 15.0) -> Any:
+    def eventually(self, what: Callable[[], Any]) -> Any:
         """Return the first true answer of `what`."""
-        deadline = time.monotonic() + within_seconds
-        while time.monotonic() < deadline:
-            if answer := what():
-                return answer
-            time.sleep(0.05)
-        pytest.fail(f"it did not come true within {within_seconds:.0f} s")
+        return until(what, "what the test waits for")
 
     def later(self, delete: Callable[..., Any], **arguments: Any) -> None:
         """Delete something when the test is over; what is gone by then is no mistake."""

@@ -87,5 +87,5 @@ def test_a_function_is_a_target(cloud: Any) -> None:
     arn = f"arn:aws:lambda:us-east-1:123456789012:function:{function}"
     cloud.rule({"source": [source]}, {"Id": "f", "Arn": arn})
     put(cloud, source)
-    (event,) = cloud.eventually(lambda: cloud.received(queue), within_seconds=30)
+    (event,) = cloud.eventually(lambda: cloud.received(queue))
     assert (event["source"], event["detail"]) == (source, {"n": 1})

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import boto3
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from core.errors import Conflict
-from core.events import Interruption, Kind
 from core.incidents import open_incident
 from core.observations import HookResult
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.ledger import DynamoLedger
 from local import environment
+from tests.unit.core.announced_incidents import announcement
+from tests.unit.handlers.tables import make_table
 
 pytestmark = pytest.mark.integration
 WRITERS = 12
@@ -69,22 +69,7 @@ def test_a_message_arrives_after_its_delay(cloud: Any) -> None:
 @pytest.fixture
 def ledger(cloud: Any) -> DynamoLedger:
     table = cloud.name("incidents")
-    boto3.client("dynamodb", region_name=environment.REGION).create_table(
-        TableName=table,
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "open", "AttributeType": "S"},
-        ],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "open",
-                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    make_table(cloud.dynamodb, table)
     cloud.later(cloud.dynamodb.delete_table, TableName=table)
     return DynamoLedger(table, "orders", environment.REGION)
 
@@ -100,18 +85,7 @@ def test_of_many_who_ask_for_the_lease_at_once_one_gets_it(ledger: DynamoLedger)
 
 
 def test_of_many_who_open_an_incident_at_once_one_does(ledger: DynamoLedger) -> None:
-    found = Interruption(
-        kind=Kind.ASG_TERMINATE,
-        instance_id="i-0a",
-        event_id="e",
-        dedupe_key="k",
-        account=None,
-        region=None,
-        occurred_at=None,
-        group="g",
-        hook="drain",
-        body="{}",
-    )
+    found = announcement(hook="drain", instance_id="i-0a")
 
     def write(_: int) -> bool:
         try:

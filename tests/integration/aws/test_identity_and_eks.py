@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from local.place import Place
+from tests.integration.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.integration
 
 
 def look_up(place: Place, access_key_id: str) -> tuple[int, dict[str, Any]]:
-    connection = http.client.HTTPConnection(place.host("moto"), place.port("moto"), timeout=5)
+    connection = http.client.HTTPConnection(
+        place.host("moto"), place.port("moto"), timeout=PATIENCE_SECONDS
+    )
     connection.request("GET", f"/stillwater/credentials/{access_key_id}")
     answer = connection.getresponse()
     return answer.status, json.loads(answer.read())

@@ -104,9 +104,7 @@ def test_a_failed_record_comes_back_alone_and_ends_in_the_dead_letters(cloud: An
     function, _ = mapped(cloud, queue)
     for body in ("good", "once", "bad"):
         cloud.sqs.send_message(QueueUrl=queue, MessageBody=body)
-    (letter,) = cloud.eventually(
-        lambda: cloud.sqs.receive_message(QueueUrl=dead).get("Messages"), within_seconds=90
-    )
+    (letter,) = cloud.eventually(lambda: cloud.sqs.receive_message(QueueUrl=dead).get("Messages"))
     assert letter["Body"] == "bad"
     assert sorted(saw(cloud, function)) == ["bad 1", "bad 2", "good 1", "once 1", "once 2"]
 
@@ -118,7 +116,7 @@ def test_a_disabled_mapping_leaves_its_queue_alone(cloud: Any) -> None:
     (message,) = cloud.sqs.receive_message(QueueUrl=queue, VisibilityTimeout=0)["Messages"]
     assert (message["Body"], saw(cloud, function)) == ("good", [])
     cloud.client("lambda").update_event_source_mapping(UUID=uuid, Enabled=True)
-    cloud.eventually(lambda: saw(cloud, function), within_seconds=30)
+    cloud.eventually(lambda: saw(cloud, function))
 
 
 def test_a_queue_that_shows_messages_before_the_function_may_end_is_refused(cloud: Any) -> None:

@@ -18,8 +18,8 @@ from local.kubernetes.eks_token import token
 from local.place import Place
 from local.processes import Processes
 from local.twin import Twin
+from tests.integration.waiting import PATIENCE_SECONDS
 
-READY_SECONDS = 30.0
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 
 
@@ -74,7 +74,7 @@ def plane(twin: Twin, foundation: Mapping[str, Any]) -> Plane:
     stored = environment.with_credentials(twin.place)
     admin = ReadOnlyCredentials(stored["AWS_ACCESS_KEY_ID"], stored["AWS_SECRET_ACCESS_KEY"], None)
     found = Plane(twin, admin, str(foundation["eks_cluster_name"]))
-    deadline = time.monotonic() + READY_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while found.user(admin) == 401 and time.monotonic() < deadline:
         time.sleep(0.2)
     return found

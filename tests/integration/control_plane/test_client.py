@@ -13,13 +13,13 @@ import pytest
 import yaml
 
 from local.kubernetes import control_plane
-from local.kubernetes.client import Api, ApiError, Informer
+from local.kubernetes.client import WATCH_SECONDS, Api, ApiError, Informer
+from tests.integration.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from conftest import Plane
 
 pytestmark = pytest.mark.integration
-SECONDS = 15.0
 
 
 class Relay:
@@ -71,7 +71,7 @@ class Relay:
 
 
 def _eventually(holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.02)
     return holds()
@@ -189,7 +189,7 @@ def test_an_informer_stops_at_once_while_nothing_happens(plane: Plane, namespace
     informer.wait_synced()
     started = time.monotonic()
     informer.stop()
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < WATCH_SECONDS  # it does not sit the open watch out
     names = {thread.name for thread in threading.enumerate()}
     assert f"informer {namespace}/configmaps" not in names
 

@@ -12,6 +12,7 @@ from botocore.credentials import ReadOnlyCredentials
 
 from local.kubernetes.client import ApiError
 from local.pulumi import aws_auth
+from tests.integration.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from conftest import Plane
@@ -46,7 +47,7 @@ def entry(plane: Plane, role: tuple[str, ReadOnlyCredentials]) -> Iterator[None]
 
 def _eventually(plane: Plane, credentials: ReadOnlyCredentials, groups: set[str]) -> set[str]:
     """Ask until the user is in the groups; the mapping is watched, so it takes a moment."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         user = plane.user(credentials)
         found = set() if isinstance(user, int) else set(user["groups"])

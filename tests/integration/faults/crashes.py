@@ -146,7 +146,7 @@ def tick_overtaken(world: World) -> None:
         (instance_id,) = world.terminate((10, 20, 30)[number % 3])
         rotated(world, instance_id)
         assert stopped[number]
-        assert world.forwarded == [instance_id]
+        assert world.witness.forwarded == [instance_id]
         assert world.shortcomings() == [], f"stopped before take {number + 1} of the lease"
 
 
@@ -195,4 +195,4 @@ def tick_outlives_its_lease(world: World) -> None:
     world.terminate(10)
     rotated(world, slow)
     assert stopped
-    assert len(world.forwarded) == len(set(world.forwarded)) == 2  # one each
+    assert len(world.witness.forwarded) == len(set(world.witness.forwarded)) == 2  # one each

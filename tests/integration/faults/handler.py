@@ -128,7 +128,7 @@ def hook_abandoned(world: World) -> None:
             world.machinery.groups["us-east-1b"], GATE_HOOK, instance_id, "ABANDON"
         )
         world.run_until(lambda: world.state(instance_id) is State.RETAINED)
-    assert world.forwarded == []
+    assert world.witness.forwarded == []
     assert world.machinery.out() == []
     retained = world.incident(instance_id)
     assert retained is not None
@@ -147,11 +147,11 @@ def hooks_completed_by_hand(world: World) -> None:
     with refusing(world, lambda call: call.adapter == "kafka"):
         (instance_id,) = world.terminate(30)
         world.run_until(lambda: world.state(instance_id) is State.HOLDING)
-        world.killed.add(instance_id)
+        world.witness.killed.add(instance_id)
         for hook in (DRAIN_HOOK, GATE_HOOK):
             world.cloud.complete(world.machinery.groups["us-east-1c"], hook, instance_id)
         world.ended(instance_id)
         world.run(60)
     world.finish()
     assert world.state(instance_id) is State.LOST
-    assert world.forwarded == []
+    assert world.witness.forwarded == []

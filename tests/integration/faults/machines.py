@@ -29,7 +29,7 @@ def two_at_once(world: World) -> None:
     pair = world.terminate(10, 20)
     world.finish()
     assert [world.state(i) for i in pair] == [State.RELEASED] * 2
-    assert sorted(world.forwarded) == sorted(pair)
+    assert sorted(world.witness.forwarded) == sorted(pair)
 
 
 @case(
@@ -42,7 +42,7 @@ def all_at_once(world: World) -> None:
     everyone = world.terminate(30, 10, 20)
     world.finish()
     assert [world.state(i) for i in everyone] == [State.RELEASED] * 3
-    assert sorted(world.forwarded) == sorted(everyone)
+    assert sorted(world.witness.forwarded) == sorted(everyone)
 
 
 @case(
@@ -69,7 +69,7 @@ def spot_warning_in_a_rotation(world: World) -> None:
 def spot_warning_beside_a_rotation(world: World) -> None:
     (first,) = world.terminate(10)
     world.run_until(lambda: 10 in world.machinery.out())
-    world.may_be_out = 2
+    world.witness.may_be_out = 2
     second = world.instance(20)
     world.announce(spot_warning(second))
     world.run_until(lambda: world.machinery.home(20) is None, 60)
@@ -93,7 +93,7 @@ def killed_without_warning(world: World) -> None:
     world.run_until(lambda: 20 in world.machinery.out())
     world.finish()
     assert world.state(instance_id) is State.LOST
-    assert world.forwarded == []
+    assert world.witness.forwarded == []
 
 
 @case(
@@ -109,7 +109,7 @@ def killed_beside_a_rotation(world: World) -> None:
         world.ended(killed)
         world.run_until(lambda: 20 in world.machinery.out())
     world.run_until(lambda: world.state(killed) is State.LOST)
-    assert world.forwarded == []
+    assert world.witness.forwarded == []
     rotated(world, leaving)
 
 
@@ -122,13 +122,13 @@ def killed_in_its_own_rotation(world: World) -> None:
     with refusing(world, kafka):
         (instance_id,) = world.terminate(30)
         world.run_until(lambda: world.state(instance_id) is State.HOLDING)
-        world.killed.add(instance_id)
+        world.witness.killed.add(instance_id)
         world.cloud.ec2.terminate_instances(InstanceIds=[instance_id])
         world.ended(instance_id)
         world.run(30)
     world.finish()
     assert world.state(instance_id) is State.LOST
-    assert world.forwarded == []
+    assert world.witness.forwarded == []
 
 
 @case(
@@ -139,7 +139,7 @@ def killed_in_its_own_rotation(world: World) -> None:
 )
 def stopped_without_warning(world: World) -> None:
     instance_id = world.instance(10)
-    world.killed.add(instance_id)
+    world.witness.killed.add(instance_id)
     world.cloud.ec2.stop_instances(InstanceIds=[instance_id])
     world.run_until(lambda: 10 in world.machinery.out())
     world.finish()
@@ -159,7 +159,7 @@ def replacement_dies_before_the_drain(world: World) -> None:
         world.cloud.ec2.terminate_instances(InstanceIds=[spare])
         world.ended(spare)
         world.run_until(lambda: world.state(instance_id) is State.REPLACING)
-    assert world.forwarded == []
+    assert world.witness.forwarded == []
     rotated(world, instance_id)
 
 
@@ -173,7 +173,7 @@ def replacement_dies_after_the_drain(world: World) -> None:
     world.run_until(lambda: 30 in world.machinery.out())
     spare = world.spare("us-east-1c", instance_id)
     world.cloud.ec2.terminate_instances(InstanceIds=[spare])
-    world.killed.add(spare)
+    world.witness.killed.add(spare)
     world.ended(spare)
     rotated(world, instance_id)
 

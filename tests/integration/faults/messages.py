@@ -39,7 +39,7 @@ def announcements_duplicated(world: World) -> None:
     world.events.post = lambda _: [0.0, 0.0, 30.0, 600.0]
     (instance_id,) = world.terminate(10)
     rotated(world, instance_id)
-    assert world.forwarded == [instance_id]
+    assert world.witness.forwarded == [instance_id]
 
 
 @case(
@@ -51,7 +51,7 @@ def announcements_reordered(world: World) -> None:
     world.events.post = lambda body: [120.0 if hook_in(body) == DRAIN_HOOK else 0.0]
     (instance_id,) = world.terminate(20)
     rotated(world, instance_id)
-    assert world.forwarded == [instance_id]
+    assert world.witness.forwarded == [instance_id]
 
 
 @case(
@@ -81,7 +81,7 @@ def announcements_lost(world: World) -> None:
     (instance_id,) = world.terminate(10)
     rotated(world, instance_id)
     assert world.events.lost
-    assert world.hooks[instance_id, DRAIN_HOOK] == ["CONTINUE"]
+    assert world.witness.hooks[instance_id, DRAIN_HOOK] == ["CONTINUE"]
 
 
 @case(
@@ -93,7 +93,7 @@ def drain_announcement_lost(world: World) -> None:
     world.events.post = lambda body: [] if hook_in(body) == DRAIN_HOOK else [0.0]
     (instance_id,) = world.terminate(20)
     rotated(world, instance_id)
-    assert world.hooks[instance_id, DRAIN_HOOK] == ["CONTINUE"]
+    assert world.witness.hooks[instance_id, DRAIN_HOOK] == ["CONTINUE"]
 
 
 # A rotation without a fault sends fifteen.
@@ -142,7 +142,7 @@ def announcements_foreign(world: World) -> None:
     world.finish()
     assert world.incident(foreign) is None
     assert world.incident("i-0123456789abcdef0") is None
-    assert world.forwarded == []
+    assert world.witness.forwarded == []
 
 
 @case(
@@ -166,7 +166,7 @@ def ticks_redelivered(world: World) -> None:
     world.ticks.post = lambda _: [0.0, 0.0, 60.0]
     (instance_id,) = world.terminate(20)
     rotated(world, instance_id)
-    assert world.forwarded == [instance_id]
+    assert world.witness.forwarded == [instance_id]
     # Each delivery that took a turn would send a tick of its own, and that one two more.
     sent = [call for call in world.taps.effects if call.name == "ticks.send"]
     assert len(sent) <= MOST_TICKS
@@ -193,7 +193,7 @@ def writes_conflict(world: World) -> None:
     world.taps.before.append(overtake)
     (instance_id,) = world.terminate(30)
     rotated(world, instance_id)
-    assert world.forwarded == [instance_id]
+    assert world.witness.forwarded == [instance_id]
 
 
 def every(nth: int, fate: list[float]) -> Callable[[Any], list[float]]:

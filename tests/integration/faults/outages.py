@@ -93,7 +93,7 @@ def throttle_in(world: World, state: State, adapters: set[str], node_id: int) ->
 def aws_throttled_before_the_drain(world: World) -> None:
     instance_id = throttle_in(world, State.REPLACING, {"cloud", "inventory"}, 10)
     assert world.state(instance_id) is State.REPLACING
-    assert world.forwarded == []
+    assert world.witness.forwarded == []
     rotated(world, instance_id)
 
 
@@ -115,7 +115,7 @@ def aws_throttled_in_the_drain(world: World) -> None:
 )
 def dynamodb_down(world: World) -> None:
     instance_id = throttle_in(world, State.REPLACING, {"ledger", "records"}, 30)
-    assert world.forwarded == []
+    assert world.witness.forwarded == []
     rotated(world, instance_id)
 
 
@@ -130,7 +130,7 @@ def sqs_takes_nothing(world: World) -> None:
     world.run_until(lambda: world.state(instance_id) is State.REPLACING)
     with refusing(world, lambda call: call.method == "send"):
         world.run(300)
-    assert world.forwarded == []
+    assert world.witness.forwarded == []
     rotated(world, instance_id)
 
 
@@ -153,7 +153,7 @@ def api_server_down_before_the_drain(world: World) -> None:
     with no_api_server(world):
         world.run(300)
         assert world.state(instance_id) is State.REPLACING
-        assert world.forwarded == []
+        assert world.witness.forwarded == []
     rotated(world, instance_id)
 
 
@@ -168,7 +168,7 @@ def api_server_down_in_the_drain(world: World) -> None:
     with no_api_server(world):
         world.run(300)
         assert world.state(instance_id) in DRAINS
-        assert (instance_id, GATE_HOOK) not in world.hooks
+        assert (instance_id, GATE_HOOK) not in world.witness.hooks
     rotated(world, instance_id)
 
 
@@ -182,7 +182,7 @@ def kafka_unreachable_before_the_drain(world: World) -> None:
         (instance_id,) = world.terminate(10)
         world.run(300)
         assert world.state(instance_id) is State.HOLDING
-        assert world.forwarded == []
+        assert world.witness.forwarded == []
     rotated(world, instance_id)
 
 
@@ -197,5 +197,5 @@ def kafka_unreachable_at_the_gate(world: World) -> None:
     with refusing(world, lambda call: call.adapter == "kafka"):
         world.run(300)
         assert world.state(instance_id) is State.GATING
-        assert (instance_id, GATE_HOOK) not in world.hooks
+        assert (instance_id, GATE_HOOK) not in world.witness.hooks
     rotated(world, instance_id)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.observations import Policy
 from handlers import interruption, sweep, tick
 from handlers.act import Effects
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory
+from handlers.error_snapshots import ErrorSnapshots
 from handlers.export import Archivist
 from handlers.freezes import LedgerFreezes
 from handlers.interruption import Desk
@@ -18,13 +18,17 @@ from handlers.notices import Notices
 from handlers.observe import Sources
 from handlers.reception import Reception
 from handlers.records import DynamoRecords
+from handlers.rotations import Rotations
+from handlers.runs import LedgerRuns
 from handlers.shifts import Shifts
 from handlers.sweep import Broom
 from handlers.tick import Loop
 from local import environment
 from tests.integration.aws.cloud import Cloud
-from tests.unit.handlers.fakes import PREFIX, TAG
+from tests.unit.handlers import tables
+from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster
 from tests.unit.handlers.memory_archive import MemoryArchive
+from tests.unit.policies import policy_with
 
 if TYPE_CHECKING:
     from tests.integration.faults.world import World
@@ -32,7 +36,9 @@ if TYPE_CHECKING:
 LATE_SECONDS = 45.0
 LEASE_SECONDS = 900.0
 # Above the visibility timeout of NTH's queue, as core.timing wants it, and no more.
-POLICY = Policy(tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130)
+POLICY = policy_with(
+    tick_interval_seconds=15, post_condition_hold_seconds=10, forward_again_seconds=130
+)
 
 
 def wire(world: World, table: str) -> DynamoLedger:
@@ -48,6 +54,7 @@ def wire(world: World, table: str) -> DynamoLedger:
     reception = Reception(ledger, cloud, ticks, TAG)
     freezes = LedgerFreezes(records, "orders")
     leadership = Leadership(kafka, records, "orders")
+    snapshots = ErrorSnapshots(FakeCluster(), nodes, records)
     shifts = Shifts(
         freezes=freezes,
         ledger=ledger,
@@ -59,14 +66,16 @@ def wire(world: World, table: str) -> DynamoLedger:
         cluster="orders",
     )
     desk = Desk(reception, Notices(reception, inventory, freezes, PREFIX))
+    sources = Sources(cloud, nodes, kafka, ledger, freezes)
     loop = Loop(
-        sources=Sources(cloud, nodes, kafka, ledger, freezes),
+        sources=sources,
         effects=Effects(
             cloud=cloud,
             nodes=nodes,
             ledger=ledger,
             freezes=freezes,
             leadership=leadership,
+            snapshots=snapshots,
             termination_handler=handler,
             ticks=ticks,
             lease_seconds=LEASE_SECONDS,
@@ -75,6 +84,16 @@ def wire(world: World, table: str) -> DynamoLedger:
         policy=POLICY,
         late_seconds=LATE_SECONDS,
         shifts=shifts,
+        rotations=Rotations(
+            runs=LedgerRuns(records, "orders"),
+            sources=sources,
+            reception=reception,
+            snapshots=snapshots,
+            ticks=ticks,
+            policy=POLICY,
+            late_seconds=LATE_SECONDS,
+            told=lambda _: None,
+        ),
     )
     broom = Broom(
         reception=reception,
@@ -107,23 +126,8 @@ class _OnTime:
 
 
 def make_table(cloud: Cloud) -> str:
-    """Make a ledger's table."""
+    """Make a ledger's table for one case."""
     table = cloud.name("incidents")
-    cloud.dynamodb.create_table(
-        TableName=table,
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "open", "AttributeType": "S"},
-        ],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "open",
-                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    tables.make_table(cloud.dynamodb, table)
     cloud.later(cloud.dynamodb.delete_table, TableName=table)
     return table

@@ -5,14 +5,7 @@ Scaling groups with their hooks, EC2 instances and volumes. Modelled (machinery,
 scheduler, brokers and the node termination handler. Real time never decides: a
 step goes from one thing that is due to the next, however long the machine takes for it.
 
-`broken` collects every breach of what must hold at any moment, whatever goes wrong:
-
-- no more brokers are out than `may_be_out`;
-- a drain is forwarded with the lease in hand and a replacement Ready (a two-minute warning aside);
-- no hook gets two different answers, and the gate opens only when the broker that left is back,
-  and no broker or volume is behind it;
-- no group is asked for more than its maximum;
-- no instance ends under a broker, unless the case itself ends it.
+`witness` collects every breach of what must hold at any moment, whatever goes wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -31,22 +23,20 @@ import pytest
 from core.fixed import EVENTS_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
 from core.incidents import Incident, State
 from core.naming import DRAIN_HOOK, GATE_HOOK
-from core.observations import HookResult
-from core.rotation import valid_holder
 from handlers import interruption, sweep, tick
 from handlers.ledger import rounds
 from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.integration.faults.drains import TerminationHandler
 from tests.integration.faults.feed import Feed, delivered
-from tests.integration.faults.machinery import RUNS, Machinery
-from tests.integration.faults.taps import Call, Killed, Taps
+from tests.integration.faults.machinery import Machinery
+from tests.integration.faults.taps import Killed, Taps
 from tests.integration.faults.wiring import make_table, wire
+from tests.integration.faults.witness import MAXIMUM, Witness
 from tests.unit.handlers.fakes import TAG, ZONES
 
 STEP_SECONDS = 15.0
 SWEEP_SECONDS = 60.0
-MAXIMUM = 2
 # Chains of ticks without a wait are short; one that never ends is a fault of its own.
 MOST_TICKS_AT_ONCE = 60
 RETAIN = {"RetentionTriggers": {"TerminateHookAbandon": "retain"}}
@@ -59,13 +49,7 @@ class World:
     monkeypatch: pytest.MonkeyPatch
     taps: Taps = field(default_factory=Taps)
     now: float = field(default_factory=time.time)
-    may_be_out: int = 1
     sweeps: bool = True
-    killed: set[str] = field(default_factory=set)  # instances that the case itself has ended
-    broken: list[str] = field(default_factory=list)
-    hooks: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
-    forwarded: list[str] = field(default_factory=list)  # instances, each time one was
-    terminated: list[str] = field(default_factory=list)  # the same, through their group
     since: float = 0.0
     _invocations: int = 0
 
@@ -96,18 +80,18 @@ class World:
         self.machinery.begin(self.now)
         self.handler = TerminationHandler(self.machinery, self.cloud.queue())
         self.ledger = wire(self, make_table(self.cloud))
+        self.witness = Witness(self.machinery, self.ledger, lambda: self.now)
         self._next_sweep = self.now + SWEEP_SECONDS
         self.renew()
 
     def renew(self) -> None:
         """Forget the faults and findings of the last case; the cluster is whole."""
         self.taps.clear()
-        self.taps.before.append(self._about_to)
-        self.taps.after.append(self._watch)
+        self.taps.before.append(self.witness.about_to)
+        self.taps.after.append(self.witness.saw)
         self.events.post = self.ticks.post = delivered
-        self.may_be_out, self.sweeps, self.since = 1, True, self.now
-        for record in (self.killed, self.broken, self.hooks, self.forwarded, self.terminated):
-            record.clear()
+        self.sweeps, self.since = True, self.now
+        self.witness.renew()
         self.handler.drained.clear()
 
     # What a case does to the world.
@@ -131,7 +115,7 @@ class World:
     def kill(self, node_id: int) -> str:
         """End a broker's instance without a word."""
         instance_id = self.instance(node_id)
-        self.killed.add(instance_id)
+        self.witness.killed.add(instance_id)
         self.cloud.ec2.terminate_instances(InstanceIds=[instance_id])
         return instance_id
 
@@ -185,7 +169,9 @@ class World:
                 self.now = self.now if later == math.inf else max(self.now, later)
             if self.now >= until:
                 left = [(i.id, i.state, i.reason) for i in self.ledger.open_incidents()]
-                self.broken.append(f"It never came to rest: {left}, out {self.machinery.out()}.")
+                self.witness.broken.append(
+                    f"It never came to rest: {left}, out {self.machinery.out()}."
+                )
                 return
             self.step()
 
@@ -217,10 +203,10 @@ class World:
             if not due:
                 break
         else:
-            self.broken.append("Ticks follow each other without a wait.")
+            self.witness.broken.append("Ticks follow each other without a wait.")
         self.machinery.act(self.now)
         self.handler.act(self.now)
-        self._check()
+        self.witness.look()
         following = min(
             self._next_sweep,
             self.events.next_at(),
@@ -265,87 +251,9 @@ class World:
         finally:
             self.taps.function, self.taps.invocation = outer
 
-    # What must hold at any moment.
-
-    def _about_to(self, call: Call) -> None:
-        if call.name == "nth.send":
-            self._check_drain(json.loads(call.arguments[0]))
-
-    def _watch(self, call: Call, answer: Any) -> None:
-        if call.name == "cloud.complete_hook" and answer:
-            _, hook, instance_id, _, result = call.arguments
-            self._check_answer(hook, instance_id, HookResult(result))
-        elif call.name == "nth.send":
-            detail = json.loads(call.arguments[0])
-            detail = detail.get("detail", detail)
-            self.forwarded.append(detail.get("EC2InstanceId") or detail["instance-id"])
-        elif call.name == "cloud.terminate_in_group" and answer:
-            self.terminated.append(call.arguments[0])
-        elif call.name == "cloud.set_desired" and call.arguments[1] > MAXIMUM:
-            self.broken.append(f"A group was asked for {call.arguments[1]} instances.")
-
-    def _check_drain(self, event: dict[str, Any]) -> None:
-        detail = event.get("detail", event)
-        instance_id = detail.get("EC2InstanceId") or detail["instance-id"]
-        incident = self.incident(instance_id)
-        assert incident is not None
-        node, nodes = self.machinery.node(instance_id), self.machinery.cluster.node_views
-        if incident.urgent or incident.node_id is None or node is None:
-            return
-        holder = valid_holder(self.ledger.lease(), self.now)
-        if holder != incident.id:
-            self.broken.append(f"{incident.id} is drained while {holder} has the lease.")
-        busy = {pod.node_name for pod in self.machinery.cluster.pods.values()}
-        if node.name in busy and not any(
-            n.zone == node.zone and n.ready and n.schedulable and n.name not in busy
-            for n in nodes.values()
-        ):
-            self.broken.append(f"{incident.id} is drained without a replacement.")
-
-    def _check_answer(self, hook: str, instance_id: str, result: HookResult) -> None:
-        answers = self.hooks[instance_id, hook]
-        answers.append(result.value)
-        if len(set(answers)) > 1:
-            self.broken.append(f"Hook {hook} of {instance_id} was answered {answers}.")
-        if hook != GATE_HOOK or result is not HookResult.CONTINUE:
-            return
-        incident = self.incident(instance_id)
-        if instance_id not in self.killed and incident and incident.node_id in self.machinery.out():
-            self.broken.append(f"{instance_id} was let go before {incident.node_id} was back.")
-        for node_id in ZONES:
-            if self.machinery.home(node_id) == instance_id:
-                self.broken.append(f"{instance_id} was let go under broker {node_id}.")
-            elif instance_id not in self.killed and self.machinery.holder(node_id) == instance_id:
-                self.broken.append(f"{instance_id} was let go with broker {node_id}'s volume.")
-
-    def _check(self) -> None:
-        out = self.machinery.out()
-        if len(out) > self.may_be_out:
-            self.broken.append(f"Brokers {out} are out at the same time.")
-        for node_id in ZONES:
-            home = self.machinery.home(node_id)
-            ended = home is not None and self.machinery.states.get(home) not in RUNS
-            if ended and home not in self.killed:
-                self.broken.append(f"Instance {home} ended under broker {node_id}.")
-
     def shortcomings(self) -> list[str]:
         """Return what is broken, and what the end leaves undone of a whole cluster."""
-        found = list(dict.fromkeys(self.broken))
-        for node_id, zone in ZONES.items():
-            home = self.machinery.home(node_id)
-            serving = [i for i, s in self.machinery.lifecycles[zone].items() if s == "InService"]
-            if serving != [home]:
-                found.append(f"Broker {node_id} is on {home}, and {serving} serve in {zone}.")
-            if home is not None and self.machinery.holder(node_id) != home:
-                found.append(f"Broker {node_id}'s volume is not where it runs.")
-        found += [
-            f"{node.name} still carries a mark: {node}."
-            for node in self.machinery.cluster.node_views.values()
-            if node.ready and (node.spare_for or node.out_of_service)
-        ]
-        holder = valid_holder(self.ledger.lease(), self.now)
-        if holder is not None:
-            found.append(f"{holder} still has the lease.")
+        found = self.witness.shortcomings()
         if dead := self.events.dead() + self.ticks.dead():
             found.append(f"Dead letters: {dead}.")
         return found

@@ -25,6 +25,7 @@ from local.place import claimed
 from local.processes import Processes
 from local.tools import tool_path
 from tests.integration.lint.rendered import ELSEWHERE, Rendered, charts, objects
+from tests.integration.waiting import PATIENCE_SECONDS
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.variants import VARIANTS
@@ -37,7 +38,6 @@ PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler
 DEFINITION = "CustomResourceDefinition"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MANAGER = "pulumi"
-SERVED_SECONDS = 20.0
 SHOWN = ("asg", "karpenter", "certificates", "karpenter with everything", "combined")
 
 
@@ -75,7 +75,7 @@ def _define(api: Api, programs: Mapping[str, dict[str, Recorded]]) -> None:
         known |= {each["metadata"]["name"]: each for each in brought}
     for name, definition in known.items():
         api.apply(f"{DEFINITIONS}/{name}", definition, field_manager=MANAGER, strict=True)
-    deadline = time.monotonic() + SERVED_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     waiting = set(known)
     while waiting:
         waiting = {name for name in waiting if not _served(api, name)}

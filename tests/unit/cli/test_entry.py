@@ -32,7 +32,7 @@ def entry(body: str, *, before: str = "") -> subprocess.CompletedProcess[str]:
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -91,7 +91,7 @@ def test_a_child_that_nobody_knows_of_is_ended() -> None:
         "time.sleep(60)"
     )
     assert done.returncode == 130
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while start_time_ticks(int(done.stdout)) is not None:
         assert time.monotonic() < until, "the child outlived the command"
         time.sleep(0.02)
@@ -117,7 +117,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from core.events import Interruption, Kind
 from core.incidents import Incident, learn, next_action, open_incident, settle
 from core.observations import InstanceView, Observation, Policy
+from tests.unit.policies import policy_with
 
-POLICY = Policy(hold_limit_seconds=600, post_condition_hold_seconds=5)
+POLICY = policy_with(hold_limit_seconds=600, post_condition_hold_seconds=5)
 OLD, NEW = "i-old", "i-new"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events import (
@@ -296,8 +296,6 @@ instance_ids = st.integers(0, 2**32).map(lambda n: f"i-{n:08x}")
 as_arn: Callable[[str], str] = "arn:aws:ec2:us-east-1:123456789012:instance/{}".format
 
 
-# A busy machine is late, not wrong.
-@settings(deadline=None)
 @given(st.lists(st.tuples(instance_ids, st.booleans()), min_size=1, max_size=60))
 def test_one_result_per_entity_however_it_is_written(named: list[tuple[str, bool]]) -> None:
     event = load("health-retirement")
@@ -309,7 +307,6 @@ def test_one_result_per_entity_however_it_is_written(named: list[tuple[str, bool
     assert len({f.dedupe_key for f in found}) == len({id_ for id_, _ in named})
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(BODIES)), st.uuids(), st.sampled_from(["us-west-2", "us-east-1"]))
 def test_a_health_copy_has_its_originals_keys(name: str, event_id: object, region: str) -> None:
     event = load(name)

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.incident_record import from_json, incident_id, to_json
+from core.incident_json import from_json, to_json
+from core.incident_record import incident_id
 from core.incidents import (
     ALLOWED,
     TERMINAL,

@@ -37,6 +37,7 @@ from core.observations import (
 )
 from core.rotation import ClusterView, PartitionView, VoterView, may_leave, returned
 from tests.unit.core.announced_incidents import NEW, OLD, POLICY, announcement
+from tests.unit.policies import policy_with
 
 T = TypeVar("T")
 
@@ -131,7 +132,7 @@ announcements = st.sampled_from(
     )
 )
 policies = st.builds(
-    Policy,
+    policy_with,
     drain_route=st.sampled_from(("held", "held", "held", "direct")),
     scale_in=st.sampled_from(("restore", "release")),
     hold_limit_seconds=st.just(300.0),

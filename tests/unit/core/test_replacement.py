@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.events import Interruption, Kind
-from core.incidents import Incident, open_incident
+from core.incidents import Incident
 from core.observations import GroupView, InstanceView, NodeView, Observation, PodView
 from core.replacement import none_will_come, replacement_for, what_is_coming
+from tests.unit.core.announced_incidents import NEW, OLD, opened
 
-OLD, NEW = "i-old", "i-new"
 OLD_NODE = NodeView(
     name="old",
     instance_id=OLD,
@@ -36,19 +35,7 @@ SEEN = Observation(
 
 
 def incident() -> Incident:
-    said = Interruption(
-        kind=Kind.ASG_TERMINATE,
-        instance_id=OLD,
-        event_id="e",
-        dedupe_key="k",
-        account=None,
-        region=None,
-        occurred_at=0.0,
-        group="g",
-        hook="drain",
-        body="",
-    )
-    return replace(open_incident(said, 0.0), zone="z", pool="broker", node_name="old")
+    return replace(opened(), zone="z", pool="broker", node_name="old")
 
 
 def with_new(**changed: object) -> Observation:

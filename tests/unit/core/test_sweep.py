@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events import Interruption, Kind
@@ -214,7 +214,6 @@ def test_a_state_may_come_back_and_a_planned_event_may_not() -> None:
 ids = st.integers(0, 60).map(lambda n: f"i-{n:04x}")
 
 
-@settings(deadline=None)
 @given(st.sets(ids, min_size=1, max_size=40), st.integers(1, 45), st.text(max_size=4))
 def test_everybody_has_a_turn_within_count_over_bound_runs(
     everybody: set[str], most: int, cursor: str
@@ -227,7 +226,6 @@ def test_everybody_has_a_turn_within_count_over_bound_runs(
     assert set(had) == everybody
 
 
-@settings(deadline=None)
 @given(st.lists(st.sets(ids, max_size=30), min_size=1, max_size=12), st.integers(1, 10))
 def test_who_stays_has_a_turn_whoever_comes_and_goes(days: list[set[str]], most: int) -> None:
     stays = "i-0020"
@@ -272,7 +270,6 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     )
 
 
-@settings(deadline=None)
 @given(snapshots())
 def test_what_was_found_and_taken_in_is_not_found_again(seen: Snapshot) -> None:
     incidents: dict[str, Incident] = {}

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from core.errors import Conflict, InvalidInput
-from core.events import GroupChange, GroupNotice, Interruption, Kind
-from core.incident_record import Incident, State, from_json, open_incident, to_json
+from core.events import GroupChange, GroupNotice
+from core.incident_json import from_json, to_json
+from core.incident_record import Incident, State, open_incident
 from core.wishes import ask_release, hold, ignore, note_group
+from tests.unit.core.announced_incidents import announcement
 
 NOW = 1_795_168_800.0
 
@@ -33,19 +35,8 @@ def said(
 
 @pytest.fixture
 def incident() -> Incident:
-    announcement = Interruption(
-        kind=Kind.ASG_TERMINATE,
-        instance_id="i-0a",
-        event_id="e",
-        dedupe_key="k",
-        account=None,
-        region=None,
-        occurred_at=NOW,
-        group="g",
-        hook="drain",
-        body="{}",
-    )
-    return open_incident(announcement, NOW)
+    said = announcement(hook="drain", instance_id="i-0a", occurred_at=NOW)
+    return open_incident(said, NOW)
 
 
 def over(incident: Incident, state: State) -> Incident:

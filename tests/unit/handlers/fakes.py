@@ -17,6 +17,8 @@ from core.leaders import Order, Partition
 from core.naming import managed_tag
 from core.observations import BudgetView, GroupView, HookResult, InstanceView, NodeView, PodView
 from core.rotation import ClusterView, PartitionView, VoterView
+from core.rotation.outdated import Launched
+from handlers.adapters.exporters import Scrapes
 
 PREFIX = "local-orders"
 TAG = managed_tag(PREFIX)
@@ -76,8 +78,17 @@ class FakeCluster:
     reordered: list[dict[Partition, Order]] = field(default_factory=list)
     volumes: dict[str, VolumeView] = field(default_factory=dict)
     checks: dict[str, StatusView] = field(default_factory=dict)
+    held: dict[int, int] = field(default_factory=dict)  # bytes of log by broker
+    builds: dict[str, Launched] = field(default_factory=dict)
+    scrapes: Scrapes = field(default_factory=Scrapes)
 
     # What the handlers ask.
+    def launched(self, tag_key: str) -> Mapping[str, Launched]:
+        return self.builds
+
+    def scrape(self, pods: Iterable[str]) -> Scrapes:
+        return self.scrapes
+
     def instance(self, instance_id: str) -> InstanceView | None:
         return self.instances.get(instance_id)
 
@@ -168,8 +179,14 @@ class FakeCluster:
     def kafka_pods(self) -> tuple[PodView, ...]:
         return tuple(self.pods.values())
 
+    def server_version(self) -> str:
+        return "1.36"
+
     def attachments(self) -> dict[str, tuple[str, ...]]:
         return self.attached
+
+    def log_bytes(self) -> dict[int, int]:
+        return dict(self.held)
 
     def read(self) -> ClusterView:
         if self.kafka is None:

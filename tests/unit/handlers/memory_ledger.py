@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.errors import Conflict
-from core.incident_record import Incident, from_json, to_json
+from core.incident_json import from_json, to_json
+from core.incident_record import Incident
 from core.rotation import Lease, LeaseDecision, grant
 
 
@@ -16,6 +17,7 @@ class MemoryLedger:
         self.events: dict[str, tuple[str, str]] = {}
         self.filed: dict[str, float | None] = {}
         self.ignored: dict[tuple[str, str], float] = {}
+        self.closed: dict[str, float] = {}
 
     def get(self, id_: str) -> Incident | None:
         stored = self._incidents.get(id_)
@@ -48,6 +50,12 @@ class MemoryLedger:
 
     def record_ignored(self, body: str, reason: str, now: float) -> None:
         self.ignored.setdefault((body, reason), now)
+
+    def close_event(self, event: str, said_at: float, now: float) -> None:
+        self.closed[event] = max(said_at, self.closed.get(event, said_at))
+
+    def closed_at(self, event: str) -> float | None:
+        return self.closed.get(event)
 
     def lease(self) -> Lease | None:
         return self._lease

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from core.incidents import Incident
 from core.observations import Policy
 from handlers.act import Effects
+from handlers.chronicle import RunChronicle
+from handlers.error_snapshots import ErrorSnapshots
 from handlers.export import Archivist
 from handlers.freezes import LedgerFreezes
 from handlers.interruption import Desk
@@ -15,6 +17,9 @@ from handlers.leadership import Leadership
 from handlers.notices import Notices
 from handlers.observe import Sources
 from handlers.reception import Reception
+from handlers.rotate import Conductor
+from handlers.rotations import Rotations
+from handlers.runs import LedgerRuns
 from handlers.shifts import Shifts
 from handlers.sweep import Broom
 from handlers.tick import Loop
@@ -22,10 +27,11 @@ from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster, FakeQueue, three
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.policies import policy_with
 
 # 2026-11-20T10:00:00Z, when the fakes' events say they happened.
 START = 1_795_168_800.0
-POLICY = Policy(tick_interval_seconds=5, post_condition_hold_seconds=10)
+POLICY = policy_with(tick_interval_seconds=5, post_condition_hold_seconds=10)
 
 
 @dataclass
@@ -38,6 +44,7 @@ class Station:
     records: MemoryRecords = field(default_factory=MemoryRecords)
     archive: MemoryArchive = field(default_factory=MemoryArchive)
     told: list[Incident] = field(default_factory=list)
+    stories: FakeQueue = field(default_factory=FakeQueue)
     now: float = START
 
     def __post_init__(self) -> None:
@@ -66,14 +73,37 @@ class Station:
             managed_tag=TAG,
             cluster="orders",
         )
+        sources = Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes)
+        snapshots = ErrorSnapshots(self.cluster, self.cluster, self.records)
+        self.runs = LedgerRuns(self.records, "orders")
+        self.rotations = Rotations(
+            runs=self.runs,
+            sources=sources,
+            reception=self.reception,
+            snapshots=snapshots,
+            ticks=self.ticks,
+            policy=self.policy,
+            late_seconds=45,
+            told=RunChronicle(self.stories),
+        )
+        self.conductor = Conductor(
+            runs=self.runs,
+            sources=sources,
+            templates=self.cluster,
+            snapshots=snapshots,
+            ticks=self.ticks,
+            policy=self.policy,
+            managed_tag=TAG,
+        )
         self.loop = Loop(
-            sources=Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes),
+            sources=sources,
             effects=Effects(
                 cloud=self.cluster,
                 nodes=self.cluster,
                 ledger=self.ledger,
                 freezes=self.freezes,
                 leadership=self.leadership,
+                snapshots=snapshots,
                 termination_handler=self.termination_handler,
                 ticks=self.ticks,
                 lease_seconds=900,
@@ -82,6 +112,7 @@ class Station:
             policy=self.policy,
             late_seconds=45,
             shifts=self.shifts,
+            rotations=self.rotations,
         )
 
     def announce(self, body: str) -> None:

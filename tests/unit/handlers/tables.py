@@ -1,6 +1,8 @@
-"""The ledger's table in moto, for tests of what really speaks to DynamoDB."""
+"""The ledger's table, for tests of what really speaks to DynamoDB: in moto, and on the twin."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import boto3
 
@@ -8,9 +10,10 @@ REGION = "us-east-1"
 TABLE = "local-orders-incidents"
 
 
-def make_table() -> None:
-    boto3.client("dynamodb", region_name=REGION).create_table(
-        TableName=TABLE,
+def make_table(dynamodb: Any = None, name: str = TABLE) -> None:
+    """Make a table of the keys and the index that infra.ledger gives it."""
+    (dynamodb or boto3.client("dynamodb", region_name=REGION)).create_table(
+        TableName=name,
         AttributeDefinitions=[
             {"AttributeName": "pk", "AttributeType": "S"},
             {"AttributeName": "open", "AttributeType": "S"},

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from core.departure import MOST_FORWARDS
+from core.drain import MOST_FORWARDS
 from core.incidents import State
 from core.observations import BudgetView
 from core.wishes import ask_release, hold, ignore
 from handlers.freezes import LostZone
 from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, hook_event, node_named
 from tests.unit.handlers.station import POLICY, START, Station
+from tests.unit.handlers.walks import announced, replaced
 
 POD = "orders-broker-a-10"
 
@@ -20,23 +21,6 @@ POD = "orders-broker-a-10"
 @pytest.fixture
 def station() -> Station:
     return Station()
-
-
-def announced(station: Station) -> Station:
-    station.cluster.terminate(OLD)
-    station.announce(hook_event("drain"))
-    station.announce(hook_event("gate"))
-    station.tick_until_quiet()
-    return station
-
-
-def replaced(station: Station) -> Station:
-    announced(station)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
-    station.tick_until_quiet()
-    assert station.incident().state is State.DRAINING
-    return station
 
 
 def asked(station: Station, change: object) -> None:

@@ -15,7 +15,9 @@ BATCH = {"aws_lambda_powertools.utilities.batch"}
 CASES = {
     "interruption": KAFKA | SLACK,
     "tick": SLACK,
+    "rotate": SLACK | BATCH,
     "sweep": KAFKA | SLACK | BATCH,
+    "health": SLACK | BATCH,
     "webhook": KAFKA | SLACK | BATCH | KUBERNETES | {"core.incidents"},
     "slack": KAFKA | KUBERNETES | {"slack_sdk.socket_mode", "aiohttp"},
 }

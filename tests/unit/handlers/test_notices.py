@@ -13,6 +13,7 @@ from core.events import Kind
 from core.incident_record import Incident
 from core.incidents import State
 from core.inventory import VolumeView
+from core.metrics_names import PAGES_SENT
 from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
 from tests.announcements import BODIES, load
 from tests.unit.handlers.fakes import OLD, group_of, hook_event
@@ -86,13 +87,18 @@ def test_a_failed_attachment_joins_the_incident_that_moves_its_pod(station: Stat
     assert any("attach_failed" in key for key in station.incident().announcements)
 
 
-def test_a_harmed_volume_that_is_attached_nowhere_is_said_and_recorded(station: Station) -> None:
+def test_a_harmed_volume_that_is_attached_nowhere_is_recorded_and_somebody_paged(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+    monkeypatch.setattr("handlers.adapters.metrics.count", counted.append)
     add_volume(station, instance_id=None)
     announce(station, "volume-attach-failed")
     assert station.ledger.open_incidents() == ()
     (outcome,) = outcomes(station)
     assert POD in outcome
     assert "attached nowhere" in outcome
+    assert counted == [PAGES_SENT]
 
 
 @pytest.mark.parametrize(

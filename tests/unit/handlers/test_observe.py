@@ -10,7 +10,7 @@ from core.incidents import State
 from handlers.observe import observe
 from tests.unit.handlers.fakes import OLD, group_of, hook_event, node_named
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.test_walk import announced
+from tests.unit.handlers.walks import announced
 
 
 @pytest.fixture

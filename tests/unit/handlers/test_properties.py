@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from core.events import Interruption, parse
 from core.incident_record import Incident, merge, open_incident
 from core.incidents import State
 from tests.unit.handlers.fakes import OLD, ec2_event, hook_event
+from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.test_planned import health_event
 from tests.unit.handlers.world import World
 
 BROKERS = (OLD, "i-0b", "i-0c")
@@ -24,10 +24,8 @@ PACES = st.lists(st.integers(1, 9), min_size=6, max_size=6).map(lambda paces: [1
 # Silence is a station that writes a line per tick, thousands of times.
 quick = settings(
     max_examples=12,
-    deadline=None,
     # A failing walk of hundreds of steps is read, not shrunk: that takes minutes.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.too_slow],
 )
 
 

@@ -9,16 +9,20 @@ import pytest
 
 from core.errors import StillwaterError
 from core.incidents import Incident
+from core.rotation.run_record import Options, noted, open_run
 from core.thread import LONGEST_POST_SECONDS, Thread, head_message
 from handlers import slack
 from handlers.adapters.slack import RateLimited, Refused, Unreachable
+from handlers.runs import LedgerRuns
 from handlers.slack import MOST_ATTEMPTS, RenewedChannel, Teller
 from handlers.table import Table
 from handlers.threads import DynamoThreads, Threads
+from tests.unit.core.rotation.clusters import turn_of
 from tests.unit.core.test_thread import incident
 from tests.unit.handlers.fake_slack import FakeChannel, MemoryThreads
 from tests.unit.handlers.fakes import FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger
+from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.handlers.tables import REGION, TABLE
 
 MESSAGE = json.dumps({"incident_id": "i-0a", "attempt": 0})
@@ -32,6 +36,7 @@ class Killed(BaseException):
 class Newsroom:
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
     threads: Threads = field(default_factory=MemoryThreads)
+    records: MemoryRecords = field(default_factory=MemoryRecords)
     channel: FakeChannel = field(default_factory=FakeChannel)
     stories: FakeQueue = field(default_factory=FakeQueue)
     now: float = 1_795_168_900.0
@@ -40,7 +45,10 @@ class Newsroom:
         self.ledger.put(of)
 
     def take(self, message: str = MESSAGE) -> None:
-        teller = Teller(self.ledger, self.threads, self.channel, self.stories, "local-orders", 3600)
+        runs = LedgerRuns(self.records, "orders")
+        teller = Teller(
+            self.ledger, runs, self.threads, self.channel, self.stories, "local-orders", 3600
+        )
         teller.take(message, lambda: self.now)
 
     @property
@@ -217,7 +225,10 @@ def test_a_token_that_slack_refuses_is_read_again_once() -> None:
 def test_the_entry_reports_only_the_stories_that_failed(
     newsroom: Newsroom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    teller = Teller(newsroom.ledger, newsroom.threads, newsroom.channel, newsroom.stories, "c", 1)
+    runs = LedgerRuns(newsroom.records, "orders")
+    teller = Teller(
+        newsroom.ledger, runs, newsroom.threads, newsroom.channel, newsroom.stories, "c", 1
+    )
     monkeypatch.setattr(slack, "_teller", lambda: teller)
     records = [
         {"messageId": str(number), "body": body, "eventSource": "aws:sqs"}
@@ -225,3 +236,17 @@ def test_the_entry_reports_only_the_stories_that_failed(
     ]
     answer = slack.handler({"Records": records}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "1"}]}
+
+
+def test_a_rotation_run_is_one_thread_too(newsroom: Newsroom) -> None:
+    runs = LedgerRuns(newsroom.records, "orders")
+    run = runs.put(open_run([turn_of(10), turn_of(20)], Options(), "ada", newsroom.now))
+    message = json.dumps({"incident_id": run.id, "attempt": 0})
+    newsroom.take(message)
+    runs.put(noted(run, "rotation", "1 of 2: broker 10 leaves.", newsroom.now + 1))
+    newsroom.take(message)
+    newsroom.take(message)
+    said = [message.text for _, _, message in newsroom.channel.messages]
+    assert len(said) == 2
+    assert "0 of 2 nodes" in said[0]
+    assert said[1] == "1 of 2: broker 10 leaves."

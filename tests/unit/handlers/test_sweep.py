@@ -7,10 +7,11 @@ import pytest
 from core.events import Kind
 from core.incidents import State
 from core.inventory import ScheduledEvent, StatusView
+from core.rotation import Lease
 from handlers import sweep
 from tests.unit.handlers.fakes import NEW, OLD, hook_event
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.test_walk import announced
+from tests.unit.handlers.walks import announced
 
 
 @pytest.fixture
@@ -90,7 +91,13 @@ def test_only_an_instance_that_stays_after_an_incident_gets_another(
 
 def test_the_function_says_what_it_swept(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "_broom", lambda: station.broom)
-    assert sweep.handler({}, None) == {"revived": 0, "opened": 0, "looked_at": 3, "filed": 0}
+    assert sweep.handler({}, None) == {
+        "revived": 0,
+        "opened": 0,
+        "looked_at": 3,
+        "filed": 0,
+        "freed": 0,
+    }
 
 
 def test_a_run_looks_at_so_many_instances_and_the_next_goes_on(station: Station) -> None:
@@ -169,6 +176,24 @@ def test_a_retained_instance_is_not_opened_every_minute(station: Station) -> Non
     station.ledger.put(replace(station.incident(), state=State.RETAINED))
     station.cluster.set_lifecycle(OLD, "Terminating:Retained")
     assert station.broom.sweep(station.now)["opened"] == 0
+
+
+def test_a_lease_that_was_taken_for_an_incident_which_is_over_is_freed(station: Station) -> None:
+    announced(station)
+    station.ledger.put(replace(station.incident(), state=State.RELEASED))
+    # What a slow invocation does that dies before it learns that its incident has ended.
+    station.ledger.take_lease(OLD, station.now, 900)
+    assert station.broom.sweep(station.now)["freed"] == 1
+    assert station.ledger.take_lease("i-0b", station.now, 900).granted
+
+
+def test_a_lease_of_an_open_incident_or_of_nobody_known_is_left_alone(station: Station) -> None:
+    announced(station)
+    for holder in (OLD, "i-0unknown"):
+        station.ledger.take_lease(holder, station.now, 900)
+        assert station.broom.sweep(station.now)["freed"] == 0
+        assert station.ledger.lease() == Lease(holder, station.now + 900)
+        station.ledger.drop_lease(holder)
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 7])

@@ -12,7 +12,7 @@ from core.rotation import valid_holder
 from handlers import tick
 from tests.unit.handlers.fakes import NEW, OLD, ec2_event, hook_event
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.test_walk import announced, drained, replaced
+from tests.unit.handlers.walks import announced, drained, replaced
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from core.incidents import State
-from core.observations import Policy
 from tests.unit.handlers.fakes import (
     NEW,
     OLD,
@@ -18,37 +17,13 @@ from tests.unit.handlers.fakes import (
     node_named,
 )
 from tests.unit.handlers.station import POLICY, START, Station
+from tests.unit.handlers.walks import announced, drained, replaced
+from tests.unit.policies import policy_with
 
 
 @pytest.fixture
 def station() -> Station:
     return Station()
-
-
-def announced(station: Station) -> Station:
-    station.cluster.terminate(OLD)
-    station.announce(hook_event("drain"))
-    station.announce(hook_event("gate"))
-    station.tick_until_quiet()
-    return station
-
-
-def replaced(station: Station) -> Station:
-    announced(station)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
-    station.tick_until_quiet()
-    return station
-
-
-def drained(station: Station) -> Station:
-    """The termination handler evicts the pod and completes its hook; the pod starts again."""
-    replaced(station)
-    station.cluster.waiting_hooks.discard((OLD, "drain"))
-    station.cluster.kafka = healthy_kafka(out=10)
-    station.cluster.place_pod(10, NEW, ready=False)
-    station.tick_until_quiet()
-    return station
 
 
 def test_a_terminated_broker_walks_to_released(station: Station) -> None:
@@ -248,7 +223,7 @@ def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
 
 
 def test_the_direct_route_forwards_nothing_and_follows() -> None:
-    station = Station(policy=Policy(drain_route="direct", post_condition_hold_seconds=0))
+    station = Station(policy=policy_with(drain_route="direct", post_condition_hold_seconds=0))
     announced(station)
     assert station.incident().state is State.DRAINING
     assert station.forwarded == []

@@ -22,6 +22,7 @@ OTHERS = {
         "kube_persistentvolume_claim_ref",
         "kube_persistentvolume_info",
         "kube_persistentvolumeclaim_resource_requests_storage_bytes",
+        "kube_persistentvolumeclaim_status_condition",
         "kube_persistentvolumeclaim_status_phase",
         "kube_pod_container_status_restarts_total",
         "kube_pod_info",

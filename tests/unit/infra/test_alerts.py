@@ -131,6 +131,11 @@ def test_what_the_functions_count_is_watched_under_the_name_they_count_it(
             metrics_names.LEDGER_ERRORS,
             metrics_names.STORIES_DELAYED,
             metrics_names.WEBHOOKS_REFUSED,
+            metrics_names.VOLUMES_OUT_OF_SLOTS,
+            metrics_names.VOLUMES_INSTANCE_BOUND,
+            metrics_names.VOLUMES_REFUSED,
+            metrics_names.VOLUMES_DRIFTED,
+            metrics_names.VOLUMES_STUCK,
         )
     }
 

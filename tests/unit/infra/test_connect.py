@@ -42,6 +42,13 @@ def test_a_worker_that_starts_for_long_is_not_restarted_for_it() -> None:
     assert probe["failureThreshold"] > 1
 
 
+def test_a_worker_is_not_restarted_because_kafka_is_away_for_two_minutes() -> None:
+    probe = rendered()["livenessProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] >= 120
+    # Readiness follows at once: nobody is sent to a worker that cannot work.
+    assert rendered()["readinessProbe"]["failureThreshold"] == 1
+
+
 def test_workers_start_from_kafkas_internal_listener_and_trust_its_authority() -> None:
     worker = rendered()
     assert worker["bootstrapServers"] == "orders-kafka-bootstrap.kafka.svc:9093"

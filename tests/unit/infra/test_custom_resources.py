@@ -15,8 +15,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers
+from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Resource
+from tests.unit.infra.variants import VARIANTS
 
 BESIDE = Path(__file__).parents[4] / "shared" / "data" / "crds"
 FOLDER = Path(os.environ.get("STILLWATER_CRDS", BESIDE))
@@ -27,33 +28,7 @@ pytestmark = pytest.mark.skipif(
 # Kinds whose definitions are in no folder here: the snapshot controller's add-on brings them.
 ELSEWHERE = {"VolumeSnapshotClass"}
 BUILT_IN = ("core/", "apps/", "storage.k8s.io/", "rbac.authorization.k8s.io/", "helm.sh/")
-EVERYTHING: dict[str, Any] = {
-    "pools": [CONTROLLER, BROKER],
-    "connect": {"image": "registry.example/connect:1", "config": {"offset.flush.interval.ms": 1}},
-    "topics": [{"name": "orders", "config": {"retention.ms": 1000}}, {"name": "Orders_V1"}],
-    "users": [
-        {
-            "name": "billing",
-            "acls": [
-                {"resource": "topic", "name": "orders", "operations": ["Read", "Describe"]},
-                {"resource": "group", "prefix": True, "name": "b-", "operations": ["Read"]},
-                {"resource": "cluster", "operations": ["IdempotentWrite"]},
-            ],
-            "producer_bytes_per_s": 1_000_000,
-        }
-    ],
-    "metrics": {"prometheus_operator": True, "allow": ["kafka_server_quota_.*"]},
-}
-DESCRIPTIONS = {
-    "plain": description(),
-    "certificates": description(
-        **EVERYTHING, kafka={"internal_listener": {"authentication": "tls"}}
-    ),
-    "passwords": description(
-        **EVERYTHING, kafka={"internal_listener": {"authentication": "scram-sha-512"}}
-    ),
-    "combined": description(pools=[{**BROKER, "role": "combined"}], connect={"replicas": 1}),
-}
+DESCRIPTIONS = {name: VARIANTS[name] for name in ("asg", "certificates", "passwords", "combined")}
 
 
 def schemas() -> dict[tuple[str, str], dict[str, Any]]:

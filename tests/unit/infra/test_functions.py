@@ -11,7 +11,7 @@ from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 
 FUNCTION, MAPPING = "lambda/function:Function", "lambda/eventSourceMapping:EventSourceMapping"
 KAFKA_RULE = "handlers-network-to-kafka"
-ROLES = ("interruption", "tick", "sweep")
+ROLES = ("interruption", "tick", "sweep", "rotate")
 
 
 @pytest.fixture
@@ -75,8 +75,9 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     }
     recorded = run_layer("operations", raw, outputs)
     assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
-    rules = recorded.one("rbac.authorization.k8s.io/v1:Role").inputs["rules"]
-    assert [rule["resources"] for rule in rules] == [["pods"], ["poddisruptionbudgets"]]
+    role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
+    granted = [rule["resources"] for rule in role.inputs["rules"]]
+    assert granted == [["pods"], ["poddisruptionbudgets"], ["pods/proxy"]]
 
 
 def test_queues_wake_their_functions_and_take_back_single_messages(operations: Recorded) -> None:
@@ -97,9 +98,9 @@ def test_a_message_stays_hidden_six_times_as_long_as_its_function_may_run(
 
 
 def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Recorded) -> None:
-    rule = operations.one("cloudwatch/eventRule:EventRule")
+    rule = operations.one("cloudwatch/eventRule:EventRule", "handlers-sweep-schedule")
     assert rule.inputs["scheduleExpression"] == "rate(1 minute)"
-    permission = operations.one("lambda/permission:Permission").inputs
+    permission = operations.one("lambda/permission:Permission", "handlers-sweep-permission").inputs
     assert permission["principal"] == "events.amazonaws.com"
     assert permission["sourceArn"].endswith(":test-orders-sweep")
 
@@ -111,12 +112,18 @@ def test_all_functions_run_the_same_zip_by_its_hash(
     hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), webhook)}
     assert len(hashes) == 1
     names = {f.inputs["handler"] for f in operations.of(FUNCTION)}
-    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack")}
+    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack", "health", "volumes")}
 
 
 def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) -> None:
     placed = {f.name for f in operations.of(FUNCTION) if "vpcConfig" in f.inputs}
-    assert placed == {"handlers-tick-function", "handlers-sweep-function"}
+    assert placed == {
+        "handlers-tick-function",
+        "handlers-sweep-function",
+        "handlers-rotate-function",
+        "health-function-function",
+        "volumes-function-function",
+    }
 
 
 @pytest.mark.parametrize(
@@ -124,6 +131,8 @@ def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) 
     [
         ("tick", "handlers-access-tick-entry", "stillwater:handlers"),
         ("sweep", "sweep-access-entry", "stillwater:sweep"),
+        ("rotate", "rotate-access-entry", "stillwater:rotate"),
+        ("volumes", "volumes-access-entry", "stillwater:volumes"),
     ],
 )
 def test_a_function_is_known_to_the_cluster_by_a_group_of_its_own(
@@ -145,21 +154,34 @@ def test_the_sweep_lists_nodes_and_nothing_else(operations: Recorded) -> None:
     assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
 
 
-def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority(
+def test_who_plans_a_rotation_reads_and_changes_nothing(operations: Recorded) -> None:
+    rbac = "rbac.authorization.k8s.io/v1:"
+    everywhere = operations.one(f"{rbac}ClusterRole", "rotate-access-cluster-role").inputs["rules"]
+    inside = operations.one(f"{rbac}Role", "rotate-access-role").inputs["rules"]
+    assert {verb for rule in (*everywhere, *inside) for verb in rule["verbs"]} == {"list", "get"}
+    named = {r for rule in inside if rule["verbs"] == ["get"] for r in rule["resources"]}
+    assert named == {"secrets", "pods/proxy"}
+    assert all(rule["resourceNames"] for rule in inside if rule["verbs"] == ["get"])
+
+
+def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metrics(
     operations: Recorded,
 ) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
     everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
         "rules"
     ]
-    inside = operations.one(f"{rbac}Role").inputs["rules"]
+    inside = operations.one(f"{rbac}Role", "handlers-access-role").inputs["rules"]
     granted = [(r["resources"], r["verbs"], r.get("resourceNames")) for r in everywhere + inside]
+    pods = [f"controller-{zone}-{i}" for i, zone in enumerate("abc")]
+    pods += [f"broker-{zone}-{(i + 1) * 10}" for i, zone in enumerate("abc")]
     assert granted == [
         (["nodes"], ["get", "list", "patch"], None),
         (["csinodes", "volumeattachments"], ["list"], None),
         (["pods"], ["list"], None),
         (["poddisruptionbudgets"], ["list"], None),
         (["secrets"], ["get"], ["orders-cluster-ca-cert"]),
+        (["pods/proxy"], ["get"], [f"orders-{pod}:9404" for pod in pods]),
     ]
     bindings = {"ClusterRoleBinding": "cluster-role-binding", "RoleBinding": "role-binding"}
     for kind, name in bindings.items():
@@ -187,7 +209,7 @@ def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorde
 def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:
     groups = operations.of("cloudwatch/logGroup:LogGroup")
     assert {g.inputs["name"] for g in groups} == {
-        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack")
+        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack", "health", "volumes")
     }
     assert all(g.inputs["retentionInDays"] > 0 for g in groups)
 

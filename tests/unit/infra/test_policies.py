@@ -75,6 +75,7 @@ def test_there_are_policies_to_judge(layers: dict[str, Recorded]) -> None:
         "handlers-interruption-policy",
         "handlers-sweep-policy",
         "handlers-tick-policy",
+        "health-function-policy",
         "karpenter-policy",
         "stories-slack-policy",
         "webhook-function-policy",

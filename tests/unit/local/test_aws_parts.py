@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.elastic_block_store import EBSBackend
 
 from local.aws import events, locks, volumes
@@ -145,19 +146,31 @@ def test_a_request_takes_the_turn_of_the_service_it_was_signed_for() -> None:
     assert locks.service_of("Basic abc") is None
 
 
-def test_a_modified_volume_says_when_it_is_optimised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_modified_volume_passes_through_awss_states(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[tuple[str, str]] = []
 
     def put(*_: Any, detail: dict[str, str], resources: list[str], **__: Any) -> None:
         said.append((detail["result"], resources[0]))
 
     monkeypatch.setattr(events, "put", put)
-    monkeypatch.setattr(EBSBackend, "modify_volume", lambda *_, **__: "modified")
+    monkeypatch.setattr(EBSBackend, "modify_volume", EBSBackend.modify_volume)
+    described = EBSBackend.describe_volumes_modifications
+    monkeypatch.setattr(EBSBackend, "describe_volumes_modifications", described)
     agenda = Agenda()
     volumes.install(agenda)
-    backend = SimpleNamespace(region_name="us-east-1", account_id="1")
+    volume = SimpleNamespace(
+        id="vol-1", size=10, iops=3000, throughput=None, volume_type="gp3", modifications=[]
+    )
+    backend = SimpleNamespace(region_name="us-east-1", account_id="1", get_volume=lambda _: volume)
     arn = "arn:aws:ec2:us-east-1:1:volume/vol-1"
-    assert EBSBackend.modify_volume(backend, "vol-1", target_size=20) == "modified"
+    EBSBackend.modify_volume(backend, "vol-1", target_size=20)
+    (modification,) = volume.modifications
+    assert (volume.size, modification.modification_state) == (10, "modifying")
+    with pytest.raises(EC2ClientError, match="modification state MODIFYING"):
+        EBSBackend.modify_volume(backend, "vol-1", target_size=30)
+    agenda.run_due(time.time() + volumes.MODIFYING_SECONDS)
+    assert (volume.size, modification.modification_state) == (20, "optimizing")
     assert said == [("optimizing", arn)]
-    agenda.run_due(time.time() + volumes.OPTIMIZING_SECONDS)
+    agenda.run_due(time.time() + volumes.MODIFYING_SECONDS + volumes.OPTIMIZING_SECONDS)
+    assert modification.modification_state == "completed"
     assert said == [("optimizing", arn), ("completed", arn)]

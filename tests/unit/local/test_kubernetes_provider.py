@@ -12,7 +12,7 @@ from local.kubernetes.client import Api, ApiError, Object
 from local.pulumi.kubernetes_helm import chart_folder
 from local.pulumi.kubernetes_login import Cluster, read_kubeconfig
 from local.pulumi.kubernetes_objects import Objects, Target, body, target
-from local.pulumi.kubernetes_provider import KubernetesProvider
+from local.pulumi.kubernetes_provider import KubernetesProvider, with_value_of
 from local.pulumi.provider import CheckFailed, Existing, Resource
 from local.pulumi.values import UNKNOWN
 
@@ -273,3 +273,12 @@ def test_a_chart_is_found_by_the_last_part_of_its_registry_name(
     assert chart_folder(str(chart)) == chart
     with pytest.raises(StillwaterError, match="The twin has no chart unheard-of"):
         chart_folder("oci://registry.invalid/unheard-of")
+
+
+def test_what_a_program_ignores_is_applied_as_it_is_by_now() -> None:
+    inputs = {"spec": {"replicas": 2, "storage": {"size": "100Gi"}}}
+    live = {"spec": {"replicas": 1, "storage": {"size": "150Gi"}}}
+    assert with_value_of(inputs, live, ["spec", "storage"]) == {
+        "spec": {"replicas": 2, "storage": {"size": "150Gi"}}
+    }
+    assert with_value_of(inputs, {}, ["spec", "storage"]) == inputs

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from local.nlb import Backends, Listener, backends
+from local.nlb import PAUSED, Backends, Listener, Proxy, backends, paused_ports
+from local.place import Place
 
 ONE, TWO, THREE = ("10.11.1.5", 9094), ("10.11.2.5", 9094), ("10.11.3.5", 9094)
 
@@ -48,3 +50,18 @@ def test_targets_take_turns() -> None:
 
 def test_without_a_target_nobody_is_chosen() -> None:
     assert Listener(9094).choose() is None
+
+
+def test_a_paused_port_carries_nothing_until_it_is_open_again(tmp_path: Path) -> None:
+    proxy = Proxy(Place(11, tmp_path))
+    proxy.listeners = {9094: Listener(9094), 9095: Listener(9095)}
+
+    def carries() -> dict[int, bool]:
+        proxy.pause(paused_ports(proxy.place))
+        return {port: listener.open.is_set() for port, listener in proxy.listeners.items()}
+
+    assert carries() == {9094: True, 9095: True}
+    tmp_path.joinpath(PAUSED).write_text("9095\n")
+    assert carries() == {9094: True, 9095: False}
+    tmp_path.joinpath(PAUSED).unlink()
+    assert carries() == {9094: True, 9095: True}

@@ -44,6 +44,10 @@ NEW: Mapping[str, tuple[str, ...]] = {
     "a pool": ("*-bulk", "*-bulk-*"),
     "spare nodes": ("*-broker-11-*", "*-broker-21-*", "*-broker-31-*"),
 }
+METRICS_OF_PODS = {
+    role: {"rules": "names each pod whose metrics may be read"}
+    for role in ("handlers-access-role", "health-role")
+}
 # growth -> resource -> the one input that changes, in place, and why no other way is left.
 INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "a broker per zone": {
@@ -53,6 +57,8 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "kafka-us-east-1?-broker": {"spec": "replicas, and the ids Strimzi may give them"},
         "kafka-rules": {"spec": "alerts that count brokers"},
+        "health-function-function": {"environment": "which nodes there should be"},
+        **METRICS_OF_PODS,
     },
     "a zone": {
         "cluster-control-plane": {"vpcConfig": "EKS may stand in the new subnet, too"},
@@ -65,10 +71,18 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "nodes-broker-class": {"spec": "Karpenter finds subnets by their ids"},
         "handlers-tick-policy": {"policy": "names the new zone's groups and its subnet"},
         "handlers-sweep-policy": {"policy": "names the new zone's subnet"},
+        "handlers-rotate-policy": {"policy": "names the new zone's subnet"},
         "handlers-*-function": {"environment": "brokers to bootstrap from in the new zone"},
         "handlers-tick-function": {"vpcConfig": "stands in every private subnet"},
         "handlers-sweep-function": {"vpcConfig": "stands in every private subnet"},
+        "handlers-rotate-function": {"vpcConfig": "stands in every private subnet"},
         "handlers-network-to-kafka": {"toPort": "the ids reserved for the zone have ports"},
+        "health-function-policy": {"policy": "names the new zone's subnet"},
+        "health-function-function": {
+            "environment": "which nodes there should be",
+            "vpcConfig": "stands in every private subnet",
+        },
+        **METRICS_OF_PODS,
     },
     "a pool": {
         "termination-terminate": {"eventPattern": "hears the new pool's groups"},
@@ -80,8 +94,10 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "handlers-tick-policy": {"policy": "names the new pool's groups"},
         "handlers-*-function": {"environment": "brokers to bootstrap from in the new pool"},
         "handlers-network-to-kafka": {"toPort": "the ids reserved for the pool have ports"},
+        "health-function-function": {"environment": "which nodes there should be"},
+        **METRICS_OF_PODS,
     },
-    "spare nodes": {},
+    "spare nodes": METRICS_OF_PODS,
 }
 
 
@@ -157,7 +173,9 @@ def test_a_spare_broker_finds_its_place_prepared(provisioner: str, cache: None) 
     assert grown.keys() == prepared.keys()
     changed = {grown[urn].name for urn in grown if changes(prepared[urn], grown[urn])}
     nodes = {f"nodes-{zone}-broker" for zone in ZONES} if provisioner == "asg" else set()
-    assert changed == {*(f"kafka-{zone}-broker" for zone in ZONES), *nodes, "kafka-rules"}
+    pools = {f"kafka-{zone}-broker" for zone in ZONES}
+    # The last is told which nodes there should be.
+    assert changed == {*pools, *nodes, "kafka-rules", "health-function-function"}
 
 
 def controllers(resources: Mapping[str, Resource]) -> set[str]:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kafka import TopicPartition
 from kafka.errors import (
     ClusterAuthorizationFailedError,
     RequestTimedOutError,
@@ -73,6 +74,7 @@ class FakeAdmin:
         self.quorum: dict[str, Any] | Exception = copy.deepcopy(QUORUM)
         self.configs = {"topic": {"t": {"min.insync.replicas": {"value": "2"}}}}
         self.closed = False
+        self.moving: list[TopicPartition] = []
         self.reassigned: list[dict[Any, Any]] = []
         self.elections: list[dict[str, list[int]]] = []
         self.refusal: type[Exception] | None = None
@@ -92,6 +94,9 @@ class FakeAdmin:
     def describe_configs(self, resources: list[Any], config_filter: str) -> dict[str, Any]:
         assert config_filter == "all"
         return self.configs
+
+    def list_partition_reassignments(self) -> dict[Any, Any]:
+        return {partition: {} for partition in self.moving}
 
     def alter_partition_reassignments(self, asked: Any) -> dict[Any, Any]:
         self.reassigned.append({(p.topic, p.partition): order for p, order in asked.items()})

@@ -1,0 +1,163 @@
+"""Whether a cluster loses anything, or anything of its order, while it is disrupted at random.
+
+    python -m bench.chaos [--disruptions N] [--minutes N] [--seed S]
+
+One cluster on the twin under a producer with acks=all and a live consumer. Disruptions are drawn
+from a seed, which is printed: brokers stopped, killed and paused, controllers killed, nodes that
+leave or are lost, the node termination handler and the functions killed in a rotation, the API
+server restarted in one, a broker's network paused. After each the cluster must be whole again
+before the next. Ends with 1 when an acknowledged record is missing, doubled or out of order, or
+the cluster does not come back. Writes out/bench/chaos.json and a plot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bench import record
+from bench.fleet import seen
+from bench.fleet.faults import FAULTS, Disruption, draw
+from bench.fleet.ground import Ground, provisioned
+from core.errors import StillwaterError
+from local.demo import load
+
+LOGS = Path("out/bench/chaos-logs")
+DISRUPTIONS, MINUTES = 20, 30.0
+WHOLE_SECONDS = 600.0
+NOTHING = ("lost", "duplicates", "out_of_order", "live_disorder")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Disrupt, count, write down; end with 1 when something did not hold."""
+    parser = argparse.ArgumentParser(prog="bench.chaos", description=__doc__)
+    parser.add_argument("--disruptions", type=int, default=DISRUPTIONS)
+    parser.add_argument("--minutes", type=float, default=MINUTES)
+    parser.add_argument("--seed", type=int, default=None)
+    given = parser.parse_args(arguments)
+    seed = secrets.randbelow(10**6) if given.seed is None else given.seed
+    console = Console(stderr=True)
+    print(f"python -m bench.chaos --disruptions {given.disruptions} --seed {seed}")
+    with provisioned(console, LOGS) as ground:
+        rows, summary, samples = disrupt(
+            ground, draw(seed, given.disruptions), given.minutes, console
+        )
+    summary["seed"] = seed
+    path = write(rows, summary, samples)
+    console.print(summary)
+    print(path)
+    failures = judge(summary)
+    if failures:
+        sys.exit("\n".join([*failures, f"Again: python -m bench.chaos --seed {seed}"]))
+
+
+def disrupt(
+    ground: Ground, disruptions: Sequence[Disruption], minutes: float, console: Console
+) -> tuple[list[dict[str, Any]], dict[str, Any], list[Mapping[str, Any]]]:
+    """Bring one disruption after the other over a cluster under load, as time allows."""
+    rows: list[dict[str, Any]] = []
+    began, problem = time.time(), ""
+    with ground.under_load() as (running, steady):
+        for disruption in disruptions:
+            if time.time() - began > 60 * minutes:
+                break
+            try:
+                rows.append(_one(ground, disruption, began))
+            except (StillwaterError, AssertionError) as error:
+                problem = f"{disruption.fault} of {disruption.node_id}: {error}"
+                break
+            console.log(rows[-1])
+        whole = not problem and ground.whole()
+        samples, stretch = ground.samples(), seen.Stretch(steady.until, time.time())
+        counts = running.finish()
+    figures = seen.figures(samples, steady, stretch, load.MIN_INSYNC_REPLICAS)
+    summary = {
+        "disruptions": len(rows),
+        "kinds": len({row["fault"] for row in rows}),
+        **{key: counts[key] for key in ("sent", "acked", *NOTHING, "client_errors")},
+        "whole": whole,
+        "problem": problem,
+        "min_isr_seen": figures["min_isr_seen"],
+        "below_min_isr_s": figures["below_min_isr_s"],
+        "minutes": figures["minutes"],
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+    return rows, summary, [{**s, "since": s["at"] - began} for s in samples]
+
+
+def _one(ground: Ground, disruption: Disruption, began: float) -> dict[str, Any]:
+    since = time.time()
+    FAULTS[disruption.fault](ground, disruption.node_id)
+    over = time.time()
+    ground.settle(WHOLE_SECONDS)
+    stretch = seen.Stretch(since, time.time())
+    samples = ground.samples()
+    acks = seen.latencies(samples, "ack", stretch)
+    return {
+        "fault": disruption.fault,
+        "node": disruption.node_id,
+        "at_s": round(since - began, 1),
+        "fault_s": round(over - since, 1),
+        "whole_after_s": round(stretch.seconds, 1),
+        "min_isr_seen": seen.smallest(samples, stretch),
+        "produce_max_ms": round(max(acks), 1) if acks else None,
+    }
+
+
+def judge(summary: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for everything that did not hold."""
+    failures = [f"{key} is {summary[key]} instead of 0." for key in NOTHING if summary[key]]
+    if not summary["whole"]:
+        failures.append(f"The cluster was not whole at the end. {summary['problem']}".rstrip())
+    return failures
+
+
+def write(
+    rows: Sequence[Mapping[str, Any]],
+    summary: Mapping[str, Any],
+    samples: Sequence[Mapping[str, Any]],
+) -> Path:
+    """Write the figures and the plot."""
+    parameters = {
+        "faults": sorted(FAULTS),
+        "records_per_second": load.RECORDS_PER_SECOND,
+        "min_insync_replicas": load.MIN_INSYNC_REPLICAS,
+    }
+    path = record.write("chaos", parameters, rows, summary)
+    _draw(rows, samples, path.with_suffix(".png"))
+    return path
+
+
+def _draw(
+    rows: Sequence[Mapping[str, Any]], samples: Sequence[Mapping[str, Any]], path: Path
+) -> None:
+    import matplotlib as mpl  # noqa: PLC0415 - a second that nobody else needs
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the choice of a backend
+
+    figure, axis = plt.subplots(figsize=(12, 4), layout="constrained")
+    acks = [s for s in samples if s["kind"] == "ack"]
+    isr = [s for s in samples if s["kind"] == "isr"]
+    axis.plot([s["since"] for s in acks], [s["ms"] for s in acks], ".", markersize=1)
+    axis.set(yscale="log", ylabel="produce, ms", xlabel="seconds")
+    least = axis.twinx()
+    least.step([s["since"] for s in isr], [s["smallest"] for s in isr], "r", where="post")
+    least.set(ylim=(0, 3.2), yticks=[0, 1, 2, 3], ylabel="least ISR")
+    for row in rows:
+        axis.axvline(row["at_s"], color="k", linewidth=0.5)
+        axis.text(row["at_s"], 1.0, f" {row['fault']} {row['node']}", rotation=90, fontsize=6)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

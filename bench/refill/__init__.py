@@ -1,0 +1,1 @@
+"""What bench.resync measures on: bare Kafka nodes, one of which goes and comes back."""

@@ -1,0 +1,115 @@
+"""How long it takes to decide what becomes of volumes: 1,000 a run, and that it grows linearly.
+
+    python -m bench.volumes
+
+Each volume has two weeks of hours behind it, as in production; every tenth fills, every tenth is
+throttled, every tenth was quiet for days. Writes out/bench/volumes.json.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+import tracemalloc
+from collections import Counter
+from decimal import Decimal
+
+from bench import record
+from core import pricing
+from core.volumes.forecast import Sample, forecast
+from core.volumes.ledger import History
+from core.volumes.limits import Gp3, Performance
+from core.volumes.plan import plan
+from core.volumes.troubles import class_of
+from core.volumes.views import Hour, Load, Policy, VolumeSet, VolumeView
+
+COUNTS = (100, 200, 500, 1000)
+REPEATS = 5
+NOW = 1_800_000_000.0
+HOURS = 14 * 24
+HOUR, GIB, MIB = 3600.0, 1024**3, 1024**2
+BUDGET = Decimal(10_000)
+
+
+def main() -> None:
+    """Measure, write down, say."""
+    book = pricing.book("us-east-1")
+    rows = []
+    for count in COUNTS:
+        memories = [_memory(number) for number in range(count)]
+        seconds = []
+        for _ in range(REPEATS):
+            begun = time.perf_counter()
+            planned = plan([_set(n, m) for n, m in enumerate(memories)], book, NOW, BUDGET)
+            seconds.append(time.perf_counter() - begun)
+        tracemalloc.start()
+        plan([_set(n, m) for n, m in enumerate(memories)], book, NOW, BUDGET)
+        peak_mib = tracemalloc.get_traced_memory()[1] / MIB
+        tracemalloc.stop()
+        kinds = Counter(decision.kind.value for decision in planned.decisions)
+        median = statistics.median(seconds)
+        rows.append(
+            {"volumes": count, "seconds": median, "peak_mib": round(peak_mib, 1), "kinds": kinds}
+        )
+        print(f"{count:>5} volumes: {median:.3f} s, {peak_mib:.1f} MiB, {dict(kinds)}")
+    first, last = rows[0], rows[-1]
+    summary = {
+        "volumes_per_s": round(COUNTS[-1] / float(str(last["seconds"]))),
+        "growth_10x": round(float(str(last["seconds"])) / float(str(first["seconds"])), 1),
+        "peak_mib": last["peak_mib"],
+    }
+    path = record.write("volumes", {"hours": HOURS, "repeats": REPEATS}, rows, summary)
+    print(f"{summary} in {path}")
+
+
+def _memory(number: int) -> tuple[tuple[Sample, ...], tuple[Hour, ...]]:
+    """Return two weeks of a volume: every tenth fills, the others breathe."""
+    dice = random.Random(number)  # noqa: S311 - a load, no secret
+    rate = 0.2 * GIB if number % 10 == 0 else 0.0
+    begin = NOW - HOURS * HOUR
+    samples = tuple(
+        Sample(begin + n * HOUR, 20 * GIB + rate * n + dice.random() * GIB) for n in range(HOURS)
+    )
+    hours = tuple(Hour(begin + n * HOUR, 500.0, 20.0 * MIB, exceeded=False) for n in range(HOURS))
+    return samples, hours
+
+
+def _set(number: int, memory: tuple[tuple[Sample, ...], tuple[Hour, ...]]) -> VolumeSet:
+    samples, hours = memory
+    quiet = number % 10 == 2
+    shape = Gp3(100, Performance(3000, 250) if quiet else Performance())
+    name = class_of(shape.performance)
+    load = Load(
+        volume_exceeded_share=0.5 if number % 10 == 1 else 0.0,
+        instance_exceeded_share=0.0,
+        iops_p999=500.0,
+        bytes_per_s_p999=20.0 * MIB,
+        hours=hours,
+    )
+    volume = VolumeView(
+        claim=f"data-0-{number}",
+        pod=f"broker-{number}",
+        volume_id=f"vol-{number}",
+        actual=shape,
+        requested_gib=shape.size_gib,
+        given_gib=shape.size_gib,
+        wanted_class=name,
+        given_class=name,
+        instance_type="m7g.2xlarge",
+        history=History(known_since=0.0, looked_at=NOW),
+        forecast=forecast(samples, samples[-1].used_bytes, NOW),
+        load=load,
+    )
+    return VolumeSet(
+        pool=f"broker-{number}",
+        number=0,
+        asked=shape,
+        spec=Gp3(100),
+        volumes=(volume,),
+        policy=Policy(apply=True),
+    )
+
+
+if __name__ == "__main__":
+    main()

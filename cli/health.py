@@ -1,0 +1,156 @@
+"""`stillwater health`: invokes λ health and shows what it answered.
+
+The function stands where the parts can be reached, and sees what every other caller of it sees; so
+the command needs no way into the VPC, only the right to invoke it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from cli.incidents import Desk
+from core import naming
+from core.errors import StillwaterError
+from core.health.verdict import Health
+
+REFRESH_SECONDS = 5.0
+# Longer than the function may run, and asked once: another examination is another answer.
+PATIENCE = Config(read_timeout=90, retries={"total_max_attempts": 1})
+HEALTHY, IMPAIRED, UNHEALTHY = 0, 1, 2
+EXIT_CODES = {200: HEALTHY, 503: IMPAIRED}
+STYLES = {
+    Health.HEALTHY: "green",
+    Health.STARTING: "cyan",
+    Health.DEGRADED: "yellow",
+    Health.UNKNOWN: "magenta",
+    Health.UNHEALTHY: "red",
+}
+SYMBOLS = {
+    Health.HEALTHY: "●",
+    Health.STARTING: "◔",
+    Health.DEGRADED: "◑",
+    Health.UNKNOWN: "?",
+    Health.UNHEALTHY: "○",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One answer of λ health."""
+
+    status_code: int
+    document: Mapping[str, Any]
+
+    @property
+    def exit_code(self) -> int:
+        """0: healthy; 1: starting or degraded; 2: unhealthy, or nobody can tell."""
+        return EXIT_CODES.get(self.status_code, UNHEALTHY)
+
+
+def ask(desk: Desk) -> Examined:
+    """Invoke λ health; raises StillwaterError where there is no answer of it."""
+    function = naming.function(desk.spec.prefix, "health")
+    client = desk.session.client("lambda", endpoint_url=desk.endpoint_url, config=PATIENCE)
+    try:
+        answer = client.invoke(FunctionName=function)
+        payload = json.loads(answer["Payload"].read())
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(
+            f"λ {function} could not be invoked: {error}. `stillwater up` makes it, and you need "
+            f"lambda:InvokeFunction on it."
+        ) from None
+    if answer.get("FunctionError"):
+        said = payload.get("errorMessage", "it said nothing")
+        raise StillwaterError(
+            f"λ {function} failed ({said}); its log is /aws/lambda/{function} in CloudWatch."
+        )
+    return Examined(payload["statusCode"], json.loads(payload["body"]))
+
+
+def shown(environment: str, console: Console, *, watch: bool, as_json: bool) -> int:
+    """Print the cluster's health, once or until Ctrl-C; return the exit code of the last."""
+    desk = Desk.of(environment)
+    examined = ask(desk)
+    if not watch:
+        _print(examined, console, as_json=as_json)
+        return examined.exit_code
+    if as_json:
+        while True:
+            _print(examined, console, as_json=True)
+            time.sleep(REFRESH_SECONDS)
+            examined = ask(desk)
+    with Live(page(examined), console=console, auto_refresh=False) as live:
+        while True:
+            time.sleep(REFRESH_SECONDS)
+            live.update(_page_of(desk), refresh=True)
+
+
+def _page_of(desk: Desk) -> Group:
+    """Return the next page; a watch outlasts an examination that failed."""
+    try:
+        return page(ask(desk))
+    except StillwaterError as error:
+        return Group(Text(str(error), "red"))
+
+
+def _print(examined: Examined, console: Console, *, as_json: bool) -> None:
+    if not as_json:
+        console.print(page(examined))
+        return
+    line = json.dumps(examined.document, ensure_ascii=False)
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def page(examined: Examined) -> Group:
+    """Return the whole's verdict, a line per kind of part, and one per part that is not well."""
+    document = examined.document
+    health = Health(document["status"])
+    head = Text.assemble(
+        (f"{SYMBOLS[health]} {document['cluster']}: {health.value}", f"bold {STYLES[health]}"),
+        (f"  {examined.status_code}, {document['at']}, after {document['seconds']} s", "dim"),
+    )
+    table = Table("", "part", "health", "why")
+    for kind, found in groupby(document["parts"], key=lambda part: str(part["kind"])):
+        _add(table, kind, list(found))
+    return Group(head, Text(document["message"]), table)
+
+
+def _add(table: Table, kind: str, parts: Sequence[Mapping[str, Any]]) -> None:
+    if len(parts) == 1:
+        _row(table, kind, parts[0])
+        return
+    well = sum(part["status"] == Health.HEALTHY for part in parts)
+    all_well = well == len(parts)
+    style = STYLES[Health.HEALTHY if all_well else Health.DEGRADED]
+    names = ", ".join(str(part["name"]) for part in parts)
+    table.add_row(
+        SYMBOLS[Health.HEALTHY] if all_well else "",
+        f"{kind}s",
+        Text(f"{well} of {len(parts)} healthy", style),
+        Text(names, "dim"),
+    )
+    for part in parts:
+        if part["status"] != Health.HEALTHY:
+            _row(table, f"  {part['name']}", part)
+        for note in part["notes"]:
+            table.add_row("", "", "", Text(note, "dim"))
+
+
+def _row(table: Table, name: str, part: Mapping[str, Any]) -> None:
+    health = Health(part["status"])
+    style = STYLES[health]
+    table.add_row(
+        Text(SYMBOLS[health], style), Text(name), Text(health.value, style), Text(part["reason"])
+    )

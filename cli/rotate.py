@@ -1,0 +1,177 @@
+"""`stillwater rotate plan|start|status|pause|resume|abort`: a rotation run, for people.
+
+λ rotate is asked for everything that is decided, so nobody needs a way to the brokers; how far the
+run is is read from the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from cli.incidents import Desk, moment_of
+from cli.rotate_plan import rendered
+from core import naming
+from core.errors import InvalidInput, StillwaterError
+from core.rotation.run_record import Phase, Run, RunState, to_document
+from core.rotation.story import PHASES
+from core.thread_text import span, time_said
+from handlers.records import DynamoRecords
+from handlers.runs import LedgerRuns
+
+REFRESH_SECONDS = 2.0
+# The function may run for its whole time limit; asked again it would start another run.
+_PATIENT = Config(read_timeout=120, retries={"max_attempts": 0})
+_MOVING = frozenset({RunState.RUNNING})
+
+
+@dataclass(frozen=True)
+class Rotor:
+    """The rotation runs of one environment, as the caller."""
+
+    desk: Desk
+
+    def ask(self, command: str, **said: Any) -> dict[str, Any]:
+        """Ask λ rotate; raises InvalidInput with what it objects to."""
+        event = {"command": command, "actor": self.desk.actor, **said}
+        function = naming.function(self.desk.spec.prefix, "rotate")
+        client = self.desk.session.client(
+            "lambda", endpoint_url=self.desk.endpoint_url, config=_PATIENT
+        )
+        try:
+            answer = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
+            decoded: dict[str, Any] = json.loads(answer["Payload"].read() or b"{}")
+        except (BotoCoreError, ClientError) as error:
+            raise StillwaterError(f"Function {function} could not be asked: {error}.") from None
+        if answer.get("FunctionError"):
+            said_so = decoded.get("errorMessage", "no word of why")
+            raise StillwaterError(f"Function {function} failed: {said_so}; see its log.")
+        if decoded.get("problems"):
+            raise InvalidInput(decoded["problems"])
+        return decoded
+
+    def run(self) -> Run | None:
+        """Return the run that goes on, or the last one."""
+        records = DynamoRecords(
+            self.desk.table, self.desk.spec.region, client=self.desk.client("dynamodb")
+        )
+        return LedgerRuns(records, self.desk.spec.name).current()
+
+    def follow(self, look: Callable[[Run], None] | None = None) -> Run:
+        """Wait until the run stands still: over, paused or stopped; `look` sees every reading."""
+        while True:
+            run = self.run()
+            if run is None:
+                raise StillwaterError("There is no rotation here.")
+            if look is not None:
+                look(run)
+            if run.state not in _MOVING:
+                return run
+            time.sleep(REFRESH_SECONDS)
+
+
+def rotor(environment: str) -> Rotor:
+    """Return the rotations of an environment."""
+    return Rotor(Desk.of(environment))
+
+
+def started(environment: str, console: Console, *, watch: bool, **said: Any) -> None:
+    """Start a run; watching it shows how far it is until it stands still."""
+    rotation = rotor(environment)
+    answer = rotation.ask("start", **said)
+    console.print(answer["said"], markup=False)
+    if watch and "run" in answer:
+        watched(rotation, console)
+
+
+def planned(
+    environment: str, console: Console, *, as_json: bool, sample_seconds: float, **said: Any
+) -> None:
+    """Print what a run would do; the growth of the logs is watched for a few seconds."""
+    rotation = rotor(environment)
+    held = rotation.ask("held")["held"] if sample_seconds > 0 else None
+    time.sleep(sample_seconds)
+    answer = rotation.ask("plan", held=held, **said)
+    if as_json:
+        plain = json.dumps(answer["plan"], sort_keys=True)
+        console.print(plain, markup=False, highlight=False, soft_wrap=True)
+        return
+    console.print(answer["said"], markup=False)
+    console.print(rendered(answer["plan"]))
+
+
+def shown(environment: str, console: Console, *, watch: bool, as_json: bool) -> None:
+    """Print how far the run is."""
+    rotation = rotor(environment)
+    run = rotation.run()
+    if run is None:
+        console.print("No rotation was ever started here.")
+        return
+    if as_json:
+        plain = json.dumps(to_document(run), sort_keys=True)
+        console.print(plain, markup=False, highlight=False, soft_wrap=True)
+        return
+    if watch:
+        watched(rotation, console)
+        return
+    console.print(view(run, time.time()))
+
+
+def wished(environment: str, command: str, console: Console, **said: Any) -> None:
+    """Pause, resume or abort the run."""
+    console.print(rotor(environment).ask(command, **said)["said"], markup=False)
+
+
+def watched(rotation: Rotor, console: Console) -> None:
+    """Show the run until it stands still; exit code 1 unless it is done."""
+    with Live(console=console, auto_refresh=False) as live:
+        run = rotation.follow(lambda run: live.update(view(run, time.time()), refresh=True))
+    if run.state is RunState.STOPPED:
+        raise StillwaterError(f"The run stopped: {run.reason}")
+
+
+def view(run: Run, now: float) -> Group:
+    """Return a run as people see it: every node, where it stands, how long it took."""
+    done = sum(turn.phase is Phase.DONE for turn in run.turns)
+    took = span((run.ended_at or now) - run.started_at)
+    head = Text(f"{run.id}: {run.state.value}, {done} of {len(run.turns)} nodes, {took}", "bold")
+    nodes = Table("", "node", "zone", "instance", "state", "took", "why or what")
+    for turn in run.turns:
+        began, ended = turn.began_at, turn.done_at or now
+        nodes.add_row(
+            PHASES[turn.phase],
+            Text(f"{turn.role} {turn.node_id}"),
+            Text(turn.zone),
+            Text(turn.instance_id),
+            turn.phase.value,
+            "" if began is None else span(ended - began),
+            Text(turn.reason or turn.why),
+        )
+    begun = Text(f"by {run.started_by}, {time_said(run.started_at)}", "dim")
+    return Group(head, begun, nodes, Text(run.reason))
+
+
+def seconds_of(said: str) -> float:
+    """Return a span of time as people write it.
+
+    >>> seconds_of("45min")
+    2700.0
+    """
+    return moment_of(said, 0.0)
+
+
+def selection(
+    *, everything: bool, node_ids: list[int], pools: list[str], zones: list[str]
+) -> Mapping[str, Any]:
+    """Return what is to be rotated as λ rotate reads it."""
+    return {"everything": everything, "node_ids": node_ids, "pools": pools, "zones": zones}

@@ -1,0 +1,129 @@
+"""The options of `stillwater rotate ...`; cli.rotate does what they say."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+rotate = typer.Typer(help="New instances for Kafka's nodes, one by one.", no_args_is_help=True)
+console = Console()
+
+Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
+Everything = Annotated[bool, typer.Option("--all", help="Every Kafka node, outdated or not.")]
+Nodes = Annotated[list[int] | None, typer.Option("--node", help="A Kafka node id; repeatable.")]
+Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool's nodes; repeatable.")]
+Zones = Annotated[list[str] | None, typer.Option("--zone", help="A zone's nodes; repeatable.")]
+
+
+AcceptUnavailable = Annotated[
+    bool, typer.Option("--accept-unavailable", help="Also where a topic cannot be kept up.")
+]
+AcknowledgeErrors = Annotated[
+    bool, typer.Option("--acknowledge-errors", help="Metadata errors counted by now are known.")
+]
+
+
+@rotate.command("plan")
+def rotate_plan(
+    environment: Environment,
+    *,
+    everything: Everything = False,
+    node: Nodes = None,
+    pool: Pools = None,
+    zone: Zones = None,
+    sample: Annotated[float, typer.Option(help="Seconds to watch the logs grow; 0: not.")] = 5.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Say what a rotation would do: order, time, bytes, what blocks it. Changes nothing."""
+    from cli import rotate as command
+
+    command.planned(
+        environment,
+        console,
+        as_json=as_json,
+        sample_seconds=sample,
+        selection=command.selection(
+            everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
+        ),
+    )
+
+
+@rotate.command("start")
+def rotate_start(
+    environment: Environment,
+    *,
+    everything: Everything = False,
+    node: Nodes = None,
+    pool: Pools = None,
+    zone: Zones = None,
+    deadline: Annotated[str, typer.Option(help="For one node: 45min, 2h.")] = "60min",
+    accept_unavailable: AcceptUnavailable = False,
+    acknowledge_errors: AcknowledgeErrors = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
+) -> None:
+    """Replace the instances of outdated nodes, or of those named, in a safe order."""
+    from cli import rotate as command
+
+    command.started(
+        environment,
+        console,
+        watch=watch,
+        selection=command.selection(
+            everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
+        ),
+        deadline_seconds=command.seconds_of(deadline),
+        accept_unavailable=accept_unavailable,
+        acknowledge_errors=acknowledge_errors,
+    )
+
+
+@rotate.command("status")
+def rotate_status(
+    environment: Environment,
+    *,
+    watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Say how far the run is, or how the last one ended."""
+    from cli import rotate as command
+
+    command.shown(environment, console, watch=watch, as_json=as_json)
+
+
+@rotate.command("pause")
+def rotate_pause(environment: Environment) -> None:
+    """Begin with no further node; who is away comes back first."""
+    from cli import rotate as command
+
+    command.wished(environment, "pause", console)
+
+
+@rotate.command("resume")
+def rotate_resume(
+    environment: Environment,
+    *,
+    skip: Annotated[bool, typer.Option("--skip", help="Leave the node it stopped at.")] = False,
+    accept_unavailable: AcceptUnavailable = False,
+    acknowledge_errors: AcknowledgeErrors = False,
+) -> None:
+    """Go on after a pause or a stop; every node has its whole deadline again."""
+    from cli import rotate as command
+
+    command.wished(
+        environment,
+        "resume",
+        console,
+        skip=skip,
+        accept_unavailable=accept_unavailable,
+        acknowledge_errors=acknowledge_errors,
+    )
+
+
+@rotate.command("abort")
+def rotate_abort(environment: Environment) -> None:
+    """End the run: who has not left stays, who is away comes back."""
+    from cli import rotate as command
+
+    command.wished(environment, "abort", console)

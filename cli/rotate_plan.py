@@ -1,0 +1,59 @@
+"""A rotation's plan as people see it: order, time, bytes, what blocks, what will be unavailable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from core.thread_text import span
+
+MIB = 1024 * 1024
+
+
+def rendered(plan: Mapping[str, Any]) -> Group:
+    """Return a plan; each objection once, with the nodes it holds up."""
+    return Group(*_parts(plan))
+
+
+def _parts(plan: Mapping[str, Any]) -> Iterator[RenderableType]:
+    nodes = Table("", "node", "zone", "instance", "takes", "copies", "why")
+    for place, node in enumerate(plan["nodes"], start=1):
+        copied = node["resync_bytes"]
+        nodes.add_row(
+            str(place),
+            Text(f"{node['role']} {node['node_id']}"),
+            Text(node["zone"]),
+            Text(node["instance_id"]),
+            span(node["seconds"]),
+            "" if copied is None else f"{copied / MIB:.1f} MiB",
+            Text(node["why"]),
+        )
+    if plan["nodes"]:
+        yield nodes
+        copied = sum(node["resync_bytes"] or 0 for node in plan["nodes"])
+        yield Text(f"About {span(plan['seconds'])} altogether, {copied / MIB:.1f} MiB to copy.")
+    for note in plan["notes"]:
+        yield Text(note, "dim")
+    blocked = objections(plan)
+    if blocked:
+        yield Text("What blocks it now:", "bold")
+    for sentence, node_ids in blocked.items():
+        yield Text(f"  {sentence} [{', '.join(map(str, node_ids))}]", "yellow")
+    if plan["unavailable"]:
+        yield Text("What will be unavailable, and needs --accept-unavailable:", "bold")
+    for sentence in plan["unavailable"]:
+        yield Text(f"  {sentence}", "yellow")
+
+
+def objections(plan: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Return every objection with the nodes it is about, but for what a person may accept."""
+    found: dict[str, list[int]] = {}
+    for node in plan["nodes"]:
+        for sentence in node["objections"]:
+            if not any(sentence.startswith(said) for said in plan["unavailable"]):
+                found.setdefault(sentence, []).append(node["node_id"])
+    return found

@@ -1,0 +1,133 @@
+"""`stillwater volumes plan`, `apply`, `history`: what λ volumes sees, does, and has done.
+
+The function decides: here it is called, in the account and with the rights it has, and its answer
+is shown. History is read from the ledger's table, where the function keeps it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+from rich.table import Table
+
+from cli.incidents import Desk
+from core import naming
+from core.errors import InvalidInput, StillwaterError
+from core.volumes.ledger import History, free_slots
+from core.volumes.limits import Gp3
+from handlers import volume_records
+from handlers.records import DynamoRecords
+from handlers.volume_records import PLAN
+
+FUNCTION = "volumes"
+
+
+def plan(environment: str, console: Console, desk: Desk | None = None) -> None:
+    """Show what would be done now; nothing is changed."""
+    show(_ask(desk or Desk.of(environment), dry_run=True), console)
+
+
+def apply(environment: str, console: Console, desk: Desk | None = None) -> None:
+    """Do now what the plan says, instead of within five minutes."""
+    desk = desk or Desk.of(environment)
+    if not desk.spec.volumes.applies:
+        problem = (
+            "volumes.mode of this cluster is advise, so nothing is changed; set it to apply with "
+            "volumes.max_monthly_increase_usd, and run `stillwater up`."
+        )
+        raise InvalidInput([problem])
+    show(_ask(desk, dry_run=False), console)
+
+
+def history(
+    environment: str,
+    console: Console,
+    now: float,
+    claim: str | None = None,
+    desk: Desk | None = None,
+) -> None:
+    """Show every known modification of the volumes, and how many are left today."""
+    desk = desk or Desk.of(environment)
+    records = DynamoRecords(desk.table, desk.spec.region, client=desk.client("dynamodb"))
+    try:
+        known: Mapping[str, str] = (records.read(PLAN).document or {}).get("volumes", {})
+        if claim is not None and claim not in known:
+            others = ", ".join(sorted(known)) or "none"
+            raise InvalidInput([f"λ volumes knows no claim {claim}; it knows {others}."])
+        wanted = {claim: known[claim]} if claim else known
+        found = {
+            name: volume_records.read(records, volume_id).history
+            for name, volume_id in sorted(wanted.items())
+        }
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(f"The ledger {desk.table} cannot be read: {error}") from None
+    console.print(_histories(found, now))
+
+
+def show(shown: Mapping[str, Any], console: Console) -> None:
+    """Print a plan as the function answered it."""
+    at = datetime.fromtimestamp(shown["at"], UTC)
+    budget = shown["budget_usd"]
+    limit = "no budget" if budget is None else f"a budget of ${budget}"
+    console.print(
+        f"Volumes at {at:%Y-%m-%d %H:%M} UTC, mode {shown['mode']}: ${shown['above_spec_usd']} a "
+        f"month above the spec, ${shown['planned_usd']} with this plan, {limit}."
+    )
+    table = Table(box=None, pad_edge=False)
+    for heading in ("volume", "what", "USD a month", "why"):
+        table.add_column(heading, overflow="fold")
+    for each in shown["decisions"]:
+        what = each["kind"] + (" (done)" if each["applied"] else "")
+        table.add_row(
+            f"{each['pool']} {each['volume']}", what, each["monthly_usd_change"], each["reason"]
+        )
+    console.print(table)
+
+
+def _ask(desk: Desk, *, dry_run: bool) -> Mapping[str, Any]:
+    """Call the function and return its plan; its failure is a sentence."""
+    name = naming.function(desk.spec.prefix, FUNCTION)
+    try:
+        answer = desk.client("lambda").invoke(
+            FunctionName=name, Payload=json.dumps({"dry_run": dry_run}).encode()
+        )
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(f"The function {name} cannot be called: {error}") from None
+    said = json.loads(answer["Payload"].read())
+    if "FunctionError" in answer:
+        raise StillwaterError(
+            f"The function {name} failed: {said.get('errorMessage', said)}; its log group is "
+            f"/aws/lambda/{name}."
+        )
+    result: Mapping[str, Any] = said
+    return result
+
+
+def _histories(found: Mapping[str, History], now: float) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("claim", "left today", "begun", "state", "from", "to", "why"):
+        table.add_column(heading, overflow="fold")
+    for claim, each in found.items():
+        rows: Iterable[tuple[str, ...]] = [
+            (
+                f"{datetime.fromtimestamp(m.started_at, UTC):%Y-%m-%d %H:%M}",
+                m.state.value,
+                "" if m.original is None else _said(m.original),
+                _said(m.target),
+                m.reason or "not ours",
+            )
+            for m in reversed(each.modifications)
+        ] or [("never", "", "", "", "")]
+        for number, row in enumerate(rows):
+            head = (claim, str(free_slots(each, now))) if number == 0 else ("", "")
+            table.add_row(*head, *row)
+    return table
+
+
+def _said(volume: Gp3) -> str:
+    return f"{volume.size_gib} GiB, {volume.iops} IOPS, {volume.throughput_mib_per_s} MiB/s"

@@ -1,0 +1,235 @@
+"""The strict rules: each is one question with one answer, and the gravest answer is the verdict.
+
+A node is asked about each half it has. What it says of itself is held against what the quorum, the
+active controller and the leaders say, because the first alone stays green when a broker is fenced
+again, when it refills from nothing, or when one of its directories still recovers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.health.limits import Limits
+from core.health.node import (
+    CONTROL_PLANE_PORT,
+    NEVER,
+    REPLICATION_PORT,
+    RUNNING,
+    STARTING,
+    STATES,
+    STOPPING,
+    NodeObservation,
+)
+from core.health.verdict import Health, HealthVerdict
+
+# Nothing else is part of a quorum with a leader.
+JOINED = frozenset({"leader", "follower"})
+# Of one node: a degraded one serves, and one that starts does not, so starting hides degraded. Of
+# many parts it is the other way round (core.health.verdict.SEVERITY).
+_GRAVITY = (Health.HEALTHY, Health.DEGRADED, Health.STARTING, Health.UNKNOWN, Health.UNHEALTHY)
+
+
+def liveness(observed: NodeObservation, limits: Limits) -> HealthVerdict:
+    """Ask for a restart only where one may mend: no process, a dead listener, a hung JVM.
+
+    A node is never restarted for what its peers do not say, nor while it recovers its logs: it
+    would begin that again.
+    """
+    name = f"Node {observed.node_id}"
+    if observed.process is False:
+        return HealthVerdict(Health.UNHEALTHY, f"{name} has no Java process.")
+    if observed.recovering:
+        return HealthVerdict(Health.HEALTHY, f"{name} recovers its logs.")
+    if observed.scraped:
+        closed = _closed(observed, limits)
+        if closed is not None:
+            return HealthVerdict(
+                Health.UNHEALTHY, f"{name} runs, but nobody listens on port {closed}."
+            )
+        return HealthVerdict(Health.HEALTHY, f"{name} runs and answers.")
+    heard = observed.since_heartbeat_seconds
+    if heard is not None and heard > limits.session_seconds and not _young(observed, limits):
+        return HealthVerdict(
+            Health.UNHEALTHY,
+            f"{name} hangs: its exporter does not answer, and the controllers have not heard of it "
+            f"for {heard:.0f} s.",
+        )
+    return HealthVerdict(
+        Health.UNKNOWN,
+        f"The exporter of node {observed.node_id} does not answer.",
+        (f"metrics of node {observed.node_id}",),
+    )
+
+
+def _closed(observed: NodeObservation, limits: Limits) -> int | None:
+    """Return a port that should be open by now and is not.
+
+    A broker opens its own only after its logs are recovered (KAFKA-14658), a controller within
+    seconds; which of them is late is asked of the state, and of the time.
+    """
+    replication, control = (
+        observed.listening.get(port) for port in (REPLICATION_PORT, CONTROL_PLANE_PORT)
+    )
+    if observed.role.is_broker and observed.broker_state == RUNNING and replication is False:
+        return REPLICATION_PORT
+    late = observed.started_at is not None and not _young(observed, limits)
+    return CONTROL_PLANE_PORT if observed.role.is_controller and late and control is False else None
+
+
+def readiness(observed: NodeObservation, limits: Limits) -> HealthVerdict:
+    """Return the gravest of all findings, with every reason as grave and every missing source."""
+    found = list(findings(observed, limits))
+    if not found:
+        return HealthVerdict(Health.HEALTHY, f"Node {observed.node_id} does its part.")
+    gravest = max((f.health for f in found), key=_GRAVITY.index)
+    return HealthVerdict(
+        gravest,
+        " ".join(f.reason for f in found if f.health is gravest),
+        tuple(source for f in found for source in f.missing),
+    )
+
+
+def findings(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
+    """Yield everything that keeps a node from being healthy."""
+    if observed.process is False:
+        yield _finding(observed, Health.UNHEALTHY, "has no Java process")
+        return
+    if not observed.scraped:
+        yield _missing(observed, "metrics", "its exporter does not answer")
+    else:
+        if observed.role.is_broker:
+            yield from _broker_says(observed, limits)
+        if observed.role.is_controller:
+            yield from _controller_says(observed, limits)
+        yield from _applies(observed, limits)
+    if observed.role.is_broker:
+        yield from _others_say(observed)
+    if observed.role.is_controller:
+        yield from _leader_says(observed, limits)
+
+
+def _broker_says(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
+    """Judge the broker half by its own gauges."""
+    state = observed.broker_state
+    if observed.recovering:
+        yield _recovery(observed, limits)
+    elif state is None:
+        # At SIGTERM the gauges go within 0.1 s, and an exporter may lose them otherwise too.
+        yield _missing(observed, "BrokerState", "its exporter answers without BrokerState")
+    elif state in STARTING:
+        yield _late(observed, limits, f"is {STATES[state]}")
+    elif state in STOPPING:
+        yield _finding(observed, Health.UNHEALTHY, f"is {STATES[state]}")
+    elif state != RUNNING:
+        yield _missing(observed, "BrokerState", f"its BrokerState is {state}")
+    elif observed.listening.get(REPLICATION_PORT) is False:
+        yield _finding(
+            observed, Health.UNHEALTHY, f"is running and does not listen on {REPLICATION_PORT}"
+        )
+    if observed.offline_log_directories:
+        yield _finding(
+            observed,
+            Health.DEGRADED,
+            f"has lost {observed.offline_log_directories} of its log directories",
+        )
+
+
+def _recovery(observed: NodeObservation, limits: Limits) -> HealthVerdict:
+    left = "; ".join(
+        f"{directory}: {recovery.logs or 0} logs and {recovery.segments or 0} segments left"
+        for directory, recovery in observed.recovery.items()
+        if recovery.left
+    )
+    told = f"recovers its logs ({left or 'how far is not told'})"
+    moved = observed.recovery_moved_at
+    if moved is not None and observed.now - moved > limits.recovery_stall_seconds:
+        stalled = f"and that has not moved for {observed.now - moved:.0f} s"
+        return _finding(observed, Health.UNHEALTHY, f"{told}, {stalled}")
+    return _finding(observed, Health.STARTING, told)
+
+
+def _controller_says(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
+    """Judge the controller half by its own gauges."""
+    state = observed.raft_state
+    if observed.listening.get(CONTROL_PLANE_PORT) is False:
+        yield _late(observed, limits, f"does not listen on {CONTROL_PLANE_PORT}")
+    if state is None:
+        yield _missing(observed, "raft current-state", "its exporter answers without raft state")
+    elif state not in JOINED:
+        yield _late(observed, limits, f"is {state}, so it has no part in a quorum with a leader")
+    elif observed.raft_leader is not None and observed.raft_leader < 0:
+        yield _late(observed, limits, "knows no leader of the quorum")
+
+
+def _applies(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
+    lag = observed.apply_lag_seconds
+    if lag is None or lag <= limits.apply_lag_seconds or observed.quorum_answers is False:
+        return  # without a quorum there is nothing to apply
+    yield _late(observed, limits, f"applied its last record of metadata {lag:.0f} s ago")
+
+
+def _others_say(observed: NodeObservation) -> Iterator[HealthVerdict]:
+    """Judge the broker half by what the quorum and the leaders say of it."""
+    if observed.quorum_answers is False and observed.broker_state == RUNNING:
+        # Brokers go on serving from memory, and describe everybody as unfenced.
+        yield _finding(
+            observed, Health.DEGRADED, "serves from memory: the controllers have no quorum"
+        )
+        return
+    if observed.recovering or observed.broker_state in STARTING:
+        return  # it is fenced and out of sync, as everybody is who starts
+    fenced = observed.is_fenced
+    if fenced is None:
+        yield _missing(observed, "fencing", "neither DescribeCluster nor a controller told of it")
+    elif fenced and observed.broker_state == RUNNING:
+        yield _finding(
+            observed, Health.UNHEALTHY, "is fenced, though it says of itself that it is running"
+        )
+    elif fenced:
+        yield _finding(observed, Health.UNHEALTHY, "is fenced")
+    if observed.not_in_sync is None:
+        yield _missing(observed, "ISR", "the leaders of its partitions were not asked")
+    elif observed.not_in_sync and not observed.was_in_sync:
+        yield _finding(
+            observed,
+            Health.STARTING,
+            f"is still filling {observed.not_in_sync} replicas that their leaders do not count as "
+            f"in sync",
+        )
+    elif observed.not_in_sync:
+        # It leads others, which clients reach only here.
+        yield _finding(observed, Health.DEGRADED, f"has fallen out of {observed.not_in_sync} ISRs")
+
+
+def _leader_says(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
+    """Judge the controller half by what the quorum's leader says of it."""
+    lag = observed.voter_lag_seconds
+    if observed.quorum_answers is False:
+        yield _late(observed, limits, "is one of controllers that have no quorum")
+    elif lag == NEVER:
+        yield _late(observed, limits, "has never fetched from the quorum's leader")
+    elif lag is not None and lag > limits.voter_lag_seconds:
+        yield _late(observed, limits, f"is {lag:.0f} s behind the quorum's leader")
+
+
+def _young(observed: NodeObservation, limits: Limits) -> bool:
+    started = observed.started_at
+    return started is not None and observed.now - started < limits.start_seconds
+
+
+def _late(observed: NodeObservation, limits: Limits, told: str) -> HealthVerdict:
+    """Return a finding that is excused while the node is young."""
+    if _young(observed, limits):
+        return _finding(observed, Health.STARTING, told)
+    return _finding(observed, Health.UNHEALTHY, told)
+
+
+def _finding(observed: NodeObservation, health: Health, told: str) -> HealthVerdict:
+    return HealthVerdict(health, f"Node {observed.node_id} {told}.")
+
+
+def _missing(observed: NodeObservation, source: str, why: str) -> HealthVerdict:
+    missing = f"{source} of node {observed.node_id}"
+    return HealthVerdict(
+        Health.UNKNOWN, f"How node {observed.node_id} does is not known: {why}.", (missing,)
+    )

@@ -1,0 +1,74 @@
+"""Which nodes are not what their group would launch today, and why: what triggers a rotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What an instance was launched as, or would be; None is what is not known of it."""
+
+    template_version: str | None = None
+    image_id: str | None = None
+    instance_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """An instance as it is, and as its group would launch it now."""
+
+    present: Build
+    wanted: Build
+
+
+def why_outdated(launched: Launched, kubelet: str, server: str) -> str | None:
+    """Say in what a node differs from a new one; None: a new one would be the same.
+
+    An old kubelet alone is no reason: a new instance of the same image would have it too.
+    """
+    changed = list(_changes(launched))
+    if not changed:
+        return None
+    behind = _minor(kubelet) is not None and _minor(kubelet) != _minor(server)
+    if behind and launched.present.image_id != launched.wanted.image_id:
+        changed.append(f"kubelet {kubelet} under Kubernetes {server}")
+    return ", ".join(changed)
+
+
+def _changes(launched: Launched) -> Iterator[str]:
+    present, wanted = launched.present, launched.wanted
+    pairs = (
+        ("image", present.image_id, wanted.image_id),
+        ("instance type", present.instance_type, wanted.instance_type),
+        ("launch template version", present.template_version, wanted.template_version),
+    )
+    for name, is_, would in pairs:
+        if is_ is not None and would is not None and is_ != would:
+            yield f"{name} {is_} instead of {would}"
+
+
+def stale_template(
+    launched: Mapping[str, Launched], kubelets: Mapping[str, str], server: str
+) -> Iterator[str]:
+    """Yield the instances that no rotation would bring to the control plane's version."""
+    for instance_id, kubelet in sorted(kubelets.items()):
+        found = launched.get(instance_id)
+        if found is None or _minor(kubelet) in {None, _minor(server)}:
+            continue
+        if found.present.image_id == found.wanted.image_id:
+            yield (
+                f"Instance {instance_id} has kubelet {kubelet} under Kubernetes {server}, and its "
+                f"launch template still names the same image: `pulumi up` on the kafka stack first."
+            )
+
+
+def _minor(version: str) -> tuple[str, str] | None:
+    """Return major and minor.
+
+    >>> _minor("v1.36.1-eks-0a1b2c3")
+    ('1', '36')
+    """
+    parts = version.lstrip("v").split(".")
+    return (parts[0], parts[1].rstrip("+")) if len(parts) > 1 else None

@@ -1,0 +1,153 @@
+"""What a rotation would do, before it is started: order, time, bytes, what blocks, what is lost.
+
+Times and bytes are estimates: how long earlier runs took for a node of the role, else what their
+timings allow for, and core.resync's model over the rates that were measured a moment ago.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from core.observations import Policy
+from core.resync import CatchUp, Divergence, Flow, after_outage
+from core.rotation.order import in_order
+from core.rotation.preconditions import RunObservation, objections, unavailable, unkeepable
+from core.rotation.run_record import NodeTurn, Options, Phase, Run
+
+# Without an earlier run to go by: an EKS node boots, joins and registers its volume driver.
+REPLACEMENT_SECONDS = 180.0
+# From the stop of a broker's pod until its fetchers run on the new node: controlled shutdown, its
+# volume's detaching and attaching, start.
+AWAY_SECONDS = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Bytes a second of one broker: appended to its replicas, and what replication can bring in."""
+
+    append_bytes_per_s: float
+    replication_bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedNode:
+    """One node of a plan, in its place."""
+
+    node_id: int
+    role: str
+    zone: str
+    instance_id: str
+    why: str
+    seconds: float
+    resync_bytes: float | None  # None: not known, or nothing to copy
+    objections: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A rotation before it begins."""
+
+    nodes: tuple[PlannedNode, ...]
+    unavailable: tuple[str, ...]  # what nobody can keep, a sentence per partition
+    topics: tuple[str, ...]  # whose partitions those are
+    notes: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        return sum(node.seconds for node in self.nodes)
+
+
+def plan(
+    turns: Iterable[NodeTurn],
+    seen: RunObservation,
+    options: Options,
+    policy: Policy,
+    *,
+    earlier: Run | None = None,
+    rates: Mapping[int, Rates] | None = None,
+    notes: Iterable[str] = (),
+) -> Plan:
+    """Return the plan of a run over these nodes, started now."""
+    leader = None if seen.kafka is None else seen.kafka.quorum_leader
+    ordered = in_order(turns, seen.pods, leader)
+    lost = (
+        []
+        if seen.kafka is None
+        else [partition for turn in ordered for partition in unkeepable(turn.node_id, seen.kafka)]
+    )
+    estimate = _Estimate(policy, earlier, rates or {})
+    nodes = tuple(
+        PlannedNode(
+            node_id=turn.node_id,
+            role=turn.role,
+            zone=turn.zone,
+            instance_id=turn.instance_id,
+            why=turn.why,
+            seconds=estimate.seconds(turn),
+            resync_bytes=estimate.resync_bytes(turn),
+            objections=tuple(objections(turn, seen, options, policy)),
+        )
+        for turn in ordered
+    )
+    return Plan(
+        nodes=nodes,
+        unavailable=tuple(dict.fromkeys(unavailable(partition) for partition in lost)),
+        topics=tuple(sorted({partition.topic for partition in lost})),
+        notes=(*notes, *estimate.notes()),
+    )
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    policy: Policy
+    earlier: Run | None
+    rates: Mapping[int, Rates]
+    _measured: dict[str, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        took: dict[str, list[float]] = {}
+        for turn in self.earlier.turns if self.earlier else ():
+            if turn.phase is Phase.DONE and turn.began_at is not None and turn.done_at is not None:
+                took.setdefault(turn.role, []).append(turn.done_at - turn.began_at)
+        self._measured.update({role: statistics.median(each) for role, each in took.items()})
+
+    def seconds(self, turn: NodeTurn) -> float:
+        if turn.role in self._measured:
+            return self._measured[turn.role]
+        resync = self._resync(turn)
+        catching_up = resync.seconds if isinstance(resync, CatchUp) else 0.0
+        hold = self.policy.post_condition_hold_seconds
+        return REPLACEMENT_SECONDS + AWAY_SECONDS + catching_up + hold
+
+    def resync_bytes(self, turn: NodeTurn) -> float | None:
+        resync = self._resync(turn)
+        return resync.gross_bytes if isinstance(resync, CatchUp) else None
+
+    def _resync(self, turn: NodeTurn) -> CatchUp | Divergence | None:
+        rates = self.rates.get(turn.node_id)
+        if rates is None or not turn.is_broker:
+            return None
+        flow = Flow(
+            append_bytes_per_s=rates.append_bytes_per_s,
+            replication_bytes_per_s=rates.replication_bytes_per_s,
+        )
+        return after_outage(flow, outage_seconds=AWAY_SECONDS)
+
+    def notes(self) -> tuple[str, ...]:
+        said = []
+        if self._measured:
+            roles = ", ".join(f"{r} {s:.0f} s" for r, s in sorted(self._measured.items()))
+            said.append(f"Times are medians of the last run: {roles}.")
+        else:
+            said.append(
+                f"No earlier run to go by: {REPLACEMENT_SECONDS:.0f} s for a new node and "
+                f"{AWAY_SECONDS:.0f} s without the old one are assumed."
+            )
+        return tuple(said)
+
+
+def to_document(found: Plan) -> dict[str, Any]:
+    return {**asdict(found), "seconds": found.seconds}

@@ -1,0 +1,158 @@
+"""What must hold before a run begins with a node; every objection names its cause and the remedy.
+
+Stricter than what an instance needs that AWS takes away (consent): a rotation can wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from core.health.metadata_errors import ErrorSnapshot, from_dict, vetoes
+from core.incident_record import Incident
+from core.observations import GroupView, NodeView, PodView, Policy
+from core.rotation.consent import may_leave
+from core.rotation.run_record import NodeTurn, Options
+from core.rotation.views import ClusterView, PartitionView, listed
+from core.zones import Freeze, freeze_of
+
+IN_SERVICE = "InService"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunObservation:
+    """Everything true at `now` that a decision about a run may rest on."""
+
+    now: float  # epoch seconds
+    nodes: tuple[NodeView, ...] = ()
+    pods: tuple[PodView, ...] = ()
+    groups: tuple[GroupView, ...] = ()
+    kafka: ClusterView | None = None
+    kafka_silence: str = ""  # why `kafka` is None, as a sentence
+    incidents: Mapping[int, Incident] = field(default_factory=dict)  # the run's own, by node id
+    others: tuple[Incident, ...] = ()  # open incidents that are not the run's
+    freezes: tuple[Freeze, ...] = ()
+    errors: ErrorSnapshot | None = None  # None: nobody was asked
+    recovering: tuple[int, ...] = ()  # brokers that still read their logs
+    blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
+
+    def pod_of(self, node_id: int) -> PodView | None:
+        return next((p for p in self.pods if p.node_id == node_id), None)
+
+    def node_of(self, node_id: int) -> NodeView | None:
+        """Return the Kubernetes node a Kafka node runs on."""
+        pod = self.pod_of(node_id)
+        if pod is None or pod.node_name is None:
+            return None
+        return next((n for n in self.nodes if n.name == pod.node_name), None)
+
+    def group_of(self, instance_id: str) -> GroupView | None:
+        return next((g for g in self.groups if instance_id in g.instances), None)
+
+
+def objections(
+    turn: NodeTurn,
+    seen: RunObservation,
+    options: Options,
+    policy: Policy,
+    away: Iterable[int] = (),
+) -> Iterator[str]:
+    """Yield every reason why a node may not go now; `away` are nodes that go together with it."""
+    yield from _of_machines(turn, seen)
+    yield from _of_others(turn, seen, frozenset(away))
+    if seen.kafka is None:
+        yield seen.kafka_silence or "Kafka was not asked."
+        return
+    yield from _of_kafka(turn, seen.kafka, options)
+    for broker_id in sorted(set(seen.recovering) - {turn.node_id, *away}):
+        yield f"Broker {broker_id} is still recovering its logs; wait until it runs."
+    if seen.errors is not None:
+        yield from vetoes(seen.errors, _acknowledged(options))
+    verdict = may_leave(turn.node_id, seen.kafka, isr_margin=policy.isr_margin)
+    if not verdict.allowed:
+        yield verdict.reason
+
+
+def _acknowledged(options: Options) -> ErrorSnapshot | None:
+    return None if options.acknowledged is None else from_dict(options.acknowledged)
+
+
+def _of_machines(turn: NodeTurn, seen: RunObservation) -> Iterator[str]:
+    freeze = freeze_of(turn.zone, seen.freezes, seen.now)
+    if freeze is not None:
+        yield f"{freeze.sentence} Nothing planned happens there."
+    group = seen.group_of(turn.instance_id)
+    if group is None:
+        yield (
+            f"Instance {turn.instance_id} of node {turn.node_id} belongs to no Auto Scaling group "
+            f"of this cluster, so nothing would replace it."
+        )
+        return
+    lifecycle = group.instances[turn.instance_id]
+    if lifecycle != IN_SERVICE:
+        yield (
+            f"{group.name} has instance {turn.instance_id} of node {turn.node_id} in {lifecycle}; "
+            f"`stillwater incidents` says what about it."
+        )
+    if group.desired >= group.maximum:
+        yield (
+            f"{group.name} wants {group.desired} instances of at most {group.maximum}: there is no "
+            f"room for a replacement of node {turn.node_id}; raise its maximum."
+        )
+
+
+def _of_others(turn: NodeTurn, seen: RunObservation, away: frozenset[int]) -> Iterator[str]:
+    for incident in seen.others:
+        if incident.node_id is not None:
+            yield (
+                f"Incident {incident.id} takes Kafka node {incident.node_id} out first "
+                f"({incident.state.value}: {incident.reason.rstrip('.')})."
+            )
+    for pod in seen.pods:
+        if not pod.ready and pod.node_id not in {turn.node_id, *away}:
+            yield f"Pod {pod.name} is not Ready; see to it first: {pod.trouble or 'it starts'}."
+
+
+def _of_kafka(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[str]:
+    if turn.node_id in kafka.fenced:
+        yield from _of_fenced(turn.node_id, kafka)
+    if kafka.reassigning:
+        yield (
+            f"{len(kafka.reassigning)} partitions are being reassigned, among them "
+            f"{kafka.reassigning[0]}; wait until they have moved, or cancel it."
+        )
+    for partition in unkeepable(turn.node_id, kafka):
+        if partition.topic not in options.accepted_topics:
+            yield f"{unavailable(partition)} Allow it with --accept-unavailable."
+
+
+def _of_fenced(node_id: int, kafka: ClusterView) -> Iterator[str]:
+    """Yield what speaks against a broker that is out already: it may be the last to have data."""
+    for partition in kafka.partitions:
+        others = sorted(set(partition.isr) - {node_id})
+        few = len(others) < partition.min_isr < len(partition.replicas)
+        if node_id in partition.replicas and few:
+            yield (
+                f"Broker {node_id} is fenced, and partition {partition.name} has only "
+                f"{listed(others)} of the {partition.min_isr} in-sync replicas it needs; bring "
+                f"another of {listed(partition.replicas)} back first, or this one where it is."
+            )
+
+
+def unkeepable(node_id: int, kafka: ClusterView) -> Iterator[PartitionView]:
+    """Yield the partitions that nobody can keep writable while a broker is away."""
+    for partition in kafka.partitions:
+        if node_id in partition.replicas and len(partition.replicas) <= partition.min_isr:
+            yield partition
+
+
+def unavailable(partition: PartitionView) -> str:
+    """Say what a partition that cannot be kept is without while one of its brokers is away."""
+    factor = len(partition.replicas)
+    lost = "neither read nor written" if factor == 1 else "not written with acks=all"
+    one = "" if factor == 1 else "one of "
+    return (
+        f"Partition {partition.name} has replication factor {factor} and min.insync.replicas "
+        f"{partition.min_isr}: it is {lost} while {one}broker {listed(partition.replicas)} is "
+        f"away; raise its replication factor."
+    )

@@ -1,0 +1,266 @@
+"""A rotation run: which Kafka nodes get new instances, how far it is, and what people want of it.
+
+The ledger keeps one document per cluster, written over the version it was read at, so any function
+may die and another goes on. core.rotation.progress decides what is next; the instances themselves
+leave through an incident each (core.planned), opened by the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from core.errors import Conflict
+
+# Reasons vary; the document must stay far below DynamoDB's 400 KB.
+MOST_NOTES = 300
+DEFAULT_DEADLINE_SECONDS = 3600.0
+
+
+class RunState(StrEnum):
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"  # something is wrong that a person must decide about
+    DONE = "done"
+    ABORTED = "aborted"
+
+
+OVER = frozenset({RunState.DONE, RunState.ABORTED})
+
+
+class Phase(StrEnum):
+    """Where one node stands in a run."""
+
+    WAITING = "waiting"
+    LEAVING = "leaving"  # its incident is open
+    RETURNING = "returning"  # its instance was let go; the post-conditions are awaited
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"  # its incident ended in another way; a person decides
+
+
+IN_HAND = frozenset({Phase.LEAVING, Phase.RETURNING})
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that happened in a run."""
+
+    at: float  # epoch seconds
+    actor: str
+    text: str
+    quiet: bool = False  # what is merely waited for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTurn:
+    """One Kafka node's turn in a run."""
+
+    node_id: int
+    pod: str
+    role: str  # broker, controller or combined
+    pool: str
+    zone: str
+    instance_id: str  # the one that is to go
+    why: str
+    phase: Phase = Phase.WAITING
+    attempt: int = 1
+    incident_id: str | None = None
+    # The deadline counts from here: when it came up, or when a person gave it more time.
+    since: float | None = None
+    stuck_since: float | None = None
+    began_at: float | None = None
+    released_at: float | None = None
+    back_since: float | None = None
+    done_at: float | None = None
+    reason: str = ""
+
+    @property
+    def is_broker(self) -> bool:
+        return self.role != "controller"
+
+    @property
+    def votes(self) -> bool:
+        return self.role != "broker"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the person who started a run decided beforehand."""
+
+    accepted_topics: tuple[str, ...] = ()  # may be unavailable while their broker is away
+    # The metadata errors that are known and do not veto, as core.health.metadata_errors keeps them.
+    acknowledged: Mapping[str, Any] | None = None
+    deadline_seconds: float = DEFAULT_DEADLINE_SECONDS  # for one node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One rotation of a cluster's nodes."""
+
+    id: str
+    state: RunState
+    started_at: float
+    started_by: str
+    turns: tuple[NodeTurn, ...]
+    options: Options = Options()
+    pause_asked_by: str | None = None
+    abort_asked_by: str | None = None
+    ended_at: float | None = None
+    reason: str = ""
+    notes: tuple[Note, ...] = ()
+    pages: tuple[str, ...] = ()
+    turned_at: float | None = None
+    next_turn_at: float | None = None
+    version: int = 0
+
+    @property
+    def over(self) -> bool:
+        return self.state in OVER
+
+    @property
+    def in_hand(self) -> tuple[NodeTurn, ...]:
+        """Return the nodes that are away, or about to be."""
+        return tuple(t for t in self.turns if t.phase in IN_HAND)
+
+    @property
+    def waiting(self) -> tuple[NodeTurn, ...]:
+        return tuple(t for t in self.turns if t.phase is Phase.WAITING)
+
+    def turn_of(self, node_id: int) -> NodeTurn:
+        return next(t for t in self.turns if t.node_id == node_id)
+
+    def key_of(self, turn: NodeTurn) -> str:
+        """Return the dedupe key under which a node's incident knows this run."""
+        return f"rotation:{self.id}:{turn.instance_id}:{turn.attempt}"
+
+    def with_turn(self, changed: NodeTurn) -> Run:
+        turns = tuple(changed if t.node_id == changed.node_id else t for t in self.turns)
+        return replace(self, turns=turns)
+
+
+def run_id(started_at: float) -> str:
+    """Return the id of a run: one cluster has one at a time, so its second names it.
+
+    >>> run_id(0.0)
+    'rotation-19700101-000000'
+    """
+    return f"rotation-{datetime.fromtimestamp(started_at, UTC):%Y%m%d-%H%M%S}"
+
+
+def open_run(
+    turns: Iterable[NodeTurn], options: Options, actor: str, now: float, *, version: int = 0
+) -> Run:
+    """Return a run that has not begun; `version` is the one of the document it replaces."""
+    listed = tuple(turns)
+    said = f"{actor} starts a rotation of {len(listed)} nodes."
+    return Run(
+        id=run_id(now),
+        state=RunState.RUNNING,
+        started_at=now,
+        started_by=actor,
+        turns=listed,
+        options=options,
+        reason=said,
+        notes=(Note(now, actor, said),),
+        version=version,
+    )
+
+
+def noted(run: Run, actor: str, text: str, now: float, *, quiet: bool = False) -> Run:
+    """Add a note and make it the run's reason; a repetition is not worth another note."""
+    if run.reason == text:
+        return run
+    notes = (
+        run.notes if len(run.notes) >= MOST_NOTES else (*run.notes, Note(now, actor, text, quiet))
+    )
+    return replace(run, reason=text, notes=notes)
+
+
+def pause(run: Run, actor: str, now: float) -> Run:
+    """Begin with no further node: the run stands still once nobody is away."""
+    _still_open(run, "paused")
+    asked = replace(run, pause_asked_by=actor)
+    if run.state is not RunState.RUNNING or not run.in_hand:
+        asked = replace(asked, state=RunState.PAUSED, next_turn_at=None)
+        return noted(asked, actor, f"{actor} paused the run.", now)
+    away = ", ".join(str(t.node_id) for t in run.in_hand)
+    return noted(asked, actor, f"{actor} pauses the run once node {away} is back.", now)
+
+
+def resume(run: Run, actor: str, now: float, *, skip: bool = False) -> Run:
+    """Go on after a pause or a stop; every node in hand gets its whole deadline again.
+
+    With `skip` a node that failed, or is not allowed to begin, is left as it is.
+    """
+    _still_open(run, "resumed")
+    turns = tuple(_again(run, t, now, skip=skip) for t in run.turns)
+    going = replace(
+        run,
+        state=RunState.RUNNING,
+        pause_asked_by=None,
+        turns=turns,
+        pages=(),
+        next_turn_at=now,
+    )
+    skipped = [str(t.node_id) for t, u in zip(turns, run.turns, strict=True) if t.phase != u.phase]
+    without = f", without node {', '.join(skipped)}" if skip and skipped else ""
+    return noted(going, actor, f"{actor} resumes the run{without}.", now)
+
+
+def _again(run: Run, turn: NodeTurn, now: float, *, skip: bool) -> NodeTurn:
+    blocked = turn.phase is Phase.WAITING and turn.since is not None
+    if skip and (turn.phase is Phase.FAILED or (blocked and run.state is RunState.STOPPED)):
+        return replace(turn, phase=Phase.SKIPPED, reason="Left as it is.", done_at=now)
+    if turn.phase is Phase.FAILED:
+        return replace(
+            turn, phase=Phase.WAITING, attempt=turn.attempt + 1, incident_id=None, since=None
+        )
+    return replace(turn, since=None if turn.since is None else now, stuck_since=None)
+
+
+def abort(run: Run, actor: str, now: float) -> Run:
+    """Begin with no further node and end once nobody is away; who has not left yet stays."""
+    _still_open(run, "aborted")
+    asked = replace(run, abort_asked_by=actor, state=RunState.RUNNING, next_turn_at=now)
+    return noted(asked, actor, f"{actor} aborts the run.", now)
+
+
+def _still_open(run: Run, done: str) -> None:
+    if run.over:
+        raise Conflict(f"Run {run.id} cannot be {done}: it is {run.state.value} ({run.reason})")
+
+
+def unattended(run: Run, now: float, late_seconds: float) -> bool:
+    """Say whether nothing carries a run any more although it should be carried."""
+    expected = max(run.turned_at or run.started_at, run.next_turn_at or 0.0)
+    return run.state is RunState.RUNNING and now - expected > late_seconds
+
+
+def to_document(run: Run) -> dict[str, Any]:
+    return asdict(run)
+
+
+def from_document(document: dict[str, Any], version: int) -> Run:
+    """Read what `to_document` wrote; a field this version does not know is left out."""
+    known = _known(Run, document)
+    known["state"] = RunState(known["state"])
+    known["options"] = Options(**_tuples(_known(Options, known["options"])))
+    known["turns"] = tuple(
+        NodeTurn(**{**_known(NodeTurn, turn), "phase": Phase(turn["phase"])})
+        for turn in known["turns"]
+    )
+    known["notes"] = tuple(Note(**_known(Note, note)) for note in known["notes"])
+    known["pages"] = tuple(known["pages"])
+    return Run(**{**known, "version": version})
+
+
+def _known(cls: type[Any], document: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in document.items() if k in cls.__dataclass_fields__}
+
+
+def _tuples(document: dict[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}

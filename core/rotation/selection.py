@@ -1,0 +1,85 @@
+"""Which nodes a rotation is about: those named by hand, or those that are outdated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from core.errors import InvalidInput
+from core.rotation.preconditions import RunObservation
+from core.rotation.run_record import NodeTurn
+
+BY_HAND = "asked for by hand"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What a person named; with nothing named, what is outdated is meant."""
+
+    everything: bool = False
+    node_ids: tuple[int, ...] = ()
+    pools: tuple[str, ...] = ()
+    zones: tuple[str, ...] = ()
+
+    @property
+    def by_hand(self) -> bool:
+        return self.everything or bool(self.node_ids or self.pools or self.zones)
+
+    def takes(self, node_id: int, pool: str, zone: str) -> bool:
+        """Say whether a node is meant: every kind of name that is given must fit."""
+        if not self.by_hand:
+            return False
+        return (
+            (not self.node_ids or node_id in self.node_ids)
+            and (not self.pools or pool in self.pools)
+            and (not self.zones or zone in self.zones)
+        )
+
+
+def turns_of(
+    seen: RunObservation, selection: Selection, outdated: Mapping[int, str]
+) -> tuple[NodeTurn, ...]:
+    """Return a turn for each node that is meant; `outdated` says why, by node id.
+
+    Raises InvalidInput where a name fits nothing, or a pod that is meant has no instance.
+    """
+    found, problems = [], []
+    for pod in sorted(seen.pods, key=lambda pod: pod.node_id):
+        node = seen.node_of(pod.node_id)
+        pool, zone = (node.pool or "", node.zone or "") if node else ("", "")
+        why = outdated.get(pod.node_id)
+        if not selection.takes(pod.node_id, pool, zone) and (selection.by_hand or why is None):
+            continue
+        if node is None or node.instance_id is None:
+            problems.append(
+                f"Pod {pod.name} runs on no node ({pod.trouble or 'it starts'}); see to it before "
+                f"a rotation."
+            )
+            continue
+        found.append(
+            NodeTurn(
+                node_id=pod.node_id,
+                pod=pod.name,
+                role=pod.role or "broker",
+                pool=pool,
+                zone=zone,
+                instance_id=node.instance_id,
+                why=why or BY_HAND,
+            )
+        )
+    problems += _unknown(seen, selection)
+    if problems:
+        raise InvalidInput(problems)
+    return tuple(found)
+
+
+def _unknown(seen: RunObservation, selection: Selection) -> Iterable[str]:
+    ids = {pod.node_id for pod in seen.pods}
+    for node_id in sorted(set(selection.node_ids) - ids):
+        yield f"There is no Kafka node {node_id}; there are {sorted(ids)}."
+    pools = {node.pool for node in seen.nodes if node.pool}
+    for pool in sorted(set(selection.pools) - pools):
+        yield f"There is no node of a pool {pool}; there are {', '.join(sorted(pools))}."
+    zones = {node.zone for node in seen.nodes if node.zone}
+    for zone in sorted(set(selection.zones) - zones):
+        yield f"There is no node in a zone {zone}; there are {', '.join(sorted(zones))}."

@@ -1,0 +1,49 @@
+"""The words in which it is decided what becomes of a set of volumes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from core.volumes.limits import Gp3
+
+
+class Kind(StrEnum):
+    """What a decision does. Only those that `changes` change anything."""
+
+    KEEP = "keep"
+    GROW = "grow"
+    RAISE = "raise"
+    LOWER = "lower"
+    ROTATION = "raise for a rotation"
+    WAIT = "wait"
+    ADVISE = "advise"
+    REFUSE = "refuse"
+
+    @property
+    def changes(self) -> bool:
+        return self in {Kind.GROW, Kind.RAISE, Kind.LOWER, Kind.ROTATION}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What becomes of one set of volumes, why, and what that costs more or less a month."""
+
+    pool: str
+    number: int
+    kind: Kind
+    reason: str
+    # Where something changes: what every volume of the set becomes.
+    target: Gp3 | None = None
+    monthly_usd_change: Decimal = Decimal(0)
+    # It may use the slot that is kept for this.
+    emergency: bool = False
+    # What stands in the way, for alerts: instance, budget, slots, ceiling, frozen, trouble's kind.
+    refused_by: str = ""
+    # When to look again, where that is known.
+    until: float | None = None
+
+    @property
+    def name(self) -> str:
+        return f"volume {self.number} of pool {self.pool}"

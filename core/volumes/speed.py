@@ -1,0 +1,275 @@
+"""Whether a set of volumes must be faster, or may be slower again.
+
+Faster where more was asked than the volumes give; not where the instance is what gives no more: a
+faster volume would cost money and bring nothing. Slower after a quiet period, and only with
+modifications to spare.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from core import instances
+from core.errors import InvalidInput
+from core.instances import InstanceType
+from core.pricing import PriceBook
+from core.volumes.ledger import WINDOW_SECONDS
+from core.volumes.limits import Performance, instance_ceiling, least_iops, lesser, most_iops, steps
+from core.volumes.sizing import MIB
+from core.volumes.views import Hour, VolumeSet, VolumeView
+
+# What is measured of a throttled volume is its own limit; what it would take, nobody knows.
+RAISE_FACTOR = 1.5
+# Every raise that took back a lowering within this makes the next quiet period longer.
+FLAP_WINDOW_SECONDS = 7 * WINDOW_SECONDS
+LONGEST_BACKOFF = 8
+HOUR_SECONDS = 3600.0
+# A load is that of the last hour.
+MEASURED_SECONDS = 3600.0
+LETTERS = string.ascii_lowercase
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """The performance a set should have and why; or why it cannot have it."""
+
+    performance: Performance | None
+    reason: str
+    # instance or ceiling, where there is no performance that helps.
+    refused_by: str = ""
+
+
+def ceiling(of: VolumeSet) -> Performance:
+    """Return the most that a policy allows and every instance of a set sustains."""
+    found = of.policy.ceiling
+    for instance in _instances(of.volumes):
+        found = lesser(found, instance, of.beside)
+    return found
+
+
+def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
+    """Return what a throttled set should have; None where none of it is throttled."""
+    limit = of.policy.exceeded_share
+    asked = of.asked.performance
+    bound = _most(of.volumes, "instance_exceeded_share")
+    throttled = _most((v for v in of.volumes if not _just_changed(v, now)), "volume_exceeded_share")
+    if bound is not None and bound[1] >= limit:
+        return Speed(None, _instance_bound(*bound, book), "instance")
+    if not asked.covers(of.spec.performance):
+        wanted = _greater(asked, of.spec.performance)
+        return Speed(wanted, f"the ClusterSpec asks for {said(of.spec.performance)}")
+    if throttled is None or throttled[1] < limit:
+        return None
+    volume, share = throttled
+    better = _next(of, volume)
+    why = f"{volume.claim} was asked for more than {said(asked)} {share:.0%} of the time"
+    if better is None:
+        return _at_the_top(of, volume, why, book)
+    return Speed(better, why)
+
+
+def _just_changed(volume: VolumeView, now: float) -> bool:
+    """Say whether what was measured is, in part, of the volume as it was before."""
+    latest = volume.history.latest
+    if latest is None or (
+        latest.original is not None and latest.original.performance == latest.target.performance
+    ):
+        return False
+    return now - (latest.ended_at or latest.started_at) < MEASURED_SECONDS
+
+
+def slower(of: VolumeSet, now: float) -> Speed | None:
+    """Return the performance that has sufficed all through the quiet period, if it is less."""
+    asked, floor = of.asked.performance, of.floor
+    if asked == floor or not of.volumes:
+        return None
+    quiet = quiet_seconds(of, now)
+    hours: list[Hour] = []
+    for volume in of.volumes:
+        seen = [h for h in volume.load.hours if h.at > now - quiet - HOUR_SECONDS]
+        covered = len({int(h.at // HOUR_SECONDS) for h in seen})
+        if covered < quiet / HOUR_SECONDS or any(h.exceeded for h in seen):
+            return None
+        hours += seen
+    margin = of.policy.performance_margin
+    needed = Performance(
+        math.ceil(max(h.iops for h in hours) * margin),
+        math.ceil(max(h.bytes_per_s for h in hours) * margin / MIB - 1e-9),
+    )
+    fitting = [s for s in steps(floor, asked) if s.covers(needed) and asked.covers(s)]
+    least = min(fitting, key=lambda s: (s.throughput_mib_per_s, s.iops), default=asked)
+    if least == asked:
+        return None
+    return Speed(
+        least, f"for {quiet / HOUR_SECONDS:.0f} hours {said(needed)} with its margin sufficed"
+    )
+
+
+def quiet_seconds(of: VolumeSet, now: float) -> float:
+    """Return how long a set must be quiet: longer each time a lowering was regretted."""
+    regretted = max((_regretted(v, now) for v in of.volumes), default=0)
+    return of.policy.quiet_seconds * min(LONGEST_BACKOFF, 1 << regretted)
+
+
+def _regretted(volume: VolumeView, now: float) -> int:
+    kinds = [
+        m.kind
+        for m in volume.history.within(now, FLAP_WINDOW_SECONDS)
+        if m.kind in {"raise", "lower"}
+    ]
+    return sum(1 for a, b in pairwise(kinds) if (a, b) == ("lower", "raise"))
+
+
+def _next(of: VolumeSet, volume: VolumeView) -> Performance | None:
+    """Return the step above what is asked that helps a volume; None where there is none."""
+    asked, load, margin = of.asked.performance, volume.load, of.policy.performance_margin
+    by_iops, by_throughput = _bounds(volume, asked)
+    wanted = Performance(
+        math.ceil(max(asked.iops * RAISE_FACTOR, (load.iops_p999 or 0) * margin))
+        if by_iops
+        else asked.iops,
+        math.ceil(
+            max(
+                asked.throughput_mib_per_s * RAISE_FACTOR,
+                (load.bytes_per_s_p999 or 0) * margin / MIB,
+            )
+        )
+        if by_throughput
+        else asked.throughput_mib_per_s,
+    )
+    possible = [
+        step
+        for step in steps(of.floor, _greater(ceiling(of), of.floor))
+        if step.covers(asked)
+        and step.iops <= most_iops(of.asked.size_gib)
+        and (
+            (by_iops and step.iops > asked.iops)
+            or (by_throughput and step.throughput_mib_per_s > asked.throughput_mib_per_s)
+        )
+    ]
+    covering = [step for step in possible if step.covers(wanted)]
+    if covering:
+        return min(covering, key=lambda s: (s.throughput_mib_per_s, s.iops))
+    return max(possible, key=lambda s: _had_of(s, wanted), default=None)
+
+
+def _had_of(step: Performance, wanted: Performance) -> tuple[float, int, int]:
+    """Order steps that do not suffice: the shares of the wanted they give, then the price."""
+    had = min(1.0, step.iops / wanted.iops) + min(
+        1.0, step.throughput_mib_per_s / wanted.throughput_mib_per_s
+    )
+    return had, -step.throughput_mib_per_s, -step.iops
+
+
+def _bounds(volume: VolumeView, asked: Performance) -> tuple[bool, bool]:
+    """Say which of a volume's limits it ran into; both, where nobody measured which."""
+    iops, rate = volume.load.iops_p999, volume.load.bytes_per_s_p999
+    if iops is None or rate is None:
+        return True, True
+    near_iops = iops >= 0.9 * asked.iops
+    near_rate = rate >= 0.9 * asked.throughput_mib_per_s * MIB
+    return (near_iops, near_rate) if near_iops or near_rate else (True, True)
+
+
+def _at_the_top(of: VolumeSet, volume: VolumeView, why: str, book: PriceBook) -> Speed:
+    """Say what ends the raising: the instance, the policy, or the volume's size."""
+    asked = of.asked.performance
+    bound_by = _instances([volume])
+    sustained = instance_ceiling(bound_by[0], of.beside) if bound_by else None
+    if sustained is not None and of.policy.ceiling.covers(sustained):
+        return Speed(None, f"{why}, and {_helps(volume, book)}", "instance")
+    if most_iops(of.asked.size_gib) <= asked.iops < of.policy.ceiling.iops:
+        return Speed(
+            None,
+            f"{why}, and gp3 gives {of.asked.size_gib} GiB no more IOPS; make it larger",
+            "ceiling",
+        )
+    return Speed(
+        None,
+        f"{why}, and the policy allows no more than {said(of.policy.ceiling)}; raise max_iops or "
+        f"max_throughput_mib_per_s, or add a broker",
+        "ceiling",
+    )
+
+
+def _instance_bound(volume: VolumeView, share: float, book: PriceBook) -> str:
+    return (
+        f"the instance of {volume.pod} was asked for more than it gives its volumes "
+        f"{share:.0%} of the time, so a faster volume brings nothing: {_helps(volume, book)}"
+    )
+
+
+def _helps(volume: VolumeView, book: PriceBook) -> str:
+    """Name the limit of a volume's instance type, and the type that has more."""
+    current = instances.table().types.get(volume.instance_type or "")
+    if current is None:
+        return f"its instance type {volume.instance_type or '(unknown)'} is in no table of ours"
+    limit = f"{current.name} sustains {current.ebs_iops} IOPS and {current.ebs_mib_per_s} MiB/s"
+    better = helping_type(current, book)
+    if better is None:
+        return f"{limit}, and no type on the price list with as much memory has more; add a broker"
+    dearer = (
+        book.instance_hour(better.name).usd - book.instance_hour(current.name).usd
+        if _priced(current, book)
+        else None
+    )
+    more = "" if dearer is None else f", for ${dearer * 730:.0f} more a month and broker"
+    return f"{limit}; {better.name} sustains {better.ebs_iops} and {better.ebs_mib_per_s}{more}"
+
+
+def helping_type(current: InstanceType, book: PriceBook) -> InstanceType | None:
+    """Return the cheapest instance type that sustains half as much again and lacks nothing."""
+    generation, architecture = _made(current)
+    fitting = [
+        each
+        for each in instances.table().types.values()
+        if each.ebs_mib_per_s >= RAISE_FACTOR * current.ebs_mib_per_s
+        and each.ebs_iops >= RAISE_FACTOR * current.ebs_iops
+        and each.memory_mib >= current.memory_mib
+        and each.vcpus >= current.vcpus
+        and _made(each)[0] >= generation
+        and _made(each)[1] == architecture
+        and _priced(each, book)
+    ]
+    return min(fitting, key=lambda t: (book.instance_hour(t.name).usd, t.name), default=None)
+
+
+def _made(each: InstanceType) -> tuple[int, str]:
+    """Return a type's generation and what its images are made for: m7g is Arm, m7i is not."""
+    family = each.name.partition(".")[0]
+    attributes = family.lstrip(LETTERS)
+    generation = attributes.rstrip(LETTERS)
+    arm = attributes.removeprefix(generation).startswith("g")
+    return int(generation or 0), "arm64" if arm else "x86_64"
+
+
+def _priced(each: InstanceType, book: PriceBook) -> bool:
+    try:
+        book.instance_hour(each.name)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _instances(volumes: Iterable[VolumeView]) -> list[InstanceType]:
+    known = instances.table().types
+    names = {v.instance_type for v in volumes if v.instance_type}
+    return [known[name] for name in sorted(names) if name in known]
+
+
+def _most(volumes: Iterable[VolumeView], share: str) -> tuple[VolumeView, float] | None:
+    found = [(v, s) for v in volumes if (s := getattr(v.load, share)) is not None]
+    return max(found, key=lambda each: each[1], default=None)
+
+
+def _greater(one: Performance, other: Performance) -> Performance:
+    throughput = max(one.throughput_mib_per_s, other.throughput_mib_per_s)
+    return Performance(max(one.iops, other.iops, least_iops(throughput)), throughput)
+
+
+def said(performance: Performance) -> str:
+    return f"{performance.iops} IOPS and {performance.throughput_mib_per_s} MiB/s"

@@ -1,0 +1,107 @@
+"""What stands in a volume's way: somebody else's change, a resize that is stuck, a missing class.
+
+Each is a sentence with its remedy. The single writer of a volume is its KafkaNodePool; whatever was
+changed elsewhere neither Strimzi nor the EBS driver puts right by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.volumes.ledger import State
+from core.volumes.limits import Performance
+from core.volumes.views import Trouble, VolumeSet, VolumeView
+
+BEHIND_US = "modified-behind"
+NOT_APPLIED = "not-applied"
+CLASS_DRIFT = "class-drift"
+# Strimzi reconciles every two minutes, and the driver waits two seconds for more to change.
+SETTLING_SECONDS = 600.0
+
+
+def troubles(of: VolumeSet, now: float) -> tuple[Trouble, ...]:
+    """Return everything that is wrong with the volumes of a set."""
+    return tuple(trouble for volume in of.volumes for trouble in _of_volume(of, volume, now))
+
+
+def _of_volume(of: VolumeSet, volume: VolumeView, now: float) -> Iterator[Trouble]:
+    yield from volume.troubles
+    latest = volume.history.latest
+    if latest is not None and (
+        latest.state in {State.MODIFYING, State.OPTIMIZING}
+        or now - latest.started_at < SETTLING_SECONDS
+    ):
+        return
+    yield from _unapplied(of, volume)
+    yield from _drifted(of, volume)
+
+
+def _unapplied(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
+    claim, wanted = volume.claim, class_of(of.asked.performance)
+    if (volume.requested_gib, volume.wanted_class) != (of.asked.size_gib, wanted):
+        yield Trouble(
+            NOT_APPLIED,
+            f"claim {claim} asks for {volume.requested_gib} GiB of class "
+            f"{volume.wanted_class or '(none)'}, and its pool for {of.asked.size_gib} GiB of "
+            f"{wanted}",
+            "see why Strimzi's operator has not written it: its log and the KafkaNodePool's status",
+        )
+    elif volume.given_gib < volume.requested_gib:
+        yield Trouble(
+            "resize-stuck",
+            f"claim {claim} asks for {volume.requested_gib} GiB and has {volume.given_gib}",
+            f"see `kubectl describe pvc {claim}` and the EBS driver's log",
+        )
+    elif volume.given_class != volume.wanted_class:
+        yield Trouble(
+            "class-stuck",
+            f"claim {claim} asks for class {volume.wanted_class} and has "
+            f"{volume.given_class or '(none)'}",
+            f"see `kubectl describe pvc {claim}` and the EBS driver's log",
+        )
+
+
+def _drifted(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
+    actual = volume.actual
+    if actual.size_gib > max(volume.requested_gib, volume.given_gib):
+        yield Trouble(
+            BEHIND_US,
+            f"{volume.volume_id} has {actual.size_gib} GiB and claim {volume.claim} asks for "
+            f"{volume.requested_gib}: somebody grew it in EC2",
+            f"set size_gib of pool {of.pool} to {actual.size_gib}, so that its file system grows, "
+            f"too",
+            blocks=False,
+        )
+    given = performance_of(volume.given_class)
+    if given is not None and given != actual.performance:
+        yield Trouble(
+            CLASS_DRIFT,
+            f"{volume.volume_id} has {actual.iops} IOPS and {actual.throughput_mib_per_s} MiB/s "
+            f"and its class {volume.given_class} another performance: somebody changed it in EC2, "
+            f"and the driver never repairs that",
+            f"modify {volume.volume_id} back to {given.iops} IOPS and "
+            f"{given.throughput_mib_per_s} MiB/s, which takes one of its four modifications",
+            blocks=False,
+        )
+
+
+def performance_of(class_name: str) -> Performance | None:
+    """Return what a VolumeAttributesClass of ours gives, by its name; None for another's.
+
+    >>> performance_of("gp3-4000-250")
+    Performance(iops=4000, throughput_mib_per_s=250)
+    """
+    kind, _, rest = class_name.partition("-")
+    iops, _, throughput = rest.partition("-")
+    if kind != "gp3" or not (iops.isdigit() and throughput.isdigit()):
+        return None
+    return Performance(int(iops), int(throughput))
+
+
+def class_of(performance: Performance) -> str:
+    """Return the VolumeAttributesClass of a performance.
+
+    >>> class_of(Performance(4000, 250))
+    'gp3-4000-250'
+    """
+    return f"gp3-{performance.iops}-{performance.throughput_mib_per_s}"

@@ -1,0 +1,219 @@
+"""KafkaNodePools and their claims: what they ask for and have; the one write is to a pool."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from core.naming import CLUSTER_LABEL, EBS_CSI_DRIVER, POOL_LABEL
+from core.volumes.limits import Gp3, Performance
+from core.volumes.troubles import class_of, performance_of
+from core.volumes.views import Trouble
+from handlers.adapters.eks import EksApi, Json
+
+FIELD_MANAGER = "stillwater-volumes"
+FREEZE_ANNOTATION = "stillwater.dev/freeze-volumes"
+CLAIM = re.compile(r"data-(?P<number>\d+)-(?P<pod>.+)")
+QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?")
+FACTORS: dict[str, int] = {
+    "": 1,
+    **{f"{unit}i": 1024 ** (n + 1) for n, unit in enumerate("KMGTP")},
+    **{unit: 1000 ** (n + 1) for n, unit in enumerate("kMGTP")},
+}
+GIB = 1024**3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolView:
+    """A KafkaNodePool's storage, and the version it was read in."""
+
+    name: str
+    version: str
+    storage: Json
+    frozen: str
+
+    @property
+    def volumes(self) -> dict[int, Gp3]:
+        """What it asks for, by the volume's number; a class of another's is left out."""
+        found = {}
+        for entry in self.storage.get("volumes") or ():
+            performance = performance_of(entry.get("volumeAttributesClass") or "")
+            if entry.get("type") == "persistent-claim" and performance is not None:
+                found[int(entry["id"])] = Gp3(gib(entry["size"]), performance)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimView:
+    """One claim and the EBS volume behind it."""
+
+    name: str
+    pool: str
+    number: int
+    pod: str
+    volume_id: str
+    requested_gib: int
+    given_gib: int
+    wanted_class: str
+    given_class: str
+    troubles: tuple[Trouble, ...]
+
+
+class Claims(Protocol):
+    """What λ volumes asks of Kubernetes."""
+
+    def pools(self) -> tuple[PoolView, ...]:
+        """Return the cluster's KafkaNodePools."""
+
+    def claims(self) -> tuple[ClaimView, ...]:
+        """Return the claims of the cluster's Kafka nodes that have a volume."""
+
+    def classes(self) -> frozenset[Performance]:
+        """Return what the EBS driver's VolumeAttributesClasses of ours give."""
+
+    def ask(self, pool: PoolView, wanted: Mapping[int, Gp3]) -> None:
+        """Have a pool ask for volumes; raises Conflict when it was changed since it was read."""
+
+
+class EksClaims:
+    """Claims and pools of an EKS cluster."""
+
+    def __init__(self, api: EksApi, namespace: str, kafka_cluster: str) -> None:
+        self._api, self._namespace = api, quote(namespace)
+        self._selector = f"{CLUSTER_LABEL}={kafka_cluster}"
+
+    def pools(self) -> tuple[PoolView, ...]:
+        path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._namespace}/kafkanodepools"
+        return tuple(_pool(item) for item in self._api.list(path, labelSelector=self._selector))
+
+    def claims(self) -> tuple[ClaimView, ...]:
+        handles = {
+            item["metadata"]["name"]: item["spec"]["csi"]["volumeHandle"]
+            for item in self._api.list("/api/v1/persistentvolumes")
+            if (item["spec"].get("csi") or {}).get("driver") == EBS_CSI_DRIVER
+        }
+        path = f"/api/v1/namespaces/{self._namespace}/persistentvolumeclaims"
+        items = self._api.list(path, labelSelector=self._selector)
+        return tuple(claim for item in items if (claim := _claim(item, handles)) is not None)
+
+    def classes(self) -> frozenset[Performance]:
+        items = self._api.list("/apis/storage.k8s.io/v1/volumeattributesclasses")
+        found = (performance_of(item["metadata"]["name"]) for item in items)
+        return frozenset(each for each in found if each is not None)
+
+    def ask(self, pool: PoolView, wanted: Mapping[int, Gp3]) -> None:
+        path = (
+            f"/apis/kafka.strimzi.io/v1/namespaces/{self._namespace}/kafkanodepools/"
+            f"{quote(pool.name)}"
+        )
+        entries = [_asking(entry, wanted) for entry in pool.storage["volumes"]]
+        body = {
+            "apiVersion": "kafka.strimzi.io/v1",
+            "kind": "KafkaNodePool",
+            # In the version it was read: who changed it meanwhile is not overwritten.
+            "metadata": {"name": pool.name, "resourceVersion": pool.version},
+            "spec": {"storage": {**pool.storage, "volumes": entries}},
+        }
+        self._api.apply(path, body, manager=FIELD_MANAGER)
+
+
+def gib(quantity: str) -> int:
+    """Return a Kubernetes quantity in whole GiB, rounded up as the driver does."""
+    match = QUANTITY.fullmatch(quantity)
+    if match is None:
+        raise ValueError(f"{quantity!r} is no quantity of storage")
+    return math.ceil(float(match.group(1)) * FACTORS[match.group(2) or ""] / GIB)
+
+
+def _asking(entry: Json, wanted: Mapping[int, Gp3]) -> Json:
+    volume = wanted.get(int(entry["id"]))
+    if volume is None:
+        return entry
+    changed = {
+        "size": f"{volume.size_gib}Gi",
+        "volumeAttributesClass": class_of(volume.performance),
+    }
+    return {**entry, **changed}
+
+
+def _pool(item: Json) -> PoolView:
+    metadata = item["metadata"]
+    return PoolView(
+        name=metadata["name"],
+        version=metadata["resourceVersion"],
+        storage=item["spec"]["storage"],
+        frozen=(metadata.get("annotations") or {}).get(FREEZE_ANNOTATION, ""),
+    )
+
+
+def _claim(item: Json, handles: Mapping[str, str]) -> ClaimView | None:
+    """Read a Kafka node's claim; one that is not bound, or another's, is None."""
+    metadata, spec = item["metadata"], item["spec"]
+    status = item.get("status") or {}
+    named = CLAIM.fullmatch(metadata["name"])
+    handle = handles.get(spec.get("volumeName") or "")
+    pool = (metadata.get("labels") or {}).get(POOL_LABEL)
+    if named is None or handle is None or pool is None:
+        return None
+    requested = gib(spec["resources"]["requests"]["storage"])
+    return ClaimView(
+        name=metadata["name"],
+        pool=pool,
+        number=int(named["number"]),
+        pod=named["pod"],
+        volume_id=handle,
+        requested_gib=requested,
+        given_gib=gib((status.get("capacity") or {}).get("storage", f"{requested}Gi")),
+        wanted_class=spec.get("volumeAttributesClassName") or "",
+        given_class=status.get("currentVolumeAttributesClassName") or "",
+        troubles=_troubles(metadata["name"], status),
+    )
+
+
+def _troubles(name: str, status: Mapping[str, Any]) -> tuple[Trouble, ...]:
+    """Return what Kubernetes itself says is wrong with a claim's change."""
+    found = []
+    modifying = status.get("modifyVolumeStatus") or {}
+    target = modifying.get("targetVolumeAttributesClassName", "")
+    # KEP-3751: Pending is a class that does not exist, Infeasible one that EC2 refused.
+    if modifying.get("status") == "Pending":
+        found.append(
+            Trouble(
+                "class-missing",
+                f"claim {name} asks for VolumeAttributesClass {target}, which does not exist",
+                "run `stillwater up`, which makes it, or name another in its KafkaNodePool",
+            )
+        )
+    if modifying.get("status") == "Infeasible":
+        found.append(
+            Trouble(
+                "class-refused",
+                f"EC2 refused to give the volume of claim {name} the performance of {target}",
+                f"see `kubectl describe pvc {name}` for its words",
+            )
+        )
+    for condition in status.get("conditions") or ():
+        if condition.get("status") != "True":
+            continue
+        said = condition.get("message") or "without a reason"
+        if condition["type"] == "FileSystemResizePending":
+            found.append(
+                Trouble(
+                    "file-system-pending",
+                    f"the volume of claim {name} has grown and its file system has not ({said})",
+                    "Strimzi restarts its broker where the node's driver cannot grow it in use",
+                )
+            )
+        if condition["type"] in {"ControllerResizeError", "NodeResizeError"}:
+            found.append(
+                Trouble(
+                    "resize-refused",
+                    f"claim {name} cannot be resized: {said}",
+                    f"see `kubectl describe pvc {name}` and the EBS driver's log",
+                )
+            )
+    return tuple(found)

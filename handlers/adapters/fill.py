@@ -1,0 +1,76 @@
+"""How full the brokers' volumes are, from the brokers themselves: DescribeLogDirs.
+
+Since KIP-827 a broker tells the size of the file system below a log directory and what is free of
+it. That needs no agent and no Prometheus; controllers, which are no brokers, do not tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from handlers.adapters.kafka import KafkaAdmin
+
+# Strimzi mounts volume n of every node there.
+LOG_DIRECTORY = re.compile(r"/var/lib/kafka/data-(?P<number>\d+)/")
+
+
+@dataclass(frozen=True, slots=True)
+class FillView:
+    """What one log directory holds; the file system's figures where the broker tells them."""
+
+    logs_bytes: int
+    total_bytes: int | None = None
+    usable_bytes: int | None = None
+
+    def used_bytes(self, volume_bytes: int) -> int:
+        """Return what is used of a volume.
+
+        The file system's word, where it is the volume's own: one of another size is not, as for
+        logs in a directory beside other things; then the logs alone count.
+        """
+        if self.total_bytes is None or self.usable_bytes is None:
+            return self.logs_bytes
+        if not 0.8 * volume_bytes <= self.total_bytes <= 1.05 * volume_bytes:
+            return self.logs_bytes
+        # What a file system keeps for itself is gone as well: it is missing from the total.
+        return volume_bytes - self.usable_bytes
+
+
+class Fills(Protocol):
+    """What λ volumes asks of Kafka."""
+
+    def fills(self) -> Mapping[tuple[int, int], FillView]:
+        """Return what every broker's volumes hold, by node id and volume number."""
+
+
+class KafkaFills(KafkaAdmin):
+    """Asks every broker that is there."""
+
+    def fills(self) -> Mapping[tuple[int, int], FillView]:
+        return self._ask(_fills)
+
+
+def _fills(admin: Any) -> Mapping[tuple[int, int], FillView]:
+    found = {}
+    for broker in admin.describe_log_dirs():
+        for each in broker["log_dirs"]:
+            named = LOG_DIRECTORY.search(f"{each['log_dir']}/")
+            # A directory that failed says nothing of its fill, and is another alert's.
+            if named is not None and not each["error_code"]:
+                found[broker["broker"], int(named["number"])] = _fill(each)
+    return found
+
+
+def _fill(directory: Mapping[str, Any]) -> FillView:
+    logs = sum(
+        partition["partition_size"]
+        for topic in directory["topics"]
+        for partition in topic["partitions"]
+    )
+    total, usable = directory.get("total_bytes", -1), directory.get("usable_bytes", -1)
+    if total < 0 or usable < 0:
+        return FillView(logs)
+    return FillView(logs, total, usable)

@@ -1,0 +1,147 @@
+"""λ volumes: every five minutes it looks at Kafka's volumes and decides what becomes of them.
+
+Beside the other functions and not among them: it follows no incident, writes items of its own in
+the ledger's table, and alone may read metrics.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from core import naming
+from core.cluster import ClusterSpec, NodePool
+from infra import iam
+from infra.function import Function, FunctionArgs, Placement
+from infra.ledger import Ledger
+from infra.packaging import Package
+
+TYPE = "stillwater:infra:Volumes"
+SCHEDULE = "rate(5 minutes)"
+ROLE = "volumes"
+# The ledger's items of this function: handlers.volume_records.
+KEYS = "volume#*"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumesArgs:
+    spec: ClusterSpec
+    account: iam.Account
+    package: Package
+    ledger: Ledger
+    environment: Mapping[str, pulumi.Input[str]]
+    placement: Placement
+
+
+class Volumes(pulumi.ComponentResource):
+    """The function, its rights and its schedule."""
+
+    function: Function
+
+    def __init__(
+        self, name: str, args: VolumesArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        self._child = pulumi.ResourceOptions(parent=self)
+        spec = args.spec
+        self.function = Function(
+            f"{name}-function",
+            FunctionArgs(
+                function_name=naming.function(spec.prefix, ROLE),
+                description="What Kafka's volumes need, and what of it may be done",
+                handler="handlers.volumes.handler",
+                package=args.package,
+                timeout_seconds=spec.timings.lambda_timeout_seconds,
+                environment={**args.environment, "STILLWATER_VOLUMES": policies(spec)},
+                statements=self._statements(),
+                account=args.account,
+                placement=args.placement,
+            ),
+            opts=self._child,
+        )
+        self._schedule()
+        self.register_outputs({})
+
+    def _statements(self) -> list[iam.Statement]:
+        ledger = self._args.ledger
+        return [
+            iam.Statement(
+                sid="LookAround",
+                # Describe calls of EC2 and metrics' data take no resource.
+                actions=[
+                    "cloudwatch:GetMetricData",
+                    "ec2:DescribeInstances",
+                    "ec2:DescribeVolumes",
+                    "ec2:DescribeVolumesModifications",
+                ],
+                resources=iam.ANY_RESOURCE,
+            ),
+            ledger.may("RememberVolumes", ["dynamodb:GetItem", "dynamodb:PutItem"], KEYS),
+            iam.Statement(
+                sid="FindOpenIncidents",
+                actions=["dynamodb:Query"],
+                resources=[ledger.open_index_arn],
+            ),
+        ]
+
+    def _schedule(self) -> None:
+        prefix = self._args.spec.prefix
+        rule = aws.cloudwatch.EventRule(
+            f"{self._name}-schedule",
+            name=f"{prefix}-volumes",
+            description=f"Stillwater {prefix}: looks at the volumes",
+            schedule_expression=SCHEDULE,
+            opts=self._child,
+        )
+        permission = aws.lambda_.Permission(
+            f"{self._name}-permission",
+            action="lambda:InvokeFunction",
+            function=self.function.name,
+            principal="events.amazonaws.com",
+            source_arn=rule.arn,
+            opts=self._child,
+        )
+        aws.cloudwatch.EventTarget(
+            f"{self._name}-target",
+            rule=rule.name,
+            target_id=ROLE,
+            arn=self.function.arn,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[permission]),
+        )
+
+
+def policies(spec: ClusterSpec) -> str:
+    """Return what handlers.volume_settings reads: the mode, the budget, and each pool's policy."""
+    budget = spec.volumes.max_monthly_increase_usd
+    return json.dumps(
+        {
+            "mode": spec.volumes.mode,
+            "frozen": spec.volumes.frozen,
+            "budget_usd": None if budget is None else str(budget),
+            "pools": [_pool(spec, pool) for pool in spec.pools],
+        },
+        separators=(",", ":"),
+    )
+
+
+def _pool(spec: ClusterSpec, pool: NodePool) -> dict[str, object]:
+    policy = pool.volume_policy
+    return {
+        "pools": [naming.kafka_node_pool(pool.name, zone) for zone in spec.zones_of(pool)],
+        "volumes": [[v.size_gib, v.iops, v.throughput_mib_per_s] for v in pool.volumes],
+        "act_days": policy.act_days,
+        "headroom_days": policy.headroom_days,
+        "free_share": policy.free_percent / 100,
+        "step_gib": policy.step_gib,
+        "largest_gib": policy.max_size_gib,
+        "ceiling": [policy.max_iops, policy.max_throughput_mib_per_s],
+        "exceeded_share": policy.exceeded_percent / 100,
+        "quiet_seconds": policy.quiet_hours * 3600,
+        "reserved_slots": policy.reserved_modifications,
+        "usd_per_minute_saved": float(policy.usd_per_minute_saved),
+    }

@@ -1,0 +1,85 @@
+"""λ health as a caller meets it on the shared cluster, and told of workers its spec has not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+
+from cli import health as command
+from core.health.cluster import Kind
+from infra.health import ROLE
+from tests.integration.cluster import Cluster
+
+# An examination's own bound, and what a cold start on a busy machine adds to it.
+BOUND_SECONDS = 14.0
+COLD_SECONDS = 20.0
+NAMESPACE = "/apis/rbac.authorization.k8s.io/v1/namespaces"
+
+
+def name_of(cluster: Cluster) -> str:
+    return str(cluster.outputs["functions"]["health"])
+
+
+def invoke(cluster: Cluster) -> tuple[int, Mapping[str, Any]]:
+    """Return the status code and the body, as any caller in the account gets them."""
+    answer = cluster.twin.aws("lambda").invoke(FunctionName=name_of(cluster))
+    payload = json.loads(answer["Payload"].read())
+    assert "FunctionError" not in answer, payload
+    return payload["statusCode"], json.loads(payload["body"])
+
+
+def parts(body: Mapping[str, Any], kind: Kind) -> dict[str, dict[str, Any]]:
+    """Return the parts of one kind by name."""
+    return {part["name"]: part for part in body["parts"] if part["kind"] == kind}
+
+
+def show(status_code: int, body: Mapping[str, Any]) -> None:
+    """Print the verdicts as the command does; pytest shows them with -rP, or where a test fails."""
+    Console(width=160).print(command.page(command.Examined(status_code, body)))
+
+
+@contextmanager
+def told(cluster: Cluster, **variables: str) -> Iterator[None]:
+    """Change what λ health is told by its environment, for the block."""
+    functions, name = cluster.twin.aws("lambda"), name_of(cluster)
+    before = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+
+    def tell(told: Mapping[str, str]) -> None:
+        functions.update_function_configuration(
+            FunctionName=name, Environment={"Variables": dict(told)}
+        )
+
+    tell({**before, **variables})
+    try:
+        yield
+    finally:
+        tell(before)
+
+
+@contextmanager
+def told_of_workers(cluster: Cluster, count: int) -> Iterator[None]:
+    """Have λ health look at Connect workers, as if the spec had asked for them."""
+    with told(cluster, STILLWATER_CONNECT_WORKERS=str(count), STILLWATER_CONNECT_STARTUP_S="120"):
+        yield
+
+
+@contextmanager
+def allowed_to_ask(cluster: Cluster, pod: str, port: int) -> Iterator[None]:
+    """Let λ health GET one port of one pod, as infra.health's role names those of workers."""
+    path = f"{NAMESPACE}/{cluster.outputs['namespace']}/roles/{ROLE}"
+    before = cluster.twin.api.get(path)["rules"]
+    named = {
+        "apiGroups": [""],
+        "resources": ["pods/proxy"],
+        "resourceNames": [f"{pod}:{port}"],
+        "verbs": ["get"],
+    }
+    try:
+        cluster.twin.api.merge(path, {"rules": [*before, named]})
+        yield
+    finally:
+        cluster.twin.api.merge(path, {"rules": before})

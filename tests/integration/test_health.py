@@ -1,0 +1,188 @@
+"""λ health and `stillwater health` on the shared cluster: whole, and with a broker frozen."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka.admin import KafkaAdminClient, NewTopic
+from rich.console import Console
+
+from cli import health as command
+from core.health.cluster import Kind
+from local.place import PLACE_VARIABLE
+from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
+from tests.integration.health_function import (
+    BOUND_SECONDS,
+    COLD_SECONDS,
+    invoke,
+    parts,
+    show,
+    told,
+)
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+FROZEN = max(BROKERS)
+TOPIC = "lagoon"
+
+
+def run_command(cluster: Cluster, *, as_json: bool = False) -> tuple[int, str]:
+    written = io.StringIO()
+    with pytest.MonkeyPatch.context() as settings:
+        settings.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
+        console = Console(file=written, width=160)
+        code = command.shown("local", console, watch=False, as_json=as_json)
+    return code, written.getvalue()
+
+
+@contextmanager
+def frozen(cluster: Cluster, node_id: int) -> Iterator[None]:
+    """Freeze a broker's process for the block: its sockets accept, and nobody answers."""
+    pid = pid_of(cluster, node_id)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def pid_of(cluster: Cluster, node_id: int) -> int:
+    """Return the Java process of a Kafka node's pod, by the configuration it was started with."""
+    uid = cluster.pods()[node_id]["metadata"]["uid"]
+    config = str(cluster.twin.place.path("pods", uid)).encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                arguments = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:  # it has ended since
+                continue
+            if b"kafka.Kafka" in arguments and arguments[-2].startswith(config):
+                found.append(int(entry.name))
+    (pid,) = found
+    return pid
+
+
+@pytest.fixture
+def topic(cluster: Cluster) -> Iterator[str]:
+    """A topic on every broker, so that one that is away is missed."""
+    with admin(cluster) as client:
+        client.create_topics([NewTopic(TOPIC, 3, 3)])
+    cluster.until(
+        lambda: (view := cluster.kafka()) and any(p.topic == TOPIC for p in view.partitions),
+        "the topic is there",
+        120,
+    )
+    cluster.settle()
+    yield TOPIC
+    with admin(cluster) as client:
+        client.delete_topics([TOPIC])
+
+
+@contextmanager
+def admin(cluster: Cluster) -> Iterator[KafkaAdminClient]:
+    # Opened anew: one that is older than a broker's return does not know that broker.
+    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def test_a_whole_cluster_answers_200_with_every_part(cluster: Cluster) -> None:
+    status, body = cluster.until(
+        lambda: (found := invoke(cluster))[0] == 200 and found, "the cluster is healthy", 120
+    )
+    show(status, body)
+    assert (body["status"], body["missing"]) == ("healthy", [])
+    assert set(parts(body, Kind.BROKER)) == {str(n) for n in BROKERS}
+    assert set(parts(body, Kind.CONTROLLER)) == {str(n) for n in CONTROLLERS}
+    assert len(parts(body, Kind.POD)) == len(BROKERS | CONTROLLERS)
+    # Each node's own exporter was read, through the API server.
+    assert len(parts(body, Kind.METADATA)) == len(BROKERS | CONTROLLERS)
+    assert {part["status"] for part in body["parts"]} == {"healthy"}
+    assert body["seconds"] < BOUND_SECONDS
+
+    code, page = run_command(cluster)
+    assert code == 0, page
+    assert "3 of 3 healthy" in page
+    code, line = run_command(cluster, as_json=True)
+    assert (code, json.loads(line)["status"]) == (0, "healthy")
+
+
+def test_a_frozen_broker_costs_the_answer_no_time_and_the_cluster_its_health(
+    cluster: Cluster, topic: str
+) -> None:
+    bounds = []
+
+    def examined() -> tuple[int, Mapping[str, Any]]:
+        started = time.monotonic()
+        found = invoke(cluster)
+        bounds.append(time.monotonic() - started)
+        return found
+
+    with frozen(cluster, FROZEN):
+        # Not fenced yet: whoever asks the frozen one waits, and asks the next meanwhile.
+        status, body = examined()
+        show(status, body)
+        status, body = cluster.until(
+            lambda: (
+                (found := examined())[0] == 503
+                and parts(found[1], Kind.BROKER)[str(FROZEN)]["status"] == "unhealthy"
+                and found
+            ),
+            "the broker is fenced, and said to be",
+            120,
+        )
+        show(status, body)
+        assert body["status"] == "degraded"
+        assert "fenced" in parts(body, Kind.BROKER)[str(FROZEN)]["reason"]
+        assert parts(body, Kind.QUORUM)["quorum"]["status"] == "healthy"
+        behind = parts(body, Kind.PARTITIONS)["partitions"]
+        assert behind["status"] == "degraded", behind
+        code, page = run_command(cluster)
+        assert code == 1, page
+        assert f"Broker {FROZEN} is fenced" in page
+    assert max(bounds) < BOUND_SECONDS + COLD_SECONDS
+    cluster.settle()
+
+
+@pytest.fixture
+def mute() -> Iterator[str]:
+    """An address that takes every connection and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+        yield f"{host}:{port}"
+
+
+def test_the_answer_comes_in_time_though_nobody_else_gives_one(cluster: Cluster, mute: str) -> None:
+    silence = {
+        "STILLWATER_KAFKA_BOOTSTRAP": f"{mute},{mute}",
+        "STILLWATER_EKS_ENDPOINT": f"https://{mute}",
+        "AWS_ENDPOINT_URL_DYNAMODB": f"http://{mute}",
+        # The bound follows the probes' time: a short one makes a quick test.
+        "STILLWATER_CONNECT_PROBE_S": "3",
+    }
+    with told(cluster, **silence):
+        started = time.monotonic()
+        status, body = invoke(cluster)
+        seconds = time.monotonic() - started
+    show(status, body)
+    assert (status, body["status"]) == (500, "unknown")
+    assert {part["status"] for part in body["parts"]} == {"unknown"}
+    assert {source for source in body["missing"] if not source.startswith("metrics of ")} == {
+        "Kafka's admin API",
+        "the Kubernetes API",
+        "the ledger",
+    }
+    assert body["seconds"] < 3 + 2 + 5
+    assert seconds < 3 + 2 + COLD_SECONDS

@@ -1,0 +1,147 @@
+"""cli.health: what λ health answered, as people and programs read it."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from rich.console import Console
+from typer.testing import CliRunner
+
+from cli import health as command
+from cli.incidents import Desk
+from cli.main import app
+from core.health.cluster import Kind, Part, cluster_health, document
+from core.health.verdict import Health, HealthVerdict
+from tests.unit.infra.programs import spec
+
+
+def told(*sick: Part) -> dict[str, Any]:
+    """Return λ health's answer about a cluster of five parts and these."""
+    well = HealthVerdict(Health.HEALTHY, "It is well.")
+    names = {"quorum": Kind.QUORUM, "partitions": Kind.PARTITIONS, "10": Kind.BROKER}
+    parts = [Part(kind, name, well) for name, kind in {**names, "20": Kind.BROKER}.items()]
+    found = cluster_health([*parts, *sick])
+    body = document("orders", found, 0.0, 0.4)
+    return {"statusCode": found.status_code, "body": json.dumps(body)}
+
+
+FENCED = Part(Kind.BROKER, "30", HealthVerdict(Health.UNHEALTHY, "Broker 30 is [fenced]."))
+OFFLINE = Part(Kind.PARTITIONS, "p", HealthVerdict(Health.UNHEALTHY, "No broker leads t-0."))
+
+
+@dataclass
+class FakeLambda:
+    """The client of a session; answers every invocation alike."""
+
+    payload: Any = None
+    error: Exception | None = None
+    function_error: str | None = None
+    invoked: list[str] = field(default_factory=list)
+
+    def client(self, service: str, **_settings: Any) -> FakeLambda:
+        assert service == "lambda"
+        return self
+
+    def invoke(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - boto3's name
+        self.invoked.append(FunctionName)
+        if self.error is not None:
+            raise self.error
+        answer: dict[str, Any] = {"Payload": io.BytesIO(json.dumps(self.payload).encode())}
+        if self.function_error:
+            answer["FunctionError"] = self.function_error
+        return answer
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> FakeLambda:
+    fake = FakeLambda(told())
+    monkeypatch.setattr(Desk, "of", lambda _environment: Desk(spec(environment="local"), fake))
+    return fake
+
+
+def run(*options: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["health", "local", *options], env={"COLUMNS": "150"})
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize(
+    ("sick", "code", "words"),
+    [
+        ([], 0, "All 4 parts are healthy."),
+        ([FENCED], 1, "Broker 30 is [fenced]."),
+        ([OFFLINE], 2, "No broker leads t-0."),
+    ],
+)
+def test_the_exit_code_is_the_verdicts(
+    service: FakeLambda, sick: list[Part], code: int, words: str
+) -> None:
+    service.payload = told(*sick)
+    exited, page = run()
+    assert (exited, words in page) == (code, True), page
+    assert service.invoked == ["local-orders-health"]
+
+
+def test_parts_of_a_kind_are_one_line_and_those_that_ail_have_their_own() -> None:
+    console = Console(file=(out := io.StringIO()), width=150)
+    payload = told(FENCED)
+    console.print(command.page(command.Examined(503, json.loads(payload["body"]))))
+    lines = out.getvalue().splitlines()
+    (brokers,) = [line for line in lines if "brokers" in line]
+    assert "2 of 3 healthy" in brokers
+    assert sum("It is well." in line for line in lines) == 2  # quorum, partitions
+    assert [line for line in lines if "unhealthy" in line and "[fenced]" in line]
+
+
+def test_json_is_the_body_as_it_came(service: FakeLambda) -> None:
+    service.payload = told(FENCED)
+    code, line = run("--json")
+    assert (code, json.loads(line)) == (1, json.loads(service.payload["body"]))
+
+
+def test_a_function_that_cannot_be_invoked_is_a_sentence_and_no_verdict(
+    service: FakeLambda,
+) -> None:
+    refusal = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
+    service.error = ClientError(refusal, "Invoke")
+    code, page = run()
+    assert code == 2
+    assert "lambda:InvokeFunction" in page
+
+
+def test_a_function_that_fails_is_a_sentence_and_no_verdict(service: FakeLambda) -> None:
+    service.payload, service.function_error = {"errorMessage": "KeyError"}, "Unhandled"
+    code, page = run()
+    assert code == 2
+    assert "failed (KeyError)" in page
+
+
+class Enough(Exception):
+    """Whoever watches has seen enough."""
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_watch_looks_again(
+    service: FakeLambda, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    naps = iter([None, None])
+
+    def nap(_seconds: float) -> None:
+        if next(naps, Enough) is Enough:
+            raise Enough
+
+    monkeypatch.setattr(command.time, "sleep", nap)
+    result = CliRunner().invoke(app, ["health", "local", "--watch", *options])
+    assert isinstance(result.exception, Enough)
+    assert len(service.invoked) == 3
+
+
+def test_a_page_that_could_not_be_had_says_why(service: FakeLambda) -> None:
+    service.payload, service.function_error = {"errorMessage": "KeyError"}, "Unhandled"
+    console = Console(file=(out := io.StringIO()), width=150)
+    console.print(command._page_of(Desk.of("local")))
+    assert "failed (KeyError)" in out.getvalue()

@@ -1,0 +1,143 @@
+"""core.health.cluster: what of the parts' health is the whole's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.health.cluster import (
+    ASIDE,
+    NEEDED,
+    REDUNDANT,
+    Kind,
+    Part,
+    cluster_health,
+    document,
+)
+from core.health.verdict import SEVERITY, Health, HealthVerdict
+
+
+def part(kind: Kind, health: Health = Health.HEALTHY, name: str = "1") -> Part:
+    missing = ("a source",) if health is Health.UNKNOWN else ()
+    return Part(kind, name, HealthVerdict(health, f"{kind} {name} is {health}.", missing))
+
+
+WELL = [
+    part(Kind.QUORUM),
+    part(Kind.PARTITIONS),
+    *(part(Kind.CONTROLLER, name=str(n)) for n in range(3)),
+    *(part(Kind.BROKER, name=str(n)) for n in (9, 10, 100)),
+    part(Kind.POD),
+    part(Kind.INCIDENTS),
+    part(Kind.ZONES),
+]
+
+
+def code(*parts: Part) -> int:
+    return cluster_health(parts).status_code
+
+
+def test_a_cluster_is_healthy_where_every_part_is() -> None:
+    health = cluster_health(WELL)
+    assert health.status_code == 200
+    assert health.verdict.reason == "All 11 parts are healthy."
+
+
+@pytest.mark.parametrize("kind", [Kind.QUORUM, Kind.PARTITIONS])
+@pytest.mark.parametrize(
+    ("health", "expected"),
+    [
+        (Health.STARTING, 503),
+        (Health.DEGRADED, 503),
+        (Health.UNKNOWN, 500),
+        (Health.UNHEALTHY, 500),
+    ],
+)
+def test_what_serves_as_a_whole_counts_for_what_it_is(
+    kind: Kind, health: Health, expected: int
+) -> None:
+    assert code(*(each for each in WELL if each.kind is not kind), part(kind, health)) == expected
+
+
+@pytest.mark.parametrize("kind", sorted(REDUNDANT))
+@pytest.mark.parametrize("health", [Health.UNKNOWN, Health.UNHEALTHY])
+def test_one_of_several_costs_redundancy_and_the_last_costs_all(kind: Kind, health: Health) -> None:
+    others = [each for each in WELL if each.kind is not kind]
+    sick, well = part(kind, health, "7"), part(kind, name="8")
+    assert code(*others, sick, well) == 503
+    assert code(*others, sick) == 500
+
+
+@pytest.mark.parametrize("kind", sorted(ASIDE))
+@pytest.mark.parametrize("health", [Health.UNKNOWN, Health.UNHEALTHY])
+def test_what_goes_on_around_it_never_makes_a_serving_cluster_unhealthy(
+    kind: Kind, health: Health
+) -> None:
+    assert code(*(each for each in WELL if each.kind is not kind), part(kind, health)) == 503
+
+
+@pytest.mark.parametrize("kind", NEEDED)
+def test_without_a_word_on_what_is_needed_nobody_can_tell(kind: Kind) -> None:
+    health = cluster_health(each for each in WELL if each.kind is not kind)
+    assert (health.status_code, health.verdict.missing) == (500, (kind,))
+
+
+def test_of_no_parts_nobody_can_tell() -> None:
+    assert code() == 500
+
+
+def test_the_sentence_is_the_gravest_parts_and_counts_the_rest() -> None:
+    parts = [*WELL, part(Kind.POD, Health.STARTING, "7"), part(Kind.BROKER, Health.UNHEALTHY, "7")]
+    reason = cluster_health(parts).verdict.reason
+    assert reason == "broker 7 is unhealthy. 2 of 13 parts are not healthy."
+
+
+def test_parts_come_in_the_order_people_read_them() -> None:
+    names = [(p.kind, p.name) for p in cluster_health(reversed(WELL)).parts]
+    assert names[0][0] is Kind.QUORUM
+    assert [name for kind, name in names if kind is Kind.BROKER] == ["9", "10", "100"]
+
+
+def test_the_body_holds_the_contract_and_every_part() -> None:
+    body = json.loads(json.dumps(document("orders", cluster_health(WELL), 0.0, 1.234)))
+    assert (body["status"], body["message"]) == ("healthy", "All 11 parts are healthy.")
+    assert (body["cluster"], body["seconds"], len(body["parts"])) == ("orders", 1.23, 11)
+    assert set(body["parts"][0]) == {"kind", "name", "status", "reason", "missing", "notes"}
+
+
+some_parts = st.lists(
+    st.builds(
+        part, st.sampled_from(Kind), st.sampled_from(Health), st.text("0123456789", min_size=1)
+    ),
+    max_size=12,
+)
+
+
+@given(parts=some_parts)
+def test_healthy_means_every_part_and_every_source(parts: list[Part]) -> None:
+    health = cluster_health(parts)
+    if health.status_code == 200:
+        assert all(each.verdict.healthy for each in parts)
+        assert set(NEEDED) <= {each.kind for each in parts}
+        assert health.verdict.missing == ()
+
+
+@given(parts=some_parts, kind=st.sampled_from(Kind), health=st.sampled_from(Health))
+def test_another_part_that_is_not_well_never_makes_the_whole_better(
+    parts: list[Part], kind: Kind, health: Health
+) -> None:
+    if health is Health.HEALTHY:
+        return
+    before = cluster_health([*WELL, *parts]).verdict.health
+    after = cluster_health([*WELL, *parts, part(kind, health)]).verdict.health
+    assert SEVERITY.index(after) >= SEVERITY.index(before)
+
+
+@given(parts=some_parts, seed=st.randoms())
+def test_the_order_in_which_sources_answer_changes_nothing(parts: list[Part], seed: object) -> None:
+    shuffled = list(parts)
+    seed.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert cluster_health(parts).verdict.health is cluster_health(shuffled).verdict.health

@@ -1,0 +1,191 @@
+"""core.health.examination: every source's word becomes parts, and every silence a named unknown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from core.events import Kind as EventKind
+from core.health.cluster import Kind, Part, cluster_health
+from core.health.connect import Answer
+from core.health.examination import Expected, Seen, Silence, parts
+from core.health.pods import PodSeen
+from core.health.verdict import Health
+from core.incident_record import Incident, State, Transition
+from core.kafka_metrics import parse
+from core.rotation import ClusterView, PartitionView, VoterView
+from core.zones import Freeze
+
+NOW = 10_000.0
+ROLES = {0: "controller", 1: "controller", 2: "controller", 10: "broker", 20: "broker"}
+WORKER = "orders-connect-connect-0"
+EXPECTED = Expected(roles=ROLES, workers=[WORKER], worker_startup_seconds=120)
+HUNG = Silence("It did not answer within 14 s.")
+FINE = (
+    Answer(
+        path="/health",
+        seconds=0.1,
+        status=200,
+        content_type="application/json",
+        body='{"status":"healthy","message":""}',
+    ),
+)
+
+
+def pod(name: str, node_id: int | None, **changes: Any) -> PodSeen:
+    usual = PodSeen(
+        name=name,
+        node_id=node_id,
+        created_at=NOW - 900,
+        node_name="ip-1",
+        ready=True,
+        containers_ready=True,
+        started_at=NOW - 890,
+    )
+    return replace(usual, **changes)
+
+
+PODS = (*(pod(f"orders-{n}", n) for n in ROLES), pod(WORKER, None))
+KAFKA = ClusterView(
+    brokers=frozenset({10, 20}),
+    fenced=frozenset(),
+    voters=tuple(VoterView(n, 0.0) for n in (0, 1, 2)),
+    quorum_leader=1,
+    partitions=(PartitionView("t", 0, 10, (10, 20), (10, 20), 1),),
+)
+SEEN = Seen(kafka=KAFKA, pods=PODS, incidents=(), freezes=(), workers={WORKER: FINE})
+
+
+def by_name(seen: Seen, expected: Expected = EXPECTED) -> dict[tuple[Kind, str], Part]:
+    return {(part.kind, part.name): part for part in parts(seen, expected, NOW)}
+
+
+def incident(**changes: Any) -> Incident:
+    usual = Incident(
+        id="i-1",
+        instance_id="i-1",
+        kind=EventKind.ASG_TERMINATE,
+        state=State.DRAINING,
+        opened_at=NOW - 90,
+        announced_at=NOW - 90,
+        announcements=(),
+        reason="Broker 10 may leave.",
+        transitions=(Transition(NOW - 40, State.DRAINING, "tick", ""),),
+    )
+    return replace(usual, **changes)
+
+
+def test_a_whole_cluster_is_healthy_in_every_part() -> None:
+    health = cluster_health(parts(SEEN, EXPECTED, NOW))
+    assert health.status_code == 200
+    kinds = [part.kind for part in health.parts]
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
+        Kind.QUORUM: 1,
+        Kind.PARTITIONS: 1,
+        Kind.CONTROLLER: 3,
+        Kind.BROKER: 2,
+        Kind.POD: 6,
+        Kind.WORKER: 1,
+        Kind.INCIDENTS: 1,
+        Kind.ZONES: 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "source", "status"),
+    [
+        ({"kafka": HUNG}, "Kafka's admin API", 500),
+        ({"pods": HUNG}, "the Kubernetes API", 500),
+        ({"incidents": HUNG}, "the ledger", 503),
+        ({"freezes": HUNG}, "the ledger", 503),
+        ({"workers": {WORKER: HUNG}}, f"Connect's REST port of {WORKER}", 500),
+    ],
+)
+def test_a_silent_source_is_named_and_its_parts_unknown(
+    changes: dict[str, Any], source: str, status: int
+) -> None:
+    health = cluster_health(parts(replace(SEEN, **changes), EXPECTED, NOW))
+    assert health.status_code == status
+    assert health.verdict.missing == (source,)
+    unknown = [part for part in health.parts if part.verdict.health is Health.UNKNOWN]
+    assert unknown
+    assert all(HUNG.reason in part.verdict.reason for part in unknown)
+
+
+def test_every_source_silent_still_names_every_node() -> None:
+    silent = Seen(kafka=HUNG, pods=HUNG, incidents=HUNG, freezes=HUNG, workers={WORKER: HUNG})
+    named = by_name(silent)
+    assert {int(name) for kind, name in named if kind in {Kind.BROKER, Kind.CONTROLLER}} == set(
+        ROLES
+    )
+    assert {part.verdict.health for part in named.values()} == {Health.UNKNOWN}
+
+
+def test_what_the_spec_has_and_nobody_sees_is_a_part() -> None:
+    without = replace(SEEN, pods=tuple(p for p in PODS if p.node_id != 20 and p.name != WORKER))
+    named = by_name(without)
+    assert named[Kind.POD, "of node 20"].verdict.health is Health.UNHEALTHY
+    assert named[Kind.POD, WORKER].verdict.health is Health.UNHEALTHY
+    assert named[Kind.WORKER, WORKER].verdict.health is Health.UNHEALTHY
+
+
+def test_a_broker_of_no_spec_is_looked_at_too() -> None:
+    grown = replace(KAFKA, brokers=frozenset({10, 20, 30}), fenced=frozenset({30}))
+    assert by_name(replace(SEEN, kafka=grown))[Kind.BROKER, "30"].verdict.health is Health.UNHEALTHY
+
+
+def test_a_combined_node_is_broker_and_controller() -> None:
+    expected = Expected(roles={1: "combined"})
+    seen = replace(SEEN, kafka=replace(KAFKA, brokers=frozenset({1}), partitions=()))
+    assert {(Kind.BROKER, "1"), (Kind.CONTROLLER, "1")} <= by_name(seen, expected).keys()
+
+
+def test_a_worker_whose_process_does_not_run_is_judged_by_its_pod() -> None:
+    crashed = pod(WORKER, None, ready=False, started_at=None, waiting="CrashLoopBackOff")
+    named = by_name(replace(SEEN, pods=(*PODS[:-1], crashed)))
+    assert "CrashLoopBackOff" in named[Kind.WORKER, WORKER].verdict.reason
+
+
+def test_a_worker_may_start_as_long_as_the_spec_allows() -> None:
+    page = (Answer(path="/health", seconds=0.1, status=404, body="<html>"),)
+    young = replace(SEEN, workers={WORKER: page}, pods=(pod(WORKER, None, started_at=NOW - 100),))
+    assert by_name(young)[Kind.WORKER, WORKER].verdict.health is Health.STARTING
+    impatient = replace(EXPECTED, worker_startup_seconds=60.0)
+    assert by_name(young, impatient)[Kind.WORKER, WORKER].verdict.health is Health.UNHEALTHY
+
+
+def test_metadata_errors_are_told_per_node_and_an_exporters_silence_with_its_reason() -> None:
+    fine = parse(
+        "kafka_server_broker_metadata_metrics_metadata_load_error_count 0\n"
+        "kafka_server_broker_metadata_metrics_metadata_apply_error_count 2\n"
+    )
+    named = by_name(replace(SEEN, metrics={10: fine, 20: HUNG}))
+    troubled = named[Kind.METADATA, "of node 10"].verdict
+    assert troubled.health is Health.DEGRADED
+    silent = named[Kind.METADATA, "of node 20"].verdict
+    assert (silent.health, HUNG.reason in silent.reason) == (Health.UNKNOWN, True)
+    assert silent.missing == ("metrics of node 20",)
+
+
+def test_an_incident_on_its_way_is_told_and_no_fault() -> None:
+    verdict = by_name(replace(SEEN, incidents=(incident(),)))[Kind.INCIDENTS, "incidents"].verdict
+    assert verdict.healthy
+    assert "i-1 is draining for 40 s" in verdict.reason
+
+
+def test_an_incident_that_waits_for_somebody_degrades() -> None:
+    paged = incident(pages=("held",), reason="Partition t-0 holds it.")
+    verdict = by_name(replace(SEEN, incidents=(incident(), paged)))[
+        Kind.INCIDENTS, "incidents"
+    ].verdict
+    assert verdict.health is Health.DEGRADED
+    assert "Partition t-0 holds it." in verdict.reason
+
+
+def test_a_frozen_zone_degrades() -> None:
+    freeze = Freeze(zone_id="use1-az1", zone="us-east-1a", since=0, until=None, source="autoshift")
+    verdict = by_name(replace(SEEN, freezes=(freeze,)))[Kind.ZONES, "zones"].verdict
+    assert verdict.health is Health.DEGRADED
+    assert "us-east-1a" in verdict.reason

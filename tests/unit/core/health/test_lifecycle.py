@@ -1,0 +1,142 @@
+"""core.health.lifecycle: where a broker stands, by whose word, and who contradicts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.health.lifecycle import (
+    REGISTRATIONS,
+    BrokerSigns,
+    Lifecycle,
+    active_controller,
+    changes,
+    lifecycle,
+    signs_of,
+)
+from core.health.node import STATES
+from core.kafka_metrics import parse
+
+DATA = Path(__file__).parents[3] / "data" / "exporters"
+ONLINE: dict[str, Any] = {
+    "quorum_answers": True,
+    "described": True,
+    "is_fenced": False,
+    "registration": 30,
+    "since_heartbeat_seconds": 0.5,
+    "broker_state": 3,
+}
+
+
+def told(**changed: Any) -> Any:
+    return lifecycle(BrokerSigns(broker_id=11, **{**ONLINE, **changed}))
+
+
+@pytest.mark.parametrize(
+    ("changed", "state"),
+    [
+        ({}, Lifecycle.ONLINE),
+        ({"registration": None}, Lifecycle.ONLINE),
+        ({"broker_state": None}, Lifecycle.ONLINE),
+        ({"is_fenced": True, "registration": 10, "broker_state": 2}, Lifecycle.FENCED),
+        ({"is_fenced": True, "registration": 10}, Lifecycle.FENCED),
+        ({"is_fenced": None, "registration": 10}, Lifecycle.FENCED),
+        ({"registration": 20}, Lifecycle.STOPPING),
+        ({"registration": 20, "is_fenced": True, "broker_state": None}, Lifecycle.STOPPING),
+        ({"registration": None, "broker_state": 6}, Lifecycle.STOPPING),
+        ({"described": False, "is_fenced": None, "registration": None}, Lifecycle.OFFLINE),
+        ({"registration": -1, "broker_state": None}, Lifecycle.OFFLINE),
+        (
+            {
+                "is_fenced": True,
+                "registration": 10,
+                "broker_state": None,
+                "since_heartbeat_seconds": 60.0,
+            },
+            Lifecycle.OFFLINE,
+        ),
+        ({"quorum_answers": False}, Lifecycle.UNKNOWN),
+        ({"is_fenced": None, "registration": None}, Lifecycle.UNKNOWN),
+    ],
+)
+def test_where_a_broker_stands(changed: dict[str, Any], state: Lifecycle) -> None:
+    found = told(**changed)
+    assert found.state is state
+    assert found.reason.startswith(f"Broker 11 is {state.value}: ")
+
+
+def test_agreement_has_nothing_to_report() -> None:
+    assert told().disagreements == ()
+
+
+def test_a_broker_fenced_again_contradicts_the_quorum() -> None:
+    (said,) = told(is_fenced=True, registration=10).disagreements
+    assert "says that it is running" in said
+
+
+def test_the_gauge_and_describe_cluster_may_contradict_each_other() -> None:
+    (said,) = told(registration=10).disagreements
+    assert "not fenced by DescribeCluster and fenced by" in said
+
+
+def test_a_gauge_that_a_restarted_controller_did_not_make_again_is_named() -> None:
+    found = told(registration=None)
+    assert found.state is Lifecycle.ONLINE
+    assert "KAFKA-20370" in found.disagreements[0]
+
+
+SIGNS = st.builds(
+    BrokerSigns,
+    broker_id=st.just(11),
+    quorum_answers=st.sampled_from([None, True, False]),
+    described=st.sampled_from([None, True, False]),
+    is_fenced=st.sampled_from([None, True, False]),
+    registration=st.sampled_from([None, *REGISTRATIONS]),
+    since_heartbeat_seconds=st.one_of(st.none(), st.floats(0, 1000)),
+    broker_state=st.sampled_from([None, *STATES, 99]),
+)
+
+
+@given(SIGNS)
+def test_no_broker_is_online_that_any_word_of_the_quorum_has_fenced(signs: BrokerSigns) -> None:
+    if signs.is_fenced or signs.quorum_answers is False:
+        assert lifecycle(signs).state is not Lifecycle.ONLINE
+
+
+@given(SIGNS)
+def test_every_word_is_a_sentence(signs: BrokerSigns) -> None:
+    found = lifecycle(signs)
+    assert all(said.endswith(".") for said in (found.reason, *found.disagreements))
+
+
+def test_signs_are_gathered_from_the_active_controller_and_the_broker_itself() -> None:
+    controller = parse((DATA / "controller-strimzi-reporter.txt").read_text())
+    broker = parse((DATA / "broker-jmx-exporter.txt").read_text())
+    signs = signs_of(
+        2,
+        quorum_answers=True,
+        described={2: False},
+        active_controller=active_controller([broker, controller]),
+        own=broker,
+    )
+    assert (signs.registration, signs.broker_state, signs.is_fenced) == (30, 3, False)
+    assert signs.since_heartbeat_seconds == 0.574
+
+
+def test_without_a_quorum_describe_cluster_is_not_believed() -> None:
+    signs = signs_of(
+        2, quorum_answers=False, described={2: False}, active_controller=None, own=None
+    )
+    assert (signs.described, signs.is_fenced) == (None, None)
+
+
+def test_a_timeline_gets_a_sentence_for_each_change_and_none_for_the_rest() -> None:
+    online, fenced = told(), told(is_fenced=True, registration=10)
+    assert changes({11: online}, {11: told(since_heartbeat_seconds=1.0)}) == ()
+    (said,) = changes({11: online}, {11: fenced})
+    assert said == "Broker 11 is fenced: the quorum fenced it; it was online."
+    assert changes({}, {11: online}) == (online.reason,)

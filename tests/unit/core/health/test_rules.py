@@ -1,0 +1,234 @@
+"""core.health.rules: three rule sets over the same observations, and what only one of them sees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.health.cases import CASES, NOW, WELL, Case
+from core.health.limits import Limits
+from core.health.node import NEVER, STATES, NodeObservation, Recovery, Role, with_metrics
+from core.health.rules import RULES, RuleSet, alive, liveness, readiness, ready
+from core.health.verdict import Health
+from core.kafka_metrics import NodeMetrics, parse
+
+DATA = Path(__file__).parents[3] / "data" / "exporters"
+BROKER, CONTROLLER, COMBINED = WELL[Role.BROKER], WELL[Role.CONTROLLER], WELL[Role.COMBINED]
+GONE: dict[str, Any] = {
+    "scraped": False,
+    "broker_state": None,
+    "raft_state": None,
+    "apply_lag_seconds": None,
+}
+
+
+def passes(observed: NodeObservation, rules: RuleSet) -> tuple[bool, bool]:
+    """Return whether liveness and readiness pass."""
+    return alive(liveness(observed, rules)), ready(readiness(observed, rules))
+
+
+@pytest.mark.parametrize("rules", RuleSet)
+@pytest.mark.parametrize("role", Role)
+def test_a_node_that_is_well_is_alive_and_ready(role: Role, rules: RuleSet) -> None:
+    assert passes(WELL[role], rules) == (True, True)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.well], ids=lambda c: c.what)
+def test_what_is_well_by_intent_is_well_by_the_strict_rules(case: Case) -> None:
+    assert alive(liveness(case.observed))
+    if not case.observed.recovering:
+        assert ready(readiness(case.observed))
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if not c.well], ids=lambda c: c.what)
+def test_strict_fails_what_is_not_well(case: Case) -> None:
+    assert not readiness(case.observed).healthy
+    assert not all(passes(case.observed, RuleSet.STRICT)) or case.serves
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.shipped_green and not c.well], ids=lambda c: c.what
+)
+def test_the_shipped_rules_stay_green_where_strict_is_not(case: Case) -> None:
+    assert passes(case.observed, RuleSet.SHIPPED) == (True, True)
+    assert not readiness(case.observed).healthy
+
+
+@pytest.mark.parametrize("role", Role)
+def test_gauges_that_are_gone_are_unknown_and_the_source_is_named(role: Role) -> None:
+    verdict = readiness(replace(WELL[role], broker_state=None, raft_state=None))
+    assert verdict.health is Health.UNKNOWN
+    wanted = {"broker": ["BrokerState"], "controller": ["raft current-state"]}
+    names = wanted.get(role.value, ["BrokerState", "raft current-state"])
+    assert verdict.missing == tuple(f"{name} of node 1" for name in names)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_missed_scrape_restarts_nobody_and_is_unknown(role: Role) -> None:
+    missed = replace(WELL[role], **GONE)
+    assert alive(liveness(missed))
+    assert readiness(missed).health is Health.UNKNOWN
+
+
+def test_a_long_recovery_restarts_nobody_whatever_its_length() -> None:
+    for age in (10.0, 3_600.0, 360_000.0):
+        recovering = replace(
+            BROKER, now=age, broker_state=2, listening={9091: False}, fenced=True,
+            recovery={"/a": Recovery(12, 3)}, since_heartbeat_seconds=age,
+        )  # fmt: skip
+        assert alive(liveness(recovering))
+        assert readiness(recovering).health is Health.STARTING
+
+
+def test_the_proposal_restarts_a_broker_in_a_long_recovery_which_opens_no_port() -> None:
+    recovering = replace(BROKER, broker_state=2, listening={9091: False})
+    assert not alive(liveness(recovering, RuleSet.PROPOSAL))
+
+
+def test_a_recovery_that_stands_still_is_called_unhealthy_and_not_restarted() -> None:
+    stalled = replace(BROKER, broker_state=2, recovery={"/a": Recovery(3, 0)}, recovery_moved_at=1)
+    verdict = readiness(stalled)
+    assert verdict.health is Health.UNHEALTHY
+    assert "has not moved for 9999 s" in verdict.reason
+    assert alive(liveness(stalled))
+
+
+def test_the_directory_that_recovers_is_named_with_what_is_left() -> None:
+    verdict = readiness(replace(BROKER, recovery={"/a": Recovery(0, 0), "/b": Recovery(3, 12)}))
+    assert "/b: 3 logs and 12 segments left" in verdict.reason
+    assert "/a" not in verdict.reason
+
+
+def test_a_broker_that_was_in_sync_stays_in_service_when_it_falls_behind() -> None:
+    verdict = readiness(replace(BROKER, not_in_sync=2, was_in_sync=True))
+    assert verdict.health is Health.DEGRADED
+    assert ready(verdict)
+
+
+def test_a_broker_that_refills_is_not_ready_for_having_lost_a_directory_too() -> None:
+    refilling = replace(BROKER, not_in_sync=2, was_in_sync=False, offline_log_directories=1)
+    assert not ready(readiness(refilling))
+
+
+def test_a_broker_stays_in_service_without_a_quorum_and_says_so() -> None:
+    verdict = readiness(replace(BROKER, quorum_answers=False, fenced=None, apply_lag_seconds=99))
+    assert (verdict.health, ready(verdict)) == (Health.DEGRADED, True)
+    assert "no quorum" in verdict.reason
+
+
+@pytest.mark.parametrize("state", ["prospective", "candidate", "voted", "unattached", "resigned"])
+def test_a_young_controller_may_still_be_looking_for_its_quorum(state: str) -> None:
+    looking = replace(CONTROLLER, raft_state=state, raft_leader=-1, started_at=NOW - 5)
+    assert readiness(looking).health is Health.STARTING
+    assert readiness(replace(looking, started_at=0.0)).health is Health.UNHEALTHY
+
+
+def test_the_first_of_a_pending_combined_cluster_is_starting_and_is_never_restarted() -> None:
+    first = replace(
+        COMBINED, started_at=NOW - 3, broker_state=1, raft_state="prospective", raft_leader=-1,
+        listening={9090: True, 9091: False}, quorum_answers=False, fenced=None, not_in_sync=None,
+        was_in_sync=False, apply_lag_seconds=None, voter_lag_seconds=None,
+    )  # fmt: skip
+    assert readiness(first).health is Health.STARTING
+    for age in (3.0, 600.0, 86_400.0):  # its peers' pods may be pending for a day
+        assert alive(liveness(replace(first, now=age, started_at=0.0)))
+
+
+def test_nobody_says_anything_of_a_node_is_unknown_in_every_part() -> None:
+    verdict = readiness(NodeObservation(node_id=1, role=Role.BROKER, now=NOW))
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.missing == tuple(f"{s} of node 1" for s in ("metrics", "fencing", "ISR"))
+
+
+def test_what_exporters_say_fills_an_observation() -> None:
+    bare = NodeObservation(node_id=2, role=Role.BROKER, now=NOW)
+    found = with_metrics(bare, parse((DATA / "broker-jmx-exporter.txt").read_text()))
+    assert (found.scraped, found.broker_state, found.raft_state) == (True, 3, "observer")
+    assert found.offline_log_directories == 0
+    assert found.apply_lag_seconds is not None
+    assert with_metrics(found, None).scraped is False
+    empty = with_metrics(bare, NodeMetrics())
+    assert (empty.scraped, empty.broker_state) == (True, None)
+
+
+OPTIONAL_SECONDS = st.one_of(st.none(), st.floats(0, 1e6))
+OBSERVED = st.builds(
+    NodeObservation,
+    node_id=st.just(1),
+    role=st.sampled_from(Role),
+    now=st.floats(0, 1e6),
+    process=st.sampled_from([None, True, False]),
+    started_at=OPTIONAL_SECONDS,
+    listening=st.dictionaries(st.sampled_from([9090, 9091]), st.booleans()),
+    scraped=st.booleans(),
+    broker_state=st.sampled_from([None, *STATES, 99]),
+    recovery=st.dictionaries(
+        st.sampled_from(["/a", "/b"]), st.builds(Recovery, st.integers(0, 3), st.integers(0, 3))
+    ),
+    recovery_moved_at=OPTIONAL_SECONDS,
+    raft_state=st.sampled_from([None, "leader", "follower", "observer", "prospective"]),
+    raft_leader=st.sampled_from([None, -1, 0]),
+    apply_lag_seconds=OPTIONAL_SECONDS,
+    offline_log_directories=st.sampled_from([None, 0, 1]),
+    quorum_answers=st.sampled_from([None, True, False]),
+    fenced=st.sampled_from([None, True, False]),
+    registration=st.sampled_from([None, -1, 10, 20, 30]),
+    since_heartbeat_seconds=OPTIONAL_SECONDS,
+    voter_lag_seconds=st.one_of(OPTIONAL_SECONDS, st.just(NEVER)),
+    not_in_sync=st.sampled_from([None, 0, 3]),
+    was_in_sync=st.booleans(),
+)
+
+
+@given(OBSERVED)
+def test_strict_readiness_is_never_laxer_than_the_shipped(observed: NodeObservation) -> None:
+    if ready(readiness(observed)):
+        # Of a port nobody looked at, the state decides: both are one source too few for shipped.
+        looked = replace(observed, listening={9090: True, 9091: True, **observed.listening})
+        assert ready(readiness(looked, RuleSet.SHIPPED))
+
+
+@given(OBSERVED)
+def test_every_verdict_is_a_sentence_and_unknown_names_what_is_missing(
+    observed: NodeObservation,
+) -> None:
+    for rules in RuleSet:
+        for verdict in (liveness(observed, rules), readiness(observed, rules)):
+            assert verdict.reason.endswith(".")
+            assert verdict.health is not Health.UNKNOWN or verdict.missing
+
+
+@given(OBSERVED)
+def test_a_recovering_broker_with_a_process_is_never_restarted(observed: NodeObservation) -> None:
+    if observed.recovering and observed.process is not False:
+        assert alive(liveness(observed))
+
+
+@given(OBSERVED)
+def test_what_only_peers_say_restarts_nobody_whose_exporter_answers(
+    observed: NodeObservation,
+) -> None:
+    silent = replace(
+        observed, quorum_answers=None, fenced=None, registration=None, not_in_sync=None,
+        since_heartbeat_seconds=None, voter_lag_seconds=None,
+    )  # fmt: skip
+    if observed.scraped:
+        assert liveness(observed).health == liveness(silent).health
+
+
+@given(OBSERVED, st.floats(1.0, 100.0))
+def test_time_alone_never_turns_starting_into_healthy(
+    observed: NodeObservation, seconds: float
+) -> None:
+    later = replace(observed, now=observed.now + seconds)
+    if not ready(readiness(observed, limits=Limits())):
+        assert not ready(readiness(later, limits=Limits()))
+
+
+def test_every_role_has_its_rules_in_every_set() -> None:
+    assert {(r.rules, r.role) for r in RULES} == {(r, role) for r in RuleSet for role in Role}

@@ -1,0 +1,119 @@
+"""core.volumes.ledger: how many modifications are left, and what is not known counts as used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.volumes.ledger import (
+    History,
+    Modification,
+    State,
+    closed,
+    free_slots,
+    from_json,
+    next_slot_at,
+    observed,
+    requested,
+    to_json,
+)
+from core.volumes.limits import Gp3
+from tests.unit.core.volumes.views import DAY, HOUR, LOOKED, NOW, done, history
+
+GROWN = Gp3(200)
+
+
+def foreign(ago: float, state: State = State.COMPLETED, target: Gp3 = GROWN) -> Modification:
+    return done(ago, target, state, kind="")
+
+
+def test_a_volume_nobody_looked_at_has_no_slot() -> None:
+    assert free_slots(History(), NOW) == 0
+    assert next_slot_at(History(), NOW) == NOW + DAY
+
+
+def test_a_first_look_that_finds_nothing_of_today_finds_four_slots() -> None:
+    assert free_slots(observed(History(), None, Gp3(100), NOW), NOW) == 4
+    old = observed(History(), foreign(2 * DAY), GROWN, NOW)
+    assert free_slots(old, NOW) == 4
+
+
+def test_a_first_look_that_finds_one_of_today_counts_all_as_used() -> None:
+    seen = observed(History(), foreign(HOUR), GROWN, NOW)
+    assert free_slots(seen, NOW) == 0
+    assert free_slots(seen, NOW + 22 * HOUR) == 0
+    # From then on nothing before the first look is within the window.
+    assert free_slots(seen, NOW + DAY + 121) == 4
+
+
+def test_each_modification_frees_its_slot_a_day_after_it_began() -> None:
+    used = history(done(23 * HOUR), done(10 * HOUR))
+    assert free_slots(used, NOW) == 2
+    assert next_slot_at(used, NOW) == NOW + HOUR + 120
+    assert free_slots(used, NOW + HOUR + 121) == 3
+
+
+def test_a_failed_modification_has_used_its_slot() -> None:
+    assert free_slots(history(done(HOUR, state=State.FAILED)), NOW) == 3
+
+
+def test_a_request_becomes_the_modification_that_answers_it() -> None:
+    asked = requested(LOOKED, done(60, GROWN, State.REQUESTED, reason="it fills"))
+    seen = observed(asked, foreign(30, State.OPTIMIZING), GROWN, NOW)
+    assert [(m.state, m.reason, m.started_at) for m in seen.modifications] == [
+        (State.OPTIMIZING, "it fills", NOW - 30)
+    ]
+    ended = closed(seen, State.COMPLETED, NOW + HOUR)
+    assert ended.under_way is None
+    assert ended.modifications[0].ended_at == NOW + HOUR
+
+
+def test_a_request_that_ec2_never_had_to_hear_of_is_forgotten() -> None:
+    asked = requested(LOOKED, done(60, GROWN, State.REQUESTED))
+    assert observed(asked, None, GROWN, NOW).under_way is not None
+    later = observed(asked, None, GROWN, NOW + HOUR)
+    assert later.modifications == ()
+    assert observed(asked, None, Gp3(100), NOW + HOUR).under_way is not None
+
+
+def test_somebody_elses_modification_counts() -> None:
+    seen = observed(LOOKED, foreign(60), GROWN, NOW)
+    assert free_slots(seen, NOW) == 3
+    assert not seen.modifications[0].ours
+
+
+def test_an_announcement_of_an_end_nobody_saw_begin_changes_nothing() -> None:
+    assert closed(LOOKED, State.COMPLETED, NOW) == LOOKED
+    asked = requested(LOOKED, done(60, GROWN, State.REQUESTED))
+    assert closed(asked, State.COMPLETED, NOW) == asked
+
+
+def test_after_a_long_blindness_what_was_missed_counts_as_used() -> None:
+    blind = replace(LOOKED, looked_at=NOW - 5 * HOUR)
+    assert free_slots(observed(blind, foreign(HOUR), GROWN, NOW), NOW) == 0
+    assert free_slots(observed(blind, foreign(6 * HOUR), GROWN, NOW), NOW) == 3
+
+
+def test_the_next_one_says_that_the_one_before_is_over() -> None:
+    running = history(foreign(2 * HOUR, State.OPTIMIZING, Gp3(150)))
+    seen = observed(running, foreign(60, State.MODIFYING), GROWN, NOW)
+    assert [m.state for m in seen.modifications] == [State.COMPLETED, State.MODIFYING]
+
+
+@given(
+    ages=st.lists(st.floats(0, 40 * DAY), max_size=8, unique=True),
+    state=st.sampled_from(State),
+)
+def test_a_history_reads_as_it_was_written(ages: list[float], state: State) -> None:
+    written = history(*(done(age, state=state, original=Gp3(50)) for age in sorted(ages)[::-1]))
+    assert from_json(to_json(written)) == written
+
+
+@given(ages=st.lists(st.floats(0, 2 * DAY), max_size=6))
+def test_the_next_slot_is_one_more_than_now(ages: list[float]) -> None:
+    used = history(*(done(age) for age in sorted(ages, reverse=True)))
+    at = next_slot_at(used, NOW)
+    free = free_slots(used, NOW)
+    assert free == 4 or free_slots(used, at) > free or at == NOW

@@ -1,0 +1,212 @@
+"""What λ volumes reads, by its source: claims and pools, log directories, CloudWatch, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInput
+from core.volumes.limits import Gp3, Performance
+from handlers.adapters.claims import FIELD_MANAGER, EksClaims
+from handlers.adapters.fill import FillView, _fills
+from handlers.adapters.load import CloudWatchLoads, load
+from handlers.volume_settings import VARIABLE, VolumeSettings
+
+GIB = 1024**3
+POOL: dict[str, Any] = {
+    "metadata": {
+        "name": "broker-a",
+        "resourceVersion": "7",
+        "annotations": {"stillwater.dev/freeze-volumes": "audit"},
+    },
+    "spec": {
+        "storage": {
+            "type": "jbod",
+            "volumes": [
+                {
+                    "id": 0,
+                    "type": "persistent-claim",
+                    "size": "100Gi",
+                    "volumeAttributesClass": "gp3-3000-125",
+                    "deleteClaim": False,
+                },
+                {"id": 1, "type": "persistent-claim", "size": "10Gi"},
+            ],
+        }
+    },
+}
+CLAIM: dict[str, Any] = {
+    "metadata": {
+        "name": "data-0-orders-broker-a-10",
+        "labels": {"strimzi.io/pool-name": "broker-a"},
+    },
+    "spec": {
+        "volumeName": "pv-1",
+        "volumeAttributesClassName": "gp3-6000-250",
+        "resources": {"requests": {"storage": "150Gi"}},
+    },
+    "status": {
+        "capacity": {"storage": "100Gi"},
+        "currentVolumeAttributesClassName": "gp3-3000-125",
+        "modifyVolumeStatus": {
+            "status": "Pending",
+            "targetVolumeAttributesClassName": "gp3-6000-250",
+        },
+        "conditions": [
+            {"type": "FileSystemResizePending", "status": "True", "message": "waiting"},
+            {"type": "Resizing", "status": "True"},
+        ],
+    },
+}
+VOLUME = {
+    "metadata": {"name": "pv-1"},
+    "spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-0a"}},
+}
+
+
+class FakeApi:
+    """An API server of four lists that writes down what is applied."""
+
+    def __init__(self) -> None:
+        self.applied: list[tuple[str, dict[str, Any], str]] = []
+
+    def list(self, path: str, **_: str) -> Iterator[dict[str, Any]]:
+        names = ("gp3-3000-125", "io2-fast", "gp3-6000-250")
+        answers: Mapping[str, Any] = {
+            "kafkanodepools": [POOL],
+            "persistentvolumeclaims": [CLAIM],
+            "persistentvolumes": [VOLUME],
+            "volumeattributesclasses": [{"metadata": {"name": name}} for name in names],
+        }
+        yield from answers[path.rpartition("/")[2]]
+
+    def apply(self, path: str, body: dict[str, Any], *, manager: str) -> dict[str, Any]:
+        self.applied.append((path, body, manager))
+        return body
+
+
+@pytest.fixture
+def claims() -> EksClaims:
+    return EksClaims(FakeApi(), "kafka", "orders")  # type: ignore[arg-type]
+
+
+def test_a_pool_is_read_with_the_volumes_whose_class_is_ours(claims: EksClaims) -> None:
+    (pool,) = claims.pools()
+    assert pool.volumes == {0: Gp3(100, Performance())}
+    assert (pool.version, pool.frozen) == ("7", "audit")
+
+
+def test_a_claim_is_read_with_what_kubernetes_says_is_wrong(claims: EksClaims) -> None:
+    (claim,) = claims.claims()
+    assert (claim.pod, claim.number, claim.volume_id) == ("orders-broker-a-10", 0, "vol-0a")
+    assert (claim.requested_gib, claim.given_gib) == (150, 100)
+    assert [t.kind for t in claim.troubles] == ["class-missing", "file-system-pending"]
+
+
+def test_another_drivers_classes_are_none_of_ours(claims: EksClaims) -> None:
+    assert claims.classes() == {Performance(), Performance(6000, 250)}
+
+
+def test_a_pool_is_changed_in_the_version_it_was_read_and_keeps_the_rest() -> None:
+    api = FakeApi()
+    reader = EksClaims(api, "kafka", "orders")  # type: ignore[arg-type]
+    (pool,) = reader.pools()
+    reader.ask(pool, {0: Gp3(150, Performance(6000, 250))})
+    ((path, body, manager),) = api.applied
+    assert path == "/apis/kafka.strimzi.io/v1/namespaces/kafka/kafkanodepools/broker-a"
+    assert manager == FIELD_MANAGER
+    assert body["metadata"] == {"name": "broker-a", "resourceVersion": "7"}
+    first, second = body["spec"]["storage"]["volumes"]
+    assert first == {
+        **POOL["spec"]["storage"]["volumes"][0],
+        "size": "150Gi",
+        "volumeAttributesClass": "gp3-6000-250",
+    }
+    assert second == POOL["spec"]["storage"]["volumes"][1]
+
+
+class FakeAdmin:
+    def describe_log_dirs(self) -> list[dict[str, Any]]:
+        topics = [{"partitions": [{"partition_size": 5}, {"partition_size": 7}]}]
+        good = {"error_code": 0, "topics": topics}
+        return [
+            {
+                "broker": 10,
+                "log_dirs": [
+                    {
+                        **good,
+                        "log_dir": "/var/lib/kafka/data-0/kafka-log10",
+                        "total_bytes": 99 * GIB,
+                        "usable_bytes": 40 * GIB,
+                    },
+                    {**good, "log_dir": "/var/lib/kafka/data-1/kafka-log10"},
+                    {**good, "log_dir": "/var/lib/kafka/data-2/kafka-log10", "error_code": 56},
+                    {**good, "log_dir": "/var/lib/elsewhere"},
+                ],
+            }
+        ]
+
+
+def test_brokers_tell_how_full_their_directories_are() -> None:
+    found = _fills(FakeAdmin())
+    assert found == {(10, 0): FillView(12, 99 * GIB, 40 * GIB), (10, 1): FillView(12)}
+    # The volume's own file system; what is missing from its total is used by itself.
+    assert found[10, 0].used_bytes(100 * GIB) == 60 * GIB
+    # A file system of another size is not the volume's.
+    assert found[10, 0].used_bytes(10 * GIB) == 12
+    assert found[10, 1].used_bytes(100 * GIB) == 12
+
+
+def test_a_load_is_the_highest_minute_and_the_share_of_minutes_beyond_a_limit() -> None:
+    minutes = [60.0 * n for n in range(20)]
+    seen = load(
+        {
+            "read_ops": dict.fromkeys(minutes, 600.0),
+            "write_ops": {**dict.fromkeys(minutes, 0.0), 60.0: 1200.0},
+            "read_bytes": dict.fromkeys(minutes, 0.0),
+            "write_bytes": dict.fromkeys(minutes, 6000.0),
+            "iops_exceeded": dict.fromkeys(minutes[:3], 1.0) | dict.fromkeys(minutes[3:], 0.0),
+            "rate_exceeded": dict.fromkeys(minutes[:5], 1.0) | dict.fromkeys(minutes[5:], 0.0),
+        },
+        {},
+    )
+    assert (seen.iops_p999, seen.bytes_per_s_p999) == (30.0, 100.0)
+    assert seen.volume_exceeded_share == 0.25
+    assert seen.instance_exceeded_share is None
+
+
+class FakeCloudWatch:
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+
+    def get_metric_data(self, **query: Any) -> dict[str, Any]:
+        self.asked.append(query)
+        results = [
+            {
+                "Id": each["Id"],
+                "Timestamps": [datetime.fromtimestamp(60, UTC)],
+                "Values": [1.0],
+            }
+            for each in query["MetricDataQueries"]
+        ]
+        if "NextToken" in query or len(results) < 2:
+            return {"MetricDataResults": results[1:]}
+        return {"MetricDataResults": results[:1], "NextToken": "more"}
+
+
+def test_cloudwatch_is_asked_500_metrics_at_a_time_page_after_page() -> None:
+    fake = FakeCloudWatch()
+    loads = CloudWatchLoads("us-east-1", client=fake)
+    found = loads.loads({f"vol-{n}": "i-0a" for n in range(100)}, 7200.0)
+    assert [len(q["MetricDataQueries"]) for q in fake.asked] == [500, 500, 102, 102]
+    assert len(found) == 100
+    assert found["vol-0"].instance_exceeded_share is not None
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"mode": "apply"}'])
+def test_settings_that_nobody_rendered_are_a_sentence(text: str) -> None:
+    with pytest.raises(InvalidInput, match="run `pulumi up`"):
+        VolumeSettings.from_env({VARIABLE: text})

@@ -1,0 +1,284 @@
+"""A rotation run on the station: one node after another, whoever dies on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.health.metadata_errors import from_dict
+from core.incident_record import State
+from core.kafka_metrics import parse
+from core.rotation import PartitionView
+from core.rotation.outdated import Build, Launched
+from core.rotation.run_record import Phase, Run, RunState
+from core.wishes import ignore
+from handlers.adapters.aws import tick_message
+from handlers.adapters.exporters import Scrapes
+from handlers.messages import rotation_message
+from handlers.runs import LedgerRuns
+from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, hook_event
+from tests.unit.handlers.station import Station
+from tests.unit.handlers.world import World
+
+PUT = LedgerRuns.put
+EVERYTHING = {"selection": {"everything": True}}
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def start(station: Station, **said: object) -> Run:
+    answer = station.conductor.take(
+        {"command": "start", "actor": "ada", **EVERYTHING, **said}, station.now
+    )
+    assert "problems" not in answer, answer
+    return current(station)
+
+
+def current(station: Station) -> Run:
+    run = station.runs.current()
+    assert run is not None
+    return run
+
+
+def ask(station: Station, command: str, **said: object) -> dict[str, object]:
+    return station.conductor.take({"command": command, "actor": "ada", **said}, station.now)
+
+
+def carry(station: Station, world: World, most: int = 60) -> Run:
+    """Let the world turn, and the run with it, until the run stands still."""
+    for _ in range(most):
+        if current(station).state is not RunState.RUNNING:
+            return current(station)
+        turn(station)
+        if station.ledger.open_incidents():
+            world.settle(60)
+    raise AssertionError(current(station).reason)
+
+
+def turn(station: Station) -> Run:
+    station.now += 20
+    station.rotations.turn(current(station).version, station.now)
+    return current(station)
+
+
+def look(station: Station, id_: str = "i-0a") -> None:
+    """Let an incident's ticks come until it waits for something."""
+    for _ in range(5):
+        incident = station.incident(id_)
+        station.now += 1
+        station.loop.turn(tick_message(incident.id, incident.version), station.now)
+
+
+def test_a_run_replaces_every_instance_one_after_another(station: Station) -> None:
+    world = World(station, choose=lambda _: 0)
+    before = {id_: pod.node_name for id_, pod in station.cluster.pods.items()}
+    run = start(station)
+    assert [t.node_id for t in run.turns] == [10, 20, 30]
+    run = carry(station, world)
+    assert run.state is RunState.DONE, run.reason
+    assert {t.phase for t in run.turns} == {Phase.DONE}
+    after = {id_: pod.node_name for id_, pod in station.cluster.pods.items()}
+    assert not set(before.values()) & set(after.values())
+    assert world.most_out == 1
+    assert world.bare == []
+    incidents = [station.incident(t.instance_id) for t in run.turns]
+    assert {i.state for i in incidents} == {State.RELEASED}
+
+
+def test_a_pause_takes_effect_once_who_is_away_is_back(station: Station) -> None:
+    world = World(station, choose=lambda _: 0)
+    start(station)
+    turn(station)
+    assert len(current(station).in_hand) == 1
+    assert "once node 10 is back" in str(ask(station, "pause")["said"])
+    run = carry(station, world)
+    assert run.state is RunState.PAUSED
+    assert [t.phase for t in run.turns] == [Phase.DONE, Phase.WAITING, Phase.WAITING]
+    ask(station, "resume")
+    assert carry(station, world).state is RunState.DONE
+
+
+def test_an_abort_keeps_who_has_not_left_and_takes_the_spare_back(station: Station) -> None:
+    start(station)
+    turn(station)
+    look(station)
+    group = group_of("us-east-1a")
+    assert station.cluster.groups[group].desired == 2
+    ask(station, "abort")
+    turn(station)
+    look(station)
+    turn(station)
+    run = turn(station)
+    assert run.state is RunState.ABORTED, run.reason
+    assert {t.phase for t in run.turns} == {Phase.WAITING}
+    assert station.incident().state is State.CANCELLED
+    assert station.cluster.groups[group].desired == 1
+    assert station.cluster.terminated == []
+
+
+def test_a_node_that_is_not_let_go_within_its_deadline_stops_the_run(station: Station) -> None:
+    station.cluster.kafka = healthy_kafka(out=30)
+    start(station, deadline_seconds=60)
+    assert "broker 30 is fenced" in turn(station).reason
+    station.now += 60
+    run = turn(station)
+    assert run.state is RunState.STOPPED
+    assert "not allowed to go for 80 s" in run.reason
+    station.cluster.kafka = healthy_kafka()
+    ask(station, "resume")
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+def test_an_incident_that_ends_otherwise_stops_the_run_until_it_is_tried_again(
+    station: Station,
+) -> None:
+    start(station)
+    turn(station)
+    incident = station.incident()
+    station.ledger.put(ignore(incident, "bob", "not today", station.now))
+    look(station)
+    run = turn(station)
+    assert (run.state, run.turn_of(10).phase) == (RunState.STOPPED, Phase.FAILED)
+    assert "bob wants this ignored" in run.reason
+    ask(station, "resume")
+    run = turn(station)
+    assert (run.turn_of(10).phase, run.turn_of(10).attempt) == (Phase.LEAVING, 2)
+    assert station.incident("i-0a.2").open
+
+
+def test_a_skipped_node_keeps_its_instance(station: Station) -> None:
+    world = World(station, choose=lambda _: 0)
+    start(station)
+    turn(station)
+    station.ledger.put(ignore(station.incident(), "bob", "not today", station.now))
+    look(station)
+    turn(station)
+    ask(station, "resume", skip=True)
+    run = carry(station, world)
+    assert run.state is RunState.DONE
+    assert [t.phase for t in run.turns] == [Phase.SKIPPED, Phase.DONE, Phase.DONE]
+
+
+def test_a_pod_that_does_not_start_stops_the_run_and_says_why(station: Station) -> None:
+    start(station)
+    pod = station.cluster.pods[20]
+    station.cluster.pods[20] = replace(pod, ready=False, trouble="CrashLoopBackOff")
+    run = turn(station)
+    assert run.state is RunState.STOPPED
+    assert f"Pod {pod.name} does not start: CrashLoopBackOff" in run.reason
+
+
+def test_metadata_errors_veto_until_they_are_acknowledged(station: Station) -> None:
+    errors = parse("kafka_controller_kafkacontroller_metadataerrorcount 3\n")
+    station.cluster.scrapes = Scrapes({20: errors})
+    start(station)
+    assert "Node 20 counts 3 metadata errors" in turn(station).reason
+    ask(station, "resume", acknowledge_errors=True)
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+def test_metadata_errors_are_in_the_ledger_before_a_drain(station: Station) -> None:
+    errors = parse("kafka_controller_kafkacontroller_metadataerrorcount 3\n")
+    station.cluster.scrapes = Scrapes({20: errors})
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    World(station, choose=lambda _: 0).settle(60)
+    kept = station.records.read(f"errors#{OLD}").document
+    assert from_dict(kept).nodes[20].controller == 3
+
+
+def test_a_topic_that_cannot_be_kept_up_is_named_and_must_be_accepted(station: Station) -> None:
+    view = healthy_kafka()
+    lonely = PartitionView("lonely", 0, 20, (20,), (20,), 1)
+    station.cluster.kafka = replace(view, partitions=(*view.partitions, lonely))
+    asked = {"command": "start", "actor": "ada", **EVERYTHING}
+    problems = str(station.conductor.take(asked, station.now)["problems"])
+    assert "Partition lonely-0" in problems
+    assert "--accept-unavailable" in problems
+    assert start(station, accept_unavailable=True).options.accepted_topics == ("lonely",)
+
+
+def test_without_a_name_what_is_outdated_is_rotated(station: Station) -> None:
+    assert ask(station, "start")["said"] == "Nothing is outdated: there is nothing to rotate."
+    old, new = Build(image_id="ami-1"), Build(image_id="ami-2")
+    station.cluster.builds = {"i-0b": Launched(old, new), "i-0c": Launched(new, new)}
+    ask(station, "start")
+    (only,) = current(station).turns
+    assert (only.node_id, only.why) == (20, "image ami-1 instead of ami-2")
+
+
+def test_a_plan_says_how_much_a_broker_has_to_catch_up_on(station: Station) -> None:
+    station.cluster.held = {10: 1_000_000, 20: 0, 30: 0}
+    held = ask(station, "held")["held"]
+    station.now += 10
+    station.cluster.held = {10: 11_000_000, 20: 0, 30: 0}
+    answer = ask(station, "plan", held=held, **EVERYTHING)["plan"]
+    assert isinstance(answer, dict)
+    first, second, _ = answer["nodes"]
+    # 1 MB/s for 90 s, caught up at 125 MB/s.
+    assert first["resync_bytes"] == pytest.approx(90e6 * 125 / 124)
+    assert second["resync_bytes"] == 0
+
+
+def test_one_rotation_at_a_time(station: Station) -> None:
+    start(station)
+    problems = ask(station, "start", **EVERYTHING)["problems"]
+    assert "one rotation at a time" in str(problems)
+
+
+def test_a_node_that_has_moved_meanwhile_is_skipped(station: Station) -> None:
+    start(station)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.place_pod(10, NEW)
+    run = turn(station)
+    assert run.turn_of(10).phase is Phase.SKIPPED
+    assert NEW in run.turn_of(10).reason
+
+
+def test_the_sweep_wakes_a_run_that_nobody_carries(station: Station) -> None:
+    start(station)
+    station.ticks.sent.clear()
+    station.now += 120
+    station.broom.sweep(station.now)
+    assert [body for body, _ in station.ticks.sent] == [rotation_message(1)]
+
+
+@pytest.mark.parametrize("dies_after", range(1, 12))
+def test_a_run_ends_the_same_whoever_dies_on_the_way(station: Station, dies_after: int) -> None:
+    """A turn whose record is lost after its effects is taken again by another."""
+    world = World(station, choose=lambda _: 0)
+    start(station)
+    for number in range(1, dies_after + 1):
+        if current(station).state is not RunState.RUNNING:
+            break
+        if number == dies_after:
+            lose_a_record(station)
+        turn(station)
+        if station.ledger.open_incidents():
+            world.settle(60)
+    run = carry(station, world)
+    assert run.state is RunState.DONE, run.reason
+    assert world.most_out == 1
+    assert len(station.cluster.terminated) == 3
+
+
+def lose_a_record(station: Station) -> None:
+    """The next turn dies between its effects and its record; a minute later another is sent."""
+    writes = []
+
+    def put(runs: LedgerRuns, run: Run) -> Run:
+        writes.append(run)
+        if len(writes) == 2:
+            raise KeyboardInterrupt
+        return PUT(runs, run)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(LedgerRuns, "put", put)
+        with pytest.raises(KeyboardInterrupt):
+            turn(station)
+    station.now += 60

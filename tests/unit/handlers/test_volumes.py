@@ -1,0 +1,321 @@
+"""λ volumes over days: what it sends to EC2, through the pool, the operator and the EBS driver.
+
+Time is passed in. EC2 is the twin's rules (local.aws.modifications), and every call of
+ModifyVolume is written down, refused ones too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from core import pricing
+from core.errors import Conflict
+from core.volumes.ledger import Modification, State
+from core.volumes.limits import Gp3, Performance, steps
+from core.volumes.troubles import class_of
+from core.volumes.views import Load, Policy
+from handlers import volume_records
+from handlers.adapters.claims import ClaimView, PoolView
+from handlers.adapters.ebs import EbsView
+from handlers.adapters.fill import FillView
+from handlers.volume_records import PLAN
+from handlers.volume_settings import PoolSettings, VolumeSettings
+from handlers.volume_sight import Lookout
+from handlers.volumes import Steward
+from local.aws.modifications import Refused, Shape, check
+from tests.unit.handlers.memory_ledger import MemoryLedger
+from tests.unit.handlers.memory_records import MemoryRecords
+
+NOW, MINUTE, HOUR, DAY = 1_800_000_000.0, 60.0, 3600.0, 86_400.0
+GIB, MIB = 1024**3, 1024**2
+LOOK = 5 * MINUTE
+SPEC = Gp3(100)
+
+
+@dataclass
+class World:
+    """One broker's volume from the KafkaNodePool down to EC2, and what it holds."""
+
+    asked: Gp3 = SPEC
+    actual: Gp3 = SPEC
+    used: float = 30.0 * GIB
+    load: Load = field(default_factory=Load)
+    optimizing_seconds: float = 10 * MINUTE
+    now: float = NOW
+    version: int = 1
+    starts: list[float] = field(default_factory=list)
+    sent: list[tuple[float, Gp3]] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    writes: int = 0
+    frozen: str = ""
+    conflicts: int = 0
+
+    # Kubernetes
+    def pools(self) -> tuple[PoolView, ...]:
+        entry = {
+            "id": 0,
+            "type": "persistent-claim",
+            "size": f"{self.asked.size_gib}Gi",
+            "volumeAttributesClass": class_of(self.asked.performance),
+        }
+        storage = {"type": "jbod", "volumes": [entry]}
+        return (
+            PoolView(
+                name="broker-a", version=str(self.version), storage=storage, frozen=self.frozen
+            ),
+        )
+
+    def claims(self) -> tuple[ClaimView, ...]:
+        name = class_of(self.asked.performance)
+        given = class_of(self.actual.performance)
+        return (
+            ClaimView(
+                name="data-0-orders-broker-a-10",
+                pool="broker-a",
+                number=0,
+                pod="orders-broker-a-10",
+                volume_id="vol-0a",
+                requested_gib=self.asked.size_gib,
+                given_gib=self.actual.size_gib,
+                wanted_class=name,
+                given_class=given,
+                troubles=(),
+            ),
+        )
+
+    def classes(self) -> frozenset[Performance]:
+        return frozenset(steps(SPEC.performance, Performance(12_000, 298)))
+
+    def ask(self, pool: PoolView, wanted: Mapping[int, Gp3]) -> None:
+        if self.conflicts:
+            self.conflicts -= 1
+            raise Conflict("The object was changed by somebody else meanwhile.")
+        assert pool.version == str(self.version)
+        self.asked, self.version, self.writes = wanted[0], self.version + 1, self.writes + 1
+
+    # The operator and the EBS driver, a moment later
+    def reconcile(self) -> None:
+        if self.asked != self.actual:
+            self.modify(self.asked)
+
+    # EC2
+    @property
+    def state(self) -> str | None:
+        if not self.starts:
+            return None
+        running = self.now - self.starts[-1] < self.optimizing_seconds
+        return "optimizing" if running else "completed"
+
+    def modify(self, target: Gp3) -> None:
+        self.sent.append((self.now, target))
+        try:
+            check(
+                "vol-0a",
+                Shape(self.actual.size_gib, self.actual.iops, self.actual.throughput_mib_per_s),
+                Shape(target.size_gib, target.iops, target.throughput_mib_per_s),
+                state=self.state,
+                starts=[datetime.fromtimestamp(at, UTC) for at in self.starts],
+                now=datetime.fromtimestamp(self.now, UTC),
+            )
+        except Refused as refused:
+            self.refused.append(str(refused))
+            return
+        self.starts.append(self.now)
+        self.actual = target
+
+    def volumes(self, ids: Sequence[str]) -> Mapping[str, EbsView]:
+        return dict.fromkeys(ids, EbsView(self.actual, "i-0a"))
+
+    def modifications(self, ids: Sequence[str]) -> Mapping[str, Modification]:
+        if not self.starts:
+            return {}
+        latest = Modification(
+            started_at=self.starts[-1], state=State(self.state or ""), target=self.actual
+        )
+        return dict.fromkeys(ids, latest)
+
+    def instance_types(self, ids: Sequence[str]) -> Mapping[str, str]:
+        return dict.fromkeys(ids, "m7g.2xlarge")
+
+    # Kafka and CloudWatch
+    def fills(self) -> Mapping[tuple[int, int], FillView]:
+        return {(10, 0): FillView(int(self.used))}
+
+    def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
+        return dict.fromkeys(volumes, self.load)
+
+
+@dataclass
+class Desk:
+    world: World
+    records: MemoryRecords
+    steward: Steward
+
+    def look(self, **given: bool) -> dict[str, Any]:
+        return self.steward.turn(self.world.now, **given)
+
+    def first(self, **given: bool) -> dict[str, Any]:
+        found: dict[str, Any] = self.look(**given)["decisions"][0]
+        return found
+
+    def run(self, seconds: float) -> None:
+        """Let time pass, with a look every five minutes and the driver a minute behind."""
+        until = self.world.now + seconds
+        while self.world.now < until:
+            self.look()
+            self.world.now += MINUTE
+            self.world.reconcile()
+            self.world.now += LOOK - MINUTE
+
+
+def desk(
+    world: World, *, applies: bool = True, budget: Decimal | None = None, **policies: Any
+) -> Desk:
+    records = MemoryRecords()
+    policy = Policy(apply=applies, **policies)
+    settings = VolumeSettings(
+        applies=applies,
+        frozen=False,
+        budget_usd=budget,
+        pools={"broker-a": PoolSettings(policy, (SPEC,))},
+    )
+    lookout = Lookout(world, world, world, world, MemoryLedger(), records, settings)
+    return Desk(world, records, Steward(lookout, pricing.book("us-east-1")))
+
+
+def test_a_filling_volume_is_grown_through_its_pool_alone() -> None:
+    at = desk(World(used=95.0 * GIB))
+    decision = at.first()
+    assert (decision["kind"], decision["applied"]) == ("grow", True)
+    assert at.world.asked.size_gib == decision["target"][0] > 100
+    assert at.world.sent == []
+    memory = volume_records.read(at.records, "vol-0a")
+    assert [m.state for m in memory.history.modifications] == [State.REQUESTED]
+
+
+def test_advice_changes_nothing() -> None:
+    at = desk(World(used=95.0 * GIB), applies=False)
+    decision = at.first()
+    assert (decision["kind"], decision["applied"]) == ("grow", False)
+    assert at.world.writes == 0
+
+
+def test_a_dry_run_changes_nothing_and_keeps_no_plan() -> None:
+    at = desk(World(used=95.0 * GIB))
+    assert at.first(dry_run=True)["kind"] == "grow"
+    assert at.world.writes == 0
+    assert at.records.read(PLAN).document is None
+
+
+def test_the_plan_is_kept_for_people() -> None:
+    at = desk(World())
+    shown = at.look()
+    assert at.records.read(PLAN).document == shown
+
+
+def test_a_pool_changed_meanwhile_gets_its_slot_back() -> None:
+    at = desk(World(used=95.0 * GIB, conflicts=1))
+    assert at.first()["applied"] is False
+    assert volume_records.read(at.records, "vol-0a").history.modifications == ()
+    at.world.now += LOOK
+    assert at.first()["applied"] is True
+
+
+def test_two_functions_at_once_use_one_slot() -> None:
+    at = desk(World(used=95.0 * GIB))
+    seen = at.steward.lookout.look(at.world.now)
+    other = volume_records.read(at.records, "vol-0a")
+    volume_records.write(at.records, "vol-0a", other)
+    of = seen.sets[0]
+    (decision,) = at.steward.turn(at.world.now, dry_run=True)["decisions"]
+    assert decision["kind"] == "grow"
+    late = replace(at.steward, lookout=_Stale(seen, at.steward.lookout))  # type: ignore[arg-type]
+    assert late.turn(at.world.now)["decisions"][0]["applied"] is False
+    assert at.world.writes == 0
+    assert of.pool == "broker-a"
+
+
+class _Stale:
+    """A lookout whose reading is already old."""
+
+    def __init__(self, seen: Any, real: Lookout) -> None:
+        self._seen, self.settings = seen, real.settings
+        self.records, self.claims = real.records, real.claims
+
+    def look(self, now: float) -> Any:
+        return self._seen
+
+
+def test_a_frozen_pool_waits() -> None:
+    at = desk(World(used=95.0 * GIB, frozen="audit"))
+    assert at.first()["refused_by"] == "frozen"
+
+
+def test_a_budget_is_kept() -> None:
+    at = desk(World(used=95.0 * GIB), budget=Decimal(1))
+    assert at.first()["refused_by"] == "budget"
+    assert at.world.writes == 0
+
+
+def test_an_announced_end_closes_the_ledgers_entry() -> None:
+    world = World(used=95.0 * GIB, optimizing_seconds=5 * HOUR)
+    at = desk(world)
+    at.run(LOOK)
+    at.look()
+    assert volume_records.read(at.records, "vol-0a").history.under_way is not None
+    assert volume_records.close(at.records, "vol-0a", State.COMPLETED, world.now)
+    assert volume_records.read(at.records, "vol-0a").history.under_way is None
+    assert not volume_records.close(at.records, "vol-0a", State.COMPLETED, world.now)
+
+
+def test_a_throttled_volume_is_raised_and_lowered_after_a_quiet_day() -> None:
+    world = World(
+        load=Load(
+            volume_exceeded_share=0.5,
+            instance_exceeded_share=0.0,
+            iops_p999=500.0,
+            bytes_per_s_p999=125.0 * MIB,
+        )
+    )
+    at = desk(world)
+    at.run(HOUR)
+    assert world.actual.performance == Performance(3000, 250)
+    world.load = Load(
+        volume_exceeded_share=0.0,
+        instance_exceeded_share=0.0,
+        iops_p999=200.0,
+        bytes_per_s_p999=20.0 * MIB,
+    )
+    at.run(20 * HOUR)
+    assert world.actual.performance == Performance(3000, 250)
+    at.run(8 * HOUR)
+    assert world.actual.performance == Performance()
+    assert world.refused == []
+
+
+@pytest.mark.parametrize("optimizing", [10 * MINUTE, 7 * HOUR])
+def test_a_fifth_modification_in_24_hours_is_never_sent(optimizing: float) -> None:
+    """A week in which ten modifications a day are wanted: room for hours only, load in waves."""
+    world = World(optimizing_seconds=optimizing)
+    at = desk(world, act_days=0.05, headroom_days=0.1, step_gib=1)
+    wild = Load(
+        volume_exceeded_share=0.9,
+        instance_exceeded_share=0.0,
+        iops_p999=9000.0,
+        bytes_per_s_p999=240.0 * MIB,
+    )
+    for hour in range(7 * 24):
+        world.used = min(world.used + 6 * GIB, world.actual.size_gib * GIB)
+        world.load = wild if hour % 2 else Load(volume_exceeded_share=0.0)
+        at.run(HOUR)
+    assert len(world.sent) > 10
+    assert world.refused == []
+    times = [sent for sent, _ in world.sent]
+    for begin in times:
+        assert sum(1 for t in times if begin <= t < begin + DAY) <= 4

@@ -1,0 +1,32 @@
+"""A station whose broker's node was terminated, as far along its way as a test needs."""
+
+from __future__ import annotations
+
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event
+from tests.unit.handlers.station import Station
+
+
+def announced(station: Station) -> Station:
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    station.announce(hook_event("gate"))
+    station.tick_until_quiet()
+    return station
+
+
+def replaced(station: Station) -> Station:
+    announced(station)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.tick_until_quiet()
+    return station
+
+
+def drained(station: Station) -> Station:
+    """The termination handler evicts the pod and completes its hook; the pod starts again."""
+    replaced(station)
+    station.cluster.waiting_hooks.discard((OLD, "drain"))
+    station.cluster.kafka = healthy_kafka(out=10)
+    station.cluster.place_pod(10, NEW, ready=False)
+    station.tick_until_quiet()
+    return station

@@ -1,0 +1,108 @@
+"""infra.health: a function that reads, what it may read, and the variables it is told by."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers import health as handler
+from infra.health import nodes
+from tests.unit.infra.programs import description, run_layers, spec
+from tests.unit.infra.recording import Recorded
+
+RBAC = "rbac.authorization.k8s.io/v1:"
+
+
+@pytest.fixture(scope="module")
+def connected(cache: None) -> Recorded:
+    return run_layers(description(connect={"replicas": 2, "startup_seconds": 300}))["operations"]
+
+
+def granted(recorded: Recorded) -> list[tuple[object, ...]]:
+    rules = recorded.one(f"{RBAC}Role", "health-role").inputs["rules"]
+    return [(rule["resources"], rule["verbs"], rule.get("resourceNames")) for rule in rules]
+
+
+def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected: Recorded) -> None:
+    assert granted(connected) == [
+        (["pods"], ["list"], None),
+        (
+            ["pods/proxy"],
+            ["get"],
+            [
+                *(f"orders-controller-{zone}-{n}:9404" for n, zone in enumerate("abc")),
+                *(
+                    f"orders-broker-{zone}-{n}:9404"
+                    for n, zone in zip((10, 20, 30), "abc", strict=True)
+                ),
+                "orders-connect-connect-0:8083",
+                "orders-connect-connect-1:8083",
+            ],
+        ),
+        (["secrets"], ["get"], ["orders-cluster-ca-cert"]),
+    ]
+
+
+def test_without_connect_and_metrics_it_reaches_no_pod(cache: None) -> None:
+    bare = run_layers(description(metrics={"enabled": False}))["operations"]
+    assert [resources for resources, *_ in granted(bare)] == [["pods"], ["secrets"]]
+    variables = bare.one("lambda/function:Function", "health-function-function").inputs
+    assert variables["environment"]["variables"]["STILLWATER_EXPORTERS"] == "off"
+
+
+def test_it_is_known_to_the_cluster_by_a_group_of_its_own(connected: Recorded) -> None:
+    entry = connected.one("eks/accessEntry:AccessEntry", "health-entry").inputs
+    binding = connected.one(f"{RBAC}RoleBinding", "health-role-binding").inputs
+    assert entry["principalArn"].endswith(":role/test-orders-health")
+    assert [s["name"] for s in binding["subjects"]] == entry["kubernetesGroups"]
+
+
+def test_nobody_but_the_accounts_own_policies_may_invoke_it(connected: Recorded) -> None:
+    # No permission on the function and no URL: whoever may is told by their own identity.
+    permissions = connected.of("lambda/permission:Permission")
+    assert not [p for p in permissions if "health" in p.inputs["function"]]
+    assert not [u for u in connected.of("lambda/functionUrl:FunctionUrl") if "health" in u.name]
+
+
+def test_it_reads_the_ledger_and_writes_nothing(connected: Recorded) -> None:
+    statements = connected.one("iam/rolePolicy:RolePolicy", "health-function-policy").policy
+    calls = {
+        action: statement.get("Condition")
+        for statement in statements["Statement"]
+        for action in statement["Action"]
+        if action.startswith("dynamodb:")
+    }
+    only = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["freezes#orders"]}}
+    assert calls == {"dynamodb:GetItem": only, "dynamodb:Query": None}
+
+
+def test_the_environment_is_what_the_handler_reads(
+    connected: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = connected.one("lambda/function:Function", "health-function-function").inputs
+    for name, value in function["environment"]["variables"].items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    examiner = handler._examiner.__wrapped__()
+    assert list(examiner.workers) == ["orders-connect-connect-0", "orders-connect-connect-1"]
+    assert examiner.expected.worker_startup_seconds == 300
+    assert examiner.expected.roles == {
+        **dict.fromkeys((0, 1, 2), "controller"),
+        **dict.fromkeys((10, 20, 30), "broker"),
+    }
+    assert examiner.exporting[20] == "orders-broker-b-20"
+    assert len(examiner.exporting) == 6
+    # It must answer before it is killed.
+    assert examiner.seconds < function["timeout"]
+
+
+def test_nodes_are_those_that_the_pools_run() -> None:
+    described = spec(
+        pools=[
+            {**pool, "nodes_per_zone": 2} if pool["role"] == "broker" else pool
+            for pool in description()["pools"]
+        ]
+    )
+    assert nodes(described).endswith(
+        "broker/broker-a:10,11 broker/broker-b:20,21 broker/broker-c:30,31"
+    )

@@ -1,0 +1,117 @@
+"""λ volumes as it is made: what it is told, and that it may patch node pools and nothing else."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from core.cluster import ClusterSpec, parse
+from core.volumes.limits import Gp3, Performance
+from handlers.volume_settings import VARIABLE, VolumeSettings
+from infra.storage import StorageArgs, _performances
+from infra.volumes import policies
+from tests.unit.infra.programs import description, run_layer
+from tests.unit.infra.recording import Recorded
+
+RBAC = "rbac.authorization.k8s.io/v1:"
+OUTPUTS: dict[str, dict[str, object]] = {
+    "test-foundation": {
+        "eks_endpoint": "https://eks.example",
+        "eks_ca": "Y2E=",
+        "vpc_id": "vpc-1",
+        "cluster_security_group_id": "sg-1",
+    },
+    "test-platform": {
+        "events_queue_arn": "arn:events",
+        "nth_queue_arn": "arn:nth",
+        "nth_queue_url": "https://nth",
+    },
+    "test-kafka": {"load_balancer_security_group_id": "sg-2", "bootstrap": "127.0.0.1:10010"},
+}
+
+
+def operations(**volumes: object) -> Recorded:
+    raw = description(volumes=volumes)
+    zones = {z: f"subnet-{z}" for z in raw["availability_zones"]}
+    foundation = {**OUTPUTS["test-foundation"], "private_subnet_ids": zones}
+    return run_layer("operations", raw, {**OUTPUTS, "test-foundation": foundation})
+
+
+@pytest.mark.parametrize(
+    ("volumes", "verbs"),
+    [
+        ({}, ["list"]),
+        ({"mode": "apply", "max_monthly_increase_usd": 50}, ["list", "patch"]),
+    ],
+)
+def test_in_the_cluster_it_patches_node_pools_alone_and_only_where_it_applies(
+    volumes: dict[str, object], verbs: list[str]
+) -> None:
+    recorded = operations(**volumes)
+    inside = recorded.one(f"{RBAC}Role", "volumes-access-role").inputs["rules"]
+    everywhere = recorded.one(f"{RBAC}ClusterRole", "volumes-access-cluster-role").inputs["rules"]
+    granted = {r["resources"][0]: r["verbs"] for r in (*inside, *everywhere)}
+    assert granted == {
+        "persistentvolumeclaims": ["list"],
+        "kafkanodepools": verbs,
+        "secrets": ["get"],
+        "persistentvolumes": ["list"],
+        "volumeattributesclasses": ["list"],
+    }
+
+
+def test_in_the_account_it_reads_and_writes_items_of_its_own() -> None:
+    policy = operations().one("iam/rolePolicy:RolePolicy", "volumes-function-policy").policy
+    by_sid = {s["Sid"]: s for s in policy["Statement"]}
+    assert by_sid["LookAround"]["Action"] == [
+        "cloudwatch:GetMetricData",
+        "ec2:DescribeInstances",
+        "ec2:DescribeVolumes",
+        "ec2:DescribeVolumesModifications",
+    ]
+    remember = by_sid["RememberVolumes"]
+    assert remember["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["volume#*"]}
+    }
+
+
+def spec(**volumes: object) -> ClusterSpec:
+    return parse(
+        {
+            "name": "orders",
+            "environment": "test",
+            "region": "us-east-1",
+            "availability_zones": ["us-east-1a", "us-east-1b", "us-east-1c"],
+            "volumes": volumes,
+            "pools": [
+                {
+                    "name": "node",
+                    "role": "combined",
+                    "instance_type": "r7g.xlarge",
+                    "first_node_id": 0,
+                    "volumes": [{"size_gib": 500, "iops": 4000, "throughput_mib_per_s": 140}],
+                    "volume_policy": {"free_percent": 20, "max_size_gib": 2000},
+                }
+            ],
+        }
+    )
+
+
+def test_the_function_reads_what_is_rendered_for_it() -> None:
+    rendered = policies(spec(mode="apply", max_monthly_increase_usd=50))
+    read = VolumeSettings.from_env({VARIABLE: rendered})
+    assert (read.applies, read.frozen, read.budget_usd) == (True, False, Decimal(50))
+    assert set(read.pools) == {"node-a", "node-b", "node-c"}
+    pool = read.pools["node-a"]
+    assert pool.volumes == (Gp3(500, Performance(4000, 140)),)
+    assert (pool.policy.free_share, pool.policy.largest_gib) == (0.2, 2000)
+    assert pool.policy.apply
+
+
+def test_classes_are_made_for_what_may_be_chosen_and_only_where_it_may() -> None:
+    described = spec()
+    made = _performances(StorageArgs(pools=described.pools, tags={}))
+    assert set(made) == {"gp3-4000-140"}
+    changing = _performances(StorageArgs(pools=described.pools, may_change=True, tags={}))
+    assert set(changing) == {"gp3-4000-140", "gp3-6000-140", "gp3-4000-149", "gp3-6000-149"}

@@ -1,0 +1,86 @@
+"""The health agent of Kafka's pods: what a probe is answered, and which pods ask it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+
+from core.health.cases import WELL
+from core.health.node import Role
+from local.kubernetes import strimzi_resources
+from local.kubernetes.health import Agent, node_of
+from local.kubernetes.strimzi_model import Cluster
+from local.place import Place
+from tests.unit.local.described_kafka import cluster
+
+FENCED = replace(WELL[Role.BROKER], fenced=True)
+
+
+def agent(**seen: Any) -> Agent:
+    made = Agent.__new__(Agent)
+    made._seen = seen
+    return made
+
+
+def test_a_probe_is_answered_by_the_rule_set_it_names() -> None:
+    found = agent(broker=FENCED)
+    assert found.answer("/v1/ready/broker?rules=shipped")[0] is HTTPStatus.NO_CONTENT
+    status, told = found.answer("/v1/ready/broker?rules=strict")
+    assert status is HTTPStatus.SERVICE_UNAVAILABLE
+    assert "is fenced" in told
+    assert found.answer("/v1/alive/broker")[0] is HTTPStatus.NO_CONTENT
+
+
+def test_a_pod_that_was_not_looked_at_yet_is_not_ready_and_is_not_restarted() -> None:
+    assert agent().answer("/v1/ready/broker")[0] is HTTPStatus.NOT_FOUND
+    assert agent().answer("/v1/alive/broker")[0] is HTTPStatus.NO_CONTENT
+
+
+def test_rules_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(ValueError, match="laxest"):
+        agent(broker=FENCED).answer("/v1/ready/broker?rules=laxest")
+
+
+def test_a_pod_without_an_address_is_no_node_yet(tmp_path: Any) -> None:
+    labels = {"strimzi.io/broker-role": "true", "strimzi.io/controller-role": "false"}
+    pod = {"metadata": {"name": "c-a-10", "uid": "u-1", "labels": labels}, "status": {}}
+    place = Place(17, tmp_path)
+    assert node_of(pod, place) is None
+    node = node_of({**pod, "status": {"podIP": "10.17.1.5"}}, place)
+    assert node is not None
+    assert (node.node_id, node.role, node.host) == (10, Role.BROKER, "127.17.1.5")
+
+
+def probes(of: Cluster) -> list[Any]:
+    node = next(n for n in of.nodes if n.is_broker)
+    pod = strimzi_resources.pod(of, node, strimzi_resources.config_map(of, node))
+    (container,) = pod["spec"]["containers"]
+    return [container["readinessProbe"], container["livenessProbe"]]
+
+
+def test_probes_ask_the_agent_by_the_rules_of_the_cluster() -> None:
+    asked = replace(
+        cluster(),
+        metrics=("kafka_.*",),
+        health_rules="strict",
+        health_agent=("127.17.250.11", 8080),
+    )
+    readiness, liveness = probes(asked)
+    assert readiness["httpGet"]["path"].startswith("/v1/ready/")
+    assert liveness["httpGet"]["path"].startswith("/v1/alive/")
+    assert readiness["httpGet"]["path"].endswith("?rules=strict")
+    assert "tcpSocket" not in readiness
+
+
+@pytest.mark.parametrize("without", [{"health_rules": None}, {"metrics": ()}])
+def test_without_rules_or_metrics_probes_ask_for_the_port(without: dict[str, Any]) -> None:
+    asked = replace(
+        cluster(),
+        metrics=("kafka_.*",),
+        health_rules="strict",
+        health_agent=("127.17.250.11", 8080),
+    )
+    assert all("tcpSocket" in probe for probe in probes(replace(asked, **without)))
