@@ -59,8 +59,13 @@ SETTINGS = {
 
 
 @contextmanager
-def local_session(cores: int = LOCAL_CORES) -> Iterator[SparkSession]:
-    """Yield the active session, or a local one that ends, with its JVM, when the block does."""
+def local_session(
+    cores: int = LOCAL_CORES, settings: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """Yield the active session, or a local one that ends, with its JVM, when the block does.
+
+    `settings` stand beside and before the session's own: an Iceberg catalog and its jar.
+    """
     active = SparkSession.getActiveSession()
     if active is not None:
         yield active
@@ -74,17 +79,17 @@ def local_session(cores: int = LOCAL_CORES) -> Iterator[SparkSession]:
     with (
         tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as scratch,
         _without_py4js_tracebacks(),
-        _context(cores, Path(scratch)) as context,
+        _context(cores, Path(scratch), settings or {}) as context,
     ):
         yield SparkSession(context)
 
 
 @contextmanager
-def _context(cores: int, scratch: Path) -> Iterator[SparkContext]:
+def _context(cores: int, scratch: Path, settings: Mapping[str, str]) -> Iterator[SparkContext]:
     conf = SparkConf().setMaster(f"local[{cores}]").setAppName("stillwater")
     conf.set("spark.local.dir", str(scratch))
     conf.set("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri())
-    for key, value in SETTINGS.items():
+    for key, value in {**SETTINGS, **settings}.items():
         conf.set(key, value)
     gateway = None
     try:

@@ -117,9 +117,11 @@ class IcebergStore:
     def read(self, table: Table) -> DataFrame:
         if not self._session.catalog.tableExists(self._name(table)):
             return self._session.createDataFrame([], table.schema)
-        return require_schema(
-            self._session.table(self._name(table)), table.schema, f"The table {table.name}"
-        )
+        there = self._session.table(self._name(table))
+        # A column that this version added is null in a table not written since.
+        new = [field for field in table.schema.fields if field.name not in there.columns]
+        added = {field.name: F.lit(None).cast(field.dataType) for field in new}
+        return require_schema(there.withColumns(added), table.schema, f"The table {table.name}")
 
     def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
         frame = require_schema(rows, table.schema, f"The table {table.name}")

@@ -26,6 +26,7 @@ ID_FORMATS = {
     ),
     "aws:eks/podIdentityAssociation:PodIdentityAssociation": "a-{token}",
     "aws:sqs/redriveAllowPolicy:RedriveAllowPolicy": "{queueUrl}",
+    "aws:s3/bucketObjectv2:BucketObjectv2": "{bucket}/{key}",
     "aws:scheduler/scheduleGroup:ScheduleGroup": "{name}",
     "aws:dlm/lifecyclePolicy:LifecyclePolicy": "policy-{token}",
 }

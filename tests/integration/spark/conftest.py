@@ -7,10 +7,16 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from local.spark import iceberg
 from spark.session import local_session
+
+CATALOG = "here"
 
 
 @pytest.fixture(scope="session")
-def session() -> Iterator[SparkSession]:
-    with local_session() as started:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session, with an Iceberg catalog called `here`."""
+    warehouse = tmp_path_factory.mktemp("warehouse").as_uri()
+    settings = iceberg.settings(iceberg.jar(), warehouse, CATALOG)
+    with local_session(settings=settings) as started:
         yield started

@@ -155,7 +155,7 @@ def plain(value: Any) -> Any:
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list):
         return [plain(each) for each in value]
-    if isinstance(value, pulumi.FileArchive):
+    if isinstance(value, pulumi.FileArchive | pulumi.FileAsset):
         return value.path  # the wire tells archives apart by a hash, objects by who they are
     if isinstance(value, float) and value.is_integer():
         return int(value)

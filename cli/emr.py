@@ -1,0 +1,132 @@
+"""`stillwater report --on emr`: start the job on EMR Serverless, follow it, fetch its tables.
+
+The job is the one the schedule starts (infra.report_job): the stack's output `report_job` is EMR's
+own request. A run by hand writes its tables as Parquet below the bucket, because they are read on
+this machine, where the page is made.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from core.errors import InvalidInput, StillwaterError
+
+POLL_SECONDS = 5.0
+# Under the one folder that the job's role may write.
+RUNS = "tables/runs"
+DONE, FAILED = "SUCCESS", ("FAILED", "CANCELLED", "CANCELLING")
+
+
+class EmrServerless(Protocol):
+    """What a run needs of boto3's emr-serverless client."""
+
+    def start_job_run(self, **request: Any) -> Mapping[str, Any]: ...
+    def get_job_run(self, **request: Any) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One started job: where it runs, and where its tables will be."""
+
+    application_id: str
+    run_id: str
+    tables: str
+    logs: str
+
+
+def submit(emr: EmrServerless, job: str, *, token: str, months: Sequence[str] = ()) -> Run:
+    """Start the stack's job with tables of its own; the same token twice is one run."""
+    try:
+        request = _camel(json.loads(job))
+        submitted = request["jobDriver"]["sparkSubmit"]
+        given = list(submitted["entryPointArguments"])
+        bucket = urlsplit(submitted["entryPoint"]).netloc
+        where = given.index("--namespace")
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            [f"The stack's output report_job is no job request ({error}); run `pulumi up` again."]
+        ) from None
+    tables = f"s3://{bucket}/{RUNS}/{token}"
+    given[where : where + 2] = ["--tables", tables]
+    submitted["entryPointArguments"] = [*given, *(a for m in months for a in ("--month", m))]
+    answer = emr.start_job_run(clientToken=token, **request)
+    monitoring = request["configurationOverrides"]["monitoringConfiguration"]
+    return Run(
+        application_id=str(answer["applicationId"]),
+        run_id=str(answer["jobRunId"]),
+        tables=tables,
+        logs=monitoring["s3MonitoringConfiguration"]["logUri"],
+    )
+
+
+def follow(
+    emr: EmrServerless,
+    run: Run,
+    on_state: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Wait until a run succeeded, telling each new state; one that failed raises StillwaterError.
+
+    EMR itself ends a run after the job's own time limit, so the wait has an end.
+    """
+    told = ""
+    while True:
+        found = emr.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
+        state = str(found["state"])
+        if state != told:
+            on_state(state)
+            told = state
+        if state == DONE:
+            return
+        if state in FAILED:
+            why = found.get("stateDetails") or "EMR gave no reason"
+            raise StillwaterError(
+                f"The job run {run.run_id} ended as {state}: {why}. Its logs are below "
+                f"{run.logs}applications/{run.application_id}/jobs/{run.run_id}/."
+            )
+        sleep(POLL_SECONDS)
+
+
+def fetch(s3: Any, run: Run, folder: Path) -> Path:
+    """Copy a run's tables to a folder of this machine and return it."""
+    address = urlsplit(run.tables)
+    prefix = f"{address.path.lstrip('/')}/"
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=address.netloc, Prefix=prefix)
+    copied = 0
+    for entry in (entry for page in pages for entry in page.get("Contents", [])):
+        target = _below(folder, entry["Key"].removeprefix(prefix))
+        if target is not None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            s3.download_file(address.netloc, entry["Key"], str(target))
+            copied += 1
+    if not copied:
+        raise StillwaterError(
+            f"The job run {run.run_id} succeeded, but {run.tables} holds no tables; look into its "
+            f"logs below {run.logs}."
+        )
+    return folder
+
+
+def _below(folder: Path, name: str) -> Path | None:
+    """Return where an object belongs, or None for a folder's marker or one that leads elsewhere."""
+    if not name or name.endswith("/") or ".." in name.split("/"):
+        return None
+    return folder / name
+
+
+def _camel(request: Any) -> Any:
+    """Return the scheduler's spelling of a request as boto3 spells it; tags stay as they are."""
+    if isinstance(request, list):
+        return [_camel(entry) for entry in request]
+    if not isinstance(request, dict):
+        return request
+    return {
+        f"{key[:1].lower()}{key[1:]}": value if key == "Tags" else _camel(value)
+        for key, value in request.items()
+    }

@@ -1,0 +1,110 @@
+"""Tables keep whole months, in Iceberg and in Parquet alike, and nothing moves a total."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from core.errors import InvalidInput
+from local.bills.cluster import ClusterBill, lines
+from local.bills.export import write
+from local.bills.line import truth
+from spark import tables
+from spark.ingest import bill
+from spark.jobs import ingest
+from spark.tables import IcebergStore, ParquetStore, Store, Table
+
+pytestmark = pytest.mark.integration
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+OLD = Table(
+    "counts",
+    StructType([StructField("billing_period", StringType()), StructField("a", LongType())]),
+)
+NEW = Table("counts", StructType([*OLD.schema.fields, StructField("b", LongType())]))
+
+
+@pytest.fixture(params=["iceberg", "parquet"])
+def store(request: pytest.FixtureRequest, session: SparkSession, tmp_path: Path) -> Store:
+    if request.param == "iceberg":
+        return IcebergStore(session, f"here.{tmp_path.name.replace('-', '_')}")
+    return ParquetStore(session, str(tmp_path / "tables"))
+
+
+def put(session: SparkSession, store: Store, table: Table, rows: Sequence[Any], *p: str) -> None:
+    store.replace(table, session.createDataFrame(rows, table.schema), p)
+
+
+def test_a_write_replaces_its_months_and_leaves_the_others(
+    session: SparkSession, store: Store
+) -> None:
+    assert store.read(OLD).collect() == []
+    put(session, store, OLD, [("2026-09", 1), ("2026-10", 2), ("2026-10", 3)], "2026-09", "2026-10")
+    put(session, store, OLD, [("2026-10", 4)], "2026-10")
+    assert sorted(map(tuple, store.read(OLD).collect())) == [("2026-09", 1), ("2026-10", 4)]
+    put(session, store, OLD, [], "2026-10")
+    assert [tuple(row) for row in store.read(OLD).collect()] == [("2026-09", 1)]
+
+
+def test_a_column_that_a_newer_version_adds_is_null_in_older_months(
+    session: SparkSession, store: Store
+) -> None:
+    put(session, store, OLD, [("2026-09", 1)], "2026-09")
+    assert [tuple(row) for row in store.read(NEW).collect()] == [("2026-09", 1, None)]
+    put(session, store, NEW, [("2026-10", 2, 3)], "2026-10")
+    assert sorted(map(tuple, store.read(NEW).collect())) == [
+        ("2026-09", 1, None),
+        ("2026-10", 2, 3),
+    ]
+
+
+def test_iceberg_keeps_what_each_refresh_said(session: SparkSession) -> None:
+    store = IcebergStore(session, "here.audit")
+    put(session, store, OLD, [("2026-10", 1)], "2026-10")
+    put(session, store, OLD, [("2026-10", 2)], "2026-10")
+    first, _ = session.sql("SELECT snapshot_id FROM here.audit.counts.history").collect()
+    then = session.read.option("versionAsOf", first[0]).table("here.audit.counts").collect()
+    assert [row.a for row in then] == [1]
+    changed = Table("counts", StructType([OLD.schema.fields[0], StructField("a", StringType())]))
+    with pytest.raises(InvalidInput, match="holds a as another type"):
+        put(session, store, changed, [("2026-10", "x")], "2026-10")
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    hours=st.integers(1, 4),
+    files=st.integers(1, 5),
+    taxes=st.lists(st.decimals(-9999, 9999, places=10), max_size=4),
+    seed=st.integers(0, 99),
+)
+def test_no_order_no_splitting_and_no_second_delivery_moves_a_total(
+    session: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    hours: int,
+    files: int,
+    taxes: list[Decimal],
+    seed: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("invariance")
+    every = list(lines(ClusterBill(hours=hours, taxes=taxes)))
+    known = truth(every)
+    store = ParquetStore(session, str(folder / "tables"))
+    tellings = []
+    for execution, count in (("2026-11-01", 1), ("2026-11-02", files)):
+        write(folder / "bill", every, execution=execution, files=count)
+        ingest.run(session, bill.read(session, folder / "bill"), store, now=NOW)
+        tellings.append(set(store.read(tables.USAGE).collect()))
+        random.Random(seed).shuffle(every)  # noqa: S311 - no secret
+    assert tellings[0] == tellings[1]
+    assert sum((row.billed_cost for row in tellings[1]), Decimal(0)) == known.billed
+    assert sum(row.charges for row in tellings[1]) == known.lines
+    assert store.read(tables.USAGE).count() == len(tellings[1])
