@@ -42,7 +42,9 @@ def read(session: SparkSession, address: str, cluster: str) -> DataFrame:
 
 
 def _answers(session: SparkSession, address: str, what: str) -> DataFrame:
-    answers = session.read.schema(_ANSWER).json(literal_address(address_of(address)), multiLine=True)
+    answers = session.read.schema(_ANSWER).json(
+        literal_address(address_of(address)), multiLine=True
+    )
     said = answers.select("status", "error", "data.resultType").distinct().collect()
     for answer in said:
         if answer.status != "success":
