@@ -56,6 +56,13 @@ def liveness(observed: NodeObservation, limits: Limits) -> HealthVerdict:
             f"{name} hangs: its exporter does not answer, and the controllers have not heard of it "
             f"for {heard:.0f} s.",
         )
+    if observed.was_in_sync and observed.fenced:
+        # Of a broker that it fenced, the active controller keeps no time since its last heartbeat
+        # (seen on 4.2.0); that this process has served before tells it from one that starts.
+        return HealthVerdict(
+            Health.UNHEALTHY,
+            f"{name} hangs: its exporter does not answer, and the quorum has fenced it.",
+        )
     return HealthVerdict(
         Health.UNKNOWN,
         f"The exporter of node {observed.node_id} does not answer.",
