@@ -49,18 +49,26 @@ def liveness(observed: NodeObservation, limits: Limits) -> HealthVerdict:
                 Health.UNHEALTHY, f"{name} runs, but nobody listens on port {closed}."
             )
         return HealthVerdict(Health.HEALTHY, f"{name} runs and answers.")
-    heard = observed.since_heartbeat_seconds
-    if heard is not None and heard > limits.session_seconds and not _young(observed, limits):
+    hangs = _hangs(observed, limits)
+    if hangs is not None:
         return HealthVerdict(
-            Health.UNHEALTHY,
-            f"{name} hangs: its exporter does not answer, and the controllers have not heard of it "
-            f"for {heard:.0f} s.",
+            Health.UNHEALTHY, f"{name} hangs: its exporter does not answer, and {hangs}."
         )
     return HealthVerdict(
         Health.UNKNOWN,
         f"The exporter of node {observed.node_id} does not answer.",
         (f"metrics of node {observed.node_id}",),
     )
+
+
+def _hangs(observed: NodeObservation, limits: Limits) -> str | None:
+    """Return what else says that a silent broker hangs; None where nothing does."""
+    heard = observed.since_heartbeat_seconds
+    if heard is not None and heard > limits.session_seconds and not _young(observed, limits):
+        return f"the controllers have not heard of it for {heard:.0f} s"
+    # Of a broker that it fenced, the active controller may tell no time since its last heartbeat
+    # (seen on 4.2.0); that this process has served before tells it from one that starts.
+    return "the quorum has fenced it" if observed.was_in_sync and observed.fenced else None
 
 
 def _closed(observed: NodeObservation, limits: Limits) -> int | None:

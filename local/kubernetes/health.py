@@ -21,7 +21,7 @@ from core import naming
 from core.health.node import NodeObservation, Role
 from core.health.rules import RuleSet, alive, liveness, readiness, ready
 from local.kafka.observer import Node, Observer
-from local.kubernetes import strimzi_resources
+from local.kubernetes import dns, resolver, strimzi_resources
 from local.kubernetes.client import Api, Informer, Object
 from local.place import Place
 
@@ -160,6 +160,8 @@ def main() -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    # Brokers advertise names of the cluster's DNS; without it nobody could be asked about them.
+    resolver.install(place.path(dns.FILE_NAME))
     agent = Agent(Api.from_kubeconfig(place.path("kubeconfig")), place)
     server = serve(agent, place.host("kafka-health"), place.port("kafka-health"))
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -144,6 +144,12 @@ def test_a_node_that_has_applied_nothing_does_not_count_from_1970() -> None:
     assert verdict.reason == "Node 1 has applied no metadata yet."
 
 
+def test_a_silent_broker_that_served_and_was_fenced_hangs_and_one_that_starts_does_not() -> None:
+    silent = replace(BROKER, **GONE, fenced=True, since_heartbeat_seconds=None)
+    assert not alive(liveness(silent))
+    assert alive(liveness(replace(silent, was_in_sync=False)))
+
+
 def test_nobody_says_anything_of_a_node_is_unknown_in_every_part() -> None:
     verdict = readiness(NodeObservation(node_id=1, role=Role.BROKER, now=NOW))
     assert verdict.health is Health.UNKNOWN
