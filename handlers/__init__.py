@@ -5,10 +5,11 @@
     NTH, over HTTPS             -> webhook      -> ledger -> ticks queue
     a person                    -> rotate       -> a run in the ledger -> ticks queue
     whoever wrote the ledger    -> stories queue -> slack -> one thread per incident, or run
+    every five minutes          -> volumes      -> what the volumes need, asked of their node pools
     whoever may ask             -> health       -> 200, 503 or 500, and why
 
 settings    the frozen environment infra rendered
-interruption, tick, sweep, webhook, slack, rotate, health   `handler(event, context)` of each
+interruption, tick, sweep, webhook, slack, rotate, health, volumes   `handler(event, context)`
 reception   an announcement about an instance -> its incident
 notices     announcements about volumes, zones and groups
 observe     adapters -> core.observations: what is true now
@@ -24,6 +25,7 @@ records     single documents in the same table, on which stand
   shifts      what is done about frozen zones, and undone
   runs        the rotation run
   rotations   a turn of it
+  volume_records  what is remembered of each volume (volume_sight: one look at all of them)
 adapters/   aws, kubernetes, pods, kafka, connect, slack, secrets, metrics: who alone knows a client
 
 What each function calls, for its least-privilege role (ARNs: the prefix's own resources; `*` where
@@ -53,6 +55,11 @@ AWS offers no resource level). Every function also writes its own log group.
                   ec2:DescribeInstances, DescribeInstanceStatus      *
                   autoscaling:DescribeAutoScalingGroups              *
                   s3:PutObject                                       the archive, incidents/*
+    volumes       dynamodb:GetItem, PutItem                          the table's volume#*
+                  dynamodb:Query                                     <prefix>-incidents/index/open
+                  ec2:DescribeInstances, DescribeVolumes,
+                    DescribeVolumesModifications                     *
+                  cloudwatch:GetMetricData                           *
     rotate        sqs:SendMessage                                    <prefix>-ticks
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open

@@ -72,13 +72,13 @@ class Volumes(pulumi.ComponentResource):
         return [
             iam.Statement(
                 sid="LookAround",
-                # Describe calls of EC2 and metrics' data take no resource.
                 actions=[
                     "cloudwatch:GetMetricData",
                     "ec2:DescribeInstances",
                     "ec2:DescribeVolumes",
                     "ec2:DescribeVolumesModifications",
                 ],
+                # Describe calls of EC2 and metrics' data take no resource.
                 resources=iam.ANY_RESOURCE,
             ),
             ledger.may("RememberVolumes", ["dynamodb:GetItem", "dynamodb:PutItem"], KEYS),

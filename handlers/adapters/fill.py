@@ -56,11 +56,15 @@ class KafkaFills(KafkaAdmin):
 def _fills(admin: Any) -> Mapping[tuple[int, int], FillView]:
     found = {}
     for broker in admin.describe_log_dirs():
-        for each in broker["log_dirs"]:
+        # A directory that failed says nothing of its fill, and is another alert's.
+        well = [each for each in broker["log_dirs"] if not each["error_code"]]
+        for each in well:
             named = LOG_DIRECTORY.search(f"{each['log_dir']}/")
-            # A directory that failed says nothing of its fill, and is another alert's.
-            if named is not None and not each["error_code"]:
+            if named is not None:
                 found[broker["broker"], int(named["number"])] = _fill(each)
+            elif len(broker["log_dirs"]) == 1:
+                # Mounted elsewhere, as on the twin: one directory is the one volume.
+                found[broker["broker"], 0] = _fill(each)
     return found
 
 
