@@ -82,6 +82,11 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "environment": "which nodes there should be",
             "vpcConfig": "stands in every private subnet",
         },
+        "volumes-function-policy": {"policy": "names the new zone's subnet"},
+        "volumes-function-function": {
+            "environment": "the pools it looks after, with their zones",
+            "vpcConfig": "stands in every private subnet",
+        },
         **METRICS_OF_PODS,
     },
     "a pool": {
@@ -95,6 +100,7 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "handlers-*-function": {"environment": "brokers to bootstrap from in the new pool"},
         "handlers-network-to-kafka": {"toPort": "the ids reserved for the pool have ports"},
         "health-function-function": {"environment": "which nodes there should be"},
+        "volumes-function-function": {"environment": "the pools it looks after"},
         **METRICS_OF_PODS,
     },
     "spare nodes": METRICS_OF_PODS,
