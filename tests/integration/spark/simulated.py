@@ -47,7 +47,7 @@ class Rotation:
 
     @property
     def pool(self) -> str:
-        return f"broker-{'abc'[self.node_id // 10 % 3]}"
+        return f"broker-{'abc'[(self.node_id // 10 - 1) % 3]}"
 
     @property
     def pod(self) -> str:
