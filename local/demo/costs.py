@@ -81,7 +81,7 @@ def report(
     with local_session() as session:
         made = job.run(session, ParquetStore(session, str((folder / "tables").resolve())), inputs)
     _write(made, folder)
-    return Costs(str(bill.total), str(made.report_total), _seen(made))
+    return Costs(f"{bill.total.normalize():f}", f"{made.report_total.normalize():f}", _seen(made))
 
 
 def filed(folder: Path, spec: ClusterSpec, incident: Incident | None) -> Path:

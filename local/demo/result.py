@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from typing import Any, Protocol
 
 from core import naming
@@ -179,7 +180,7 @@ def judge(result: Mapping[str, Any]) -> list[str]:
         failures.append(f"{result['lost']} acknowledged records cannot be read back.")
     if changed:
         failures.append(f"The second pulumi up changed {changed} resources instead of none.")
-    if cost["bill_total"] != cost["report_total"]:
+    if Decimal(cost["bill_total"]) != Decimal(cost["report_total"]):
         failures.append(
             f"The report's total {cost['report_total']} differs from the bill's "
             f"{cost['bill_total']}."

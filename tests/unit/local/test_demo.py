@@ -31,6 +31,12 @@ def test_a_rotation_that_held_everything_has_no_complaint() -> None:
     assert judge(GOOD) == []
 
 
+def test_a_total_of_more_decimals_is_the_same_money() -> None:
+    result = copy.deepcopy(GOOD)
+    result["cost"]["report_total"] = "1.2300000"
+    assert judge(result) == []
+
+
 @pytest.mark.parametrize(
     ("path", "value", "complaint"),
     [
