@@ -51,7 +51,9 @@ class BareCluster:
     ) -> None:
         self.place, self.processes, self.roles = place, processes, roles
         self.nodes = {
-            i: Node(i, role, f"127.{place.number}.{network}.{i + 1}", f"/bare-{network}/{i}/work/")
+            i: Node(
+                i, role, f"127.{place.number}.{network}.{i + 1}", f"/bare-{network}/{i}/scratch/"
+            )
             for i, role in roles.items()
         }
         self.children: dict[int, Child] = {}
@@ -61,7 +63,7 @@ class BareCluster:
     def start(self, node_id: int, *, cluster_id: str = CLUSTER_ID, allow: str = "") -> None:
         """Start a node; it formats what is empty."""
         home = self._directory / str(node_id)
-        configuration, work = home / "configuration", home / "work"
+        configuration, work = home / "configuration", home / "scratch"
         configuration.mkdir(parents=True, exist_ok=True)
         for i in range(DIRECTORIES):
             self.data(node_id, i).mkdir(parents=True, exist_ok=True)
