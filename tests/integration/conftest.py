@@ -41,6 +41,7 @@ Promtool = Callable[..., None]
 CLUSTER = "cluster"
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep all tests of the shared cluster together, and what takes it down at their end.
 
@@ -58,9 +59,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    """Return what must run on one worker: all on the shared cluster, else a file's tests."""
-    shared = "layers" in getattr(item, "fixturenames", ())
-    return CLUSTER if shared else item.nodeid.partition("::")[0]
+    """Return what must run on one worker: all on the shared cluster, else a file or a folder."""
+    if "layers" in getattr(item, "fixturenames", ()):
+        return CLUSTER
+    folder = item.path.parent
+    return (item.path if folder == Path(__file__).parent else folder).stem
 
 
 def _say(sentence: str) -> None:
