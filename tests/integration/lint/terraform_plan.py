@@ -16,6 +16,7 @@ from tests.unit.infra.recording import Recorded, Resource
 TYPES: Mapping[str, str] = {
     "autoscaling/group:Group": "autoscaling_group",
     "autoscaling/lifecycleHook:LifecycleHook": "autoscaling_lifecycle_hook",
+    "bcmdata/export:Export": "bcmdataexports_export",
     "cloudwatch/dashboard:Dashboard": "cloudwatch_dashboard",
     "cloudwatch/eventRule:EventRule": "cloudwatch_event_rule",
     "cloudwatch/eventTarget:EventTarget": "cloudwatch_event_target",
@@ -46,6 +47,7 @@ TYPES: Mapping[str, str] = {
     "eks/nodeGroup:NodeGroup": "eks_node_group",
     "eks/podIdentityAssociation:PodIdentityAssociation": "eks_pod_identity_association",
     "emrserverless/application:Application": "emrserverless_application",
+    "glue/catalogDatabase:CatalogDatabase": "glue_catalog_database",
     "iam/instanceProfile:InstanceProfile": "iam_instance_profile",
     "iam/role:Role": "iam_role",
     "iam/rolePolicy:RolePolicy": "iam_role_policy",
@@ -65,12 +67,14 @@ TYPES: Mapping[str, str] = {
     "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": (
         "s3_bucket_lifecycle_configuration"
     ),
+    "s3/bucketObjectv2:BucketObjectv2": "s3_object",
     "s3/bucketPolicy:BucketPolicy": "s3_bucket_policy",
     "s3/bucketPublicAccessBlock:BucketPublicAccessBlock": "s3_bucket_public_access_block",
     "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": (
         "s3_bucket_server_side_encryption_configuration"
     ),
     "s3/bucketVersioning:BucketVersioning": "s3_bucket_versioning",
+    "scheduler/schedule:Schedule": "scheduler_schedule",
     "secretsmanager/secret:Secret": "secretsmanager_secret",
     "secretsmanager/secretVersion:SecretVersion": "secretsmanager_secret_version",
     "sns/topic:Topic": "sns_topic",
