@@ -50,19 +50,17 @@ class BareCluster:
         self, place: Place, processes: Processes, roles: dict[int, Role], *, network: int
     ) -> None:
         self.place, self.processes, self.roles = place, processes, roles
+        self._directory = place.path(f"bare-{network}")
         self.nodes = {
-            i: Node(
-                i, role, f"127.{place.number}.{network}.{i + 1}", f"/bare-{network}/{i}/scratch/"
-            )
+            i: Node(i, role, f"127.{place.number}.{network}.{i + 1}", f"{self._home(i)}/scratch/")
             for i, role in roles.items()
         }
         self.children: dict[int, Child] = {}
         self.observer = Observer()
-        self._directory = place.path(f"bare-{network}")
 
     def start(self, node_id: int, *, cluster_id: str = CLUSTER_ID, allow: str = "") -> None:
         """Start a node; it formats what is empty."""
-        home = self._directory / str(node_id)
+        home = self._home(node_id)
         configuration, work = home / "configuration", home / "scratch"
         configuration.mkdir(parents=True, exist_ok=True)
         for i in range(DIRECTORIES):
@@ -82,7 +80,10 @@ class BareCluster:
         )
 
     def data(self, node_id: int, index: int) -> Path:
-        return self._directory / str(node_id) / f"data-{index}"
+        return self._home(node_id) / f"data-{index}"
+
+    def _home(self, node_id: int) -> Path:
+        return self._directory / str(node_id)
 
     def empty(self, node_id: int) -> None:
         for i in range(DIRECTORIES):

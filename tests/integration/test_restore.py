@@ -27,6 +27,8 @@ EXAMPLE = {
     "Value=orders": f"Value={demo_spec.CLUSTER}",
     "Value=prod": f"Value={demo_spec.ENVIRONMENT}",
     "us-east-1a": ZONE,
+    "cluster: orders": f"cluster: {demo_spec.CLUSTER}",
+    "pool-name: broker-a": f"pool-name: {NODE_POOL}",
 }
 CLAIM = EXAMPLE["data-0-orders-broker-a-10"]
 SIZE_GIB = 100
