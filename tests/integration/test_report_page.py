@@ -25,7 +25,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (apt install chromium)")
+@browser.needed
 @pytest.mark.parametrize(
     ("size", "dark"),
     [(browser.DESKTOP, False), (browser.DESKTOP, True), (browser.PHONE, False)],
@@ -38,7 +38,7 @@ def test_the_page_is_drawn(page: Path, tmp_path: Path, size: tuple[int, int], da
     assert picture.stat().st_size > 60_000
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (apt install chromium)")
+@browser.needed
 def test_the_page_opens_without_a_complaint_and_nothing_sticks_out(page: Path) -> None:
     assert CHROMIUM is not None
     seen = browser.look(CHROMIUM, page)

@@ -191,7 +191,7 @@ def test_the_price_book_is_held_against_the_bill(world: World) -> None:
     assert items == {"instance_hour:r7g.2xlarge"}
 
 
-@pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
+@browser.needed
 def test_the_page_opens_quietly_and_sorts_by_what_its_figures_mean(world: World) -> None:
     html = formats.write(world.made.document, Format.HTML)
     clicks = """<script>
