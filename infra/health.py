@@ -10,14 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pulumi
-import pulumi_aws as aws
-import pulumi_kubernetes as k8s
-from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from core import kafka_metrics, naming
+from core import naming
 from core.cluster import ClusterSpec
 from core.fixed import CONNECT_REST_PORT
-from infra import iam
+from infra import iam, rbac
 from infra.function import Function, FunctionArgs, Placement
 from infra.kafka import kafka_pods
 from infra.ledger import Ledger
@@ -26,7 +23,6 @@ from infra.packaging import Package
 TYPE = "stillwater:infra:Health"
 GROUP = "stillwater:health"
 ROLE = "stillwater-health"
-RBAC = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +51,9 @@ class Health(pulumi.ComponentResource):
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         self.function = self._function()
-        aws.eks.AccessEntry(
-            f"{name}-entry",
-            cluster_name=args.spec.prefix,
-            principal_arn=self.function.role_arn,
-            type="STANDARD",
-            kubernetes_groups=[GROUP],
-            opts=self._child,
-        )
-        self._in_namespace()
+        group = rbac.Group(name=GROUP, role=ROLE, parent=self)
+        group.enter(f"{name}-entry", args.spec.prefix, self.function.role_arn)
+        group.inside(f"{name}-role", args.spec.kubernetes.namespace, _rules(args))
         self.register_outputs({"name": self.function.name})
 
     def _function(self) -> Function:
@@ -92,22 +82,6 @@ class Health(pulumi.ComponentResource):
                 placement=args.placement,
             ),
             opts=self._child,
-        )
-
-    def _in_namespace(self) -> None:
-        namespace = self._args.spec.kubernetes.namespace
-        role = k8s.rbac.v1.Role(
-            f"{self._name}-role",
-            metadata=ObjectMetaArgs(name=ROLE, namespace=namespace),
-            rules=_rules(self._args),
-            opts=self._child,
-        )
-        k8s.rbac.v1.RoleBinding(
-            f"{self._name}-role-binding",
-            metadata=ObjectMetaArgs(name=ROLE, namespace=namespace),
-            role_ref=k8s.rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name=ROLE),
-            subjects=[k8s.rbac.v1.SubjectArgs(api_group=RBAC, kind="Group", name=GROUP)],
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
         )
 
 
@@ -152,26 +126,16 @@ def environment(args: HealthArgs) -> dict[str, pulumi.Input[str]]:
     }
 
 
-def _exporters(spec: ClusterSpec) -> list[str]:
-    pods = kafka_pods(spec) if spec.metrics.enabled else []
-    return [f"{pod}:{kafka_metrics.PORT}" for pod in pods]
-
-
 def _rest_ports(spec: ClusterSpec) -> list[str]:
     return [f"{pod}:{CONNECT_REST_PORT}" for pod in workers(spec)]
 
 
-def _rules(args: HealthArgs) -> list[k8s.rbac.v1.PolicyRuleArgs]:
-    rules = [k8s.rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["pods"], verbs=["list"])]
-    named = {
+def _rules(args: HealthArgs) -> list[rbac.Rule]:
+    spec = args.spec
+    exposing = kafka_pods(spec) if spec.metrics.enabled else []
+    return [
+        rbac.may("", ["pods"], ["list"]),
         # A worker's REST port would also take orders: GET is all that is asked, and allowed.
-        "pods/proxy": [*_exporters(args.spec), *_rest_ports(args.spec)],
-        "secrets": [args.kafka_ca_secret] if args.kafka_ca_secret else [],
-    }
-    return rules + [
-        k8s.rbac.v1.PolicyRuleArgs(
-            api_groups=[""], resources=[resource], resource_names=names, verbs=["get"]
-        )
-        for resource, names in named.items()
-        if names
+        *rbac.may_get("pods/proxy", [*rbac.exporters(exposing), *_rest_ports(spec)]),
+        *rbac.may_get_secret(args.kafka_ca_secret),
     ]
