@@ -18,6 +18,7 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.observations import Policy
 from core.rotation.outdated import stale_template, why_outdated
+from core.rotation.parallel import refusals
 from core.rotation.plan import Plan, Rates, plan
 from core.rotation.plan import to_document as to_plan_document
 from core.rotation.preconditions import RunObservation, unkeepable
@@ -62,6 +63,7 @@ class _Planned:
     turns: tuple[NodeTurn, ...]
     options: Options
     plan: Plan
+    apart: tuple[str, ...]  # why nodes may not go several at a time, as was asked for
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ class Conductor:
         if planned.plan.topics and not event.get("accept_unavailable"):
             remedy = "Start with --accept-unavailable to rotate all the same."
             raise InvalidInput([*planned.plan.unavailable, remedy])
+        if planned.apart:
+            raise InvalidInput(planned.apart)
         run = open_run(planned.turns, planned.options, _actor(event), now)
         written = self.runs.replace_by(run)
         self._wake(written)
@@ -142,8 +146,11 @@ class Conductor:
             accepted_topics=accepted,
             acknowledged=None if known is None else known.to_dict(),
             deadline_seconds=float(event.get("deadline_seconds") or DEFAULT_DEADLINE_SECONDS),
+            parallel_per_zone=_parallel(event),
         )
         kubelets = {n.instance_id: n.kubelet for n in seen.nodes if n.instance_id in launched}
+        asked = () if seen.kafka is None else refusals(turns, seen.kafka, options, self.policy)
+        apart = tuple(asked)
         planned = plan(
             turns,
             seen,
@@ -151,9 +158,12 @@ class Conductor:
             self.policy,
             earlier=self.runs.current(),
             rates=self._rates(event, now),
-            notes=stale_template(launched, {str(i): k for i, k in kubelets.items()}, server),
+            notes=(
+                *apart,
+                *stale_template(launched, {str(i): k for i, k in kubelets.items()}, server),
+            ),
         )
-        return _Planned(turns, options, planned)
+        return _Planned(turns, options, planned, apart)
 
     def _resumed(self, run: Run, actor: str, now: float, event: Mapping[str, Any]) -> Run:
         """Resume with what the person has seen since: errors, topics that cannot be kept."""
@@ -214,6 +224,14 @@ class Conductor:
 
 def _actor(event: Mapping[str, Any]) -> str:
     return str(event.get("actor") or "somebody")
+
+
+def _parallel(event: Mapping[str, Any]) -> int:
+    """Return how many brokers of a zone may go together; raises InvalidInput for less than one."""
+    asked = event.get("parallel_per_zone", 1)
+    if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
+        raise InvalidInput([f"parallel_per_zone is {asked!r}, and must be a whole number from 1."])
+    return asked
 
 
 def _selection(event: Mapping[str, Any]) -> Selection:

@@ -132,6 +132,7 @@ def asking(run: Run, turn: NodeTurn, now: float) -> Interruption:
         occurred_at=now,
         event_type=f"{turn.why.rstrip('.')} ({run.id})",
         body="",
+        party=run.party_of(turn),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from core.observations import Policy
 from core.resync import CatchUp, Divergence, Flow, after_outage
 from core.rotation.order import in_order
+from core.rotation.parallel import in_batches
 from core.rotation.preconditions import RunObservation, objections, unavailable, unkeepable
 from core.rotation.run_record import NodeTurn, Options, Phase, Run
 
@@ -43,6 +44,7 @@ class PlannedNode:
     why: str
     seconds: float
     resync_bytes: float | None  # None: not known, or nothing to copy
+    batch: int  # those of one batch go together
     objections: tuple[str, ...] = ()
 
 
@@ -57,7 +59,11 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        return sum(node.seconds for node in self.nodes)
+        """Return how long it takes: batches one after another, each as long as its slowest."""
+        slowest: dict[int, float] = {}
+        for node in self.nodes:
+            slowest[node.batch] = max(node.seconds, slowest.get(node.batch, 0.0))
+        return sum(slowest.values())
 
 
 def plan(
@@ -78,6 +84,7 @@ def plan(
         if seen.kafka is None
         else [partition for turn in ordered for partition in unkeepable(turn.node_id, seen.kafka)]
     )
+    batches = in_batches(ordered, seen.kafka, options.parallel_per_zone)
     estimate = _Estimate(policy, earlier, rates or {})
     nodes = tuple(
         PlannedNode(
@@ -88,9 +95,10 @@ def plan(
             why=turn.why,
             seconds=estimate.seconds(turn),
             resync_bytes=estimate.resync_bytes(turn),
+            batch=batch,
             objections=tuple(objections(turn, seen, options, policy)),
         )
-        for turn in ordered
+        for turn, batch in zip(ordered, batches, strict=True)
     )
     return Plan(
         nodes=nodes,

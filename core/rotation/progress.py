@@ -12,13 +12,14 @@ become true within a node's deadline stops the run, and a person decides (resume
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from core.decisions import hooked
 from core.incident_record import Incident, State
 from core.observations import Policy
 from core.rotation.order import in_order
+from core.rotation.parallel import company
 from core.rotation.preconditions import RunObservation, objections
 from core.rotation.presence import is_back, returned
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
@@ -129,7 +130,7 @@ def _stopped(run: Run, turn: NodeTurn, reason: str, now: float, key: str) -> Run
 def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     """Begin with whoever is first, unless something forbids it."""
     leader = None if seen.kafka is None else seen.kafka.quorum_leader
-    turn = in_order(run.waiting, seen.pods, leader)[0]
+    turn, *others = in_order(run.waiting, seen.pods, leader)
     moved = _moved(turn, seen)
     if moved:
         skipped = replace(turn, phase=Phase.SKIPPED, reason=moved, done_at=seen.now)
@@ -140,7 +141,10 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         return _stopped(run, turn, stuck, seen.now, f"stuck:{turn.node_id}")
     objection = next(objections(turn, seen, run.options, policy), None)
     if objection is None:
-        return _begun(run, turn, seen)
+        together, left_out = company(turn, others, seen, run.options, policy)
+        for said in left_out:
+            run = noted(run, ACTOR, said, seen.now, quiet=True)
+        return _begun(run, (turn, *together), seen)
     waited = seen.now - (turn.since or seen.now)
     if waited > run.options.deadline_seconds:
         reason = f"Node {turn.node_id} was not allowed to go for {waited:.0f} s. {objection}"
@@ -150,16 +154,19 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     return _again(noted(waits, ACTOR, said, seen.now, quiet=True), policy)
 
 
-def _begun(run: Run, turn: NodeTurn, seen: RunObservation) -> RunStep:
-    what = f"{turn.role} {turn.node_id} in {turn.zone}"
-    number = sum(t.phase in {Phase.DONE, Phase.SKIPPED} for t in run.turns) + 1
-    said = f"{number} of {len(run.turns)}: {what} leaves instance {turn.instance_id}."
-    leaving = replace(turn, phase=Phase.LEAVING, began_at=seen.now, reason=said)
-    return RunStep(
-        run=noted(run.with_turn(leaving), ACTOR, said, seen.now),
-        actions=(Begin(turn.node_id),),
-        delay_seconds=0.0,
-    )
+def _begun(run: Run, turns: Iterable[NodeTurn], seen: RunObservation) -> RunStep:
+    """Begin with a node, or with several that go together."""
+    actions: list[RunAction] = []
+    before = sum(t.phase in {Phase.DONE, Phase.SKIPPED} for t in run.turns)
+    for number, turn in enumerate(turns, start=before + 1):
+        what = f"{turn.role} {turn.node_id} in {turn.zone}"
+        said = f"{number} of {len(run.turns)}: {what} leaves instance {turn.instance_id}."
+        leaving = replace(
+            turn, phase=Phase.LEAVING, since=turn.since or seen.now, began_at=seen.now, reason=said
+        )
+        run = noted(run.with_turn(leaving), ACTOR, said, seen.now)
+        actions.append(Begin(turn.node_id))
+    return RunStep(run=run, actions=tuple(actions), delay_seconds=0.0)
 
 
 def _moved(turn: NodeTurn, seen: RunObservation) -> str | None:

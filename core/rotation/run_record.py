@@ -95,6 +95,7 @@ class Options:
     # The metadata errors that are known and do not veto, as core.health.metadata_errors keeps them.
     acknowledged: Mapping[str, Any] | None = None
     deadline_seconds: float = DEFAULT_DEADLINE_SECONDS  # for one node
+    parallel_per_zone: int = 1  # brokers of one zone that go together, sharing no partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +130,11 @@ class Run:
     @property
     def waiting(self) -> tuple[NodeTurn, ...]:
         return tuple(t for t in self.turns if t.phase is Phase.WAITING)
+
+    def party_of(self, turn: NodeTurn) -> str | None:
+        """Return with whom a node may be out at the same time; None: with nobody."""
+        alone = turn.votes or self.options.parallel_per_zone == 1
+        return None if alone else f"{self.id}/{turn.zone}"
 
     def turn_of(self, node_id: int) -> NodeTurn:
         return next(t for t in self.turns if t.node_id == node_id)
@@ -187,8 +193,9 @@ def pause(run: Run, actor: str, now: float) -> Run:
     if run.state is not RunState.RUNNING or not run.in_hand:
         asked = replace(asked, state=RunState.PAUSED, next_turn_at=None)
         return noted(asked, actor, f"{actor} paused the run.", now)
-    away = ", ".join(str(t.node_id) for t in run.in_hand)
-    return noted(asked, actor, f"{actor} pauses the run once node {away} is back.", now)
+    away = " and ".join(f"node {t.node_id}" for t in run.in_hand)
+    verb = "is" if len(run.in_hand) == 1 else "are"
+    return noted(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)
 
 
 def resume(run: Run, actor: str, now: float, *, skip: bool = False) -> Run:
