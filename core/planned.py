@@ -7,7 +7,8 @@
 
 Until then nothing runs out, so nothing is retained: a frozen zone, a person's hold or a zone
 without capacity keep the incident where it is, and whoever planned it calling it off ends it
-without a trace. A rotation (core.rotation.run) has no window of its own: somebody started it.
+without a trace. A rotation's window is kept by its run, before it begins with a node
+(core.rotation.progress).
 """
 
 from __future__ import annotations

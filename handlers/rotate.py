@@ -18,8 +18,9 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.observations import Policy
 from core.rotation.outdated import stale_template, why_outdated
+from core.rotation.pace import measured
 from core.rotation.parallel import refusals
-from core.rotation.plan import Plan, Rates, plan
+from core.rotation.plan import Plan, plan
 from core.rotation.plan import to_document as to_plan_document
 from core.rotation.preconditions import RunObservation, unkeepable
 from core.rotation.run_record import (
@@ -54,8 +55,6 @@ from handlers.settings import Settings
 logger = Logger(service="stillwater")
 MOST_ATTEMPTS = 5
 NOTHING = "Nothing is outdated: there is nothing to rotate."
-# What a gp3 volume takes when nothing more is provisioned; replication that is faster waits for it.
-GP3_BYTES_PER_S = 125_000_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,13 @@ class Conductor:
             raise InvalidInput([*planned.plan.unavailable, remedy])
         if planned.apart:
             raise InvalidInput(planned.apart)
-        run = open_run(planned.turns, planned.options, _actor(event), now)
+        run = open_run(
+            planned.turns,
+            planned.options,
+            _actor(event),
+            now,
+            replication=measured(self.runs.current()),
+        )
         written = self.runs.replace_by(run)
         self._wake(written)
         return self._told(written)
@@ -147,6 +152,7 @@ class Conductor:
             acknowledged=None if known is None else known.to_dict(),
             deadline_seconds=float(event.get("deadline_seconds") or DEFAULT_DEADLINE_SECONDS),
             parallel_per_zone=_parallel(event),
+            any_time=bool(event.get("any_time")),
         )
         kubelets = {n.instance_id: n.kubelet for n in seen.nodes if n.instance_id in launched}
         asked = () if seen.kafka is None else refusals(turns, seen.kafka, options, self.policy)
@@ -157,7 +163,7 @@ class Conductor:
             options,
             self.policy,
             earlier=self.runs.current(),
-            rates=self._rates(event, now),
+            appended=self._appended(event, now),
             notes=(
                 *apart,
                 *stale_template(launched, {str(i): k for i, k in kubelets.items()}, server),
@@ -174,11 +180,13 @@ class Conductor:
         if event.get("accept_unavailable"):
             seen = observe_cluster(self.sources, self.managed_tag, now)
             options = replace(options, accepted_topics=_topics(run.turns, seen))
+        if event.get("any_time"):
+            options = replace(options, any_time=True)
         resumed = resume(run, actor, now, skip=bool(event.get("skip")))
         return replace(resumed, options=options)
 
-    def _rates(self, event: Mapping[str, Any], now: float) -> dict[int, Rates]:
-        """Return what brokers take in, from how their logs grew since the caller's first look."""
+    def _appended(self, event: Mapping[str, Any], now: float) -> dict[int, float]:
+        """Return what brokers take in a second, from how their logs grew since the first look."""
         before: Mapping[str, Any] | None = event.get("held")
         if before is None:
             return {}
@@ -187,7 +195,7 @@ class Conductor:
             broker: max(held - int(before["bytes"].get(str(broker), held)), 0)
             for broker, held in self.sources.kafka.log_bytes().items()
         }
-        return {b: Rates(bytes_ / seconds, GP3_BYTES_PER_S) for b, bytes_ in grown.items()}
+        return {broker: bytes_ / seconds for broker, bytes_ in grown.items()}
 
     def _held(self, now: float) -> dict[str, Any]:
         held = {str(broker): size for broker, size in self.sources.kafka.log_bytes().items()}

@@ -34,6 +34,7 @@ class RunObservation:
     freezes: tuple[Freeze, ...] = ()
     errors: ErrorSnapshot | None = None  # None: nobody was asked
     recovering: tuple[int, ...] = ()  # brokers that still read their logs
+    held: Mapping[int, int] = field(default_factory=dict)  # bytes of log, of who catches up
     blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
 
     def pod_of(self, node_id: int) -> PodView | None:

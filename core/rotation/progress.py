@@ -19,11 +19,13 @@ from core.decisions import hooked
 from core.incident_record import Incident, State
 from core.observations import Policy
 from core.rotation.order import in_order
+from core.rotation.pace import paced
 from core.rotation.parallel import company
 from core.rotation.preconditions import RunObservation, objections
 from core.rotation.presence import is_back, returned
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
 from core.rotation.views import ClusterView, PartitionView
+from core.window import Start, start_of
 
 ACTOR = "rotation"
 # Kubernetes' words for what does not get better by waiting.
@@ -39,6 +41,8 @@ HOPELESS = frozenset(
 # A pod without a node, or whose volume is still attached elsewhere, may be on its way for minutes
 # (Strimzi's operation timeout).
 STUCK_SECONDS = 300.0
+# SQS delays a message by 15 minutes at most.
+LONGEST_DELAY_SECONDS = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,9 @@ def _stopped(run: Run, turn: NodeTurn, reason: str, now: float, key: str) -> Run
 
 def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     """Begin with whoever is first, unless something forbids it."""
+    start = _start(run, seen, policy)
+    if start.at > seen.now:
+        return _shut(run, start, seen)
     leader = None if seen.kafka is None else seen.kafka.quorum_leader
     turn, *others = in_order(run.waiting, seen.pods, leader)
     moved = _moved(turn, seen)
@@ -152,6 +159,22 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     waits = run.with_turn(replace(turn, reason=objection))
     said = f"Node {turn.node_id} waits. {objection}"
     return _again(noted(waits, ACTOR, said, seen.now, quiet=True), policy)
+
+
+def _start(run: Run, seen: RunObservation, policy: Policy) -> Start:
+    """Say when a run may begin with its next node."""
+    window = None if run.options.any_time else policy.maintenance
+    return start_of(None, seen.now, window, margin_seconds=policy.planned_margin_seconds)
+
+
+def _shut(run: Run, start: Start, seen: RunObservation) -> RunStep:
+    """Wait for the maintenance window; a deadline counts from then."""
+    waiting = (replace(turn, since=None) for turn in run.waiting)
+    for turn in waiting:
+        run = run.with_turn(turn)
+    reason = f"{start.reason[0].upper()}{start.reason[1:]}; {len(run.waiting)} nodes wait for it."
+    delay = min(start.at - seen.now, LONGEST_DELAY_SECONDS)
+    return RunStep(run=noted(run, ACTOR, reason, seen.now, quiet=True), delay_seconds=delay)
 
 
 def _begun(run: Run, turns: Iterable[NodeTurn], seen: RunObservation) -> RunStep:
@@ -193,7 +216,7 @@ def _carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     """Follow the nodes that are away."""
     actions: list[RunAction] = []
     for turn in run.in_hand:
-        step = _follow(run, turn, seen, policy)
+        step = _follow(run, paced(turn, seen), seen, policy)
         run, actions = step.run, [*actions, *step.actions]
         if run.state is not RunState.RUNNING:
             return replace(step, actions=tuple(actions))

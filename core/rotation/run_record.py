@@ -76,6 +76,11 @@ class NodeTurn:
     released_at: float | None = None
     back_since: float | None = None
     done_at: float | None = None
+    # What its logs grew by while it caught up (core.rotation.pace).
+    behind_at: float | None = None
+    behind_bytes: int | None = None
+    copied_bytes: int = 0
+    copied_seconds: float = 0.0
     reason: str = ""
 
     @property
@@ -88,6 +93,15 @@ class NodeTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replication:
+    """How fast replication brought logs back, in which run, by so many brokers."""
+
+    bytes_per_s: float
+    run_id: str
+    brokers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What the person who started a run decided beforehand."""
 
@@ -96,6 +110,7 @@ class Options:
     acknowledged: Mapping[str, Any] | None = None
     deadline_seconds: float = DEFAULT_DEADLINE_SECONDS  # for one node
     parallel_per_zone: int = 1  # brokers of one zone that go together, sharing no partition
+    any_time: bool = False  # begins with nodes outside the maintenance window, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +123,7 @@ class Run:
     started_by: str
     turns: tuple[NodeTurn, ...]
     options: Options = Options()
+    replication: Replication | None = None  # as earlier runs measured it
     pause_asked_by: str | None = None
     abort_asked_by: str | None = None
     ended_at: float | None = None
@@ -158,7 +174,13 @@ def run_id(started_at: float) -> str:
 
 
 def open_run(
-    turns: Iterable[NodeTurn], options: Options, actor: str, now: float, *, version: int = 0
+    turns: Iterable[NodeTurn],
+    options: Options,
+    actor: str,
+    now: float,
+    *,
+    replication: Replication | None = None,
+    version: int = 0,
 ) -> Run:
     """Return a run that has not begun; `version` is the one of the document it replaces."""
     listed = tuple(turns)
@@ -170,6 +192,7 @@ def open_run(
         started_by=actor,
         turns=listed,
         options=options,
+        replication=replication,
         reason=said,
         notes=(Note(now, actor, said),),
         version=version,
@@ -262,6 +285,8 @@ def from_document(document: dict[str, Any], version: int) -> Run:
     )
     known["notes"] = tuple(Note(**_known(Note, note)) for note in known["notes"])
     known["pages"] = tuple(known["pages"])
+    if known.get("replication"):
+        known["replication"] = Replication(**_known(Replication, known["replication"]))
     return Run(**{**known, "version": version})
 
 
