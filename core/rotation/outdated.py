@@ -10,6 +10,7 @@ from dataclasses import dataclass
 class Build:
     """What an instance was launched as, or would be; None is what is not known of it."""
 
+    template_id: str | None = None
     template_version: str | None = None
     image_id: str | None = None
     instance_type: str | None = None
@@ -49,11 +50,16 @@ def _changes(launched: Launched, kubelet: str, server: str) -> Iterator[str]:
     pairs = (
         ("image", present.image_id, wanted.image_id),
         ("instance type", present.instance_type, wanted.instance_type),
-        ("launch template version", present.template_version, wanted.template_version),
+        ("launch template", present.template_id, wanted.template_id),
     )
     for name, is_, would in pairs:
         if is_ is not None and would is not None and is_ != would:
             yield f"{name} {is_} instead of {would}"
+    # Versions of two templates say nothing about each other.
+    was, new = present.template_version, wanted.template_version
+    same = present.template_id == wanted.template_id
+    if same and was is not None and new is not None and was != new:
+        yield f"launch template version {was} instead of {new}"
 
 
 def stale_template(

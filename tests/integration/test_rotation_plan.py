@@ -1,4 +1,4 @@
-"""`stillwater rotate plan` on the shared cluster: order, time, bytes, what blocks, and what triggers.
+"""`stillwater rotate plan` on the shared cluster: order, time, bytes, what blocks, what triggers.
 
 Nothing is rotated: groups, templates and a node's version are changed for a moment and put back.
 """
@@ -98,6 +98,12 @@ def group_of(cluster: Cluster, node_id: int) -> dict[str, Any]:
     return group
 
 
+def quorum_leader(cluster: Cluster) -> int:
+    return cluster.until(
+        lambda: (view := cluster.kafka()) and {view.quorum_leader} - {None}, "a quorum", 120
+    ).pop()
+
+
 def printed(*, as_json: bool, sample_seconds: float = 0.0, **said: Any) -> str:
     written = io.StringIO()
     console = Console(file=written, width=200)
@@ -109,21 +115,21 @@ def test_a_plan_says_order_minutes_bytes_what_blocks_and_what_is_lost(
     cluster: Cluster, rotations: Rotor
 ) -> None:
     name = group_of(cluster, BROKER)["AutoScalingGroupName"]
+    leaders = [quorum_leader(cluster)]
     with lonely_topic(cluster) as topic, group_with(cluster, name, MaxSize=1):
         document = json.loads(printed(as_json=True, sample_seconds=1.0, selection=EVERYTHING))
         page = printed(as_json=False, selection=EVERYTHING)
         with pytest.raises(InvalidInput) as refused:
             rotations.ask("start", selection=EVERYTHING)
     ids = [node["node_id"] for node in document["nodes"]]
-    view = cluster.kafka()
-    assert view is not None
+    leaders.append(quorum_leader(cluster))
     assert set(ids[:3]) == CONTROLLERS
     assert ids[3:] == sorted(BROKERS)
     assert [node["zone"] for node in document["nodes"]][3:] == sorted(
         node["zone"] for node in document["nodes"][3:]
     )
-    if view.quorum_leader is not None and not view.stale:
-        assert ids[2] in CONTROLLERS
+    # One that is elected meanwhile may have been a follower when the plan was made.
+    assert ids[2] in leaders or leaders[0] != leaders[1]
     assert all(node["seconds"] > 60 for node in document["nodes"])
     assert document["seconds"] == sum(node["seconds"] for node in document["nodes"])
     copies = {node["node_id"]: node["resync_bytes"] for node in document["nodes"]}
@@ -132,7 +138,7 @@ def test_a_plan_says_order_minutes_bytes_what_blocks_and_what_is_lost(
     (lost,) = document["unavailable"]
     assert lost.startswith(f"Partition {topic}-0 has replication factor 1")
     assert any("Replication at " in note for note in document["notes"])
-    blocked = [node["objections"] for node in document["nodes"] if node["node_id"] == BROKER][0]
+    blocked = next(node["objections"] for node in document["nodes"] if node["node_id"] == BROKER)
     assert any("no room for a replacement" in s and "raise its maximum" in s for s in blocked)
 
     assert "What blocks it now:" in page
@@ -150,6 +156,7 @@ def test_a_new_template_image_type_or_kubernetes_version_each_triggers_a_rotatio
     group = group_of(cluster, BROKER)
     template, ec2 = group["LaunchTemplate"]["LaunchTemplateId"], cluster.twin.aws("ec2")
     image = str(ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"])
+    # Moto deletes no version; one that no group names is none of anybody's.
     made = ec2.create_launch_template_version(
         LaunchTemplateId=template,
         SourceVersion=group["LaunchTemplate"]["Version"],
@@ -157,14 +164,11 @@ def test_a_new_template_image_type_or_kubernetes_version_each_triggers_a_rotatio
     )["LaunchTemplateVersion"]
     version = str(made["VersionNumber"])
     wanted = {"LaunchTemplateId": template, "Version": version}
-    try:
-        with (
-            group_with(cluster, group["AutoScalingGroupName"], LaunchTemplate=wanted),
-            kubelet(cluster, BROKER, "v1.30.9"),
-        ):
-            (node,) = rotations.ask("plan", selection=NOTHING_NAMED)["plan"]["nodes"]
-    finally:
-        ec2.delete_launch_template_versions(LaunchTemplateId=template, Versions=[version])
+    with (
+        group_with(cluster, group["AutoScalingGroupName"], LaunchTemplate=wanted),
+        kubelet(cluster, BROKER, "v1.30.9"),
+    ):
+        (node,) = rotations.ask("plan", selection=NOTHING_NAMED)["plan"]["nodes"]
     assert node["node_id"] == BROKER
     assert "kubelet v1.30.9 under Kubernetes " in node["why"]
     assert f" instead of {image}" in node["why"]

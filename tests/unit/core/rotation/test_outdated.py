@@ -8,7 +8,7 @@ import pytest
 
 from core.rotation.outdated import Build, Launched, stale_template, why_outdated
 
-OLD = Build(template_version="3", image_id="ami-1", instance_type="m7g.large")
+OLD = Build(template_id="lt-1", template_version="3", image_id="ami-1", instance_type="m7g.large")
 SERVER = "v1.36.1-eks-2"
 
 
@@ -19,6 +19,11 @@ SERVER = "v1.36.1-eks-2"
         ({"image_id": "ami-2"}, "image ami-1 instead of ami-2"),
         ({"instance_type": "m8g.large"}, "instance type m7g.large instead of m8g.large"),
         ({"template_version": "4"}, "launch template version 3 instead of 4"),
+        ({"template_id": "lt-2"}, "launch template lt-1 instead of lt-2"),
+        (
+            {"template_id": "lt-2", "template_version": "1"},
+            "launch template lt-1 instead of lt-2",
+        ),
         ({"image_id": None, "instance_type": None, "template_version": None}, None),
     ],
 )
