@@ -27,10 +27,9 @@ from handlers import volume_records
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims, PoolView
 from handlers.adapters.ebs import Ec2Ebs
-from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import KafkaFills
-from handlers.adapters.kubernetes import EksNodes
 from handlers.adapters.load import CloudWatchLoads
+from handlers.connections import open_api, open_nodes
 from handlers.ledger import DynamoLedger
 from handlers.records import DynamoRecords
 from handlers.settings import Settings
@@ -181,20 +180,8 @@ class Steward:
 @functools.cache
 def _steward() -> Steward:
     settings, of_volumes = Settings.from_env(), VolumeSettings.from_env()
-    api = EksApi(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-    )
-    nodes = EksNodes(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-        namespace=settings.namespace,
-        kafka_cluster=settings.cluster,
-    )
+    api = open_api(settings)
+    nodes = open_nodes(settings, api)
     return Steward(
         lookout=Lookout(
             claims=EksClaims(api, settings.namespace, settings.cluster),

@@ -63,17 +63,8 @@ class Nodes(Protocol):
 class EksNodes:
     """What the handlers read from an EKS cluster."""
 
-    def __init__(
-        self,
-        *,
-        endpoint: str,
-        ca_pem: str,
-        eks_cluster: str,
-        region: str,
-        namespace: str,
-        kafka_cluster: str,
-    ) -> None:
-        self._api = EksApi(endpoint=endpoint, ca_pem=ca_pem, eks_cluster=eks_cluster, region=region)
+    def __init__(self, api: EksApi, namespace: str, kafka_cluster: str) -> None:
+        self._api = api
         self._namespace = namespace
         self._kafka_cluster = kafka_cluster
 

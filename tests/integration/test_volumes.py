@@ -17,7 +17,6 @@ from typing import Any
 import boto3
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient
 
 from core import pricing
 from core.naming import claim as claim_name
@@ -153,15 +152,11 @@ def stage(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Stage:
 @pytest.fixture
 def topic(cluster: Cluster) -> Iterator[str]:
     """A topic whose one replica is on the broker, gone with the test."""
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-    admin.create_topics({TOPIC: {"assignments": {0: [BROKER]}}})
-    admin.close()
+    cluster.create_topic(TOPIC, assignments={0: [BROKER]})
     try:
         yield TOPIC
     finally:
-        admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-        admin.delete_topics([TOPIC])
-        admin.close()
+        cluster.delete_topic(TOPIC)
 
 
 def fill(cluster: Cluster, topic: str) -> None:

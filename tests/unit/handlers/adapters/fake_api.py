@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from handlers.adapters import eks
+from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
 
 
@@ -48,12 +49,14 @@ def reader(monkeypatch: pytest.MonkeyPatch, pages: dict[str, list[dict[str, Any]
     monkeypatch.setattr(eks.urllib3, "PoolManager", lambda **_: pool)
     monkeypatch.setattr(eks, "trusting", lambda *_: None)
     nodes = EksNodes(
-        endpoint="https://api:6443/",
-        ca_pem="pem",
-        eks_cluster="local-orders",
-        region="us-east-1",
-        namespace="kafka",
-        kafka_cluster="orders",
+        EksApi(
+            endpoint="https://api:6443/",
+            ca_pem="pem",
+            eks_cluster="local-orders",
+            region="us-east-1",
+        ),
+        "kafka",
+        "orders",
     )
     return SimpleNamespace(nodes=nodes, pool=pool)
 
