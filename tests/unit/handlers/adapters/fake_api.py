@@ -1,4 +1,4 @@
-"""A Kubernetes API for the adapter's tests: answers paths with lists, and remembers the patches."""
+"""A Kubernetes API for the adapter's tests: answers with lists, remembers what is written."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class FakePool:
         self.pages = pages
         self.asked: list[tuple[str, dict[str, list[str]]]] = []
         self.patched: list[tuple[str, Any]] = []
+        self.deleted: list[tuple[str, str]] = []
         self.status = 200
 
     def request(
@@ -28,6 +29,10 @@ class FakePool:
     ) -> Any:
         assert headers["Authorization"].startswith("Bearer k8s-aws-v1.")
         parts = urlsplit(url)
+        if method == "DELETE":
+            uid = json.loads(body or b"")["preconditions"]["uid"]
+            self.deleted.append((parts.path, uid))
+            return SimpleNamespace(status=self.status, data=b"{}")
         if parts.path not in self.pages:
             return SimpleNamespace(status=404, data=b"{}")
         if method == "PATCH":
