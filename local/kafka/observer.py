@@ -36,8 +36,8 @@ from handlers.adapters.kafka import KafkaAdmin
 
 # Milliseconds on an idle machine; on a busy one a JVM may wait for its turn.
 SCRAPE_SECONDS = 2.0
-# How long the last reading of the cluster counts while nobody gives a newer one: a broker that stops
-# in the middle of an answer must not make every other's health unknown.
+# How long the last reading of the cluster counts while nobody gives a newer one: a broker that
+# stops in the middle of an answer must not make every other's health unknown.
 READING_KEPT_SECONDS = 30.0
 WANTED = urlencode([("name[]", name) for name in kafka_metrics.wanted_names()])
 _LISTEN = "0A"
@@ -92,7 +92,7 @@ class Observer:
     def ask_cluster(self, nodes: Iterable[Node]) -> None:
         """Ask whichever broker answers first for fencing, quorum and in-sync replicas.
 
-        One whose exporter is silent comes last: a frozen broker takes a connection and says nothing.
+        One whose exporter is silent comes last: a frozen broker connects, and says nothing.
         """
         asked_at = now()
         asked = sorted(

@@ -99,7 +99,7 @@ NODES = [
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Whom the admin client was given, each time; nobody answers it."""
     found: list[list[str]] = []
 
@@ -112,7 +112,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
 
     monkeypatch.setattr(observer, "KafkaAdmin", Mute)
     monkeypatch.setattr(observer, "now", lambda: 100.0)
-    yield found
+    return found
 
 
 @pytest.mark.parametrize(
