@@ -18,6 +18,7 @@ from rich.console import Console
 
 from cli import health as command
 from core.health.cluster import Kind
+from local.kubernetes.strimzi_rolling import is_ready
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
 from tests.integration.health_function import (
@@ -139,7 +140,10 @@ def test_a_frozen_broker_costs_the_answer_no_time_and_the_cluster_its_health(
         code, page = run_command(cluster)
         assert code == 1, page
         assert f"Broker {FROZEN} is fenced" in page
+        # The kubelet's probes ask by the strict rules: the load balancer sends it nobody more.
+        cluster.until(lambda: not is_ready(cluster.pods()[FROZEN]), "its pod is not Ready", 120)
     assert max(bounds) < BOUND_SECONDS + COLD_SECONDS
+    cluster.until(lambda: is_ready(cluster.pods()[FROZEN]), "its pod is Ready again", 120)
     cluster.settle()
 
 
