@@ -68,7 +68,13 @@ def perform(incident: Incident, actions: Sequence[Action], effects: Effects, now
     """
     for position, action in enumerate(actions):
         if isinstance(action, TakeLease):
-            decision = effects.ledger.take_lease(incident.id, now, effects.lease_seconds)
+            decision = effects.ledger.take_lease(
+                incident.id,
+                now,
+                effects.lease_seconds,
+                party=incident.party,
+                node_id=incident.node_id,
+            )
             if not decision.granted and any(_needs_lease(a) for a in actions[position:]):
                 raise Conflict(decision.reason)
         else:

@@ -150,16 +150,17 @@ class Broom:
 
     def _free_lease(self, now: float) -> int:
         """Give back a lease whose holder is over; return how many that were."""
-        ledger = self.reception.ledger
-        lease = ledger.lease()
-        if lease is None or not stranded(lease, ledger.get(lease.holder), now):
-            return 0
-        logger.warning("A lease outlived its incident.", incident_id=lease.holder)
-        try:
-            ledger.drop_lease(lease.holder)
-        except Conflict:
-            return 0  # It changed hands at this moment.
-        return 1
+        ledger, freed = self.reception.ledger, 0
+        for lease in ledger.leases():
+            if not stranded(lease, ledger.get(lease.holder), now):
+                continue
+            logger.warning("A lease outlived its incident.", incident_id=lease.holder)
+            try:
+                ledger.drop_lease(lease.holder)
+            except Conflict:
+                continue  # It changed hands at this moment.
+            freed += 1
+        return freed
 
     def _remember(self, cursor: str, version: int) -> None:
         try:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
-import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool
@@ -19,6 +18,7 @@ from infra import iam
 from infra.function import Function, FunctionArgs, Placement
 from infra.ledger import Ledger
 from infra.packaging import Package
+from infra.schedule import Schedule, wake
 
 TYPE = "stillwater:infra:Volumes"
 SCHEDULE = "rate(5 minutes)"
@@ -64,7 +64,10 @@ class Volumes(pulumi.ComponentResource):
             ),
             opts=self._child,
         )
-        self._schedule()
+        asked = Schedule(
+            prefix=spec.prefix, role=ROLE, does="looks at the volumes", expression=SCHEDULE
+        )
+        wake(name, asked, self.function, self)
         self.register_outputs({})
 
     def _statements(self) -> list[iam.Statement]:
@@ -88,31 +91,6 @@ class Volumes(pulumi.ComponentResource):
                 resources=[ledger.open_index_arn],
             ),
         ]
-
-    def _schedule(self) -> None:
-        prefix = self._args.spec.prefix
-        rule = aws.cloudwatch.EventRule(
-            f"{self._name}-schedule",
-            name=f"{prefix}-volumes",
-            description=f"Stillwater {prefix}: looks at the volumes",
-            schedule_expression=SCHEDULE,
-            opts=self._child,
-        )
-        permission = aws.lambda_.Permission(
-            f"{self._name}-permission",
-            action="lambda:InvokeFunction",
-            function=self.function.name,
-            principal="events.amazonaws.com",
-            source_arn=rule.arn,
-            opts=self._child,
-        )
-        aws.cloudwatch.EventTarget(
-            f"{self._name}-target",
-            rule=rule.name,
-            target_id=ROLE,
-            arn=self.function.arn,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[permission]),
-        )
 
 
 def policies(spec: ClusterSpec) -> str:
