@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from core.errors import InvalidInput
-from spark import schemas
+from spark import frames, schemas
 from spark.ingest.lines import literal_address
 from spark.schemas import require_schema
 
@@ -61,7 +61,7 @@ class ParquetStore:
 
     def read(self, table: Table) -> DataFrame:
         if not self._exists(self._address(table)):
-            return self._session.createDataFrame([], table.schema)
+            return frames.empty(self._session, table.schema)
         # Not by inference: a column that is null in every row would have no type, and a partition
         # would become a date or a number.
         read = self._session.read.schema(table.schema).parquet(
@@ -116,7 +116,7 @@ class IcebergStore:
 
     def read(self, table: Table) -> DataFrame:
         if not self._session.catalog.tableExists(self._name(table)):
-            return self._session.createDataFrame([], table.schema)
+            return frames.empty(self._session, table.schema)
         there = self._session.table(self._name(table))
         # A column that this version added is null in a table not written since.
         new = [field for field in table.schema.fields if field.name not in there.columns]

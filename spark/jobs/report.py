@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from core.errors import InvalidInput
 from core.pricing import PriceBook
-from spark import tables
+from spark import frames, tables
 from spark.facts import Facts
 from spark.findings import (
     ANOMALIES_TABLE,
@@ -147,10 +147,10 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
         rotations = history.read(
             session, inputs.history, archive_name=facts.archive_name, cluster=facts.cluster
         )
-    seen = (samples if samples is not None else session.createDataFrame([], SAMPLES)).persist()
-    past = rotations if rotations is not None else session.createDataFrame([], ROTATIONS)
+    seen = (samples if samples is not None else frames.empty(session, SAMPLES)).persist()
+    past = rotations if rotations is not None else frames.empty(session, ROTATIONS)
     moved = (
-        session.createDataFrame([], TRAFFIC)
+        frames.empty(session, TRAFFIC)
         if facts is None or samples is None
         else seen.transform(lambda frame: traffic(frame, facts.zones))
     )
