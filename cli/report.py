@@ -51,6 +51,7 @@ def on_this_machine(asked: Asked, console: Console) -> Path:
 
 
 def _made(asked: Asked, console: Console) -> Path:
+    from spark.jobs import every  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
     from spark.report import formats, page  # noqa: PLC0415
     from spark.session import local_session  # noqa: PLC0415
@@ -58,7 +59,7 @@ def _made(asked: Asked, console: Console) -> Path:
 
     kind = formats.Format(asked.format)
     facts = _facts(asked)
-    book = pricing.book(facts.region, asked.prices or pricing.SHIPPED) if facts else None
+    book = every.book_of(facts, asked.prices or pricing.SHIPPED)
     inputs = job.Inputs(
         bill=asked.bill,
         month=asked.month,
