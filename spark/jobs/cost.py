@@ -11,7 +11,7 @@ from spark import tables
 from spark.report.model import Line
 from spark.schemas import COST, MONEY, USAGE, require_schema
 from spark.tables import Store
-from spark.transforms.attribute import Attribution
+from spark.transforms.attribute import Attribution, with_nodes
 from spark.transforms.classify import Component
 
 SUMS = ("billed_cost", "amortised_cost", "net_cost")
@@ -20,9 +20,14 @@ _MONTHLY = tuple(name for name in COST.names if name not in (*SUMS, "charges", "
 KEYS = tuple(name for name in COST.names if name not in (*SUMS, "charges"))
 
 
-def run(store: Store, periods: Collection[str]) -> DataFrame:
-    """Replace these months of the cost table and return the whole table."""
+def run(store: Store, periods: Collection[str], *, rotations: DataFrame | None = None) -> DataFrame:
+    """Replace these months of the cost table and return the whole table.
+
+    With the ledger's ROTATIONS an instance's cost is the broker's that it carried.
+    """
     usage = store.read(tables.USAGE).where(F.col("billing_period").isin(*periods))
+    if rotations is not None:
+        usage = with_nodes(usage, rotations)
     store.replace(tables.COST, cost_table(usage), periods)
     return store.read(tables.COST)
 

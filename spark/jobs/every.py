@@ -100,13 +100,14 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
     cluster = inputs.facts.cluster if inputs.facts else None
     if inputs.bill is not None:
         delivery = bill.read(session, inputs.bill)
-        ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
-        cost.run(store, list(ingested.months))
+        ingest.run(session, delivery, store, now=now, cluster=cluster)
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
     month = _month(inputs.month, deliveries)
     note = deliveries[month]
     read = _inputs(session, inputs)
     try:
+        months = [month] if inputs.bill is None else list(deliveries)
+        cost.run(store, months, rotations=read.rotations)
         report = _report(store, month, note, inputs.today or now.date())
         evidence = replace(_of_bill(session, store, read, report, month), notes=_notes(inputs))
         if inputs.facts is not None and inputs.book is not None:

@@ -26,6 +26,8 @@ from local.bills.line import truth
 from spark.ingest import bill
 from spark.jobs import cost, ingest
 from spark.tables import ParquetStore
+from tests.integration.spark import simulated
+from tests.integration.spark.simulated import Rotation
 from tests.unit.cli.test_emr import REGION, ROLE, a_job
 
 pytestmark = pytest.mark.integration
@@ -104,9 +106,14 @@ def test_a_bill_and_its_history_are_read_where_they_are_in_s3(
 ) -> None:
     write(tmp_path / "bill", lines(OCTOBER))
     put_below(aws("s3"), tmp_path / "bill", f"s3://{BUCKET}/export/x")
-    put_below(aws("s3"), tmp_path / "bill", f"s3://{BUCKET}/history")
+    simulated.write_history(tmp_path / "history", [Rotation(10, simulated.at(10, 3), 60)])
+    put_below(aws("s3"), tmp_path / "history", f"s3://{BUCKET}/history")
     options = {"format": "json", "tables": tmp_path / "tables", "output": tmp_path}
-    result = report(*("--bill", f"s3://{BUCKET}/export/x", "--environment", "example"), **options)
+    result = report(
+        *("--bill", f"s3://{BUCKET}/export/x", "--history", f"s3://{BUCKET}/history"),
+        *("--environment", "example"),
+        **options,
+    )
     assert result.exception is None, result.output
     assert f"{truth(lines(OCTOBER)).billed:f}" in (tmp_path / "report.json").read_text()
     assert not list(tmp_path.glob(".copied-*"))
