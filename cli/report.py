@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -120,7 +120,7 @@ def make(asked: Asked, on: str, console: Console) -> None:
     console.print(f"The report: {path}", highlight=False, soft_wrap=True)
 
 
-def _months(s3: Any, bill: str, month: str | None) -> Collection[str]:
+def _months(s3: Any, bill: str, month: str | None) -> Sequence[str]:
     """Return the month asked for and, to compare it with, the one before, if it was delivered."""
     from cli.bill_in_s3 import S3Files, reachable  # noqa: PLC0415 - reads Spark's own modules
 
@@ -143,7 +143,7 @@ def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
     if not names:
         return asked
     s3 = Desk.of(asked.environment).client("s3") if asked.environment else boto3.client("s3")
-    copies = {}
+    copies: dict[str, Any] = {}
     for name in names:
         address, target = getattr(asked, name), scratch / name
         with console.status(f"Copying {address}"):
