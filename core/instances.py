@@ -10,9 +10,10 @@ import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from importlib import resources
 
-SHIPPED = Path(__file__).with_name("instances.json")
+# Read as a resource: on EMR this package is a wheel, not a folder.
+NAME = "instances.json"
 BYTES_PER_MB, BYTES_PER_MIB = 1000**2, 1024**2
 
 
@@ -47,7 +48,7 @@ class Table:
 @functools.cache
 def table() -> Table:
     """Return the table this release ships."""
-    stored = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    stored = json.loads((resources.files("core") / NAME).read_text(encoding="utf-8"))
     columns = stored["columns"]
     return Table(
         stored["source"],
