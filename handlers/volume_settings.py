@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from core import prometheus_address
 from core.errors import InvalidInput
+from core.prometheus_address import Address
 from core.volumes.limits import Gp3, Performance
 from core.volumes.views import Policy
 
@@ -25,6 +27,14 @@ class PoolSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PrometheusSettings:
+    """Where Prometheus is, and what tells this cluster's series from others that are there."""
+
+    address: Address
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class VolumeSettings:
     """The policies by KafkaNodePool, the budget, and whether anything may be changed."""
 
@@ -32,6 +42,7 @@ class VolumeSettings:
     frozen: bool
     budget_usd: Decimal | None
     pools: Mapping[str, PoolSettings]
+    prometheus: PrometheusSettings | None = None
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] = os.environ) -> VolumeSettings:
@@ -49,7 +60,7 @@ class VolumeSettings:
 
 def _read(document: Mapping[str, Any]) -> VolumeSettings:
     applies = document["mode"] == "apply"
-    budget = document["budget_usd"]
+    budget, asked = document["budget_usd"], document["prometheus"]
     pools = {}
     for entry in document["pools"]:
         settings = PoolSettings(
@@ -65,6 +76,8 @@ def _read(document: Mapping[str, Any]) -> VolumeSettings:
                 quiet_seconds=entry["quiet_seconds"],
                 reserved_slots=entry["reserved_slots"],
                 usd_per_minute_saved=entry["usd_per_minute_saved"],
+                grow_only=entry["grow_only"],
+                may_burst=entry["may_burst"],
             ),
             volumes=tuple(Gp3(size, Performance(*rest)) for size, *rest in entry["volumes"]),
         )
@@ -74,4 +87,7 @@ def _read(document: Mapping[str, Any]) -> VolumeSettings:
         frozen=document["frozen"],
         budget_usd=None if budget is None else Decimal(budget),
         pools=pools,
+        prometheus=None
+        if asked is None
+        else PrometheusSettings(prometheus_address.parse(asked["address"]), asked["labels"]),
     )

@@ -97,7 +97,9 @@ def _reachable(pool: NodePool) -> Iterator[Performance]:
     for number, volume in enumerate(pool.volumes):
         beside = [v.performance for n, v in enumerate(pool.volumes) if n != number]
         ceiling = Performance(policy.max_iops, policy.max_throughput_mib_per_s)
-        yield from steps(volume.performance, lesser(ceiling, instance, beside))
+        most = lesser(ceiling, instance, beside, bursting=pool.volumes_may_burst)
+        # A controller's volumes are grown and never raised.
+        yield from steps(volume.performance, most if pool.role.is_broker else volume.performance)
 
 
 def volume_tags(tags: Mapping[str, str]) -> dict[str, str]:

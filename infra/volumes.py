@@ -15,6 +15,7 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool
+from core.prometheus_address import Workspace
 from infra import iam
 from infra.function import Function, FunctionArgs, Placement
 from infra.ledger import Ledger
@@ -82,11 +83,31 @@ class Volumes(pulumi.ComponentResource):
                 resources=iam.ANY_RESOURCE,
             ),
             ledger.may("RememberVolumes", ["dynamodb:GetItem", "dynamodb:PutItem"], KEYS),
+            # Who goes next, and how long those were away who went before.
+            ledger.may(
+                "ReadDepartures",
+                ["dynamodb:GetItem"],
+                "incident#*",
+                f"rotation#{self._args.spec.name}",
+            ),
+            *self._workspace(),
             iam.Statement(
                 sid="FindOpenIncidents",
                 actions=["dynamodb:Query"],
                 resources=[ledger.open_index_arn],
             ),
+        ]
+
+    def _workspace(self) -> list[iam.Statement]:
+        """Return the right to ask a workspace; a Service is asked under RBAC."""
+        asked = self._args.spec.metrics.prometheus
+        address = None if asked is None else asked.asked
+        if not isinstance(address, Workspace):
+            return []
+        of, place = self._args.account, f"{address.region}:{self._args.account.account_id}"
+        workspace = f"arn:{of.partition}:aps:{place}:workspace/{address.id}"
+        return [
+            iam.Statement(sid="AskPrometheus", actions=["aps:QueryMetrics"], resources=[workspace])
         ]
 
     def _schedule(self) -> None:
@@ -118,12 +139,14 @@ class Volumes(pulumi.ComponentResource):
 def policies(spec: ClusterSpec) -> str:
     """Return what handlers.volume_settings reads: the mode, the budget, and each pool's policy."""
     budget = spec.volumes.max_monthly_increase_usd
+    prometheus = spec.metrics.prometheus
     return json.dumps(
         {
             "mode": spec.volumes.mode,
             "frozen": spec.volumes.frozen,
             "budget_usd": None if budget is None else str(budget),
             "pools": [_pool(spec, pool) for pool in spec.pools],
+            "prometheus": None if prometheus is None else prometheus.model_dump(),
         },
         separators=(",", ":"),
     )
@@ -144,4 +167,6 @@ def _pool(spec: ClusterSpec, pool: NodePool) -> dict[str, object]:
         "quiet_seconds": policy.quiet_hours * 3600,
         "reserved_slots": policy.reserved_modifications,
         "usd_per_minute_saved": float(policy.usd_per_minute_saved),
+        "grow_only": not pool.role.is_broker,
+        "may_burst": pool.volumes_may_burst,
     }

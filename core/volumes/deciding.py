@@ -58,7 +58,7 @@ def _change(
         reasons.append(
             f"{said(performance)} instead of {said(of.asked.performance)}: {quicker.reason}"
         )
-    if kind is None and (found := bargain(of, book)) is not None:
+    if kind is None and not of.policy.grow_only and (found := bargain(of, book)) is not None:
         performance, kind = found.performance, Kind.ROTATION
         reasons.append(describe(found))
     if kind is None and quicker is None and (less := _slower(of, now)) is not None:

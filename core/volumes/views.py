@@ -37,6 +37,10 @@ class Policy:
     reserved_slots: int = 1
     # For which a rotation's shorter resync is bought; 0 buys none.
     usd_per_minute_saved: float = 0.0
+    # Controllers' volumes: a metadata log fills a volume and never keeps it busy.
+    grow_only: bool = False
+    # Volumes may together ask for what their instance gives for half an hour a day.
+    may_burst: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,10 @@ class Rotation:
     append_bytes_per_s: float
     away_seconds: float
     over: bool = False
+    # How many nodes of the set are still to go; they catch up one after another.
+    nodes: int = 1
+    # On how many earlier departures `away_seconds` rests; 0: on none, it is assumed.
+    measured: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
