@@ -15,7 +15,7 @@ from core.errors import InvalidInput
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _SERVICE = re.compile(
     rf"(?P<scheme>https?)://(?P<name>{_LABEL})\.(?P<namespace>{_LABEL})\.svc"
-    r"(?:\.cluster\.local)?:(?P<port>\d{1,5})(?P<prefix>(?:/[\w.~-]+)*)/?"
+    r"(?:\.cluster\.local)?:(?P<port>\d{1,5})(?P<prefix>(?:/\w[\w.-]*)*)/?"
 )
 _WORKSPACE = re.compile(
     r"https://aps-workspaces\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?"

@@ -147,8 +147,8 @@ def _unfilled(claims: Sequence[str], *, without_prometheus: bool) -> Iterator[st
     if not claims:
         return
     remedy = (
-        "controllers tell nobody; set metrics.prometheus in the ClusterSpec"
+        "brokers tell of theirs, controllers do not: set metrics.prometheus in the ClusterSpec"
         if without_prometheus
-        else "neither Prometheus nor a broker did"
+        else "neither Prometheus nor a broker told"
     )
-    yield f"Nobody said how full {series.named(claims)} are, so they are not grown; {remedy}"
+    yield f"The fill of {series.named(claims)} is not known, so nothing there is grown; {remedy}"
