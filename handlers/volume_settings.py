@@ -12,8 +12,9 @@ from typing import Any
 from core import prometheus_address
 from core.errors import InvalidInput
 from core.prometheus_address import Address
+from core.volumes import policy
 from core.volumes.limits import Gp3, Performance
-from core.volumes.views import Policy
+from core.volumes.policy import Policy
 
 VARIABLE = "STILLWATER_VOLUMES"
 
@@ -64,21 +65,7 @@ def _read(document: Mapping[str, Any]) -> VolumeSettings:
     pools = {}
     for entry in document["pools"]:
         settings = PoolSettings(
-            policy=Policy(
-                apply=applies,
-                act_days=entry["act_days"],
-                headroom_days=entry["headroom_days"],
-                free_share=entry["free_share"],
-                step_gib=entry["step_gib"],
-                largest_gib=entry["largest_gib"],
-                ceiling=Performance(*entry["ceiling"]),
-                exceeded_share=entry["exceeded_share"],
-                quiet_seconds=entry["quiet_seconds"],
-                reserved_slots=entry["reserved_slots"],
-                usd_per_minute_saved=entry["usd_per_minute_saved"],
-                grow_only=entry["grow_only"],
-                may_burst=entry["may_burst"],
-            ),
+            policy=policy.from_json(entry["policy"]),
             volumes=tuple(Gp3(size, Performance(*rest)) for size, *rest in entry["volumes"]),
         )
         pools.update(dict.fromkeys(entry["pools"], settings))

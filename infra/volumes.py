@@ -16,6 +16,7 @@ import pulumi_aws as aws
 from core import naming
 from core.cluster import ClusterSpec, NodePool
 from core.prometheus_address import Workspace
+from core.volumes import policy
 from infra import iam
 from infra.function import Function, FunctionArgs, Placement
 from infra.ledger import Ledger
@@ -153,20 +154,8 @@ def policies(spec: ClusterSpec) -> str:
 
 
 def _pool(spec: ClusterSpec, pool: NodePool) -> dict[str, object]:
-    policy = pool.volume_policy
     return {
         "pools": [naming.kafka_node_pool(pool.name, zone) for zone in spec.zones_of(pool)],
         "volumes": [[v.size_gib, v.iops, v.throughput_mib_per_s] for v in pool.volumes],
-        "act_days": policy.act_days,
-        "headroom_days": policy.headroom_days,
-        "free_share": policy.free_percent / 100,
-        "step_gib": policy.step_gib,
-        "largest_gib": policy.max_size_gib,
-        "ceiling": [policy.max_iops, policy.max_throughput_mib_per_s],
-        "exceeded_share": policy.exceeded_percent / 100,
-        "quiet_seconds": policy.quiet_hours * 3600,
-        "reserved_slots": policy.reserved_modifications,
-        "usd_per_minute_saved": float(policy.usd_per_minute_saved),
-        "grow_only": not pool.role.is_broker,
-        "may_burst": pool.volumes_may_burst,
+        "policy": policy.to_json(pool.policy(apply=spec.volumes.applies)),
     }

@@ -18,8 +18,9 @@ from core import pricing
 from core.errors import Conflict
 from core.volumes.ledger import Modification, State
 from core.volumes.limits import Gp3, Performance, steps
+from core.volumes.policy import Policy
 from core.volumes.troubles import class_of
-from core.volumes.views import Load, Policy
+from core.volumes.views import Load
 from handlers import volume_records
 from handlers.adapters.claims import ClaimView, PoolView
 from handlers.adapters.ebs import EbsView

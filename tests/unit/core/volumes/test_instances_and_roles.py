@@ -7,8 +7,9 @@ from core.instances import table
 from core.volumes.deciding import decide
 from core.volumes.decisions import Decision, Kind
 from core.volumes.limits import Gp3, Performance, instance_ceiling
+from core.volumes.policy import Policy
 from core.volumes.sizing import MIB
-from core.volumes.views import Load, Policy, Rotation, VolumeSet
+from core.volumes.views import Load, Rotation, VolumeSet
 from tests.unit.core.volumes.views import (
     FAST,
     NOW,
