@@ -163,6 +163,7 @@ class NodePool(Frozen):
             reserved_slots=stated.reserved_modifications,
             usd_per_minute_saved=float(stated.usd_per_minute_saved),
             grow_only=not self.role.is_broker,
+            votes=self.role.is_controller,
             may_burst=self.volumes_may_burst,
         )
 

@@ -40,6 +40,8 @@ class Policy:
     usd_per_minute_saved: float = 0.0
     # Controllers' volumes: a metadata log fills a volume and never keeps it busy.
     grow_only: bool = False
+    # Its nodes are voters of the quorum, so no other pool can take their place.
+    votes: bool = False
     # Volumes may together ask for what their instance gives for half an hour a day.
     may_burst: bool = False
 

@@ -3,8 +3,8 @@
     usage + samples -> guard -> billed, used, load -> core.volumes.sizing, row by row -> guard
 
 What a volume should be is decided in core.volumes, as the advisor decides it. EBS never shrinks:
-what is too large is replaced by a pool with smaller volumes, whose copying between zones is the
-remedy's price. Volumes are few, so their rows fit in the driver.
+what is too large is replaced by a pool with smaller volumes; copying between zones, and both pools
+running meanwhile, are the remedy's price. Volumes are few, so their rows fit in the driver.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from core import economics, instances
+from core import instances
 from core.pricing import PriceBook
 from core.volumes.forecast import Forecast
 from core.volumes.growth import DAY_SECONDS, room
 from core.volumes.limits import Gp3, Performance, step_for
 from core.volumes.policy import Policy, goals_of
+from core.volumes.shrinking import WORTH_SHRINKING, payback
 from core.volumes.sizing import GIB, Goals, Resync, Use, monthly_usd, right_size
 from spark.facts import Facts, Pool
 from spark.findings import SAMPLES, STORAGE
@@ -31,8 +32,6 @@ from spark.transforms import volumes
 from spark.transforms.volumes import LAST_DAYS, SNAPSHOT, Finding
 
 BILL, SPEC = "bill", "spec"
-# A smaller volume means a new pool: not for the odd gigabyte.
-WORTH_SHRINKING = 0.8
 # What a rotation takes where none was seen.
 AWAY_SECONDS = 300.0
 NOTHING = Decimal(0)
@@ -152,6 +151,10 @@ def _goals(known: Known) -> Goals:
     return goals_of(pool.policy, instance, beside)
 
 
+def _type_of(known: Known) -> str | None:
+    return known.pool.instance_type if known.pool else None
+
+
 def _use(row: Row, share: float) -> Use:
     """Return what was measured; claims name no volume, so a node's fill is shared out by size."""
     return Use(
@@ -198,8 +201,10 @@ def _size(
         return Advice(Finding.FASTER, reason, wanted.of_size(now.size_gib))
     saving = monthly_usd(now, book) - monthly_usd(wanted, book)
     if wanted.size_gib <= now.size_gib * WORTH_SHRINKING and saving > 0:
-        copied = economics.crossing_usd(row.used_bytes * share, book)
-        return Advice(Finding.SMALLER, reason, wanted, saving, copied)
+        moved = payback(now, wanted, use.used_bytes, _type_of(known), book)
+        once = NOTHING if moved is None else moved.once_usd
+        pays = "" if moved is None else f"; the move pays after {moved.months:.1f} months"
+        return Advice(Finding.SMALLER, f"{reason}{pays}", wanted, saving, once)
     here = wanted.of_size(now.size_gib)
     saving = monthly_usd(now, book) - monthly_usd(here, book)
     if saving > 0:
