@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InvalidInput
+from core.volumes import policy
+from core.volumes.policy import Policy
 
 if TYPE_CHECKING:
     from core.cluster import ClusterSpec
@@ -47,6 +49,8 @@ class Pool:
     instance_type: str
     nodes: int
     volumes: tuple[Volume, ...]
+    # How the advisor sizes its volumes; the storage report does by the same.
+    policy: Policy = Policy()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,7 @@ def of_spec(spec: ClusterSpec) -> Facts:
                 volumes=tuple(
                     Volume(v.size_gib, v.iops, v.throughput_mib_per_s) for v in pool.volumes
                 ),
+                policy=pool.policy(apply=spec.volumes.applies),
             )
             for pool in spec.pools
         ),
@@ -138,7 +143,13 @@ def parse(text: bytes, name: str) -> Facts:
 
 def _facts(document: Mapping[str, Any]) -> Facts:
     pools = tuple(
-        Pool(**{**pool, "volumes": tuple(Volume(**volume) for volume in pool["volumes"])})
+        Pool(
+            **{
+                **pool,
+                "volumes": tuple(Volume(**volume) for volume in pool["volumes"]),
+                "policy": policy.from_json(pool["policy"]),
+            }
+        )
         for pool in document["pools"]
     )
     return Facts(**{**document, "pools": pools})
