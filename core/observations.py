@@ -249,6 +249,13 @@ class TaintOutOfService:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseAttachments:
+    """Let go of what a Node that is gone still holds; refused unless EC2 confirms the end."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class Untaint:
     """Take the out-of-service taint off a node whose machine runs again."""
 
@@ -295,6 +302,7 @@ Action = (
     | KeepSpare
     | FreeSpare
     | TaintOutOfService
+    | ReleaseAttachments
     | Untaint
     | MoveLeaders
     | RestoreLeaders

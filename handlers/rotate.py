@@ -37,11 +37,10 @@ from core.rotation.run_record import (
 from core.rotation.selection import Selection, turns_of
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue
-from handlers.adapters.eks import EksApi
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.adapters.kubernetes import EksNodes
 from handlers.adapters.templates import AwsTemplates, Templates
+from handlers.connections import open_api, open_nodes
 from handlers.error_snapshots import ErrorSnapshots
 from handlers.freezes import LedgerFreezes
 from handlers.ledger import DynamoLedger
@@ -263,21 +262,8 @@ def _topics(turns: Iterable[NodeTurn], seen: RunObservation) -> tuple[str, ...]:
 @functools.cache
 def _conductor() -> Conductor:
     settings = Settings.from_env()
-    nodes = EksNodes(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-        namespace=settings.namespace,
-        kafka_cluster=settings.cluster,
-    )
-    api = EksApi(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-        connections=AT_ONCE,
-    )
+    api = open_api(settings, AT_ONCE)
+    nodes = open_nodes(settings, api)
     records = DynamoRecords(settings.ledger_table, settings.region)
     return Conductor(
         runs=LedgerRuns(records, settings.cluster),

@@ -90,6 +90,7 @@ class FakeCluster:
     volumes: dict[str, VolumeView] = field(default_factory=dict)
     checks: dict[str, StatusView] = field(default_factory=dict)
     held: dict[int, int] = field(default_factory=dict)  # bytes of log by broker
+    released: list[str] = field(default_factory=list)
     builds: dict[str, Launched] = field(default_factory=dict)
     scrapes: Scrapes = field(default_factory=Scrapes)
 
@@ -152,6 +153,11 @@ class FakeCluster:
     def set_out_of_service(self, node: str, instance_id: str, *, tainted: bool) -> None:
         assert self.node_views[instance_id].name == node
         self._change_node(node, out_of_service=tainted)
+
+    def release_attachments(self, node: str) -> None:
+        assert all(view.name != node for view in self.node_views.values())
+        self.released.append(node)
+        self.attached.pop(node, None)
 
     def _change_node(self, name: str, **changed: Any) -> None:
         for instance_id, node in self.node_views.items():
