@@ -1,8 +1,9 @@
 """How fast replication brings a broker's log back, measured while a run waits for it.
 
 From the first reading that shows a broker unfenced and behind to the last one that does: what its
-logs grew by in that time. One that is back between two readings measures nothing, and neither does a handful of bytes. A plan takes its
-rate from here, and what it assumes where no run has ever measured one.
+logs grew by in that time. One that is back between two readings measures nothing, and neither does
+a handful of bytes. A plan takes its rate from here, and what it assumes where no run has ever
+measured one.
 """
 
 from __future__ import annotations
