@@ -169,3 +169,45 @@ def test_a_plan_shows_who_goes_together_and_counts_their_time_once(station: Stat
     assert [node["batch"] for node in alone["nodes"]] == [1, 2, 3, 4, 5, 6]
     assert [node["batch"] for node in together["nodes"]] == [1, 1, 2, 2, 3, 3]
     assert together["seconds"] == pytest.approx(alone["seconds"] / 2)
+
+
+def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_out(
+    station: Station,
+) -> None:
+    world = World(station, choose=lambda _: 0)
+    start(station, parallel_per_zone=2)
+    turn(station)
+    station.ledger.take_lease(
+        "i-0a", station.now, 900, party=f"{current(station).id}/us-east-1a", node_id=10
+    )
+    name = station.cluster.pods[11].name
+    station.cluster.disruption_budgets = (
+        BudgetView(name="orders-kafka", pods=frozenset({name}), disruptions_allowed=0),
+    )
+    for _ in range(3):
+        look(station, "i-1a")
+        world._launch()
+    second = station.incident("i-1a")
+    assert second.state is State.HOLDING
+    assert "orders-kafka lets no other pod go until one is Ready again" in second.reason
+
+
+def test_room_that_another_has_asked_for_is_not_counted_as_ones_own(station: Station) -> None:
+    start(station, parallel_per_zone=2)
+    turn(station)
+    for id_ in ("i-0a", "i-1a"):
+        incident = station.incident(id_)
+        station.ledger.put(
+            replace(
+                incident,
+                state=State.REPLACING,
+                zone="us-east-1a",
+                pool="broker",
+                node_id=10 if id_ == "i-0a" else 11,
+            )
+        )
+    first = station.incident("i-0a")
+    # Written down, and the group not asked yet.
+    station.ledger.put(replace(first, surge_to=3))
+    look(station, "i-1a")
+    assert station.incident("i-1a").surge_to == 4
