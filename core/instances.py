@@ -10,12 +10,17 @@ import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from importlib import resources
 
+<<<<<<< HEAD
 SHIPPED = Path(__file__).with_name("instances.json")
 # EC2 user guide, "Amazon EBS-optimized instance types": the types whose baseline is below their
 # maximum can keep up the maximum for 30 minutes at least once every 24 hours.
 BURST_SECONDS = 1800.0
+=======
+# Read as a resource: on EMR this package is a wheel, not a folder.
+NAME = "instances.json"
+>>>>>>> main
 BYTES_PER_MB, BYTES_PER_MIB = 1000**2, 1024**2
 
 
@@ -63,7 +68,7 @@ class Table:
 @functools.cache
 def table() -> Table:
     """Return the table this release ships."""
-    stored = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    stored = json.loads((resources.files("core") / NAME).read_text(encoding="utf-8"))
     columns = stored["columns"]
     return Table(
         stored["source"],

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.events import Kind
-from core.health.lifecycle import Lifecycle, lifecycle, signs_of
+from core.health.lifecycle import BrokerSigns, Lifecycle, lifecycle
 from core.health.node import Role
 from core.incident_record import MOST_NOTES, Incident, State, Transition
 from core.naming import DRAIN_HOOK, GATE_HOOK
-from core.observations import Observation
+from core.observations import Observation, PodView
 from core.rotation import returned
 
 # Auto Scaling's names for an instance that stands in its terminating hooks.
@@ -76,29 +76,50 @@ def _return_noted(incident: Incident, seen: Observation) -> Incident:
 
 
 def _lifecycle_noted(incident: Incident, seen: Observation) -> Incident:
-    """Keep where the quorum has the broker, and note every change in the timeline.
+    """Keep where the broker stands in its life, and note every change in the timeline.
 
-    A reading that cannot tell (no quorum) changes nothing, and that a broker is online at first
-    says nothing new.
+    A reading that cannot tell (no quorum, or Kafka not asked and nobody told to stop) changes
+    nothing, and that a broker is online at first says nothing new.
     """
-    if seen.kafka is None or incident.node_id is None or incident.role == Role.CONTROLLER:
+    if incident.node_id is None or incident.role == Role.CONTROLLER:
         return incident
-    found = lifecycle(
-        signs_of(
-            incident.node_id,
-            quorum_answers=not seen.kafka.stale,
-            described={broker: broker in seen.kafka.fenced for broker in seen.kafka.brokers},
-            active_controller=None,
-            own=None,
-        )
-    )
+    found = lifecycle(_signs(incident, incident.node_id, seen))
     before, after = incident.lifecycle, found.state.value
     if found.state is Lifecycle.UNKNOWN or before == after:
         return incident
     told = f"{found.reason[:-1]}; it was {before}." if before else found.reason
     silent = before is None and found.state is Lifecycle.ONLINE
     room = not silent and len(incident.notes) < MOST_NOTES
-    note = Transition(seen.now, incident.state, "tick", told)
+    note = Transition(seen.now, incident.state, "tick", " ".join((told, *found.disagreements)))
     return replace(
         incident, lifecycle=after, notes=(*incident.notes, note) if room else incident.notes
     )
+
+
+def _signs(incident: Incident, broker_id: int, seen: Observation) -> BrokerSigns:
+    """Gather what Kafka says, where it was asked, and what the broker's pod does."""
+    pod = seen.pod_named(incident.pod_name)
+    signs = BrokerSigns(
+        broker_id=broker_id,
+        told_to_stop=None if pod is None else pod.stopping,
+        process=None if incident.pod_name is None else _runs(incident, pod),
+    )
+    view = seen.kafka
+    if view is None:
+        return signs
+    answers = not view.stale
+    return replace(
+        signs,
+        quorum_answers=answers,
+        described=broker_id in view.brokers if answers else None,
+        is_fenced=broker_id in view.fenced if answers and broker_id in view.brokers else None,
+    )
+
+
+def _runs(incident: Incident, pod: PodView | None) -> bool | None:
+    """Say whether the broker's process runs, as far as its pod shows; None: it may."""
+    if pod is None or pod.node_name is None:
+        return False
+    if incident.lost_at is not None and pod.node_name == incident.node_name:
+        return False  # its machine has ended, whatever the pod's status still says
+    return True if pod.ready else None

@@ -27,12 +27,14 @@ from handlers import volume_records
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims, PoolView
 from handlers.adapters.ebs import Ec2Ebs
-from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import KafkaFills
-from handlers.adapters.kubernetes import EksNodes
 from handlers.adapters.load import CloudWatchLoads
+<<<<<<< HEAD
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volume_series import PrometheusVolumes
+=======
+from handlers.connections import open_api, open_nodes
+>>>>>>> main
 from handlers.ledger import DynamoLedger
 from handlers.records import DynamoRecords
 from handlers.runs import LedgerRuns
@@ -189,6 +191,7 @@ class Steward:
 @functools.cache
 def _steward() -> Steward:
     settings, of_volumes = Settings.from_env(), VolumeSettings.from_env()
+<<<<<<< HEAD
     api = EksApi(
         endpoint=settings.eks_endpoint,
         ca_pem=settings.eks_ca_pem,
@@ -204,6 +207,10 @@ def _steward() -> Steward:
         kafka_cluster=settings.cluster,
     )
     records = DynamoRecords(settings.ledger_table, settings.region)
+=======
+    api = open_api(settings)
+    nodes = open_nodes(settings, api)
+>>>>>>> main
     return Steward(
         lookout=Lookout(
             claims=EksClaims(api, settings.namespace, settings.cluster),

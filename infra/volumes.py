@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
-import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool
@@ -21,6 +20,7 @@ from infra import iam
 from infra.function import Function, FunctionArgs, Placement
 from infra.ledger import Ledger
 from infra.packaging import Package
+from infra.schedule import Schedule, wake
 
 TYPE = "stillwater:infra:Volumes"
 SCHEDULE = "rate(5 minutes)"
@@ -66,7 +66,10 @@ class Volumes(pulumi.ComponentResource):
             ),
             opts=self._child,
         )
-        self._schedule()
+        asked = Schedule(
+            prefix=spec.prefix, role=ROLE, does="looks at the volumes", expression=SCHEDULE
+        )
+        wake(name, asked, self.function, self)
         self.register_outputs({})
 
     def _statements(self) -> list[iam.Statement]:
@@ -99,6 +102,7 @@ class Volumes(pulumi.ComponentResource):
             ),
         ]
 
+<<<<<<< HEAD
     def _workspace(self) -> list[iam.Statement]:
         """Return the right to ask a workspace; a Service is asked under RBAC."""
         asked = self._args.spec.metrics.prometheus
@@ -136,6 +140,8 @@ class Volumes(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[permission]),
         )
 
+=======
+>>>>>>> main
 
 def policies(spec: ClusterSpec) -> str:
     """Return what handlers.volume_settings reads: the mode, the budget, and each pool's policy."""

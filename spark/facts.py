@@ -123,12 +123,19 @@ def to_json(facts: Facts) -> str:
 def load(path: Path) -> Facts:
     """Read what `to_json` wrote; a file that is something else raises InvalidInput."""
     try:
-        return _facts(json.loads(path.read_text(encoding="utf-8")))
+        text = path.read_bytes()
     except OSError as error:
         raise InvalidInput([f"The cluster's facts {path} cannot be read: {error}."]) from None
+    return parse(text, str(path))
+
+
+def parse(text: bytes, name: str) -> Facts:
+    """Return the facts of a document that `to_json` made; another raises InvalidInput."""
+    try:
+        return _facts(json.loads(text))
     except (KeyError, TypeError, ValueError) as error:
         problem = (
-            f"The cluster's facts {path} are not what this version writes ({error}); write them "
+            f"The cluster's facts {name} are not what this version writes ({error}); write them "
             f"again with `stillwater report --spec`."
         )
         raise InvalidInput([problem]) from None

@@ -124,6 +124,19 @@ CASES = (
     ),
     Case(
         "one of two directories still in recovery",
+        replace(
+            _BROKER,
+            broker_state=2,
+            fenced=True,
+            listening={9090: False, 9091: False},
+            recovery={"/data-0": Recovery(0, 0), "/data-1": Recovery(3, 12)},
+            not_in_sync=40,
+            was_in_sync=False,
+        ),
+        well=True,
+    ),
+    Case(
+        "state 3 while a directory still recovers, which 4.2 never tells",
         replace(_BROKER, recovery={"/data-0": Recovery(0, 0), "/data-1": Recovery(3, 12)}),
     ),
     Case(

@@ -4,8 +4,9 @@ Three sources tell, and none is enough. DescribeCluster with fenced brokers know
 stopping, and without a quorum is stale with everybody unfenced. The active controller's gauges know
 all four states, and are missing for brokers that registered before it started (KAFKA-20370). The
 broker's own state says RUNNING of one that was fenced again. So the quorum's word decides, a gauge
-that is missing is no word, and what contradicts it is reported beside it. Pure; handlers note what
-changed in an incident's timeline.
+that is missing is no word, and what contradicts it is reported beside it. Kubernetes adds what none
+of them sees: that a pod was told to stop, and that no process is left. Pure; core.learning notes
+what changed in an incident's timeline.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class BrokerSigns:
     registration: int | None = None  # BrokerRegistrationState on the active controller
     since_heartbeat_seconds: float | None = None  # on the active controller
     broker_state: int | None = None  # the broker's own
+    told_to_stop: bool | None = None  # its pod is being deleted
+    process: bool | None = None  # anything of it runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,9 @@ def _state(signs: BrokerSigns, session_seconds: float) -> tuple[Lifecycle, str]:
         return Lifecycle.STOPPING, f"it says of itself that it is {STATES[signs.broker_state]}"
     if signs.described is False or signs.registration == UNREGISTERED:
         return Lifecycle.OFFLINE, "it is not registered"
+    if signs.told_to_stop and signs.process is not False:
+        # Fenced at its end, a controlled shutdown still closes logs: it stops until it has ended.
+        return Lifecycle.STOPPING, "its pod was told to stop"
     return _fenced(signs, session_seconds)
 
 
@@ -99,6 +105,8 @@ def _fenced(signs: BrokerSigns, session_seconds: float) -> tuple[Lifecycle, str]
         return Lifecycle.UNKNOWN, "no source told whether it is fenced"
     if not fenced:
         return Lifecycle.ONLINE, "it is registered and not fenced"
+    if signs.process is False:
+        return Lifecycle.OFFLINE, "the quorum fenced it, and no process of it runs"
     heard = signs.since_heartbeat_seconds
     if heard is None or heard <= session_seconds:
         return Lifecycle.FENCED, "the quorum fenced it"
@@ -112,6 +120,8 @@ def _disagreements(signs: BrokerSigns, state: Lifecycle) -> Iterator[str]:
     own = signs.broker_state
     if own == RUNNING and state in {Lifecycle.FENCED, Lifecycle.OFFLINE}:
         yield f"{name} says that it is running, while the quorum has it {state.value}."
+    if signs.process is False and state is Lifecycle.ONLINE:
+        yield f"{name} has no process left, and its session has not run out yet."
     if own is not None and own < RUNNING and state is Lifecycle.ONLINE:
         yield f"{name} says that it is {STATES.get(own, own)}, while the quorum has it online."
     gauge = signs.registration

@@ -80,6 +80,8 @@ def spec(place: Place) -> dict[str, Any]:
                     "initial_delay_seconds": 2,
                     "period_seconds": 1,
                     "timeout_seconds": 2,
+                    # One look that two busy cores delayed must take no broker out of service.
+                    "failure_threshold": 10,
                 },
                 "liveness": {"initial_delay_seconds": 60, "failure_threshold": 6},
             },

@@ -74,7 +74,7 @@ def fetch(on_progress: OnProgress = ignore_progress) -> Path:
     waiting = Progress(NAME, version(), "waiting")
     with making(home(), lambda: on_progress(waiting)) as staging:
         if staging is not None:
-            _copy_dependencies(staging, staging / "work")
+            copy_dependencies(POM, staging, staging / "work")
             shutil.rmtree(staging / "work", ignore_errors=True)
     if not ready():  # recorded where the jars stay: an archive knows their paths
         with tempfile.TemporaryDirectory(dir=home().parent, prefix=".classes.") as work:
@@ -84,20 +84,20 @@ def fetch(on_progress: OnProgress = ignore_progress) -> Path:
     return home()
 
 
-def _copy_dependencies(target: Path, work: Path) -> None:
-    """Let Maven copy what the pom names; it finds its repositories in the user's own settings."""
+def copy_dependencies(pom: Path, target: Path, work: Path) -> None:
+    """Let Maven copy what a pom names; it finds its repositories in the user's own settings."""
     processes = Processes(work / "pids", work / "logs")
     try:
         child = processes.start(
             "maven",
             [
-                *("mvn", "--quiet", "--batch-mode", "--file", str(POM)),
+                *("mvn", "--quiet", "--batch-mode", "--file", str(pom)),
                 *("dependency:copy-dependencies", f"-DoutputDirectory={target}"),
             ],
-            directory=POM.parent,
+            directory=pom.parent,
         )
         code = child.popen.wait()
-        if code != 0 or not any(target.glob("kafka_*.jar")):
+        if code != 0 or not any(target.glob("*.jar")):
             raise StillwaterError(
                 f"Kafka's jars could not be fetched: `mvn` ended with exit code {code}. "
                 f"Its last lines:\n{child.tail()}\n"

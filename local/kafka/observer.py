@@ -36,6 +36,9 @@ from handlers.adapters.kafka import KafkaAdmin
 
 # Milliseconds on an idle machine; on a busy one a JVM may wait for its turn.
 SCRAPE_SECONDS = 2.0
+# How long the last reading of the cluster counts while nobody gives a newer one: a broker that
+# stops in the middle of an answer must not make every other's health unknown.
+READING_KEPT_SECONDS = 30.0
 WANTED = urlencode([("name[]", name) for name in kafka_metrics.wanted_names()])
 _LISTEN = "0A"
 
@@ -75,6 +78,7 @@ class Observer:
     def __init__(self) -> None:
         self._reading = _Reading(0.0, None)
         self._memories: dict[int, _Memory] = {}
+        self._silent: frozenset[int] = frozenset()
         self._workers = ThreadPoolExecutor(max_workers=16, thread_name_prefix="scrape")
 
     def close(self) -> None:
@@ -86,14 +90,21 @@ class Observer:
         return self._reading.view
 
     def ask_cluster(self, nodes: Iterable[Node]) -> None:
-        """Ask whichever broker answers first for fencing, quorum and in-sync replicas."""
+        """Ask whichever broker answers first for fencing, quorum and in-sync replicas.
+
+        One whose exporter is silent comes last: a frozen broker connects, and says nothing.
+        """
         asked_at = now()
-        brokers = [f"{n.host}:{REPLICATION_PORT}" for n in nodes if n.role.is_broker]
+        asked = sorted(
+            (n for n in nodes if n.role.is_broker),
+            key=lambda node: (node.node_id in self._silent, node.node_id),
+        )
         try:
-            view = KafkaAdmin(brokers, "PLAINTEXT").read() if brokers else None
+            view = KafkaAdmin([f"{n.host}:{REPLICATION_PORT}" for n in asked], "PLAINTEXT").read()
         except StillwaterError:
             view = None
-        self._reading = _Reading(asked_at, view)
+        if view is not None or asked_at - self._reading.asked_at > READING_KEPT_SECONDS:
+            self._reading = _Reading(asked_at, view)
 
     def look(self, nodes: Iterable[Node]) -> dict[int, NodeObservation]:
         """Observe every node now, within the bound of one scrape."""
@@ -101,6 +112,7 @@ class Observer:
         scrapes = dict(
             zip((n.node_id for n in every), self._workers.map(scrape, every), strict=True)
         )
+        self._silent = frozenset(i for i, metrics in scrapes.items() if metrics is None)
         ports, java = listening(), java_processes()
         active = active_controller(m for m in scrapes.values() if m is not None)
         return {

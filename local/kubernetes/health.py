@@ -25,9 +25,10 @@ from local.kubernetes import dns, resolver, strimzi_resources
 from local.kubernetes.client import Api, Informer, Object
 from local.place import Place
 
-ROUND_SECONDS = 1.0
-# Asking the cluster takes a client of its own each time: less often than the nodes themselves.
-CLUSTER_SECONDS = 3.0
+# While a node starts, stops or is in trouble, every second counts; the rest of the time it is CPU
+# that Kafka's own nodes want. Asking the cluster takes a client of its own each time.
+ROUND_SECONDS, STEADY_ROUND_SECONDS = 1.0, 2.0
+CLUSTER_SECONDS, STEADY_CLUSTER_SECONDS = 1.0, 5.0
 LOG = logging.getLogger("health")
 
 
@@ -47,7 +48,7 @@ def _has_role(labels: dict[str, str], role: str) -> bool:
 
 
 class Agent:
-    """Looks at the Kafka pods of each cluster every second, and answers from the last look."""
+    """Looks at the Kafka pods of each cluster all the time, and answers from the last look."""
 
     def __init__(self, api: Api, place: Place) -> None:
         self._place = place
@@ -59,10 +60,11 @@ class Agent:
         )
         self._observers: dict[tuple[str, str], Observer] = {}
         self._seen: dict[str, NodeObservation] = {}
+        self._unsteady = threading.Event()
 
     def run(self, stop: threading.Event) -> None:
         self._pods.wait_synced(60)
-        while not stop.wait(ROUND_SECONDS):
+        while not stop.wait(ROUND_SECONDS if self._unsteady.is_set() else STEADY_ROUND_SECONDS):
             try:
                 self.look(stop)
             except Exception:
@@ -83,10 +85,18 @@ class Agent:
             for node_id, observed in observer.look(nodes.values()).items():
                 seen[by_id[node_id]] = observed
         self._seen = seen
+        if all(readiness(observed).healthy for observed in seen.values()):
+            self._unsteady.clear()
+        else:
+            self._unsteady.set()
 
     def _watch(self, cluster: tuple[str, str], observer: Observer, stop: threading.Event) -> None:
         while not stop.wait(CLUSTER_SECONDS):
-            observer.ask_cluster(list(self._clusters().get(cluster, {}).values()))
+            nodes = self._clusters().get(cluster, {}).values()
+            if nodes:
+                observer.ask_cluster(nodes)
+            # Woken by the first node that is not well.
+            self._unsteady.wait(STEADY_CLUSTER_SECONDS - CLUSTER_SECONDS)
 
     def _clusters(self) -> dict[tuple[str, str], dict[str, Node]]:
         found: dict[tuple[str, str], dict[str, Node]] = {}

@@ -21,8 +21,8 @@ Object = Mapping[str, Any]
 NEXT_NODE_IDS = "strimzi.io/next-node-ids"
 LISTENER_TYPES = ("internal", "cluster-ip")
 # On a Kafka: which of core.health's rule sets its pods' probes ask; `ports` for none of them.
+# Strict is what a Kafka without it gets, unless the twin was told another.
 HEALTH_RULES, PORTS = "stillwater.dev/health-rules", "ports"
-# What a Kafka without the annotation gets: named to the twin, or the open port.
 RULES_VARIABLE = "STILLWATER_HEALTH_RULES"
 
 
@@ -139,7 +139,7 @@ def _health_rules(kafka: Object) -> str | None:
     """Return the rule set of a Kafka's annotation: proposal, shipped, strict, or ports for none."""
     metadata = kafka["metadata"]
     named = (metadata.get("annotations") or {}).get(
-        HEALTH_RULES, os.environ.get(RULES_VARIABLE, PORTS)
+        HEALTH_RULES, os.environ.get(RULES_VARIABLE, RuleSet.STRICT.value)
     )
     if named == PORTS:
         return None

@@ -9,7 +9,7 @@ running meanwhile, are the remedy's price. Volumes are few, so their rows fit in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -92,6 +92,7 @@ def _advised(
         if row.kind != SNAPSHOT and row.node_id is not None:
             key = (row.owner, row.node_id)
             siblings[key] = siblings.get(key, 0.0) + (row.size_gib or 0)
+    left_behind = {} if measured else _left_behind(rows, facts)
     for row in rows:
         known = _known(row, facts)
         share = (row.size_gib or 0) / (siblings.get((row.owner, row.node_id)) or 1)
@@ -104,11 +105,42 @@ def _advised(
                 f"{row.node_id}; delete it once its data is in no one's interest",
                 monthly_saving=_monthly(row),
             )
+        elif row.resource_id in left_behind:
+            advice = Advice(
+                Finding.ORPHAN, left_behind[row.resource_id], monthly_saving=_monthly(row)
+            )
         elif row.kind != "gp3":
             advice = _move(row, known, book)
         else:
             advice = _size(row, known, share, facts, book, away_seconds)
         yield _row(row, known, share, advice)
+
+
+def _left_behind(rows: Sequence[Row], facts: Facts) -> dict[str, str]:
+    """Return, with the reason, the volumes that a node is billed for beyond those of its spec.
+
+    What a bill alone can tell: a claim that was made anew leaves its old volume retained, and of
+    two the one that was billed on more days is the older. Of as many days neither is said.
+    """
+    today = max((row.last_day for row in rows), default=None)
+    nodes: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        if row.kind != SNAPSHOT and row.node_id is not None and row.last_day == today:
+            nodes.setdefault((row.owner, row.node_id), []).append(row)
+    found = {}
+    for (owner, node_id), volumes_of in nodes.items():
+        pool = facts.pool_of(owner)
+        wanted = len(pool.volumes) if pool else len(volumes_of)
+        oldest = sorted(volumes_of, key=lambda row: -row.days)
+        surplus = len(oldest) - wanted
+        if wanted < 1 or surplus < 1 or oldest[surplus - 1].days == oldest[surplus].days:
+            continue
+        for row in oldest[:surplus]:
+            found[row.resource_id] = (
+                f"{owner} {node_id} is billed for {len(oldest)} volumes where its spec has "
+                f"{wanted}, and this one is older; delete it once its data is in no one's interest"
+            )
+    return found
 
 
 def _known(row: Row, facts: Facts) -> Known:

@@ -5,7 +5,9 @@ Their own, since a Kafka that is frozen is of no use to anybody else.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import urllib3
+
 from core.errors import StillwaterError
 from core.health.connect import Answer, Mode, Worker, worker_verdict
 from core.health.verdict import HealthVerdict
@@ -22,19 +26,39 @@ from handlers.adapters.connect import ask, directly
 from handlers.adapters.kafka import KafkaAdmin
 from local.kafka import jars
 from local.kafka.run import jvm
-from local.place import Place, claimed
+from local.place import Place, cache_directory, claimed
 from local.processes import Child, Processes
+from local.tools.cache import making
+from tests.integration.pipes import answer, hang
+from tests.integration.waiting import until
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 CONTROLLER, BROKER = "controller", "broker"
+# Workers by name: as the twin's Kafka has them, and one of the last release without GET /health.
+WORKER, ALONE, OLDER = "distributed", "standalone", "distributed-3.8"
 MAIN = {
     Mode.DISTRIBUTED: "org.apache.kafka.connect.cli.ConnectDistributed",
     Mode.STANDALONE: "org.apache.kafka.connect.cli.ConnectStandalone",
 }
-HOSTS = {CONTROLLER: 1, BROKER: 2, Mode.DISTRIBUTED.value: 11, Mode.STANDALONE.value: 12}
+MODES = {WORKER: Mode.DISTRIBUTED, ALONE: Mode.STANDALONE, OLDER: Mode.DISTRIBUTED}
+HOSTS = {CONTROLLER: 1, BROKER: 2, WORKER: 11, ALONE: 12, OLDER: 13}
+CONNECTOR = "lines"
 # The default of core.cluster's timings: longer than a worker's own 10 s.
 PROBE_SECONDS = 12.0
-STARTUP_SECONDS = 120.0
+# On a machine that is slow none of the states below may be called late.
+STARTUP_SECONDS = 600.0
+
+
+def jars_of_3_8() -> Path:
+    """Fetch a worker of Kafka 3.8 once, into the per-user cache."""
+    pom = Path(__file__).with_name("poms") / "connect-3.8.xml"
+    digest = hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
+    home = cache_directory() / "connect" / f"3.8-{digest}"
+    with making(home, lambda: None) as staging:
+        if staging is not None:
+            jars.copy_dependencies(pom, staging, staging / "work")
+            shutil.rmtree(staging / "work")
+    return home
 
 
 @dataclass(frozen=True)
@@ -60,7 +84,10 @@ class Workers:
 
     def start(self, name: str, main: str, settings: Mapping[str, str]) -> None:
         path = self.write(name, settings)
-        self.children[name] = self.processes.start(name, [*self.java, main, str(path)])
+        java = self.java
+        if name == OLDER:
+            java = jvm(jars_of_3_8(), self.place.path("hosts"))
+        self.children[name] = self.processes.start(name, [*java, main, str(path)])
         self.started_at[name] = time.monotonic()
 
     def write(self, name: str, settings: Mapping[str, str]) -> Path:
@@ -81,8 +108,8 @@ class Workers:
             for name in names:
                 self.signal(name, signal.SIGCONT)
 
-    def start_worker(self, mode: Mode) -> None:
-        self.start(mode.value, MAIN[mode], worker_settings(self, mode))
+    def start_worker(self, name: str) -> None:
+        self.start(name, MAIN[MODES[name]], worker_settings(self, name))
 
     def kafka_answers(self) -> bool:
         try:
@@ -90,18 +117,76 @@ class Workers:
         except StillwaterError:
             return False
 
-    def probe(self, mode: Mode, *, kafka_answers: bool | None = None) -> Probed:
+    def probe(
+        self,
+        name: str,
+        *,
+        kafka_answers: bool | None = None,
+        startup_seconds: float = STARTUP_SECONDS,
+    ) -> Probed:
         """Ask a worker as λ health does, and judge it by what is known of its process."""
-        answers = ask(directly(self.host(mode.value)), PROBE_SECONDS)
+        answers = ask(directly(self.host(name)), PROBE_SECONDS)
         worker = Worker(
-            name=mode.value,
-            mode=mode,
-            running=self.children[mode.value].alive,
-            running_seconds=time.monotonic() - self.started_at[mode.value],
-            startup_seconds=STARTUP_SECONDS,
+            name=name,
+            mode=MODES[name],
+            running=self.children[name].alive,
+            running_seconds=time.monotonic() - self.started_at[name],
+            startup_seconds=startup_seconds,
             kafka_answers=kafka_answers,
         )
         return Probed(answers, worker_verdict(worker, answers))
+
+    def start_connector(self) -> None:
+        """Run a connector on the distributed worker, one of whose settings is in a file."""
+        lines, settings = self.place.path("lines.txt"), self._settings_file()
+        lines.touch()
+        settings.write_text(f"file={lines}\n")
+        config = {
+            "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+            "topic": "lines",
+            "file": f"${{file:{settings}:file}}",
+        }
+        until(
+            lambda: self._rest("PUT", "/config", config).status in {200, 201},
+            "the connector is accepted",
+        )
+        until(self._runs, "the connector and its task run")
+
+    @contextmanager
+    def herder_blocked(self) -> Iterator[None]:
+        """Block the worker's tick thread: it restarts a connector and waits for that file.
+
+        What a store of secrets does that hangs. Kafka is well all the while.
+        """
+        settings = self._settings_file()
+        aside = settings.with_suffix(".aside")
+        hang(settings, aside)
+        try:
+            # Nothing is answered before the connector has started.
+            self._rest("POST", "/restart", seconds=1.0)
+            yield
+        finally:
+            until(lambda: answer(settings, aside), "the tick thread waits for the file")
+
+    def _settings_file(self) -> Path:
+        return self.place.path("connector.properties")
+
+    def _runs(self) -> bool:
+        said = self._rest("GET", "/status")
+        if said.status != 200:
+            return False
+        states = [said.json()["connector"], *said.json()["tasks"]]
+        return len(states) > 1 and all(each["state"] == "RUNNING" for each in states)
+
+    def _rest(
+        self, method: str, path: str, document: object = None, seconds: float = 60.0
+    ) -> urllib3.BaseHTTPResponse:
+        """Call the connector's resource; no answer in time is one without a status."""
+        url = f"http://{self.host(WORKER)}:8083/connectors/{CONNECTOR}{path}"
+        try:
+            return urllib3.request(method, url, json=document, timeout=seconds, retries=False)
+        except urllib3.exceptions.TimeoutError:
+            return urllib3.HTTPResponse(status=0)
 
 
 def kafka_settings(workers: Workers, role: str) -> dict[str, str]:
@@ -123,22 +208,24 @@ def kafka_settings(workers: Workers, role: str) -> dict[str, str]:
     }
 
 
-def worker_settings(workers: Workers, mode: Mode) -> dict[str, str]:
+def worker_settings(workers: Workers, name: str) -> dict[str, str]:
     converter = "org.apache.kafka.connect.json.JsonConverter"
     shared = {
         "bootstrap.servers": f"{workers.host(BROKER)}:9092",
         "key.converter": converter,
         "value.converter": converter,
         "plugin.discovery": "service_load",
-        "listeners": f"http://{workers.host(mode.value)}:8083",
+        "listeners": f"http://{workers.host(name)}:8083",
+        "config.providers": "file",
+        "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
     }
-    if mode is Mode.STANDALONE:
+    if MODES[name] is Mode.STANDALONE:
         return {**shared, "offset.storage.file.filename": str(workers.place.path("offsets"))}
     topics = ("config", "offset", "status")
     return {
         **shared,
-        "group.id": "tide",
-        **{f"{topic}.storage.topic": f"tide-{topic}" for topic in topics},
+        "group.id": name,
+        **{f"{topic}.storage.topic": f"{name}-{topic}" for topic in topics},
         **{f"{topic}.storage.replication.factor": "1" for topic in topics},
         "offset.storage.partitions": "1",
         "status.storage.partitions": "1",
@@ -155,12 +242,8 @@ def running(folder: Path) -> Iterator[Workers]:
         processes = Processes(place.path("pids"), place.path("logs"))
         workers = Workers(processes, place, jvm(jars.fetch(), hosts))
         try:
+            _format(workers)
             for role in (CONTROLLER, BROKER):
-                config = workers.write(role, kafka_settings(workers, role))
-                tool = [*workers.java, "kafka.tools.StorageTool", "format"]
-                subprocess.run(
-                    [*tool, "-t", CLUSTER_ID, "-c", str(config)], check=True, capture_output=True
-                )
                 workers.start(role, "kafka.Kafka", kafka_settings(workers, role))
             processes.wait_until(
                 workers.children[BROKER],
@@ -174,6 +257,14 @@ def running(folder: Path) -> Iterator[Workers]:
                 if child.alive:
                     os.kill(child.popen.pid, signal.SIGCONT)
             processes.close()
+
+
+def _format(workers: Workers) -> None:
+    """Format both nodes at once: each takes a JVM of its own."""
+    tool = [*workers.java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"]
+    configs = [workers.write(role, kafka_settings(workers, role)) for role in (CONTROLLER, BROKER)]
+    both = [subprocess.Popen([*tool, str(config)], stdout=subprocess.DEVNULL) for config in configs]
+    assert [tool.wait(120) for tool in both] == [0, 0]
 
 
 def _listens(host: str) -> bool:

@@ -14,15 +14,22 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from core.health.connect import Failure, Mode
+from core.health.connect import CONNECTOR_PATH, Failure
 from core.health.verdict import Health
 from tests.integration import connect_workers
-from tests.integration.connect_workers import BROKER, CONTROLLER, Probed, Workers
+from tests.integration.connect_workers import (
+    ALONE,
+    BROKER,
+    CONTROLLER,
+    OLDER,
+    WORKER,
+    Probed,
+    Workers,
+)
 from tests.integration.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 PATIENCE_SECONDS = 180.0
-WORKER, ALONE = Mode.DISTRIBUTED, Mode.STANDALONE
 Seen = Mapping[str, Probed]
 
 
@@ -35,11 +42,18 @@ def answered(status: int) -> Callable[[Probed], bool]:
 
 
 def walk(workers: Workers) -> dict[str, Probed]:
-    """Lead the workers through their states; return what a probe saw in each."""
+    """Lead the workers through their states; return what a probe saw in each.
+
+    Whatever takes a worker's ten seconds has another worker's beside it.
+    """
     seen = {}
 
     def worker() -> Probed:
         return workers.probe(WORKER)
+
+    def older() -> Probed:
+        # As one that had its time to start: by the older rule, starting and blocked look the same.
+        return workers.probe(OLDER, startup_seconds=0.0)
 
     # Without a controller the broker answers, and no internal topic comes about.
     with workers.frozen(CONTROLLER):
@@ -47,22 +61,42 @@ def walk(workers: Workers) -> dict[str, Probed]:
         workers.start_worker(ALONE)
         seen["just started"] = worker()
         seen["REST open"] = eventually(worker, answered(404), "the worker's port is open")
+        workers.start_worker(OLDER)
         seen["starting"] = eventually(worker, answered(503), "the worker says that it starts")
     seen["healthy"] = eventually(worker, answered(200), "the worker is healthy")
-    with ThreadPoolExecutor(2) as both:
+    workers.start_connector()
+    with ThreadPoolExecutor(3) as beside:
+        with workers.frozen(ALONE):
+            itself = beside.submit(workers.probe, ALONE, kafka_answers=True)
+            with workers.herder_blocked():
+                seen["herder blocked"] = eventually(worker, answered(500), "the herder is blocked")
+            seen["frozen itself"] = itself.result()
+        seen["herder free again"] = eventually(worker, answered(200), "the worker ticks again")
+        seen["3.8"] = eventually(older, by_the_older_rule(404), "the worker of 3.8 is healthy")
         with workers.frozen(BROKER):
+            blocked = beside.submit(
+                eventually, older, by_the_older_rule(None), "the older herder is blocked"
+            )
+            silent = beside.submit(workers.kafka_answers)
             seen["Kafka frozen"] = eventually(worker, answered(500), "the herder is blocked")
-            silent = workers.kafka_answers()
-            seen["Kafka frozen, standalone"] = workers.probe(ALONE, kafka_answers=silent)
+            seen["Kafka frozen, standalone"] = workers.probe(ALONE, kafka_answers=silent.result())
             seen["Kafka frozen, standalone, nobody asked"] = workers.probe(ALONE)
-        thawed = both.submit(eventually, worker, answered(200), "the worker is healthy again")
-        with workers.frozen(ALONE.value):
-            seen["frozen itself"] = workers.probe(ALONE, kafka_answers=True)
-        seen["Kafka thawed"] = thawed.result()
-    workers.signal(WORKER.value, signal.SIGKILL)
-    workers.children[WORKER.value].popen.wait(30)
+            seen["Kafka frozen, 3.8"] = blocked.result()
+        seen["Kafka thawed"] = eventually(worker, answered(200), "the worker is healthy again")
+    workers.signal(WORKER, signal.SIGKILL)
+    workers.children[WORKER].popen.wait(30)
     seen["stopped"] = worker()
     return seen
+
+
+def by_the_older_rule(status: int | None) -> Callable[[Probed], bool]:
+    """Return whether a probe went on to ask for a connector, with that answer; None: with none."""
+
+    def asked(probed: Probed) -> bool:
+        last = probed.answers[-1]
+        return last.path == CONNECTOR_PATH and last.status == status
+
+    return asked
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +124,11 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         ("REST open", 404, Health.STARTING, "404 without JSON"),
         ("starting", 503, Health.STARTING, "Worker is still starting up"),
         ("healthy", 200, Health.HEALTHY, "answered 200 healthy"),
+        ("herder blocked", 500, Health.UNHEALTHY, "unable to handle this request"),
+        ("herder free again", 200, Health.HEALTHY, "answered 200 healthy"),
         ("Kafka frozen", 500, Health.UNHEALTHY, "unable to handle this request"),
+        ("3.8", 404, Health.HEALTHY, "knows no /health (before Kafka 3.9)"),
+        ("Kafka frozen, 3.8", Failure.TIMEOUT, Health.UNHEALTHY, "its tick thread is busy or"),
         ("Kafka frozen, standalone", 200, Health.UNHEALTHY, "Kafka does not answer"),
         ("Kafka frozen, standalone, nobody asked", 200, Health.UNKNOWN, "nobody asked Kafka"),
         ("frozen itself", Failure.TIMEOUT, Health.UNHEALTHY, "did not answer within 12 s"),
@@ -107,7 +145,7 @@ def test_every_state_of_a_worker_has_its_verdict(
     assert words in probed.verdict.reason
 
 
-@pytest.mark.parametrize("situation", ["starting", "Kafka frozen"])
+@pytest.mark.parametrize("situation", ["starting", "herder blocked", "Kafka frozen"])
 def test_bad_news_comes_only_after_the_workers_own_ten_seconds(seen: Seen, situation: str) -> None:
     # What a probe with Strimzi's 5 s would never have heard.
     assert 9.5 < seen[situation].answers[-1].seconds < connect_workers.PROBE_SECONDS

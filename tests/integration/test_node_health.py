@@ -218,7 +218,8 @@ def test_a_pending_combined_cluster_comes_up_and_gauges_that_are_gone_are_unknow
     assert answers(first, RuleSet.STRICT) == NOT_READY, "alive, so nobody restarts it"
     assert answers(aged(first), RuleSet.STRICT)[0]
     combined.start(1, allow="kafka_nothing")
-    combined.until_ready(0)
+    combined.start(2)
+    combined.until_ready(0, 2)
     silent = combined.until(lambda s: s[1].listening[9091], "node 1 listens")[1]
     show(capsys, "gauges gone from an exporter", silent)
     assert answers(silent, RuleSet.STRICT) == NOT_READY

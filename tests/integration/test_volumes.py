@@ -9,7 +9,6 @@ own limits see the real clock.
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -20,8 +19,6 @@ from typing import Any
 import boto3
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient
-from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
 from core import pricing
 from core.errors import Conflict
@@ -185,18 +182,11 @@ def stage(cluster: Cluster, alone: None, monkeypatch: pytest.MonkeyPatch) -> Sta
 @pytest.fixture
 def topic(cluster: Cluster) -> Iterator[str]:
     """A topic whose one replica is on the broker, gone with the test."""
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-    # A client repeats a request whose answer was lost.
-    with contextlib.suppress(TopicAlreadyExistsError):
-        admin.create_topics({TOPIC: {"assignments": {0: [BROKER]}}})
-    admin.close()
+    cluster.create_topic(TOPIC, assignments={0: [BROKER]})
     try:
         yield TOPIC
     finally:
-        admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-        with contextlib.suppress(UnknownTopicOrPartitionError):
-            admin.delete_topics([TOPIC])
-        admin.close()
+        cluster.delete_topic(TOPIC)
 
 
 def fill(cluster: Cluster, topic: str, mib: int = FULL_WITH_MIB) -> None:

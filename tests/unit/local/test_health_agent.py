@@ -12,9 +12,9 @@ from core.health.cases import WELL
 from core.health.node import Role
 from local.kubernetes import strimzi_resources
 from local.kubernetes.health import Agent, node_of
-from local.kubernetes.strimzi_model import Cluster
+from local.kubernetes.strimzi_model import HEALTH_RULES, PORTS, RULES_VARIABLE, Cluster, read
 from local.place import Place
-from tests.unit.local.described_kafka import cluster
+from tests.unit.local.described_kafka import KAFKA, cluster, pool
 
 FENCED = replace(WELL[Role.BROKER], fenced=True)
 
@@ -84,3 +84,26 @@ def test_without_rules_or_metrics_probes_ask_for_the_port(without: dict[str, Any
         health_agent=("127.17.250.11", 8080),
     )
     assert all("tcpSocket" in probe for probe in probes(replace(asked, **without)))
+
+
+@pytest.mark.parametrize(
+    ("annotated", "told", "rules"),
+    [
+        (None, None, "strict"),
+        (None, "shipped", "shipped"),
+        (None, PORTS, None),
+        ("proposal", "shipped", "proposal"),
+        (PORTS, "shipped", None),
+    ],
+)
+def test_a_kafka_is_probed_by_the_strict_rules_unless_it_or_the_twin_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, annotated: str | None, told: str | None, rules: str | None
+) -> None:
+    monkeypatch.delenv(RULES_VARIABLE, raising=False)
+    if told is not None:
+        monkeypatch.setenv(RULES_VARIABLE, told)
+    annotations = {} if annotated is None else {HEALTH_RULES: annotated}
+    kafka = {**KAFKA, "metadata": {**KAFKA["metadata"], "annotations": annotations}}
+    pools = [pool("controller", "controller"), pool("broker-a", "broker")]
+    ids = {"controller": [0], "broker-a": [10]}
+    assert read(kafka, pools, ids, "id").health_rules == rules

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import pytest
 
+from core.errors import StillwaterError
 from core.health.cases import WELL
 from core.health.node import NEVER, NodeObservation, Recovery, Role
 from core.rotation import ClusterView, PartitionView, VoterView
 from local.kafka import observer
-from local.kafka.observer import Observer, _Reading
+from local.kafka.observer import READING_KEPT_SECONDS, Node, Observer, _Reading
 
 BROKER = replace(WELL[Role.BROKER], node_id=11, was_in_sync=False, now=100.0)
 VIEW = ClusterView(
@@ -89,3 +90,45 @@ def test_a_recovery_moves_when_less_is_left(watching: Observer) -> None:
 def test_its_own_process_is_no_java_and_proc_can_be_read() -> None:
     assert all(str(os.getpid()) != str(pid) for pid, _ in observer.java_processes().values())
     assert all(0 < port < 65536 for _, port in observer.listening())
+
+
+NODES = [
+    *(Node(i, Role.BROKER, f"127.0.0.{i}", "") for i in (10, 11)),
+    Node(0, Role.CONTROLLER, "127.0.0.1", ""),
+]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Whom the admin client was given, each time; nobody answers it."""
+    found: list[list[str]] = []
+
+    class Mute:
+        def __init__(self, bootstrap: list[str], _security: str) -> None:
+            found.append(bootstrap)
+
+        def read(self) -> ClusterView:
+            raise StillwaterError("No Kafka broker could be asked.")
+
+    monkeypatch.setattr(observer, "KafkaAdmin", Mute)
+    monkeypatch.setattr(observer, "now", lambda: 100.0)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("age", "kept"), [(READING_KEPT_SECONDS - 1, VIEW), (READING_KEPT_SECONDS + 1, None)]
+)
+def test_a_reading_that_fails_leaves_the_one_before_for_a_while(
+    watching: Observer, asked: list[list[str]], age: float, kept: ClusterView | None
+) -> None:
+    read_at(watching, 100.0 - age)
+    watching.ask_cluster(NODES)
+    assert asked
+    assert watching.view is kept
+
+
+def test_a_broker_that_is_silent_is_asked_last(watching: Observer, asked: list[list[str]]) -> None:
+    watching.ask_cluster(NODES)
+    watching._silent = frozenset({10})
+    watching.ask_cluster(NODES)
+    assert asked == [["127.0.0.10:9091", "127.0.0.11:9091"], ["127.0.0.11:9091", "127.0.0.10:9091"]]

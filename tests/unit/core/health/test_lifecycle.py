@@ -59,6 +59,14 @@ def told(**changed: Any) -> Any:
             },
             Lifecycle.OFFLINE,
         ),
+        ({"told_to_stop": True}, Lifecycle.STOPPING),
+        ({"told_to_stop": True, "is_fenced": True, "registration": 10}, Lifecycle.STOPPING),
+        (
+            {"told_to_stop": True, "process": False, "is_fenced": True, "registration": 10},
+            Lifecycle.OFFLINE,
+        ),
+        ({"process": False, "is_fenced": True, "registration": None}, Lifecycle.OFFLINE),
+        ({"process": False}, Lifecycle.ONLINE),
         ({"quorum_answers": False}, Lifecycle.UNKNOWN),
         ({"is_fenced": None, "registration": None}, Lifecycle.UNKNOWN),
     ],
@@ -89,6 +97,17 @@ def test_a_gauge_that_a_restarted_controller_did_not_make_again_is_named() -> No
     assert "KAFKA-20370" in found.disagreements[0]
 
 
+def test_a_broker_whose_process_is_gone_is_online_until_its_session_ends_and_that_is_said() -> None:
+    (said,) = told(process=False, broker_state=None).disagreements
+    assert said == "Broker 11 has no process left, and its session has not run out yet."
+
+
+def test_a_pod_that_was_told_to_stop_says_so_where_kafka_was_not_asked() -> None:
+    found = lifecycle(BrokerSigns(broker_id=11, told_to_stop=True))
+    assert found.reason == "Broker 11 is stopping: its pod was told to stop."
+    assert lifecycle(BrokerSigns(broker_id=11, process=False)).state is Lifecycle.UNKNOWN
+
+
 SIGNS = st.builds(
     BrokerSigns,
     broker_id=st.just(11),
@@ -98,6 +117,8 @@ SIGNS = st.builds(
     registration=st.sampled_from([None, *REGISTRATIONS]),
     since_heartbeat_seconds=st.one_of(st.none(), st.floats(0, 1000)),
     broker_state=st.sampled_from([None, *STATES, 99]),
+    told_to_stop=st.sampled_from([None, True, False]),
+    process=st.sampled_from([None, True, False]),
 )
 
 
