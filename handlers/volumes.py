@@ -27,14 +27,12 @@ from handlers import volume_records
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims, PoolView
 from handlers.adapters.ebs import Ec2Ebs
+from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import KafkaFills
 from handlers.adapters.load import CloudWatchLoads
-<<<<<<< HEAD
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volume_series import PrometheusVolumes
-=======
 from handlers.connections import open_api, open_nodes
->>>>>>> main
 from handlers.ledger import DynamoLedger
 from handlers.records import DynamoRecords
 from handlers.runs import LedgerRuns
@@ -191,26 +189,9 @@ class Steward:
 @functools.cache
 def _steward() -> Steward:
     settings, of_volumes = Settings.from_env(), VolumeSettings.from_env()
-<<<<<<< HEAD
-    api = EksApi(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-    )
-    nodes = EksNodes(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-        namespace=settings.namespace,
-        kafka_cluster=settings.cluster,
-    )
-    records = DynamoRecords(settings.ledger_table, settings.region)
-=======
     api = open_api(settings)
     nodes = open_nodes(settings, api)
->>>>>>> main
+    records = DynamoRecords(settings.ledger_table, settings.region)
     return Steward(
         lookout=Lookout(
             claims=EksClaims(api, settings.namespace, settings.cluster),

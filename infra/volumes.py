@@ -102,7 +102,6 @@ class Volumes(pulumi.ComponentResource):
             ),
         ]
 
-<<<<<<< HEAD
     def _workspace(self) -> list[iam.Statement]:
         """Return the right to ask a workspace; a Service is asked under RBAC."""
         asked = self._args.spec.metrics.prometheus
@@ -115,33 +114,6 @@ class Volumes(pulumi.ComponentResource):
             iam.Statement(sid="AskPrometheus", actions=["aps:QueryMetrics"], resources=[workspace])
         ]
 
-    def _schedule(self) -> None:
-        prefix = self._args.spec.prefix
-        rule = aws.cloudwatch.EventRule(
-            f"{self._name}-schedule",
-            name=f"{prefix}-volumes",
-            description=f"Stillwater {prefix}: looks at the volumes",
-            schedule_expression=SCHEDULE,
-            opts=self._child,
-        )
-        permission = aws.lambda_.Permission(
-            f"{self._name}-permission",
-            action="lambda:InvokeFunction",
-            function=self.function.name,
-            principal="events.amazonaws.com",
-            source_arn=rule.arn,
-            opts=self._child,
-        )
-        aws.cloudwatch.EventTarget(
-            f"{self._name}-target",
-            rule=rule.name,
-            target_id=ROLE,
-            arn=self.function.arn,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[permission]),
-        )
-
-=======
->>>>>>> main
 
 def policies(spec: ClusterSpec) -> str:
     """Return what handlers.volume_settings reads: the mode, the budget, and each pool's policy."""
