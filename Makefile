@@ -24,7 +24,7 @@ demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
 .PHONY: test
 test: setup ## Unit tests, then integration tests on two twins
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/unit
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup tests/integration
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/integration
 
 .PHONY: unit
 unit: $(STAMP) ## Unit tests alone: no sockets

@@ -40,11 +40,11 @@ from bench.refill.nodes import IN_PROPORTION, Nodes, running
 from core import resync
 
 MB = resync.BYTES_PER_MB
-CALIBRATION_BYTES = 50 * MB
-SIZES_BYTES = (80 * MB, 160 * MB, 330 * MB)
-SLOW_DISK_BYTES_PER_S = 1_500_000
+CALIBRATION_BYTES = 150 * MB
+SIZES_BYTES = (250 * MB, 500 * MB, 1_250 * MB)
+SLOW_DISK_BYTES_PER_S = 4_500_000
 # Less than is appended.
-TOO_SLOW_DISK_BYTES_PER_S, WATCHED_SECONDS = 400_000, 30.0
+TOO_SLOW_DISK_BYTES_PER_S, WATCHED_SECONDS = 1_000_000, 30.0
 TARGETS = {"bytes_ratio": 20.0, "time_ratio": 10.0}
 MODEL_ERROR = 0.15
 

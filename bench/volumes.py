@@ -21,8 +21,9 @@ from core.volumes.forecast import Sample, forecast
 from core.volumes.ledger import History
 from core.volumes.limits import Gp3, Performance
 from core.volumes.plan import plan
+from core.volumes.policy import Policy
 from core.volumes.troubles import class_of
-from core.volumes.views import Hour, Load, Policy, VolumeSet, VolumeView
+from core.volumes.views import Hour, Load, VolumeSet, VolumeView
 
 COUNTS = (100, 200, 500, 1000)
 REPEATS = 5

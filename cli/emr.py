@@ -1,13 +1,15 @@
 """`stillwater report --on emr`: start the job on EMR Serverless, follow it, fetch its tables.
 
-The job is the one the schedule starts (infra.report_job): the stack's output `report_job` is EMR's
-own request. A run by hand writes its tables as Parquet below the bucket, because they are read on
-this machine, where the page is made.
+The job is the one the schedule starts (infra.report_job), asked of the schedule itself: what is
+deployed is what runs, and nobody needs the stacks' state. A run by hand writes its tables as
+Parquet below the bucket, because they are read on this machine, where the page is made.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +17,17 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from core import naming
 from core.errors import InvalidInput, StillwaterError
 
 POLL_SECONDS = 5.0
 # Under the one folder that the job's role may write.
 RUNS = "tables/runs"
 DONE, FAILED = "SUCCESS", ("FAILED", "CANCELLED", "CANCELLING")
+# What the job makes (spark.entry); a run's take the place of those of the run before.
+TABLES = ("usage", "cost", "transfer", "quarantine", "deliveries")
+# Each start of the schedule has its own; a run by hand brings one.
+ONCE = "ClientToken"
 
 
 class EmrServerless(Protocol):
@@ -40,19 +47,53 @@ class Run:
     logs: str
 
 
-def submit(emr: EmrServerless, job: str, *, token: str, months: Sequence[str] = ()) -> Run:
-    """Start the stack's job with tables of its own; the same token twice is one run."""
+def deployed(scheduler: Any, prefix: str) -> str:
+    """Return the job that an environment's schedule starts; one without raises InvalidInput."""
+    name = naming.reports(prefix)
     try:
-        request = _camel(json.loads(job))
+        found = scheduler.get_schedule(Name=name)
+    except scheduler.exceptions.ResourceNotFoundException:
+        problem = (
+            f"The account has no schedule {name}, which knows the job; `stillwater up` of the "
+            f"environment makes it, with its analytics layer."
+        )
+        raise InvalidInput([problem]) from None
+    return str(found["Target"]["Input"])
+
+
+def bill_of(job: str) -> str:
+    """Return the bill that a job reads."""
+    try:
+        given = json.loads(job)["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
+        return str(given[given.index("--bill") + 1])
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise _no_request(error) from None
+
+
+def submit(
+    emr: EmrServerless,
+    job: str,
+    *,
+    token: str,
+    months: Sequence[str] = (),
+    bill: str | None = None,
+) -> Run:
+    """Start the deployed job with tables of its own; the same token twice is one run.
+
+    `bill` is read instead of the stack's own export.
+    """
+    try:
+        document = json.loads(job)
+        document.pop(ONCE, None)
+        request = _camel(document)
         submitted = request["jobDriver"]["sparkSubmit"]
         given = list(submitted["entryPointArguments"])
         bucket = urlsplit(submitted["entryPoint"]).netloc
-        where = given.index("--namespace")
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(
-            [f"The stack's output report_job is no job request ({error}); run `pulumi up` again."]
-        ) from None
+        where, whose = given.index("--namespace"), given.index("--bill")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _no_request(error) from None
     tables = f"s3://{bucket}/{RUNS}/{token}"
+    given[whose + 1] = bill or given[whose + 1]
     given[where : where + 2] = ["--tables", tables]
     submitted["entryPointArguments"] = [*given, *(a for m in months for a in ("--month", m))]
     answer = emr.start_job_run(clientToken=token, **request)
@@ -63,6 +104,11 @@ def submit(emr: EmrServerless, job: str, *, token: str, months: Sequence[str] = 
         tables=tables,
         logs=monitoring["s3MonitoringConfiguration"]["logUri"],
     )
+
+
+def _no_request(error: Exception) -> InvalidInput:
+    problem = f"The deployed job is no job request ({error}); run `stillwater up` again."
+    return InvalidInput([problem])
 
 
 def follow(
@@ -94,13 +140,25 @@ def follow(
 
 
 def fetch(s3: Any, run: Run, folder: Path) -> Path:
-    """Copy a run's tables to a folder of this machine and return it."""
+    """Make a folder of this machine hold a run's tables, in place of those of the run before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetched-", dir=folder) as staging:
+        _copy(s3, run, Path(staging))
+        # Only now: a copy that broke off leaves the tables as they were.
+        for name in TABLES:
+            shutil.rmtree(folder / name, ignore_errors=True)
+            if (Path(staging) / name).is_dir():
+                (Path(staging) / name).rename(folder / name)
+    return folder
+
+
+def _copy(s3: Any, run: Run, folder: Path) -> None:
     address = urlsplit(run.tables)
     prefix = f"{address.path.lstrip('/')}/"
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=address.netloc, Prefix=prefix)
     copied = 0
     for entry in (entry for page in pages for entry in page.get("Contents", [])):
-        target = _below(folder, entry["Key"].removeprefix(prefix))
+        target = below(folder, entry["Key"].removeprefix(prefix))
         if target is not None:
             target.parent.mkdir(parents=True, exist_ok=True)
             s3.download_file(address.netloc, entry["Key"], str(target))
@@ -110,10 +168,9 @@ def fetch(s3: Any, run: Run, folder: Path) -> Path:
             f"The job run {run.run_id} succeeded, but {run.tables} holds no tables; look into its "
             f"logs below {run.logs}."
         )
-    return folder
 
 
-def _below(folder: Path, name: str) -> Path | None:
+def below(folder: Path, name: str) -> Path | None:
     """Return where an object belongs, or None for a folder's marker or one that leads elsewhere."""
     if not name or name.endswith("/") or ".." in name.split("/"):
         return None

@@ -6,15 +6,21 @@ one call from what was asked to where it was written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import date
+import tempfile
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
+from cli.incidents import Desk
 from core import pricing
-from core.errors import InvalidInput
+from core.errors import InvalidInput, StillwaterError
 from spark.facts import Facts, of_spec
 from spark.facts import load as load_facts
 
@@ -33,18 +39,27 @@ class Asked:
     tables: Path
     output: Path
     today: date | None = None
+    # Whose stacks: for the job on EMR, the AWS profile, and the spec where none is named.
+    environment: str | None = None
 
 
 def on_this_machine(asked: Asked, console: Console) -> Path:
-    """Make the report with a local Spark session."""
+    """Make the report with a local Spark session; what is in S3 is copied here first."""
+    _made_folders(asked)
+    with tempfile.TemporaryDirectory(prefix=".copied-", dir=asked.output) as scratch:
+        return _made(_at_hand(asked, Path(scratch), console), console)
+
+
+def _made(asked: Asked, console: Console) -> Path:
+    from spark.jobs import every  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
     from spark.report import formats, page  # noqa: PLC0415
     from spark.session import local_session  # noqa: PLC0415
     from spark.tables import ParquetStore  # noqa: PLC0415
 
     kind = formats.Format(asked.format)
-    facts = facts_of(asked.spec)
-    book = pricing.book(facts.region, asked.prices or pricing.SHIPPED) if facts else None
+    facts = _facts(asked)
+    book = every.book_of(facts, asked.prices or pricing.SHIPPED)
     inputs = job.Inputs(
         bill=asked.bill,
         month=asked.month,
@@ -54,7 +69,6 @@ def on_this_machine(asked: Asked, console: Console) -> Path:
         book=book,
         today=asked.today,
     )
-    _made_folders(asked)
     with console.status("Spark makes the report"), local_session() as session:
         made = job.run(session, ParquetStore(session, str(asked.tables.resolve())), inputs)
     for line in page.summary(made.document):
@@ -64,7 +78,38 @@ def on_this_machine(asked: Asked, console: Console) -> Path:
     return path
 
 
-RUNNERS: Mapping[str, Callable[[Asked, Console], Path]] = {"local": on_this_machine}
+def on_emr(asked: Asked, console: Console) -> Path:
+    """Make the tables on EMR Serverless, as the schedule does, and the report of them here."""
+    from cli import emr  # noqa: PLC0415 - a local report needs no AWS
+
+    if asked.environment is None:
+        raise InvalidInput(["Name whose job is to run: --on emr --environment ENVIRONMENT."])
+    if asked.bill is not None and not asked.bill.startswith("s3://"):
+        problem = (
+            f"EMR does not see {asked.bill}; name a bill below s3://, or none, for the export "
+            f"of the environment's own stacks."
+        )
+        raise InvalidInput([problem])
+    _made_folders(asked)
+    desk = Desk.of(asked.environment)
+    try:
+        job = emr.deployed(desk.client("scheduler"), desk.spec.prefix)
+        s3 = desk.client("s3")
+        client = desk.client("emr-serverless")
+        months = _months(s3, asked.bill or emr.bill_of(job), asked.month)
+        run = emr.submit(client, job, token=uuid.uuid4().hex, months=months, bill=asked.bill)
+        console.print(f"Job run {run.run_id} on {run.application_id}", highlight=False)
+        emr.follow(client, run, lambda state: console.print(f"  {state}", highlight=False))
+        emr.fetch(s3, run, asked.tables)
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(f"The job on EMR could not be run: {error}.") from None
+    return on_this_machine(replace(asked, bill=None), console)
+
+
+RUNNERS: Mapping[str, Callable[[Asked, Console], Path]] = {
+    "local": on_this_machine,
+    "emr": on_emr,
+}
 
 
 def make(asked: Asked, on: str, console: Console) -> None:
@@ -73,6 +118,47 @@ def make(asked: Asked, on: str, console: Console) -> None:
         raise InvalidInput([f"--on {on} is no place a report is made: {', '.join(RUNNERS)}."])
     path = RUNNERS[on](asked, console)
     console.print(f"The report: {path}", highlight=False, soft_wrap=True)
+
+
+def _months(s3: Any, bill: str, month: str | None) -> Sequence[str]:
+    """Return the month asked for and, to compare it with, the one before, if it was delivered."""
+    from cli.bill_in_s3 import S3Files, reachable  # noqa: PLC0415 - reads Spark's own modules
+
+    if month is None:
+        return ()
+    try:
+        before = f"{date.fromisoformat(f'{month}-01') - timedelta(days=1):%Y-%m}"
+    except ValueError:
+        raise InvalidInput([f"--month {month} is no month; write YYYY-MM."]) from None
+    with reachable(bill):
+        delivered = S3Files(s3).is_folder(f"{bill}/metadata/BILLING_PERIOD={before}")
+    return (before, month) if delivered else (month,)
+
+
+def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
+    """Return what was asked with copies in the place of addresses in S3."""
+    from cli import bill_in_s3  # noqa: PLC0415 - the same
+
+    names = [n for n in ("bill", "metrics", "history") if bill_in_s3.is_in_s3(getattr(asked, n))]
+    if not names:
+        return asked
+    s3 = Desk.of(asked.environment).client("s3") if asked.environment else boto3.client("s3")
+    copies: dict[str, Any] = {}
+    for name in names:
+        address, target = getattr(asked, name), scratch / name
+        with console.status(f"Copying {address}"):
+            copies[name] = str(
+                bill_in_s3.bill(s3, address, target, _months(s3, address, asked.month))
+                if name == "bill"
+                else bill_in_s3.everything(s3, address, target)
+            )
+    return replace(asked, **copies)
+
+
+def _facts(asked: Asked) -> Facts | None:
+    if asked.spec is None and asked.environment is not None:
+        return of_spec(Desk.of(asked.environment).spec)
+    return facts_of(asked.spec)
 
 
 def facts_of(path: Path | None) -> Facts | None:

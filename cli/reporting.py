@@ -49,7 +49,12 @@ def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
     ] = None,
     tables: Annotated[Path, typer.Option(help="Where the tables are kept.")] = OUTPUT / "tables",
     output: Annotated[Path, typer.Option(help="Where the report goes.")] = OUTPUT,
-    on: Annotated[str, typer.Option(help="Where it is made: `local` is here.")] = "local",
+    on: Annotated[
+        str, typer.Option(help="Where the bill is read: `local` is here; `emr`, EMR Serverless.")
+    ] = "local",
+    environment: Annotated[
+        str | None, typer.Option(help="Whose stacks: their job on EMR, profile and ClusterSpec.")
+    ] = None,
 ) -> None:
     """Say what Kafka cost, what changed, and the three things to do about it.
 
@@ -69,6 +74,7 @@ def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
         prices=price_file,
         tables=tables,
         output=output,
+        environment=environment,
     )
     command.make(asked, on, console)
 

@@ -15,8 +15,11 @@ Everything = Annotated[bool, typer.Option("--all", help="Every Kafka node, outda
 Nodes = Annotated[list[int] | None, typer.Option("--node", help="A Kafka node id; repeatable.")]
 Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool's nodes; repeatable.")]
 Zones = Annotated[list[str] | None, typer.Option("--zone", help="A zone's nodes; repeatable.")]
-
-
+Parallel = Annotated[
+    int,
+    typer.Option("--parallel-per-zone", min=1, help="Brokers of one zone that go together."),
+]
+AnyTime = Annotated[bool, typer.Option("--any-time", help="Also outside the maintenance window.")]
 AcceptUnavailable = Annotated[
     bool, typer.Option("--accept-unavailable", help="Also where a topic cannot be kept up.")
 ]
@@ -33,6 +36,8 @@ def rotate_plan(
     node: Nodes = None,
     pool: Pools = None,
     zone: Zones = None,
+    parallel_per_zone: Parallel = 1,
+    any_time: AnyTime = False,
     sample: Annotated[float, typer.Option(help="Seconds to watch the logs grow; 0: not.")] = 5.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
 ) -> None:
@@ -44,6 +49,8 @@ def rotate_plan(
         console,
         as_json=as_json,
         sample_seconds=sample,
+        parallel_per_zone=parallel_per_zone,
+        any_time=any_time,
         selection=command.selection(
             everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
         ),
@@ -58,6 +65,8 @@ def rotate_start(
     node: Nodes = None,
     pool: Pools = None,
     zone: Zones = None,
+    parallel_per_zone: Parallel = 1,
+    any_time: AnyTime = False,
     deadline: Annotated[str, typer.Option(help="For one node: 45min, 2h.")] = "60min",
     accept_unavailable: AcceptUnavailable = False,
     acknowledge_errors: AcknowledgeErrors = False,
@@ -74,6 +83,8 @@ def rotate_start(
             everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
         ),
         deadline_seconds=command.seconds_of(deadline),
+        parallel_per_zone=parallel_per_zone,
+        any_time=any_time,
         accept_unavailable=accept_unavailable,
         acknowledge_errors=acknowledge_errors,
     )
@@ -105,6 +116,7 @@ def rotate_resume(
     environment: Environment,
     *,
     skip: Annotated[bool, typer.Option("--skip", help="Leave the node it stopped at.")] = False,
+    any_time: AnyTime = False,
     accept_unavailable: AcceptUnavailable = False,
     acknowledge_errors: AcknowledgeErrors = False,
 ) -> None:
@@ -116,6 +128,7 @@ def rotate_resume(
         "resume",
         console,
         skip=skip,
+        any_time=any_time,
         accept_unavailable=accept_unavailable,
         acknowledge_errors=acknowledge_errors,
     )

@@ -21,10 +21,12 @@ def rendered(plan: Mapping[str, Any]) -> Group:
 
 def _parts(plan: Mapping[str, Any]) -> Iterator[RenderableType]:
     nodes = Table("", "node", "zone", "instance", "takes", "copies", "why")
-    for place, node in enumerate(plan["nodes"], start=1):
+    batches = [node["batch"] for node in plan["nodes"]]
+    for place, node in enumerate(plan["nodes"]):
         copied = node["resync_bytes"]
         nodes.add_row(
-            str(place),
+            # Who goes together shares a number.
+            "" if place and batches[place - 1] == batches[place] else str(batches[place]),
             Text(f"{node['role']} {node['node_id']}"),
             Text(node["zone"]),
             Text(node["instance_id"]),

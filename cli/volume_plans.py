@@ -87,6 +87,8 @@ def show(shown: Mapping[str, Any], console: Console) -> None:
             f"{each['pool']} {each['volume']}", what, each["monthly_usd_change"], each["reason"]
         )
     console.print(table)
+    for gap in shown.get("unknown", ()):
+        console.print(f"Not known: {gap}.")
 
 
 def _ask(desk: Desk, *, dry_run: bool) -> Mapping[str, Any]:

@@ -172,7 +172,17 @@ def _allowed(incident: Incident, seen: Observation, policy: Policy) -> tuple[boo
         return True, f"{incident.release_asked_by} lets Kafka node {incident.node_id} go."
     if seen.kafka is None or incident.node_id is None:
         return False, seen.kafka_silence or "Kafka was not asked."
-    verdict = may_leave(incident.node_id, seen.kafka, isr_margin=policy.isr_margin)
+    verdict = may_leave(
+        incident.node_id, seen.kafka, isr_margin=policy.isr_margin, beside=seen.beside
+    )
+    budget = seen.refusing_budget(incident.pod_name)
+    if verdict.allowed and seen.beside and budget is not None:
+        # The eviction would only wait in the termination handler, and run out of its time there.
+        away = ", ".join(str(node_id) for node_id in sorted(seen.beside))
+        return False, (
+            f"Kafka node {incident.node_id} may leave together with {away}, and "
+            f"PodDisruptionBudget {budget.name} lets no other pod go until one is Ready again."
+        )
     return verdict.allowed, verdict.reason
 
 

@@ -23,6 +23,7 @@ from core.observations import (
     MoveLeaders,
     Page,
     RestoreLeaders,
+    SetDesired,
     TaintOutOfService,
     TerminateInGroup,
     Untaint,
@@ -83,6 +84,7 @@ _TIMES: Mapping[type[object], str] = {
     Heartbeat: "heartbeat_at",
     TaintOutOfService: "tainted_at",
     MoveLeaders: "leaders_moved_at",
+    SetDesired: "raised_at",
 }
 _UNDONE: Mapping[type[object], str] = {Untaint: "tainted_at", RestoreLeaders: "leaders_moved_at"}
 
@@ -116,6 +118,7 @@ class Incident:
     due_at: float | None = None
     called_off: bool = False
     scheduled_said_at: float | None = None  # when AWS last said something about the schedule
+    party: str | None = None  # of a rotation run: whose nodes may be out together
     # Learned from readings.
     zone: str | None = None
     pool: str | None = None
@@ -130,6 +133,7 @@ class Incident:
     # Done by the loop.
     expects_return: bool = True
     surge_to: int | None = None  # the desired capacity that makes room for the replacement
+    raised_at: float | None = None  # when the group was asked for that
     spare: str | None = None  # the node kept from Cluster Autoscaler
     terminate_asked_at: float | None = None
     forwarded_at: float | None = None
@@ -281,7 +285,8 @@ def _drain_event(incident: Incident, interruption: Interruption) -> str | None:
 def _scheduled(incident: Incident, interruption: Interruption, now: float) -> Incident:
     """Take over what is scheduled, unless it is older than what is known."""
     if interruption.kind is Kind.ROTATION:
-        return replace(incident, called_off=interruption.closed)
+        party = interruption.party or incident.party
+        return replace(incident, called_off=interruption.closed, party=party)
     if interruption.kind is not Kind.SCHEDULED_CHANGE:
         return replace(
             incident,

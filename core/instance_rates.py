@@ -11,9 +11,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from importlib import resources
 
-SHIPPED = Path(__file__).with_name("instance_rates.json")
+# Read as a resource: on EMR this package is a wheel, not a folder.
+NAME = "instance_rates.json"
 BYTES_PER_GB = 1000**3
 BITS_PER_BYTE = 8
 # c7g, i8ge, im4gn: the g after the generation is Graviton.
@@ -45,7 +46,7 @@ class Rates:
 @functools.cache
 def table() -> Mapping[str, Rates]:
     """Return the types this release knows, by name."""
-    stored = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    stored = json.loads((resources.files("core") / NAME).read_text(encoding="utf-8"))
     columns = stored["columns"]
     rows = {name: dict(zip(columns, row, strict=True)) for name, row in stored["types"].items()}
     return {

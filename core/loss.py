@@ -3,7 +3,9 @@
 Kubernetes keeps the pods and volumes of a node that fell silent for six minutes and longer, since
 two writers on one volume destroy it. The out-of-service taint says that nobody writes any more; it
 is placed when EC2 confirms the instance stopped or terminated, and never on what may still run.
-The incident goes to the gate at once and stays until the broker is back elsewhere.
+A Node that was deleted first takes no taint, and its volumes would stay attached for those six
+minutes: then their attachments are deleted themselves. The incident goes to the gate at once and
+stays until the broker is back elsewhere.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from core.observations import (
     Observation,
     Page,
     Policy,
+    ReleaseAttachments,
     TaintOutOfService,
     Untaint,
 )
@@ -77,12 +80,24 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 
 def unbound(incident: Incident, seen: Observation) -> tuple[Action, ...]:
-    """Return the taint that frees what a confirmed dead machine still holds, if it does."""
+    """Return what frees the pod and volumes a confirmed dead machine still holds, if it does."""
+    if ec2_state(seen) not in CONFIRMED:
+        return ()
     node = seen.node_of(incident.instance_id)
-    if node is None or node.out_of_service or ec2_state(seen) not in CONFIRMED:
+    if node is None:
+        return _left_behind(incident, seen)
+    if node.out_of_service:
         return ()
     holds = seen.pod_on(node.name) is not None or bool(seen.attachments.get(node.name))
     return (TaintOutOfService(node.name),) if holds else ()
+
+
+def _left_behind(incident: Incident, seen: Observation) -> tuple[Action, ...]:
+    """Free the volumes of a Node that is gone; another instance may have its name by now."""
+    name = incident.node_name
+    if name is None or seen.node_named(name) is not None or not seen.attachments.get(name):
+        return ()
+    return (ReleaseAttachments(name),)
 
 
 def _still_tainted(incident: Incident, seen: Observation) -> str | None:

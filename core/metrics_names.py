@@ -26,6 +26,8 @@ PAGES_SENT = "PagesSent"
 STORIES_DELAYED = "StoriesDelayed"
 # The public webhook turned a caller away: by token, size or shape.
 WEBHOOKS_REFUSED = "WebhooksRefused"
+# How the cluster did when λ health was asked: 0 healthy, 1 impaired, 2 unhealthy or unknown.
+CLUSTER_HEALTH = "ClusterHealth"
 # A node pool's volumes were changed.
 VOLUMES_CHANGED = "VolumesChanged"
 # A change was wanted and not made: no modification left, too dear, beyond what a policy allows.
@@ -47,6 +49,7 @@ ALL = (
     PAGES_SENT,
     STORIES_DELAYED,
     WEBHOOKS_REFUSED,
+    CLUSTER_HEALTH,
     VOLUMES_CHANGED,
     VOLUMES_OUT_OF_SLOTS,
     VOLUMES_REFUSED,

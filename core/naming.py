@@ -189,6 +189,11 @@ def ledger_table(prefix: str) -> str:
     return f"{prefix}-incidents"
 
 
+def reports(prefix: str) -> str:
+    """Return what the job that reads bills, its application and its schedule are called by."""
+    return f"{prefix}-reports"
+
+
 def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:
     return f"{prefix}-{pool}-{zone_suffix(zone)}"
 

@@ -101,9 +101,13 @@ class Observation:
     budgets: tuple[BudgetView, ...] = ()
     kafka: ClusterView | None = None
     kafka_silence: str = ""  # why `kafka` is None, as a sentence
-    lease_holder: str | None = None  # incident that validly holds the cluster's lease
+    # The incident that validly holds the cluster's lease; one of the same party is no hindrance.
+    lease_holder: str | None = None
+    beside: frozenset[int] = frozenset()  # Kafka nodes that its party takes out meanwhile
     leaving: frozenset[str] = frozenset()  # instances of the other open incidents
     others: frozenset[str] = frozenset()  # ids of the other open incidents
+    # Of those, who asked this instance's group for room and has not let its instance go.
+    asking: frozenset[str] = frozenset()
     lost: Mapping[str, str] = field(default_factory=dict)  # of those, lost instances -> zone
     freezes: tuple[Freeze, ...] = ()
     blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
@@ -237,6 +241,13 @@ class TaintOutOfService:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseAttachments:
+    """Let go of what a Node that is gone still holds; refused unless EC2 confirms the end."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class Untaint:
     """Take the out-of-service taint off a node whose machine runs again."""
 
@@ -282,6 +293,7 @@ Action = (
     | KeepSpare
     | FreeSpare
     | TaintOutOfService
+    | ReleaseAttachments
     | Untaint
     | MoveLeaders
     | RestoreLeaders

@@ -7,7 +7,8 @@
 
 Until then nothing runs out, so nothing is retained: a frozen zone, a person's hold or a zone
 without capacity keep the incident where it is, and whoever planned it calling it off ends it
-without a trace. A rotation (core.rotation.run) has no window of its own: somebody started it.
+without a trace. A rotation's window is kept by its run, before it begins with a node
+(core.rotation.progress).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from core.incident_record import Decision, Incident, State
 from core.observations import (
     Action,
     DropLease,
+    GroupView,
     MoveLeaders,
     Observation,
     Page,
@@ -28,7 +30,7 @@ from core.observations import (
     SetDesired,
     TerminateInGroup,
 )
-from core.replacement import replacement_for
+from core.replacement import replacement_for, spoken_for
 from core.rotation import returned
 from core.window import Start, clock, start_of
 
@@ -151,7 +153,7 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return stay(incident, policy, reason, Page("no_group", reason), delay=LONGEST_DELAY_SECONDS)
     if incident.surge_to is not None:
         # Absolute and never lowered: a group with one instance too many picks which one goes.
-        raising = () if group.desired >= incident.surge_to else (SetDesired(incident.surge_to),)
+        raising = (SetDesired(incident.surge_to),) if _too_low(incident, seen, group) else ()
         return awaited(incident, seen, policy, *raising)
     if group.desired >= group.maximum:
         reason = (
@@ -159,8 +161,24 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
             f"has no replacement; raise its maximum."
         )
         return stay(incident, policy, reason, Page("no_room", reason), delay=60.0)
-    reason = f"{group.name} gets room for {group.desired + 1} instances."
-    return replace(stay(incident, policy, reason, delay=0.0), surge_to=group.desired + 1)
+    # Others may have written theirs down, and not asked the group yet.
+    surge = max(group.desired, spoken_for(seen)) + 1
+    if surge > group.maximum:
+        reason = f"{group.name} has room for {group.maximum} instances, and others wait for those."
+        return stay(incident, policy, reason)
+    reason = f"{group.name} gets room for {surge} instances."
+    return replace(stay(incident, policy, reason, delay=0.0), surge_to=surge)
+
+
+def _too_low(incident: Incident, seen: Observation, group: GroupView) -> bool:
+    """Say whether a group is still to get the room that was written down for an incident.
+
+    Another that has let its own instance go has lowered the group by that one, and rightly so.
+    """
+    wanted = incident.surge_to or 0
+    if incident.raised_at is not None:
+        wanted = min(wanted, spoken_for(seen) + 1)
+    return group.desired < wanted
 
 
 def _called_off(incident: Incident, seen: Observation) -> Decision:
@@ -170,12 +188,15 @@ def _called_off(incident: Incident, seen: Observation) -> Decision:
     spare = replacement_for(incident, seen)
     group = seen.group
     actions: tuple[Action, ...] = ()
-    if incident.surge_to is not None and group is not None and group.desired >= incident.surge_to:
+    needed = spoken_for(seen)
+    if incident.surge_to is not None and group is not None and group.desired > needed:
+        # What has been launched already would be taken at random: only room is given back.
+        unused = max(needed, len(group.staying()))
         if spare is not None:
             reason = f"{reason} {spare.name} is not needed any more."
             actions = (TerminateInGroup(decrement=True, instance_id=spare.instance_id),)
-        elif len(group.staying()) < incident.surge_to:
-            actions = (SetDesired(incident.surge_to - 1),)
+        elif unused < group.desired:
+            actions = (SetDesired(unused),)
     return go(State.CANCELLED, reason, *actions, DropLease())
 
 

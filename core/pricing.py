@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation, localcontext
+from importlib import resources
 from pathlib import Path
 
 from core.errors import InvalidInput
@@ -112,11 +113,16 @@ def load(path: Path = SHIPPED) -> dict[str, PriceBook]:
     """Read a price file from disk: the shipped one, or the user's own."""
     name = "The shipped price file" if path == SHIPPED else f"The price file {path}"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_shipped(SHIPPED.name) if path == SHIPPED else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InvalidInput([f"{name} cannot be read: {reason}."]) from None
     return parse(text, name=name)
+
+
+def read_shipped(name: str) -> str:
+    """Return a file of this package, also out of the wheel that Spark hands to its drivers."""
+    return (resources.files("core") / name).read_text(encoding="utf-8")
 
 
 def book(region: str, path: Path = SHIPPED) -> PriceBook:

@@ -33,6 +33,23 @@ def _idle(incident: Incident, seen: Observation) -> list[NodeView]:
     ]
 
 
+def spoken_for(seen: Observation) -> int:
+    """Return how many of the group's instances run a Kafka pod, or are others' replacements.
+
+    An incident that asked its group for room counts for one, from then on until its pod runs there.
+    """
+    if seen.group is None:
+        return 0
+    busy = {pod.node_name for pod in seen.pods}
+    staying = seen.group.staying()
+    held = {
+        node.instance_id
+        for node in seen.nodes
+        if node.instance_id in staying and (node.name in busy or node.spare_for in seen.others)
+    }
+    return len(held) + len(seen.asking - {node.spare_for for node in seen.nodes})
+
+
 def none_will_come(incident: Incident, seen: Observation) -> bool:
     """Say whether this is a scale-in: the group wants no more than what is busy already."""
     if seen.group is None:

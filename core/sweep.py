@@ -16,7 +16,7 @@ from core.incident_record import Incident, State, unattended
 from core.inventory import ScheduledEvent, StatusView
 from core.naming import GATE_HOOK
 from core.observations import GroupView, NodeView
-from core.rotation import Lease, valid_holder
+from core.rotation import Lease
 
 # A failed check must last: EC2 reports every reboot as one.
 IMPAIRED_SECONDS = 120.0
@@ -112,13 +112,13 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
             yield from _stuck(seen, incident, late_seconds)
 
 
-def stranded(lease: Lease | None, holder: Incident | None, now: float) -> bool:
+def stranded(lease: Lease, holder: Incident | None, now: float) -> bool:
     """Say whether a lease outlives the incident it was taken for.
 
     A function may take it for an incident that another has just ended, and die before it gives it
     back; nobody else then rotates anything until it expires.
     """
-    return valid_holder(lease, now) is not None and holder is not None and not holder.open
+    return now < lease.expires_at and holder is not None and not holder.open
 
 
 def answered(history: Sequence[Incident], found: Announce) -> bool:

@@ -86,7 +86,8 @@ server; tick, rotate and health talk to the brokers.
     Kubernetes (sweep)  cluster-wide: list nodes, csinodes
     Kubernetes (rotate) cluster-wide: list nodes, csinodes
                         in the Kafka namespace: list pods, and the Secret as tick does
-    Kubernetes (tick)   cluster-wide: list csinodes, volumeattachments; list, get and patch nodes
+    Kubernetes (tick)   cluster-wide: list csinodes; list and delete volumeattachments;
+                        list, get and patch nodes
                         in the Kafka namespace: list pods and poddisruptionbudgets, and where its
                         listener has TLS get the one Secret <cluster>-cluster-ca-cert
     Kubernetes (health) in the Kafka namespace: list pods, GET through the API server's proxy from

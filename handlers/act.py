@@ -24,6 +24,7 @@ from core.observations import (
     KeepSpare,
     MoveLeaders,
     Page,
+    ReleaseAttachments,
     RestoreLeaders,
     SetDesired,
     TaintOutOfService,
@@ -67,7 +68,13 @@ def perform(incident: Incident, actions: Sequence[Action], effects: Effects, now
     """
     for position, action in enumerate(actions):
         if isinstance(action, TakeLease):
-            decision = effects.ledger.take_lease(incident.id, now, effects.lease_seconds)
+            decision = effects.ledger.take_lease(
+                incident.id,
+                now,
+                effects.lease_seconds,
+                party=incident.party,
+                node_id=incident.node_id,
+            )
             if not decision.granted and any(_needs_lease(a) for a in actions[position:]):
                 raise Conflict(decision.reason)
         else:
@@ -87,7 +94,7 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
             _touch_hook(incident, action, effects)
         case SetDesired() | TerminateInGroup():
             _resize(incident, action, effects)
-        case KeepSpare() | FreeSpare() | TaintOutOfService() | Untaint():
+        case KeepSpare() | FreeSpare() | TaintOutOfService() | ReleaseAttachments() | Untaint():
             _mark_node(incident, action, effects)
         case MoveLeaders() | RestoreLeaders():
             _shift_leaders(incident, action, effects)
@@ -110,7 +117,7 @@ def _resize(incident: Incident, action: SetDesired | TerminateInGroup, effects: 
 
 def _mark_node(
     incident: Incident,
-    action: KeepSpare | FreeSpare | TaintOutOfService | Untaint,
+    action: KeepSpare | FreeSpare | TaintOutOfService | ReleaseAttachments | Untaint,
     effects: Effects,
 ) -> None:
     match action:
@@ -119,18 +126,24 @@ def _mark_node(
         case FreeSpare(node=node):
             effects.nodes.mark_spare(node, None)
         case TaintOutOfService(node=node):
-            # Asked once more at the last moment: a machine that was started again since the
-            # decision would share its volumes with the next one.
-            instance = effects.cloud.instance(incident.instance_id)
-            if instance is None or instance.state not in CONFIRMED:
-                state = "unknown" if instance is None else instance.state
-                raise Conflict(
-                    f"Node {node} is not put out of service: EC2 says that instance "
-                    f"{incident.instance_id} is {state}."
-                )
+            _confirm(incident, f"Node {node} is not put out of service", effects)
             effects.nodes.set_out_of_service(node, incident.instance_id, tainted=True)
+        case ReleaseAttachments(node=node):
+            _confirm(incident, f"The volumes of node {node} are not released", effects)
+            effects.nodes.release_attachments(node)
         case Untaint(node=node):
             effects.nodes.set_out_of_service(node, incident.instance_id, tainted=False)
+
+
+def _confirm(incident: Incident, refused: str, effects: Effects) -> None:
+    """Ask EC2 once more at the last moment, and raise Conflict unless the instance has ended.
+
+    A machine that was started again since the decision would share its volumes with the next one.
+    """
+    instance = effects.cloud.instance(incident.instance_id)
+    if instance is None or instance.state not in CONFIRMED:
+        state = "unknown" if instance is None else instance.state
+        raise Conflict(f"{refused}: EC2 says that instance {incident.instance_id} is {state}.")
 
 
 def _shift_leaders(

@@ -2,7 +2,8 @@
 
 200 healthy, 503 starting or degraded, 500 unhealthy or unable to tell; a JSON body with the reason
 and every part. All sources are asked at once, and the answer comes within a bound whatever they
-do. It reads and changes nothing; it is invoked by whoever may (ADR 0013), and `stillwater health`.
+do. It reads and changes nothing; it is invoked by whoever may (ADR 0013), by `stillwater health`,
+and on schedule, so that its verdict is a metric with an alarm.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from core.errors import StillwaterError
 from core.health.cluster import ClusterHealth, cluster_health, document
 from core.health.examination import Expected, Seen, Silence, parts
 from core.kafka_metrics import NodeMetrics
+from core.metrics_names import CLUSTER_HEALTH
 from core.rotation import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.connect import Fetch, ask, through
@@ -43,6 +45,8 @@ STAGGER_SECONDS = 2.0
 MARGIN_SECONDS = 2.0
 # All exporters are asked at once, by a function that has a third of a processor.
 EXPORTER_SECONDS = 6.0
+# What CloudWatch is told (core.metrics_names).
+SEVERITY = {200: 0, 503: 1, 500: 2}
 KAFKA, PODS, INCIDENTS, FREEZES = "kafka", "pods", "incidents", "freezes"
 
 
@@ -97,6 +101,7 @@ class Examiner:
         if not health.verdict.healthy:
             # So that a caller's 503 can still be explained when nobody has kept its body.
             logger.warning(health.verdict.reason, status_code=health.status_code)
+        metrics.count(CLUSTER_HEALTH, SEVERITY[health.status_code])
         body = document(self.cluster, health, now, time.monotonic() - started)
         return {
             "statusCode": health.status_code,

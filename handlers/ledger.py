@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.errors import Conflict
 from core.fields import digest
 from core.incident_json import from_json, to_json
 from core.incident_record import Incident, incident_id
-from core.rotation import Lease, LeaseDecision, grant
+from core.rotation import Lease, LeaseDecision, grant, release
 from handlers.table import Table
 
 if TYPE_CHECKING:
@@ -62,10 +62,18 @@ class Ledger(Protocol):
     def closed_at(self, event: str) -> float | None:
         """Return when AWS said that an event is over; None: it has not, or that is long ago."""
 
-    def lease(self) -> Lease | None:
-        """Return the cluster's lease, which may have expired."""
+    def leases(self) -> tuple[Lease, ...]:
+        """Return who holds the cluster's lease, one or several of a party; some may be expired."""
 
-    def take_lease(self, holder: str, now: float, ttl_seconds: float) -> LeaseDecision:
+    def take_lease(
+        self,
+        holder: str,
+        now: float,
+        ttl_seconds: float,
+        *,
+        party: str | None = None,
+        node_id: int | None = None,
+    ) -> LeaseDecision:
         """Take or renew the lease; a refusal says who holds it."""
 
     def drop_lease(self, holder: str) -> None:
@@ -155,40 +163,50 @@ class DynamoLedger:
         found = self._table.item(f"closed#{digest(event)}")
         return None if found is None else float(found["said_at"]["N"])
 
-    def lease(self) -> Lease | None:
-        return self._lease()[0]
+    def leases(self) -> tuple[Lease, ...]:
+        return self._leases()[0]
 
-    def take_lease(self, holder: str, now: float, ttl_seconds: float) -> LeaseDecision:
-        lease, version = self._lease()
-        decision = grant(lease, holder, now, ttl_seconds)
+    def take_lease(
+        self,
+        holder: str,
+        now: float,
+        ttl_seconds: float,
+        *,
+        party: str | None = None,
+        node_id: int | None = None,
+    ) -> LeaseDecision:
+        leases, version = self._leases()
+        decision = grant(leases, holder, now, ttl_seconds, party=party, node_id=node_id)
         if not decision.granted:
             return decision
         try:
-            self._write_lease(decision.lease, version)
+            self._write_leases(decision.leases, version)
         except Conflict:
             return LeaseDecision(
                 granted=False,
-                lease=decision.lease,
+                leases=leases,
                 reason="Another incident asked for the lease at the same moment.",
             )
         return decision
 
     def drop_lease(self, holder: str) -> None:
-        lease, version = self._lease()
-        if lease is not None and lease.holder == holder:
-            # Expired rather than deleted: a deleted item's version starts again at 1, and a
+        leases, version = self._leases()
+        left = release(leases, holder)
+        if left != leases:
+            # Emptied rather than deleted: a deleted item's version starts again at 1, and a
             # slow writer of that version would then pass for a current one.
-            self._write_lease(Lease(holder, 0.0), version)
+            self._write_leases(left, version)
 
-    def _lease(self) -> tuple[Lease | None, int]:
+    def _leases(self) -> tuple[tuple[Lease, ...], int]:
         item = self._table.item(self._lease_key)
         if item is None:
-            return None, 0
+            return (), 0
         stored = json.loads(item["document"]["S"])
-        return Lease(stored["holder"], stored["expires_at"]), int(item["version"]["N"])
+        leases = tuple(Lease(**lease) for lease in stored.get("leases", ()))
+        return leases, int(item["version"]["N"])
 
-    def _write_lease(self, lease: Lease, version: int) -> None:
-        document = {"holder": lease.holder, "expires_at": lease.expires_at}
+    def _write_leases(self, leases: tuple[Lease, ...], version: int) -> None:
+        document = {"leases": [asdict(lease) for lease in leases]}
         item = {
             "pk": {"S": self._lease_key},
             "version": {"N": str(version + 1)},

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.errors import StillwaterError
 from core.incidents import Incident, State
 from core.observations import Observation
-from core.rotation import ClusterView, valid_holder
+from core.rotation import ClusterView, companions, in_the_way
 from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster
 from handlers.adapters.kubernetes import Nodes
@@ -48,6 +48,7 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
     group_name = incident.group or (instance.group if instance else None)
     kafka, silence = _ask_kafka(incident, sources.kafka)
     others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
+    leases = sources.ledger.leases()
     return Observation(
         now=now,
         instance=instance,
@@ -56,15 +57,30 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
         pods=sources.nodes.kafka_pods(),
         attachments=sources.nodes.attachments(),
         volumes=_volumes(incident, sources.cloud),
-        budgets=sources.nodes.budgets() if incident.state is State.DRAINING else (),
+        budgets=sources.nodes.budgets() if _asks_budgets(incident) else (),
         kafka=kafka,
         kafka_silence=silence,
-        lease_holder=valid_holder(sources.ledger.lease(), now),
+        lease_holder=in_the_way(leases, incident.id, incident.party, now),
+        beside=companions(leases, incident.id, incident.party, now),
         leaving=frozenset(other.instance_id for other in others),
         others=frozenset(other.id for other in others),
+        asking=frozenset(o.id for o in others if _asks_the_same_group(o, incident)),
         lost={o.instance_id: o.zone for o in others if o.lost_at is not None and o.zone},
         freezes=sources.freezes.current(now),
     )
+
+
+def _asks_budgets(incident: Incident) -> bool:
+    """A budget matters once a drain is sent, and before that to those who go in company."""
+    in_company = incident.party is not None and incident.state is State.HOLDING
+    return in_company or incident.state is State.DRAINING
+
+
+def _asks_the_same_group(other: Incident, incident: Incident) -> bool:
+    """There is one group for each pool in each zone."""
+    waits = other.surge_to is not None and other.terminate_asked_at is None
+    place = (incident.zone, incident.pool)
+    return waits and not other.called_off and (other.zone, other.pool) == place
 
 
 def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:

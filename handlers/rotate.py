@@ -18,7 +18,9 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.observations import Policy
 from core.rotation.outdated import stale_template, why_outdated
-from core.rotation.plan import Plan, Rates, plan
+from core.rotation.pace import measured
+from core.rotation.parallel import refusals
+from core.rotation.plan import Plan, plan
 from core.rotation.plan import to_document as to_plan_document
 from core.rotation.preconditions import RunObservation, unkeepable
 from core.rotation.run_record import (
@@ -35,11 +37,10 @@ from core.rotation.run_record import (
 from core.rotation.selection import Selection, turns_of
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue
-from handlers.adapters.eks import EksApi
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.adapters.kubernetes import EksNodes
 from handlers.adapters.templates import AwsTemplates, Templates
+from handlers.connections import open_api, open_nodes
 from handlers.error_snapshots import ErrorSnapshots
 from handlers.freezes import LedgerFreezes
 from handlers.ledger import DynamoLedger
@@ -53,8 +54,6 @@ from handlers.settings import Settings
 logger = Logger(service="stillwater")
 MOST_ATTEMPTS = 5
 NOTHING = "Nothing is outdated: there is nothing to rotate."
-# What a gp3 volume takes when nothing more is provisioned; replication that is faster waits for it.
-GP3_BYTES_PER_S = 125_000_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +61,7 @@ class _Planned:
     turns: tuple[NodeTurn, ...]
     options: Options
     plan: Plan
+    apart: tuple[str, ...]  # why nodes may not go several at a time, as was asked for
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,15 @@ class Conductor:
         if planned.plan.topics and not event.get("accept_unavailable"):
             remedy = "Start with --accept-unavailable to rotate all the same."
             raise InvalidInput([*planned.plan.unavailable, remedy])
-        run = open_run(planned.turns, planned.options, _actor(event), now)
+        if planned.apart:
+            raise InvalidInput(planned.apart)
+        run = open_run(
+            planned.turns,
+            planned.options,
+            _actor(event),
+            now,
+            replication=measured(self.runs.current()),
+        )
         written = self.runs.replace_by(run)
         self._wake(written)
         return self._told(written)
@@ -142,18 +150,25 @@ class Conductor:
             accepted_topics=accepted,
             acknowledged=None if known is None else known.to_dict(),
             deadline_seconds=float(event.get("deadline_seconds") or DEFAULT_DEADLINE_SECONDS),
+            parallel_per_zone=_parallel(event),
+            any_time=bool(event.get("any_time")),
         )
         kubelets = {n.instance_id: n.kubelet for n in seen.nodes if n.instance_id in launched}
+        asked = () if seen.kafka is None else refusals(turns, seen.kafka, options, self.policy)
+        apart = tuple(asked)
         planned = plan(
             turns,
             seen,
             options,
             self.policy,
             earlier=self.runs.current(),
-            rates=self._rates(event, now),
-            notes=stale_template(launched, {str(i): k for i, k in kubelets.items()}, server),
+            appended=self._appended(event, now),
+            notes=(
+                *apart,
+                *stale_template(launched, {str(i): k for i, k in kubelets.items()}, server),
+            ),
         )
-        return _Planned(turns, options, planned)
+        return _Planned(turns, options, planned, apart)
 
     def _resumed(self, run: Run, actor: str, now: float, event: Mapping[str, Any]) -> Run:
         """Resume with what the person has seen since: errors, topics that cannot be kept."""
@@ -164,11 +179,13 @@ class Conductor:
         if event.get("accept_unavailable"):
             seen = observe_cluster(self.sources, self.managed_tag, now)
             options = replace(options, accepted_topics=_topics(run.turns, seen))
+        if event.get("any_time"):
+            options = replace(options, any_time=True)
         resumed = resume(run, actor, now, skip=bool(event.get("skip")))
         return replace(resumed, options=options)
 
-    def _rates(self, event: Mapping[str, Any], now: float) -> dict[int, Rates]:
-        """Return what brokers take in, from how their logs grew since the caller's first look."""
+    def _appended(self, event: Mapping[str, Any], now: float) -> dict[int, float]:
+        """Return what brokers take in a second, from how their logs grew since the first look."""
         before: Mapping[str, Any] | None = event.get("held")
         if before is None:
             return {}
@@ -177,7 +194,7 @@ class Conductor:
             broker: max(held - int(before["bytes"].get(str(broker), held)), 0)
             for broker, held in self.sources.kafka.log_bytes().items()
         }
-        return {b: Rates(bytes_ / seconds, GP3_BYTES_PER_S) for b, bytes_ in grown.items()}
+        return {broker: bytes_ / seconds for broker, bytes_ in grown.items()}
 
     def _held(self, now: float) -> dict[str, Any]:
         held = {str(broker): size for broker, size in self.sources.kafka.log_bytes().items()}
@@ -216,6 +233,14 @@ def _actor(event: Mapping[str, Any]) -> str:
     return str(event.get("actor") or "somebody")
 
 
+def _parallel(event: Mapping[str, Any]) -> int:
+    """Return how many brokers of a zone may go together; raises InvalidInput for less than one."""
+    asked = event.get("parallel_per_zone", 1)
+    if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
+        raise InvalidInput([f"parallel_per_zone is {asked!r}, and must be a whole number from 1."])
+    return asked
+
+
 def _selection(event: Mapping[str, Any]) -> Selection:
     named: Mapping[str, Any] = event.get("selection") or {}
     return Selection(
@@ -237,21 +262,8 @@ def _topics(turns: Iterable[NodeTurn], seen: RunObservation) -> tuple[str, ...]:
 @functools.cache
 def _conductor() -> Conductor:
     settings = Settings.from_env()
-    nodes = EksNodes(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-        namespace=settings.namespace,
-        kafka_cluster=settings.cluster,
-    )
-    api = EksApi(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-        connections=AT_ONCE,
-    )
+    api = open_api(settings, AT_ONCE)
+    nodes = open_nodes(settings, api)
     records = DynamoRecords(settings.ledger_table, settings.region)
     return Conductor(
         runs=LedgerRuns(records, settings.cluster),

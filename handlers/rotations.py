@@ -18,6 +18,7 @@ from core.events import Interruption, Kind
 from core.incident_record import Incident
 from core.metrics_names import PAGES_SENT
 from core.observations import Policy
+from core.rotation.pace import catching_up
 from core.rotation.preconditions import RunObservation
 from core.rotation.progress import Begin, Call, CallOff, Elect, RunAction, next_step
 from core.rotation.run_record import NodeTurn, Run, RunState, unattended
@@ -52,7 +53,8 @@ class Rotations:
         if claimed is None:
             return
         seen = observe_run(claimed, self.sources, self.managed_tag, now)
-        step = next_step(claimed, self._with_errors(claimed, seen), self.policy)
+        seen = self._with_errors(claimed, self._with_logs(claimed, seen))
+        step = next_step(claimed, seen, self.policy)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
             for action in step.actions:
@@ -69,6 +71,17 @@ class Rotations:
         if run.in_hand or not run.waiting or seen.blind:
             return seen
         return with_errors(self.snapshots, seen)
+
+    def _with_logs(self, run: Run, seen: RunObservation) -> RunObservation:
+        """Ask what brokers hold while one of the run catches up: so its pace is measured."""
+        behind = catching_up(run, seen.kafka)
+        if seen.blind or not behind:
+            return seen
+        try:
+            held = self.sources.kafka.log_bytes()
+        except StillwaterError:
+            return seen  # A measurement less.
+        return replace(seen, held={id_: held[id_] for id_ in behind if id_ in held})
 
     @property
     def managed_tag(self) -> str:
@@ -132,6 +145,7 @@ def asking(run: Run, turn: NodeTurn, now: float) -> Interruption:
         occurred_at=now,
         event_type=f"{turn.why.rstrip('.')} ({run.id})",
         body="",
+        party=run.party_of(turn),
     )
 
 

@@ -25,8 +25,9 @@ from core.sweep import Announce, Finding, Snapshot, Wake, answered, findings, st
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory, Inventory
-from handlers.adapters.kubernetes import EksNodes, Nodes
+from handlers.adapters.kubernetes import Nodes
 from handlers.chronicle import open_ledger
+from handlers.connections import open_api, open_nodes
 from handlers.export import Archivist, open_archivist
 from handlers.freezes import Freezes, LedgerFreezes
 from handlers.ledger import rounds
@@ -149,16 +150,17 @@ class Broom:
 
     def _free_lease(self, now: float) -> int:
         """Give back a lease whose holder is over; return how many that were."""
-        ledger = self.reception.ledger
-        lease = ledger.lease()
-        if lease is None or not stranded(lease, ledger.get(lease.holder), now):
-            return 0
-        logger.warning("A lease outlived its incident.", incident_id=lease.holder)
-        try:
-            ledger.drop_lease(lease.holder)
-        except Conflict:
-            return 0  # It changed hands at this moment.
-        return 1
+        ledger, freed = self.reception.ledger, 0
+        for lease in ledger.leases():
+            if not stranded(lease, ledger.get(lease.holder), now):
+                continue
+            logger.warning("A lease outlived its incident.", incident_id=lease.holder)
+            try:
+                ledger.drop_lease(lease.holder)
+            except Conflict:
+                continue  # It changed hands at this moment.
+            freed += 1
+        return freed
 
     def _remember(self, cursor: str, version: int) -> None:
         try:
@@ -181,14 +183,7 @@ def _broom() -> Broom:
             managed_tag=settings.managed_tag,
         ),
         inventory=Ec2Inventory(settings.region),
-        nodes=EksNodes(
-            endpoint=settings.eks_endpoint,
-            ca_pem=settings.eks_ca_pem,
-            eks_cluster=settings.eks_cluster,
-            region=settings.region,
-            namespace=settings.namespace,
-            kafka_cluster=settings.cluster,
-        ),
+        nodes=open_nodes(settings, open_api(settings)),
         records=records,
         freezes=LedgerFreezes(records, settings.cluster),
         cluster=settings.cluster,

@@ -29,11 +29,10 @@ from core.observations import Observation, Policy
 from handlers.act import Effects, perform
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
-from handlers.adapters.eks import EksApi
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.adapters.kubernetes import EksNodes
 from handlers.chronicle import open_ledger, run_teller
+from handlers.connections import open_api, open_nodes
 from handlers.error_snapshots import ErrorSnapshots
 from handlers.freezes import LedgerFreezes
 from handlers.leadership import Leadership
@@ -148,26 +147,13 @@ def _loop() -> Loop:
     settings = Settings.from_env()
     ledger = open_ledger(settings)
     cloud = AwsCloud(settings.region)
-    nodes = EksNodes(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-        namespace=settings.namespace,
-        kafka_cluster=settings.cluster,
-    )
+    api = open_api(settings, AT_ONCE)
+    nodes = open_nodes(settings, api)
     kafka = KafkaAdmin(settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities)
     records = DynamoRecords(settings.ledger_table, settings.region)
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
     ticks = SqsQueue(settings.ticks_queue_url, settings.region)
-    api = EksApi(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-        connections=AT_ONCE,
-    )
     snapshots = ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records)
     sources = Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes)
     return Loop(

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from core import prometheus_address
 from core.errors import InvalidInput
+from core.prometheus_address import Address
+from core.volumes import policy
 from core.volumes.limits import Gp3, Performance
-from core.volumes.views import Policy
+from core.volumes.policy import Policy
 
 VARIABLE = "STILLWATER_VOLUMES"
 
@@ -25,6 +28,14 @@ class PoolSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PrometheusSettings:
+    """Where Prometheus is, and what tells this cluster's series from others that are there."""
+
+    address: Address
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class VolumeSettings:
     """The policies by KafkaNodePool, the budget, and whether anything may be changed."""
 
@@ -32,6 +43,7 @@ class VolumeSettings:
     frozen: bool
     budget_usd: Decimal | None
     pools: Mapping[str, PoolSettings]
+    prometheus: PrometheusSettings | None = None
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] = os.environ) -> VolumeSettings:
@@ -49,23 +61,11 @@ class VolumeSettings:
 
 def _read(document: Mapping[str, Any]) -> VolumeSettings:
     applies = document["mode"] == "apply"
-    budget = document["budget_usd"]
+    budget, asked = document["budget_usd"], document["prometheus"]
     pools = {}
     for entry in document["pools"]:
         settings = PoolSettings(
-            policy=Policy(
-                apply=applies,
-                act_days=entry["act_days"],
-                headroom_days=entry["headroom_days"],
-                free_share=entry["free_share"],
-                step_gib=entry["step_gib"],
-                largest_gib=entry["largest_gib"],
-                ceiling=Performance(*entry["ceiling"]),
-                exceeded_share=entry["exceeded_share"],
-                quiet_seconds=entry["quiet_seconds"],
-                reserved_slots=entry["reserved_slots"],
-                usd_per_minute_saved=entry["usd_per_minute_saved"],
-            ),
+            policy=policy.from_json(entry["policy"]),
             volumes=tuple(Gp3(size, Performance(*rest)) for size, *rest in entry["volumes"]),
         )
         pools.update(dict.fromkeys(entry["pools"], settings))
@@ -74,4 +74,7 @@ def _read(document: Mapping[str, Any]) -> VolumeSettings:
         frozen=document["frozen"],
         budget_usd=None if budget is None else Decimal(budget),
         pools=pools,
+        prometheus=None
+        if asked is None
+        else PrometheusSettings(prometheus_address.parse(asked["address"]), asked["labels"]),
     )

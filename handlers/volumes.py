@@ -29,14 +29,19 @@ from handlers.adapters.claims import EksClaims, PoolView
 from handlers.adapters.ebs import Ec2Ebs
 from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import KafkaFills
-from handlers.adapters.kubernetes import EksNodes
 from handlers.adapters.load import CloudWatchLoads
+from handlers.adapters.prometheus import Prometheus, route
+from handlers.adapters.volume_series import PrometheusVolumes
+from handlers.connections import open_api, open_nodes
 from handlers.ledger import DynamoLedger
 from handlers.records import DynamoRecords
+from handlers.runs import LedgerRuns
 from handlers.settings import Settings
+from handlers.volume_departures import Departing
 from handlers.volume_records import PLAN
 from handlers.volume_settings import VolumeSettings
 from handlers.volume_sight import Lookout, Seen
+from handlers.volume_sources import Sources
 
 logger = Logger(service="stillwater")
 # What of a decision is counted for an alarm.
@@ -77,6 +82,8 @@ class Steward:
                 if mine and self._change(pool, mine, seen, now):
                     done += mine
         self._tell(planned.decisions, done)
+        for gap in seen.gaps:
+            logger.warning("Something is not known of the volumes.", gap=gap)
         shown = self._shown(planned, seen, done, now)
         if not dry_run:
             self._keep(shown)
@@ -151,6 +158,7 @@ class Steward:
             "budget_usd": None if settings.budget_usd is None else str(settings.budget_usd),
             "above_spec_usd": str(planned.above_spec_usd),
             "planned_usd": str(planned.planned_usd),
+            "unknown": list(seen.gaps),
             "volumes": {v.claim: v.volume_id for of in seen.sets for v in of.volumes},
             "decisions": [
                 {
@@ -181,34 +189,40 @@ class Steward:
 @functools.cache
 def _steward() -> Steward:
     settings, of_volumes = Settings.from_env(), VolumeSettings.from_env()
-    api = EksApi(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-    )
-    nodes = EksNodes(
-        endpoint=settings.eks_endpoint,
-        ca_pem=settings.eks_ca_pem,
-        eks_cluster=settings.eks_cluster,
-        region=settings.region,
-        namespace=settings.namespace,
-        kafka_cluster=settings.cluster,
-    )
+    api = open_api(settings)
+    nodes = open_nodes(settings, api)
+    records = DynamoRecords(settings.ledger_table, settings.region)
     return Steward(
         lookout=Lookout(
             claims=EksClaims(api, settings.namespace, settings.cluster),
-            ebs=Ec2Ebs(settings.region),
-            fills=KafkaFills(
-                settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities
+            sources=Sources(
+                ebs=Ec2Ebs(settings.region),
+                fills=KafkaFills(
+                    settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities
+                ),
+                loads=CloudWatchLoads(settings.region),
+                series=_series(settings, of_volumes, api),
             ),
-            loads=CloudWatchLoads(settings.region),
-            ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-            records=DynamoRecords(settings.ledger_table, settings.region),
+            departing=Departing(
+                ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
+                runs=LedgerRuns(records, settings.cluster),
+                records=records,
+            ),
+            records=records,
             settings=of_volumes,
         ),
         book=pricing.book(settings.region),
     )
+
+
+def _series(
+    settings: Settings, of_volumes: VolumeSettings, api: EksApi
+) -> PrometheusVolumes | None:
+    asked = of_volumes.prometheus
+    if asked is None:
+        return None
+    prometheus = Prometheus(route(asked.address, api))
+    return PrometheusVolumes(prometheus, settings.namespace, settings.cluster, asked.labels)
 
 
 @metrics.emitted

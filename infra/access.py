@@ -3,8 +3,9 @@
 An EKS access entry maps a function's role to the group `stillwater:handlers`; RBAC says what the
 group may read, and that it may patch nodes: RBAC knows no single taint or annotation. Through the
 API server it reads the metrics of Kafka's own pods, each by name and port (ADR 0012). It places the
-out-of-service taint on a node whose instance EC2 says has ended, and keeps a waiting replacement
-from Cluster Autoscaler. Nodes are drained by the node termination handler alone.
+out-of-service taint on a node whose instance EC2 says has ended, deletes the attachments such an
+instance left behind when its Node went first, and keeps a waiting replacement from Cluster
+Autoscaler. Nodes are drained by the node termination handler alone.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from infra import rbac
 TYPE = "stillwater:infra:HandlerAccess"
 GROUP = "stillwater:handlers"
 ROLE = "stillwater-handlers"
-# Where a volume is attached, and how many a node still takes.
-ATTACHMENTS = ("csinodes", "volumeattachments")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,8 @@ class HandlerAccess(pulumi.ComponentResource):
             group.enter(f"{name}-{function}-entry", args.eks_cluster, role_arn)
         everywhere = [
             rbac.may("", ["nodes"], ["get", "list", "patch"]),
-            rbac.may("storage.k8s.io", ATTACHMENTS, ["list"]),
+            rbac.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
+            rbac.may("storage.k8s.io", ["volumeattachments"], ["delete"]),
         ]
         group.everywhere(f"{name}-cluster-role", everywhere)
         inside = [

@@ -41,6 +41,7 @@ LETTERS_STAY = Missing(
 )
 NOTHING_WAITS = Missing("notBreaching", "SQS tells an age only while something waits.")
 NOTHING_HAPPENED = Missing("notBreaching", "What does not happen is not counted.")
+NOBODY_ASKED = Missing("breaching", "A cluster that nobody examines may be in any state.")
 SILENCE_IS_THE_FAULT = Missing("breaching", "A function that is not called leaves no data.")
 
 
@@ -87,6 +88,7 @@ def alarms(spec: ClusterSpec) -> list[Alarm]:
         *_ledger(spec),
         *_ages(spec),
         _callers_refused(spec),
+        _cluster_unhealthy(spec),
     ]
     if spec.slack is not None:
         found.append(_stories_delayed(spec))
@@ -352,6 +354,21 @@ def _sweep_silent(name: str) -> Alarm:
         meaning="The sweep does not run: an announcement that is lost stays lost.",
         runbook="sweep-silent",
         missing=SILENCE_IS_THE_FAULT,
+    )
+
+
+def _cluster_unhealthy(spec: ClusterSpec) -> Alarm:
+    return Alarm(
+        key="cluster-unhealthy",
+        metrics=(_counted(counted.CLUSTER_HEALTH, spec),),
+        statistic="Maximum",
+        threshold=1,
+        # One silent source is no alarm yet, nor is an examination that falls into the next period.
+        periods=3,
+        severity="critical",
+        meaning="Somebody is not served, or nobody can tell: λ health says 500.",
+        runbook="cluster-unhealthy",
+        missing=NOBODY_ASKED,
     )
 
 

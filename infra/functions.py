@@ -27,6 +27,7 @@ from infra.ledger import Ledger
 from infra.nodes import group_arns
 from infra.packaging import Package
 from infra.queues import Queue, QueueArgs
+from infra.schedule import Schedule, wake
 
 TYPE = "stillwater:infra:Functions"
 # The sweep looks at everything: one that fails needs no dead letter, the next makes up for it.
@@ -102,7 +103,13 @@ class Functions(pulumi.ComponentResource):
         }
         self._feed("interruption", args.events_queue_arn, INTERRUPTION_BATCH)
         self._feed("tick", self.ticks_queue.arn, TICK_BATCH)
-        self._schedule_sweep()
+        asked = Schedule(
+            prefix=args.spec.prefix,
+            role="sweep",
+            does="wakes the sweep",
+            expression=SWEEP_SCHEDULE,
+        )
+        wake(f"{name}-sweep", asked, self.functions["sweep"], self)
         self.register_outputs({"ticks_queue_url": self.ticks_queue.url})
 
     def _ticks_queue(self) -> Queue:
@@ -222,31 +229,6 @@ class Functions(pulumi.ComponentResource):
                 maximum_concurrency=MAXIMUM_CONCURRENCY
             ),
             opts=self._child,
-        )
-
-    def _schedule_sweep(self) -> None:
-        sweep = self.functions["sweep"]
-        rule = aws.cloudwatch.EventRule(
-            f"{self._name}-sweep-schedule",
-            name=f"{self._args.spec.prefix}-sweep",
-            description=f"Stillwater {self._args.spec.prefix}: wakes the sweep",
-            schedule_expression=SWEEP_SCHEDULE,
-            opts=self._child,
-        )
-        permission = aws.lambda_.Permission(
-            f"{self._name}-sweep-permission",
-            action="lambda:InvokeFunction",
-            function=sweep.name,
-            principal="events.amazonaws.com",
-            source_arn=rule.arn,
-            opts=self._child,
-        )
-        aws.cloudwatch.EventTarget(
-            f"{self._name}-sweep-target",
-            rule=rule.name,
-            target_id="sweep",
-            arn=sweep.arn,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[permission]),
         )
 
 

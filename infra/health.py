@@ -1,8 +1,9 @@
 """λ health: how the whole cluster does, for whoever in the account may invoke it (ADR 0013).
 
-It reads the ledger, Kafka, the list of pods, and through the API server's proxy the metrics of each
-Kafka node and the REST port of each Connect worker; RBAC names every pod with its port, so it may
-GET that and nothing else of them.
+It is called on schedule as well: its verdict is a metric with an alarm, which tells also when
+Prometheus cannot. It reads the ledger, Kafka, the list of pods, and through the API server's proxy
+the metrics of each Kafka node and the REST port of each Connect worker; RBAC names every pod with
+its port, so it may GET that and nothing else of them.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from infra.function import Function, FunctionArgs, Placement
 from infra.kafka import kafka_pods
 from infra.ledger import Ledger
 from infra.packaging import Package
+from infra.schedule import Schedule, wake
 
 TYPE = "stillwater:infra:Health"
 GROUP = "stillwater:health"
 ROLE = "stillwater-health"
+# Often enough to be a second pair of eyes beside Prometheus, and less than a cent a day.
+SCHEDULE = "rate(5 minutes)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +58,13 @@ class Health(pulumi.ComponentResource):
         group = rbac.Group(name=GROUP, role=ROLE, parent=self)
         group.enter(f"{name}-entry", args.spec.prefix, self.function.role_arn)
         group.inside(f"{name}-role", args.spec.kubernetes.namespace, _rules(args))
+        asked = Schedule(
+            prefix=args.spec.prefix,
+            role="health",
+            does="asks how the cluster does",
+            expression=SCHEDULE,
+        )
+        wake(name, asked, self.function, self)
         self.register_outputs({"name": self.function.name})
 
     def _function(self) -> Function:

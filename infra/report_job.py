@@ -14,6 +14,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from core import naming
 from infra import iam, spark_wheel
 from infra.iam import Account, Statement
 
@@ -165,7 +166,7 @@ class ReportJob(pulumi.ComponentResource):
         )
         aws.scheduler.Schedule(
             f"{self._name}-schedule",
-            name=f"{args.prefix}-reports",
+            name=naming.reports(args.prefix),
             schedule_expression=SCHEDULE,
             flexible_time_window=aws.scheduler.ScheduleFlexibleTimeWindowArgs(
                 mode="FLEXIBLE", maximum_window_in_minutes=60
@@ -204,7 +205,7 @@ class ReportJob(pulumi.ComponentResource):
         return {
             "ApplicationId": application,
             "ExecutionRoleArn": role,
-            "Name": f"{args.prefix}-reports",
+            "Name": naming.reports(args.prefix),
             "ExecutionTimeoutMinutes": TIMEOUT_MINUTES,
             "JobDriver": {
                 "SparkSubmit": {

@@ -93,11 +93,12 @@ def _performances(args: StorageArgs) -> dict[str, Performance]:
 
 def _reachable(pool: NodePool) -> Iterator[Performance]:
     """Yield what the advisor may choose for a pool's volumes: steps up to its ceiling."""
-    policy, instance = pool.volume_policy, table().types.get(pool.instance_type)
+    policy, instance = pool.policy(), table().types.get(pool.instance_type)
     for number, volume in enumerate(pool.volumes):
         beside = [v.performance for n, v in enumerate(pool.volumes) if n != number]
-        ceiling = Performance(policy.max_iops, policy.max_throughput_mib_per_s)
-        yield from steps(volume.performance, lesser(ceiling, instance, beside))
+        most = lesser(policy.ceiling, instance, beside, bursting=policy.may_burst)
+        # A controller's volumes are grown and never raised.
+        yield from steps(volume.performance, volume.performance if policy.grow_only else most)
 
 
 def volume_tags(tags: Mapping[str, str]) -> dict[str, str]:

@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
-import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool
+from core.prometheus_address import Workspace
+from core.volumes import policy
 from infra import iam
 from infra.function import Function, FunctionArgs, Placement
 from infra.ledger import Ledger
 from infra.packaging import Package
+from infra.schedule import Schedule, wake
 
 TYPE = "stillwater:infra:Volumes"
 SCHEDULE = "rate(5 minutes)"
@@ -64,7 +66,10 @@ class Volumes(pulumi.ComponentResource):
             ),
             opts=self._child,
         )
-        self._schedule()
+        asked = Schedule(
+            prefix=spec.prefix, role=ROLE, does="looks at the volumes", expression=SCHEDULE
+        )
+        wake(name, asked, self.function, self)
         self.register_outputs({})
 
     def _statements(self) -> list[iam.Statement]:
@@ -82,6 +87,14 @@ class Volumes(pulumi.ComponentResource):
                 resources=iam.ANY_RESOURCE,
             ),
             ledger.may("RememberVolumes", ["dynamodb:GetItem", "dynamodb:PutItem"], KEYS),
+            # Who goes next, and how long those were away who went before.
+            ledger.may(
+                "ReadDepartures",
+                ["dynamodb:GetItem"],
+                "incident#*",
+                f"rotation#{self._args.spec.name}",
+            ),
+            *self._workspace(),
             iam.Statement(
                 sid="FindOpenIncidents",
                 actions=["dynamodb:Query"],
@@ -89,59 +102,38 @@ class Volumes(pulumi.ComponentResource):
             ),
         ]
 
-    def _schedule(self) -> None:
-        prefix = self._args.spec.prefix
-        rule = aws.cloudwatch.EventRule(
-            f"{self._name}-schedule",
-            name=f"{prefix}-volumes",
-            description=f"Stillwater {prefix}: looks at the volumes",
-            schedule_expression=SCHEDULE,
-            opts=self._child,
-        )
-        permission = aws.lambda_.Permission(
-            f"{self._name}-permission",
-            action="lambda:InvokeFunction",
-            function=self.function.name,
-            principal="events.amazonaws.com",
-            source_arn=rule.arn,
-            opts=self._child,
-        )
-        aws.cloudwatch.EventTarget(
-            f"{self._name}-target",
-            rule=rule.name,
-            target_id=ROLE,
-            arn=self.function.arn,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[permission]),
-        )
+    def _workspace(self) -> list[iam.Statement]:
+        """Return the right to ask a workspace; a Service is asked under RBAC."""
+        asked = self._args.spec.metrics.prometheus
+        address = None if asked is None else asked.asked
+        if not isinstance(address, Workspace):
+            return []
+        of, place = self._args.account, f"{address.region}:{self._args.account.account_id}"
+        workspace = f"arn:{of.partition}:aps:{place}:workspace/{address.id}"
+        return [
+            iam.Statement(sid="AskPrometheus", actions=["aps:QueryMetrics"], resources=[workspace])
+        ]
 
 
 def policies(spec: ClusterSpec) -> str:
     """Return what handlers.volume_settings reads: the mode, the budget, and each pool's policy."""
     budget = spec.volumes.max_monthly_increase_usd
+    prometheus = spec.metrics.prometheus
     return json.dumps(
         {
             "mode": spec.volumes.mode,
             "frozen": spec.volumes.frozen,
             "budget_usd": None if budget is None else str(budget),
             "pools": [_pool(spec, pool) for pool in spec.pools],
+            "prometheus": None if prometheus is None else prometheus.model_dump(),
         },
         separators=(",", ":"),
     )
 
 
 def _pool(spec: ClusterSpec, pool: NodePool) -> dict[str, object]:
-    policy = pool.volume_policy
     return {
         "pools": [naming.kafka_node_pool(pool.name, zone) for zone in spec.zones_of(pool)],
         "volumes": [[v.size_gib, v.iops, v.throughput_mib_per_s] for v in pool.volumes],
-        "act_days": policy.act_days,
-        "headroom_days": policy.headroom_days,
-        "free_share": policy.free_percent / 100,
-        "step_gib": policy.step_gib,
-        "largest_gib": policy.max_size_gib,
-        "ceiling": [policy.max_iops, policy.max_throughput_mib_per_s],
-        "exceeded_share": policy.exceeded_percent / 100,
-        "quiet_seconds": policy.quiet_hours * 3600,
-        "reserved_slots": policy.reserved_modifications,
-        "usd_per_minute_saved": float(policy.usd_per_minute_saved),
+        "policy": policy.to_json(pool.policy(apply=spec.volumes.applies)),
     }

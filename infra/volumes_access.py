@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pulumi
 
+from core.prometheus_address import Address, Service
 from infra import rbac
 
 TYPE = "stillwater:infra:VolumesAccess"
@@ -26,6 +27,8 @@ class VolumesAccessArgs:
     may_apply: bool
     # The Secret with Kafka's certificate authority; None: its listener is not encrypted.
     kafka_ca_secret: str | None
+    # Where volumes' figures are asked; a workspace is no part of the cluster.
+    prometheus: Address | None = None
 
 
 class VolumesAccess(pulumi.ComponentResource):
@@ -48,5 +51,13 @@ class VolumesAccess(pulumi.ComponentResource):
             rbac.may("kafka.strimzi.io", ["kafkanodepools"], pools),
             *rbac.may_get_secret(args.kafka_ca_secret),
         ]
+        asked = args.prometheus
+        if isinstance(asked, Service):
+            # The proxy of one port of one Service, by GET: Prometheus is changed by POST and PUT.
+            proxy = rbac.may_get("services/proxy", [asked.resource_name])
+            if asked.namespace == args.namespace:
+                inside += proxy
+            else:
+                group.inside(f"{name}-prometheus", asked.namespace, proxy)
         group.inside(f"{name}-role", args.namespace, inside)
         self.register_outputs({})

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InvalidInput
+from core.volumes import policy
+from core.volumes.policy import Policy
 
 if TYPE_CHECKING:
     from core.cluster import ClusterSpec
@@ -47,6 +49,8 @@ class Pool:
     instance_type: str
     nodes: int
     volumes: tuple[Volume, ...]
+    # How the advisor sizes its volumes; the storage report does by the same.
+    policy: Policy = Policy()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,7 @@ def of_spec(spec: ClusterSpec) -> Facts:
                 volumes=tuple(
                     Volume(v.size_gib, v.iops, v.throughput_mib_per_s) for v in pool.volumes
                 ),
+                policy=pool.policy(apply=spec.volumes.applies),
             )
             for pool in spec.pools
         ),
@@ -118,12 +123,19 @@ def to_json(facts: Facts) -> str:
 def load(path: Path) -> Facts:
     """Read what `to_json` wrote; a file that is something else raises InvalidInput."""
     try:
-        return _facts(json.loads(path.read_text(encoding="utf-8")))
+        text = path.read_bytes()
     except OSError as error:
         raise InvalidInput([f"The cluster's facts {path} cannot be read: {error}."]) from None
+    return parse(text, str(path))
+
+
+def parse(text: bytes, name: str) -> Facts:
+    """Return the facts of a document that `to_json` made; another raises InvalidInput."""
+    try:
+        return _facts(json.loads(text))
     except (KeyError, TypeError, ValueError) as error:
         problem = (
-            f"The cluster's facts {path} are not what this version writes ({error}); write them "
+            f"The cluster's facts {name} are not what this version writes ({error}); write them "
             f"again with `stillwater report --spec`."
         )
         raise InvalidInput([problem]) from None
@@ -131,7 +143,13 @@ def load(path: Path) -> Facts:
 
 def _facts(document: Mapping[str, Any]) -> Facts:
     pools = tuple(
-        Pool(**{**pool, "volumes": tuple(Volume(**volume) for volume in pool["volumes"])})
+        Pool(
+            **{
+                **pool,
+                "volumes": tuple(Volume(**volume) for volume in pool["volumes"]),
+                "policy": policy.from_json(pool["policy"]),
+            }
+        )
         for pool in document["pools"]
     )
     return Facts(**{**document, "pools": pools})

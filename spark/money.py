@@ -7,7 +7,7 @@ text is read, keeps its 18 places.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 from pyspark.sql import Column, DataFrame
@@ -53,6 +53,17 @@ def sums(frame: DataFrame, names: Mapping[str, str]) -> list[Column]:
         parts.append(F.sum(F.when(is_usable, whole)).alias(f"{called}_whole"))
         parts.append(F.sum(F.when(is_usable, rest)).alias(f"{called}_trillionths"))
     return parts
+
+
+def parts_of(summed: DataFrame, called: str) -> list[str]:
+    """Return the columns that a total is carried in."""
+    spread = [f"{called}_whole", f"{called}_trillionths"]
+    return [called] if called in summed.columns else spread
+
+
+def added(summed: DataFrame, names: Iterable[str]) -> list[Column]:
+    """Return the parts of totals summed once more, for one `agg`."""
+    return [F.sum(part).alias(part) for name in names for part in parts_of(summed, name)]
 
 
 def finished(summed: DataFrame, names: Mapping[str, str]) -> dict[str, Column]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
+    ArrayType,
     DataType,
     DateType,
     DecimalType,
     DoubleType,
     IntegerType,
     LongType,
-    MapType,
     StringType,
     StructField,
     StructType,
@@ -26,7 +26,7 @@ from core.errors import StillwaterError
 
 MONEY = DecimalType(38, 18)
 QUANTITY = DecimalType(38, 18)
-TAGS = MapType(StringType(), StringType())
+TEXTS = ArrayType(StringType())
 
 
 def _struct(**columns: DataType) -> StructType:
@@ -144,13 +144,13 @@ LINE_KEYS = _struct(
     unit=STRING,
     resource_id=STRING,
     zone=STRING,
-    tag_cluster=STRING,
-    tag_pool=STRING,
-    tag_claim=STRING,
-    tag_node_group=STRING,
-    has_net=IntegerType(),  # 1 where the export says what remains after private discounts
+    # Tags as they are delivered: one is looked up when there is a hundredth of the lines.
+    tag_names=TEXTS,
+    tag_values=TEXTS,
     reason=STRING,
 )
+# 1 where the export says what remains after private discounts.
+HAS_NET = "has_net"
 LINE_AMOUNTS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 
 
@@ -189,7 +189,7 @@ def require_lines(frame: DataFrame, what: str) -> DataFrame:
         if kind not in (DoubleType(), MONEY)
     ]
     _refuse(what, problems)
-    return frame.select(*keys, *amounts, "line")
+    return frame.select(*keys, HAS_NET, *amounts, "line")
 
 
 def _refuse(what: str, problems: list[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,15 +16,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from core.errors import InvalidInput
-from spark import schemas
+from spark import frames, schemas
 from spark.ingest.lines import literal_address
 from spark.schemas import require_schema
 
 PARTITION = "billing_period"
 # The month of rows whose month cannot be read.
 UNKNOWN_PERIOD = "unknown"
-# Refreshes of a month that stay readable; AWS makes up to three a day for six weeks.
-SNAPSHOTS_KEPT = 200
+# Refreshes that stay readable: AWS makes up to three a day for six weeks, and each replaces a month
+# or two. Older ones expire, but never the last of them.
+SNAPSHOT_DAYS = 60
+SNAPSHOTS_KEPT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,10 @@ class Store(Protocol):
         """Make these months of the table hold these rows and no others; other months stay."""
         ...
 
+    def tidy(self, now: datetime) -> None:
+        """Let go of what is kept for audit and is too old for that."""
+        ...
+
 
 class ParquetStore:
     """Tables as folders of Parquet, one folder per month below each."""
@@ -61,7 +68,7 @@ class ParquetStore:
 
     def read(self, table: Table) -> DataFrame:
         if not self._exists(self._address(table)):
-            return self._session.createDataFrame([], table.schema)
+            return frames.empty(self._session, table.schema)
         # Not by inference: a column that is null in every row would have no type, and a partition
         # would become a date or a number.
         read = self._session.read.schema(table.schema).parquet(
@@ -80,6 +87,9 @@ class ParquetStore:
             if files and files == self._files(table, period):
                 path = self._path(self._month(table, period))
                 path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Java's
+
+    def tidy(self, now: datetime) -> None:
+        """Do nothing: of a month that was replaced nothing is kept."""
 
     def _files(self, table: Table, period: str) -> list[str]:
         address = self._month(table, period)
@@ -113,10 +123,11 @@ class IcebergStore:
 
     def __init__(self, session: SparkSession, namespace: str) -> None:
         self._session, self._namespace = session, namespace
+        self._written: set[str] = set()
 
     def read(self, table: Table) -> DataFrame:
         if not self._session.catalog.tableExists(self._name(table)):
-            return self._session.createDataFrame([], table.schema)
+            return frames.empty(self._session, table.schema)
         there = self._session.table(self._name(table))
         # A column that this version added is null in a table not written since.
         new = [field for field in table.schema.fields if field.name not in there.columns]
@@ -126,9 +137,20 @@ class IcebergStore:
     def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
         frame = require_schema(rows, table.schema, f"The table {table.name}")
         self._make(table)
+        self._written.add(table.name)
         # The condition also empties a month that has no rows any more, in the same commit.
         chosen = frame.where(F.col(PARTITION).isin(*periods))
         chosen.writeTo(self._name(table)).overwrite(F.col(PARTITION).isin(*periods))
+
+    def tidy(self, now: datetime) -> None:
+        """Expire old snapshots of what was written, and with them the files only they named."""
+        catalog, _, namespace = self._namespace.partition(".")
+        before = f"{now - timedelta(days=SNAPSHOT_DAYS):%Y-%m-%d %H:%M:%S}"
+        for name in sorted(self._written):
+            self._session.sql(
+                f"CALL {catalog}.system.expire_snapshots(table => '{namespace}.{name}', "
+                f"older_than => TIMESTAMP '{before}', retain_last => {SNAPSHOTS_KEPT})"
+            )
 
     def _name(self, table: Table) -> str:
         return f"{self._namespace}.{table.name}"
@@ -143,8 +165,7 @@ class IcebergStore:
             )
             self._session.sql(
                 f"CREATE TABLE {name} ({columns}) USING iceberg PARTITIONED BY ({PARTITION}) "
-                f"TBLPROPERTIES ('format-version'='2', "
-                f"'history.expire.min-snapshots-to-keep'='{SNAPSHOTS_KEPT}')"
+                f"TBLPROPERTIES ('format-version'='2')"
             )
             return
         there = {f.name: f.dataType for f in self._session.table(name).schema.fields}

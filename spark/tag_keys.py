@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import re
 
+from core.naming import CLUSTER_TAG, POOL_TAG
+
 # The EBS CSI driver's, on the volume it makes for a claim.
 CLAIM_TAG = "kubernetes.io/created-for/pvc/name"
 # EKS's, on the nodes of its own groups, which carry system pods and never a broker.
 NODE_GROUP_TAG = "eks:nodegroup-name"
+# By which a charge is somebody's.
+TAGS = (CLUSTER_TAG, POOL_TAG, CLAIM_TAG, NODE_GROUP_TAG)
 # On every line that no one was charged for.
 SIMULATED_TAG = "stillwater:simulated"
 

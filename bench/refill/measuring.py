@@ -19,11 +19,12 @@ from core.errors import StillwaterError
 
 TOPIC, PARTITIONS = "resync", 12
 # A production broker of 30 MB/s appended and 200 MB/s replicated, out for 300 s, is back in 53 s.
-# A sixtieth of its rates and a tenth of its outage keep the proportions and take a tenth as long; a
-# process that starts again is the rest of that tenth.
-APPEND_BYTES_PER_S = 500_000
-THROTTLE_BYTES_PER_S = 3_000_000
-OUTAGE_SECONDS = 24.0
+# A twentieth of its rates and an eighth of its outage keep the proportions. Both are as large as
+# patience allows: a broker fetches a few MB before it has read that it is throttled, and one that
+# is back within replica.lag.time.max.ms (30 s) holds up every producer until it has caught up.
+APPEND_BYTES_PER_S = 1_500_000
+THROTTLE_BYTES_PER_S = 9_000_000
+OUTAGE_SECONDS = 36.0
 # Each record is a batch. A fetch ends in the middle of one, and what came of it is fetched again: a
 # batch must be as small against a fetch as in production, or much of the rate goes there.
 RECORD_BYTES = 4 * 1024
@@ -74,6 +75,11 @@ class Measured:
         return resync.after_loss(
             flow, outage_seconds=self.outage_seconds, held_bytes=self.held_bytes
         )
+
+    def head_start_bytes(self, replication_bytes_per_s: float) -> float:
+        """Return what came before the first sample beyond the rate, before a throttle took hold."""
+        at, came = self.samples[0]
+        return max(0.0, came - at * replication_bytes_per_s)
 
     @property
     def rate_bytes_per_s(self) -> float:
@@ -166,7 +172,7 @@ def never(nodes: Nodes, disk_bytes_per_s: float, watched_seconds: float) -> dict
     """Let a broker come back to a disk slower than what is appended; return how far it falls."""
     _until_in_sync(nodes)
     nodes.stop(AWAY)
-    time.sleep(OUTAGE_SECONDS / 2)
+    time.sleep(OUTAGE_SECONDS)
     nodes.start(AWAY, slow_disk(nodes, disk_bytes_per_s))
     _first_fetch(nodes)
 

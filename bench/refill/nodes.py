@@ -32,7 +32,7 @@ CONTROLLERS, BROKERS = (0, 1, 2), (10, 11, 12)
 CONTROL_PORT, CLIENT_PORT, METRICS_PORT = 9090, 9092, 9404
 START_SECONDS, STOP_SECONDS = 180.0, 90.0
 VOLUME = "/var/lib/kafka/data-0"
-# Replication is throttled to a fiftieth of a production broker's rate, so what a fetch brings and
+# Replication is throttled to a twentieth of a production broker's rate, so what a fetch brings and
 # how long a throttled fetcher waits shrink with it; else one response is seconds of the rate.
 IN_PROPORTION = {
     "replica.fetch.max.bytes": 128 * 1024,

@@ -36,6 +36,7 @@ def row(measured: Measured, replication_bytes_per_s: float) -> dict[str, Any]:
         "mb": round(measured.bytes_in / MB, 2),
         "model_mb": round(predicted.gross_bytes / MB, 2),
         "mb_error": round(measured.bytes_in / predicted.gross_bytes - 1, 3),
+        "head_start_mb": round(measured.head_start_bytes(replication_bytes_per_s) / MB, 2),
         "incremental_mb": round(predicted.incremental_bytes / MB, 2),
     }
 

@@ -7,7 +7,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
+from core import prometheus_address
 from core.cluster.fields import DnsLabel, Frozen, ListenerName, Seconds
+from core.errors import InvalidInput
 
 
 class Listener(Frozen):
@@ -75,6 +77,32 @@ class Probes(Frozen):
     """
 
 
+class Prometheus(Frozen):
+    """The Prometheus that λ volumes asks for the fill and the load of volumes."""
+
+    address: str
+    """`http://NAME.NAMESPACE.svc:PORT`, a Service asked through the API server, or
+    `https://aps-workspaces.REGION.amazonaws.com/workspaces/ws-ID`, asked under the function's role.
+    """
+    labels: dict[Annotated[str, StringConstraints(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")], str] = (
+        Field(default_factory=dict)
+    )
+    """Put into every query, where one Prometheus holds several clusters: `cluster: prod`."""
+
+    @property
+    def asked(self) -> prometheus_address.Address:
+        return prometheus_address.parse(self.address)
+
+    @field_validator("address")
+    @classmethod
+    def _can_be_asked(cls, value: str) -> str:
+        try:
+            prometheus_address.parse(value)
+        except InvalidInput as error:
+            raise ValueError("; ".join(error.problems)) from None
+        return value
+
+
 class Metrics(Frozen):
     """What Kafka and Connect expose to Prometheus; nothing is exposed that no list names."""
 
@@ -86,6 +114,10 @@ class Metrics(Frozen):
     """Whether the Prometheus operator is there, for which pods are described and alerts written."""
     dashboards: bool = False
     """Whether Grafana\'s sidecar is there, which loads dashboards from labelled ConfigMaps."""
+    prometheus: Prometheus | None = None
+    """Who knows how full volumes are and what is asked of them; null: the brokers and CloudWatch,
+    which know nothing of the fill of controllers.
+    """
 
     @field_validator("allow")
     @classmethod

@@ -12,7 +12,7 @@ Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
 class Maintenance(Frozen):
-    """The window in which a node that AWS will take is replaced ahead of it."""
+    """The window for what can wait: rotations, and nodes that AWS will take later."""
 
     days: Annotated[tuple[Day, ...], Field(min_length=1)] = (
         "mon",

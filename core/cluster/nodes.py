@@ -11,6 +11,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from core.cluster.fields import DnsLabel, Frozen, InstanceType, ZoneName
 from core.cluster.volumes import VolumePolicy
 from core.volumes import limits
+from core.volumes.policy import Policy
 
 ControlPlaneLog = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
 # What CloudWatch accepts; any other number is refused only while the cluster is being made.
@@ -145,6 +146,26 @@ class NodePool(Frozen):
     """The pod's memory, request and limit."""
     cpu_request_millis: Annotated[int, Field(ge=50)] = 1000
     """The pod's CPU request, in thousandths of a core."""
+
+    def policy(self, *, apply: bool = False) -> Policy:
+        """Return the policy of its volumes as core.volumes reads it."""
+        stated = self.volume_policy
+        return Policy(
+            apply=apply,
+            act_days=stated.act_days,
+            headroom_days=stated.headroom_days,
+            free_share=stated.free_percent / 100,
+            step_gib=stated.step_gib,
+            largest_gib=stated.max_size_gib,
+            ceiling=limits.Performance(stated.max_iops, stated.max_throughput_mib_per_s),
+            exceeded_share=stated.exceeded_percent / 100,
+            quiet_seconds=stated.quiet_hours * 3600,
+            reserved_slots=stated.reserved_modifications,
+            usd_per_minute_saved=float(stated.usd_per_minute_saved),
+            grow_only=not self.role.is_broker,
+            votes=self.role.is_controller,
+            may_burst=self.volumes_may_burst,
+        )
 
     @model_validator(mode="after")
     def _ids_fit(self) -> Self:

@@ -11,7 +11,15 @@ core.incidents asks the first four for every instance that leaves, whoever sends
 from __future__ import annotations
 
 from core.rotation.consent import may_leave
-from core.rotation.lease import Lease, LeaseDecision, grant, release, valid_holder
+from core.rotation.lease import (
+    Lease,
+    LeaseDecision,
+    companions,
+    grant,
+    in_the_way,
+    release,
+    valid_holder,
+)
 from core.rotation.presence import is_back, returned
 from core.rotation.views import (
     ClusterView,
@@ -27,7 +35,9 @@ __all__ = [
     "PartitionView",
     "Verdict",
     "VoterView",
+    "companions",
     "grant",
+    "in_the_way",
     "is_back",
     "may_leave",
     "release",

@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from core.rotation.views import ClusterView, PartitionView, Verdict, listed
 
 
-def may_leave(broker_id: int, cluster: ClusterView, *, isr_margin: int = 1) -> Verdict:
+def may_leave(
+    broker_id: int,
+    cluster: ClusterView,
+    *,
+    isr_margin: int = 1,
+    beside: frozenset[int] = frozenset(),
+) -> Verdict:
     """Say whether a Kafka node may stop now without a partition or the quorum suffering for it.
 
     After it has gone, every partition it holds must keep `min.insync.replicas + isr_margin` members
@@ -18,10 +24,13 @@ def may_leave(broker_id: int, cluster: ClusterView, *, isr_margin: int = 1) -> V
     whose replication factor does not exceed its minimum never blocks: it cannot be kept. A node
     that is in both roles, or in one, is asked about each role it has.
 
+    `beside` are brokers that are out, or about to be, together with it: a run's, of the same zone.
+    They may be fenced, must share no partition with it, and a controller never goes with another.
+
     Source: KafkaAvailability and KafkaQuorumCheck (Strimzi 1.x), made stricter by `isr_margin` and
     by refusing while any other broker is out.
     """
-    refusal = next(_refusals(broker_id, cluster, isr_margin), None)
+    refusal = next(_refusals(broker_id, cluster, isr_margin, beside), None)
     if refusal:
         return Verdict(allowed=False, reason=refusal)
     held = sum(broker_id in p.replicas for p in cluster.partitions)
@@ -32,7 +41,9 @@ def may_leave(broker_id: int, cluster: ClusterView, *, isr_margin: int = 1) -> V
     )
 
 
-def _refusals(node_id: int, cluster: ClusterView, isr_margin: int) -> Iterator[str]:
+def _refusals(
+    node_id: int, cluster: ClusterView, isr_margin: int, beside: frozenset[int]
+) -> Iterator[str]:
     """Yield reasons to refuse, the gravest first."""
     if cluster.stale or cluster.quorum_leader is None:
         # A broker told to stop without a quorum hangs until one returns (measured: > 48 s).
@@ -42,7 +53,8 @@ def _refusals(node_id: int, cluster: ClusterView, isr_margin: int) -> Iterator[s
         )
         return
     yield from _quorum_refusals(node_id, cluster)
-    for other in sorted(cluster.fenced - {node_id}):
+    yield from _company_refusals(node_id, cluster, beside - {node_id})
+    for other in sorted(cluster.fenced - {node_id} - beside):
         yield (
             f"Node {node_id} may not leave: broker {other} is fenced, and a second broker must "
             f"not be out at the same time; wait until it has registered again."
@@ -53,6 +65,28 @@ def _refusals(node_id: int, cluster: ClusterView, isr_margin: int) -> Iterator[s
         return
     for partition in cluster.partitions:
         yield from _partition_refusals(node_id, partition, isr_margin)
+
+
+def _company_refusals(node_id: int, cluster: ClusterView, beside: frozenset[int]) -> Iterator[str]:
+    voters = {voter.node_id for voter in cluster.voters}
+    for other in sorted(beside):
+        if node_id in voters or other in voters:
+            yield (
+                f"Node {node_id} may not leave together with node {other}: controllers go one by "
+                f"one; wait until it is back."
+            )
+            continue
+        both = next(shared(node_id, other, cluster), None)
+        if both is not None:
+            yield (
+                f"Node {node_id} may not leave together with broker {other}: both hold partition "
+                f"{both.name}; wait until it is back."
+            )
+
+
+def shared(one: int, other: int, cluster: ClusterView) -> Iterator[PartitionView]:
+    """Yield the partitions that two brokers both hold."""
+    return (p for p in cluster.partitions if {one, other} <= set(p.replicas))
 
 
 def _partition_refusals(node_id: int, partition: PartitionView, isr_margin: int) -> Iterator[str]:

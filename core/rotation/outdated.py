@@ -10,6 +10,7 @@ from dataclasses import dataclass
 class Build:
     """What an instance was launched as, or would be; None is what is not known of it."""
 
+    template_id: str | None = None
     template_version: str | None = None
     image_id: str | None = None
     instance_type: str | None = None
@@ -26,27 +27,39 @@ class Launched:
 def why_outdated(launched: Launched, kubelet: str, server: str) -> str | None:
     """Say in what a node differs from a new one; None: a new one would be the same.
 
-    An old kubelet alone is no reason: a new instance of the same image would have it too.
+    A kubelet of another minor version than the control plane's is a reason of its own, unless a new
+    instance would be of the very same image, and have that kubelet too (`stale_template`).
     """
-    changed = list(_changes(launched))
-    if not changed:
-        return None
-    behind = _minor(kubelet) is not None and _minor(kubelet) != _minor(server)
-    if behind and launched.present.image_id != launched.wanted.image_id:
-        changed.append(f"kubelet {kubelet} under Kubernetes {server}")
-    return ", ".join(changed)
+    return ", ".join(_changes(launched, kubelet, server)) or None
 
 
-def _changes(launched: Launched) -> Iterator[str]:
+def _behind(kubelet: str, server: str) -> bool:
+    return _minor(kubelet) is not None and _minor(kubelet) != _minor(server)
+
+
+def _same_image(launched: Launched) -> bool:
+    """Say whether a new instance is known to be of the same image; one unknown may be another."""
+    present, wanted = launched.present.image_id, launched.wanted.image_id
+    return present is not None and present == wanted
+
+
+def _changes(launched: Launched, kubelet: str, server: str) -> Iterator[str]:
     present, wanted = launched.present, launched.wanted
+    if _behind(kubelet, server) and not _same_image(launched):
+        yield f"kubelet {kubelet} under Kubernetes {server}"
     pairs = (
         ("image", present.image_id, wanted.image_id),
         ("instance type", present.instance_type, wanted.instance_type),
-        ("launch template version", present.template_version, wanted.template_version),
+        ("launch template", present.template_id, wanted.template_id),
     )
     for name, is_, would in pairs:
         if is_ is not None and would is not None and is_ != would:
             yield f"{name} {is_} instead of {would}"
+    # Versions of two templates say nothing about each other.
+    was, new = present.template_version, wanted.template_version
+    same = present.template_id == wanted.template_id
+    if same and was is not None and new is not None and was != new:
+        yield f"launch template version {was} instead of {new}"
 
 
 def stale_template(
@@ -55,9 +68,9 @@ def stale_template(
     """Yield the instances that no rotation would bring to the control plane's version."""
     for instance_id, kubelet in sorted(kubelets.items()):
         found = launched.get(instance_id)
-        if found is None or _minor(kubelet) in {None, _minor(server)}:
+        if found is None or not _behind(kubelet, server):
             continue
-        if found.present.image_id == found.wanted.image_id:
+        if _same_image(found):
             yield (
                 f"Instance {instance_id} has kubelet {kubelet} under Kubernetes {server}, and its "
                 f"launch template still names the same image: `pulumi up` on the kafka stack first."

@@ -34,6 +34,7 @@ class RunObservation:
     freezes: tuple[Freeze, ...] = ()
     errors: ErrorSnapshot | None = None  # None: nobody was asked
     recovering: tuple[int, ...] = ()  # brokers that still read their logs
+    held: Mapping[int, int] = field(default_factory=dict)  # bytes of log, of who catches up
     blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
 
     def pod_of(self, node_id: int) -> PodView | None:
@@ -58,17 +59,18 @@ def objections(
     away: Iterable[int] = (),
 ) -> Iterator[str]:
     """Yield every reason why a node may not go now; `away` are nodes that go together with it."""
-    yield from _of_machines(turn, seen)
-    yield from _of_others(turn, seen, frozenset(away))
+    beside = frozenset(away)
+    yield from _of_machines(turn, seen, beside)
+    yield from _of_others(turn, seen, beside)
     if seen.kafka is None:
         yield seen.kafka_silence or "Kafka was not asked."
         return
     yield from _of_kafka(turn, seen.kafka, options)
-    for broker_id in sorted(set(seen.recovering) - {turn.node_id, *away}):
+    for broker_id in sorted(set(seen.recovering) - {turn.node_id, *beside}):
         yield f"Broker {broker_id} is still recovering its logs; wait until it runs."
     if seen.errors is not None:
         yield from vetoes(seen.errors, _acknowledged(options))
-    verdict = may_leave(turn.node_id, seen.kafka, isr_margin=policy.isr_margin)
+    verdict = may_leave(turn.node_id, seen.kafka, isr_margin=policy.isr_margin, beside=beside)
     if not verdict.allowed:
         yield verdict.reason
 
@@ -77,7 +79,7 @@ def _acknowledged(options: Options) -> ErrorSnapshot | None:
     return None if options.acknowledged is None else from_dict(options.acknowledged)
 
 
-def _of_machines(turn: NodeTurn, seen: RunObservation) -> Iterator[str]:
+def _of_machines(turn: NodeTurn, seen: RunObservation, beside: frozenset[int]) -> Iterator[str]:
     freeze = freeze_of(turn.zone, seen.freezes, seen.now)
     if freeze is not None:
         yield f"{freeze.sentence} Nothing planned happens there."
@@ -94,9 +96,11 @@ def _of_machines(turn: NodeTurn, seen: RunObservation) -> Iterator[str]:
             f"{group.name} has instance {turn.instance_id} of node {turn.node_id} in {lifecycle}; "
             f"`stillwater incidents` says what about it."
         )
-    if group.desired >= group.maximum:
+    homes = {node.instance_id for n in beside if (node := seen.node_of(n)) is not None}
+    wanted = group.desired + len(homes & set(group.instances))
+    if wanted >= group.maximum:
         yield (
-            f"{group.name} wants {group.desired} instances of at most {group.maximum}: there is no "
+            f"{group.name} wants {wanted} instances of at most {group.maximum}: there is no "
             f"room for a replacement of node {turn.node_id}; raise its maximum."
         )
 

@@ -12,17 +12,20 @@ become true within a node's deadline stops the run, and a person decides (resume
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from core.decisions import hooked
 from core.incident_record import Incident, State
 from core.observations import Policy
 from core.rotation.order import in_order
+from core.rotation.pace import paced
+from core.rotation.parallel import company
 from core.rotation.preconditions import RunObservation, objections
 from core.rotation.presence import is_back, returned
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
 from core.rotation.views import ClusterView, PartitionView
+from core.window import Start, start_of
 
 ACTOR = "rotation"
 # Kubernetes' words for what does not get better by waiting.
@@ -38,6 +41,8 @@ HOPELESS = frozenset(
 # A pod without a node, or whose volume is still attached elsewhere, may be on its way for minutes
 # (Strimzi's operation timeout).
 STUCK_SECONDS = 300.0
+# SQS delays a message by 15 minutes at most.
+LONGEST_DELAY_SECONDS = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +133,11 @@ def _stopped(run: Run, turn: NodeTurn, reason: str, now: float, key: str) -> Run
 
 def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     """Begin with whoever is first, unless something forbids it."""
+    start = _start(run, seen, policy)
+    if start.at > seen.now:
+        return _shut(run, start, seen)
     leader = None if seen.kafka is None else seen.kafka.quorum_leader
-    turn = in_order(run.waiting, seen.pods, leader)[0]
+    turn, *others = in_order(run.waiting, seen.pods, leader)
     moved = _moved(turn, seen)
     if moved:
         skipped = replace(turn, phase=Phase.SKIPPED, reason=moved, done_at=seen.now)
@@ -140,7 +148,10 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         return _stopped(run, turn, stuck, seen.now, f"stuck:{turn.node_id}")
     objection = next(objections(turn, seen, run.options, policy), None)
     if objection is None:
-        return _begun(run, turn, seen)
+        together, left_out = company(turn, others, seen, run.options, policy)
+        for said in left_out:
+            run = noted(run, ACTOR, said, seen.now, quiet=True)
+        return _begun(run, (turn, *together), seen)
     waited = seen.now - (turn.since or seen.now)
     if waited > run.options.deadline_seconds:
         reason = f"Node {turn.node_id} was not allowed to go for {waited:.0f} s. {objection}"
@@ -150,16 +161,35 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     return _again(noted(waits, ACTOR, said, seen.now, quiet=True), policy)
 
 
-def _begun(run: Run, turn: NodeTurn, seen: RunObservation) -> RunStep:
-    what = f"{turn.role} {turn.node_id} in {turn.zone}"
-    number = sum(t.phase in {Phase.DONE, Phase.SKIPPED} for t in run.turns) + 1
-    said = f"{number} of {len(run.turns)}: {what} leaves instance {turn.instance_id}."
-    leaving = replace(turn, phase=Phase.LEAVING, began_at=seen.now, reason=said)
-    return RunStep(
-        run=noted(run.with_turn(leaving), ACTOR, said, seen.now),
-        actions=(Begin(turn.node_id),),
-        delay_seconds=0.0,
-    )
+def _start(run: Run, seen: RunObservation, policy: Policy) -> Start:
+    """Say when a run may begin with its next node."""
+    window = None if run.options.any_time else policy.maintenance
+    return start_of(None, seen.now, window, margin_seconds=policy.planned_margin_seconds)
+
+
+def _shut(run: Run, start: Start, seen: RunObservation) -> RunStep:
+    """Wait for the maintenance window; a deadline counts from then."""
+    waiting = (replace(turn, since=None) for turn in run.waiting)
+    for turn in waiting:
+        run = run.with_turn(turn)
+    reason = f"{start.reason[0].upper()}{start.reason[1:]}; {len(run.waiting)} nodes wait for it."
+    delay = min(start.at - seen.now, LONGEST_DELAY_SECONDS)
+    return RunStep(run=noted(run, ACTOR, reason, seen.now, quiet=True), delay_seconds=delay)
+
+
+def _begun(run: Run, turns: Iterable[NodeTurn], seen: RunObservation) -> RunStep:
+    """Begin with a node, or with several that go together."""
+    actions: list[RunAction] = []
+    before = sum(t.phase in {Phase.DONE, Phase.SKIPPED} for t in run.turns)
+    for number, turn in enumerate(turns, start=before + 1):
+        what = f"{turn.role} {turn.node_id} in {turn.zone}"
+        said = f"{number} of {len(run.turns)}: {what} leaves instance {turn.instance_id}."
+        leaving = replace(
+            turn, phase=Phase.LEAVING, since=turn.since or seen.now, began_at=seen.now, reason=said
+        )
+        run = noted(run.with_turn(leaving), ACTOR, said, seen.now)
+        actions.append(Begin(turn.node_id))
+    return RunStep(run=run, actions=tuple(actions), delay_seconds=0.0)
 
 
 def _moved(turn: NodeTurn, seen: RunObservation) -> str | None:
@@ -186,7 +216,7 @@ def _carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     """Follow the nodes that are away."""
     actions: list[RunAction] = []
     for turn in run.in_hand:
-        step = _follow(run, turn, seen, policy)
+        step = _follow(run, paced(turn, seen), seen, policy)
         run, actions = step.run, [*actions, *step.actions]
         if run.state is not RunState.RUNNING:
             return replace(step, actions=tuple(actions))

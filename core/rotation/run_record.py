@@ -76,6 +76,11 @@ class NodeTurn:
     released_at: float | None = None
     back_since: float | None = None
     done_at: float | None = None
+    # What its logs grew by while it caught up (core.rotation.pace).
+    behind_at: float | None = None
+    behind_bytes: int | None = None
+    copied_bytes: int = 0
+    copied_seconds: float = 0.0
     reason: str = ""
 
     @property
@@ -88,6 +93,15 @@ class NodeTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replication:
+    """How fast replication brought logs back, in which run, by so many brokers."""
+
+    bytes_per_s: float
+    run_id: str
+    brokers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What the person who started a run decided beforehand."""
 
@@ -95,6 +109,8 @@ class Options:
     # The metadata errors that are known and do not veto, as core.health.metadata_errors keeps them.
     acknowledged: Mapping[str, Any] | None = None
     deadline_seconds: float = DEFAULT_DEADLINE_SECONDS  # for one node
+    parallel_per_zone: int = 1  # brokers of one zone that go together, sharing no partition
+    any_time: bool = False  # begins with nodes outside the maintenance window, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +123,7 @@ class Run:
     started_by: str
     turns: tuple[NodeTurn, ...]
     options: Options = Options()
+    replication: Replication | None = None  # as earlier runs measured it
     pause_asked_by: str | None = None
     abort_asked_by: str | None = None
     ended_at: float | None = None
@@ -130,6 +147,11 @@ class Run:
     def waiting(self) -> tuple[NodeTurn, ...]:
         return tuple(t for t in self.turns if t.phase is Phase.WAITING)
 
+    def party_of(self, turn: NodeTurn) -> str | None:
+        """Return with whom a node may be out at the same time; None: with nobody."""
+        alone = turn.votes or self.options.parallel_per_zone == 1
+        return None if alone else f"{self.id}/{turn.zone}"
+
     def turn_of(self, node_id: int) -> NodeTurn:
         return next(t for t in self.turns if t.node_id == node_id)
 
@@ -152,7 +174,13 @@ def run_id(started_at: float) -> str:
 
 
 def open_run(
-    turns: Iterable[NodeTurn], options: Options, actor: str, now: float, *, version: int = 0
+    turns: Iterable[NodeTurn],
+    options: Options,
+    actor: str,
+    now: float,
+    *,
+    replication: Replication | None = None,
+    version: int = 0,
 ) -> Run:
     """Return a run that has not begun; `version` is the one of the document it replaces."""
     listed = tuple(turns)
@@ -164,6 +192,7 @@ def open_run(
         started_by=actor,
         turns=listed,
         options=options,
+        replication=replication,
         reason=said,
         notes=(Note(now, actor, said),),
         version=version,
@@ -187,8 +216,9 @@ def pause(run: Run, actor: str, now: float) -> Run:
     if run.state is not RunState.RUNNING or not run.in_hand:
         asked = replace(asked, state=RunState.PAUSED, next_turn_at=None)
         return noted(asked, actor, f"{actor} paused the run.", now)
-    away = ", ".join(str(t.node_id) for t in run.in_hand)
-    return noted(asked, actor, f"{actor} pauses the run once node {away} is back.", now)
+    away = " and ".join(f"node {t.node_id}" for t in run.in_hand)
+    verb = "is" if len(run.in_hand) == 1 else "are"
+    return noted(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)
 
 
 def resume(run: Run, actor: str, now: float, *, skip: bool = False) -> Run:
@@ -255,6 +285,8 @@ def from_document(document: dict[str, Any], version: int) -> Run:
     )
     known["notes"] = tuple(Note(**_known(Note, note)) for note in known["notes"])
     known["pages"] = tuple(known["pages"])
+    if known.get("replication"):
+        known["replication"] = Replication(**_known(Replication, known["replication"]))
     return Run(**{**known, "version": version})
 
 

@@ -16,6 +16,7 @@ from core.volumes.for_rotation import SLOTS_NEEDED, bargain, describe
 from core.volumes.growth import Growth, growth
 from core.volumes.ledger import free_slots, next_slot_at
 from core.volumes.limits import Gp3, refusals
+from core.volumes.shrinking import smaller
 from core.volumes.sizing import cents, monthly_usd
 from core.volumes.speed import Speed, said
 from core.volumes.troubles import troubles
@@ -27,7 +28,7 @@ def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[Decision, ...]:
     grown = growth(of)
     quicker = speed.faster(of, book, now)
     wrong = troubles(of, now)
-    beside = _advice(of, grown, quicker)
+    beside = _advice(of, grown, quicker, book)
     change = _change(of, grown, quicker, book, now)
     if change is not None:
         return (_possible(of, change, wrong, now), *beside)
@@ -58,7 +59,7 @@ def _change(
         reasons.append(
             f"{said(performance)} instead of {said(of.asked.performance)}: {quicker.reason}"
         )
-    if kind is None and (found := bargain(of, book)) is not None:
+    if kind is None and not of.policy.grow_only and (found := bargain(of, book)) is not None:
         performance, kind = found.performance, Kind.ROTATION
         reasons.append(describe(found))
     if kind is None and quicker is None and (less := _slower(of, now)) is not None:
@@ -160,7 +161,9 @@ def _out_of_slots(of: VolumeSet, change: Decision, free: int, now: float) -> Dec
     return _refused(of, Kind.WAIT, sentence, "slots", change, until)
 
 
-def _advice(of: VolumeSet, grown: Growth | None, quicker: Speed | None) -> tuple[Decision, ...]:
+def _advice(
+    of: VolumeSet, grown: Growth | None, quicker: Speed | None, book: PriceBook
+) -> tuple[Decision, ...]:
     """Return what no modification mends."""
     found = []
     if grown is not None and grown.capped:
@@ -175,6 +178,8 @@ def _advice(of: VolumeSet, grown: Growth | None, quicker: Speed | None) -> tuple
         )
     if quicker is not None and quicker.performance is None:
         found.append(_refused(of, Kind.REFUSE, quicker.reason, quicker.refused_by))
+    if grown is None and (less := smaller(of, book)) is not None:
+        found.append(_plain(of, Kind.ADVISE, less))
     return tuple(found)
 
 

@@ -2,7 +2,8 @@
 
 What is bought is time with one replica less. The rate of a resync is no more than the volume's, so
 it is faster by as much as the volume is, and the modification costs its price for the hours it
-stands; two of the four modifications of a day are spent on it.
+stands; two of the four modifications of a day are spent on it, once for all nodes of a set that a
+run takes one after another.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from core.pricing import PriceBook
 from core.volumes.limits import Performance, most_iops, steps
 from core.volumes.sizing import MIB, cents, monthly_usd
 from core.volumes.speed import ceiling, said
-from core.volumes.views import VolumeSet
+from core.volumes.views import Rotation, VolumeSet
 
 HOURS_PER_MONTH = 730
 # Raised before, lowered after, and one left for an emergency.
@@ -34,15 +35,20 @@ class Bargain:
     minutes_now: float | None
     usd: Decimal
     bytes_moved: float
+    # On what the absence rests, in words.
+    away: str
 
     @property
     def reason(self) -> str:
         moved = f"{self.bytes_moved / 1024**3:.1f} GiB are caught up"
         if self.minutes_now is None:
-            return f"{moved}, which at today's throughput would never end; it costs ${self.usd}"
+            return (
+                f"{moved}, which at today's throughput would never end; it costs ${self.usd} "
+                f"({self.away})"
+            )
         return (
             f"{moved} {self.minutes_saved:.0f} minutes sooner than in {self.minutes_now:.0f}, "
-            f"for ${self.usd}"
+            f"for ${self.usd} ({self.away})"
         )
 
 
@@ -61,13 +67,13 @@ def bargain(of: VolumeSet, book: PriceBook) -> Bargain | None:
         then = catch_up_seconds(step, rotation.append_bytes_per_s, backlog)
         if then is None:
             continue
-        usd = _price(of, step, then, book)
-        saved = float("inf") if now is None else (now - then) / 60
+        usd = _price(of, step, rotation.nodes * (rotation.away_seconds + then), book)
+        saved = float("inf") if now is None else rotation.nodes * (now - then) / 60
         gain = saved * worth - float(usd) if now is not None else 1e9 - float(usd)
         if gain > 0 and (best is None or gain > best[0]):
-            moved = backlog + rotation.append_bytes_per_s * then
-            minutes_now = None if now is None else now / 60
-            best = gain, Bargain(step, saved, minutes_now, cents(usd), moved)
+            moved = rotation.nodes * (backlog + rotation.append_bytes_per_s * then)
+            minutes_now = None if now is None else rotation.nodes * now / 60
+            best = gain, Bargain(step, saved, minutes_now, cents(usd), moved, _away(rotation))
     return None if best is None else best[1]
 
 
@@ -79,12 +85,20 @@ def catch_up_seconds(
     return backlog_bytes / left if left > 0 else None
 
 
+def _away(rotation: Rotation) -> str:
+    nodes = "one node" if rotation.nodes == 1 else f"{rotation.nodes} nodes, each"
+    known = (
+        f"measured of {rotation.measured} earlier departures" if rotation.measured else "assumed"
+    )
+    return f"{nodes} away for {rotation.away_seconds:.0f} s, {known}"
+
+
 def describe(found: Bargain) -> str:
     return f"{said(found.performance)} for the rotation: {found.reason}"
 
 
 def _price(of: VolumeSet, step: Performance, seconds: float, book: PriceBook) -> Decimal:
-    """Return what a step costs more for one rotation, over all volumes of the set."""
+    """Return what a step costs more while it stands, over all volumes of the set."""
     asked = of.asked
     faster = type(asked)(asked.size_gib, step)
     monthly = (monthly_usd(faster, book) - monthly_usd(asked, book)) * len(of.volumes)

@@ -35,6 +35,8 @@ class Forecast:
     short_rate: float = 0.0
     # What it may stand above its trend, beyond where it stands now.
     spread_bytes: float = 0.0
+    # How far back the samples go that it rests on.
+    span_seconds: float = 0.0
 
     def used_in(self, seconds: float) -> float:
         """Return what it holds then, with the spread."""
@@ -59,14 +61,16 @@ def forecast(samples: Sequence[Sample], used_bytes: float, now: float) -> Foreca
     points.append(Sample(now, used_bytes))
     recent = [s for s in points if s.at >= now - SHORT_SECONDS]
     short = max(_slope(recent), _steepest_end(recent))
-    if now - points[0].at < LONG_LEAST_SECONDS:
-        return Forecast(used_bytes=used_bytes, short_rate=short)
+    span = now - points[0].at
+    if span < LONG_LEAST_SECONDS:
+        return Forecast(used_bytes=used_bytes, short_rate=short, span_seconds=span)
     long = _slope(points)
     return Forecast(
         used_bytes=used_bytes,
         long_rate=long,
         short_rate=short,
         spread_bytes=_spread(points, long),
+        span_seconds=span,
     )
 
 

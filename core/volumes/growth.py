@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from core.volumes.forecast import Forecast
-from core.volumes.sizing import GIB, Goals, Use, wanted_size
+from core.volumes.policy import Policy, goals_of
+from core.volumes.sizing import GIB, Use, wanted_size
 from core.volumes.views import VolumeSet, VolumeView
 
 DAY_SECONDS = 24 * 3600.0
@@ -43,11 +44,17 @@ def growth(of: VolumeSet) -> Growth | None:
 
 
 def _of_volume(of: VolumeSet, volume: VolumeView) -> Growth | None:
-    forecast = volume.forecast
-    if forecast is None:
+    if volume.forecast is None:
         return None
-    policy = of.policy
-    size_bytes = of.asked.size_gib * GIB
+    return room(volume.claim, volume.forecast, of.asked.size_gib, of.policy)
+
+
+def room(name: str, forecast: Forecast, size_gib: int, policy: Policy) -> Growth | None:
+    """Return how far one volume must grow; None where what is ahead fits.
+
+    The advisor asks for one it may change, the storage report for one on a bill.
+    """
+    size_bytes = size_gib * GIB
     level = size_bytes * (1 - policy.free_share)
     until_level = forecast.seconds_until(level)
     if until_level is None or until_level > policy.act_days * DAY_SECONDS:
@@ -55,45 +62,38 @@ def _of_volume(of: VolumeSet, volume: VolumeView) -> Growth | None:
     until_full = forecast.seconds_until(size_bytes)
     emergency = until_full is not None and until_full <= EMERGENCY_SECONDS
     emergency = emergency or forecast.used_bytes > size_bytes * (1 - policy.free_share / 2)
-    wanted = _target(of, forecast)
-    size = min(wanted, policy.largest_gib)
+    size = min(_target(forecast, size_gib, policy), policy.largest_gib)
     return Growth(
         size,
         emergency=emergency,
-        reason=_why(volume, forecast, until_level, until_full, policy.free_share),
-        capped=size <= of.asked.size_gib,
+        reason=_why(name, forecast, until_level, until_full, policy.free_share),
+        capped=size <= size_gib,
     )
 
 
-def _target(of: VolumeSet, forecast: Forecast) -> int:
-    policy = of.policy
-    goals = Goals(
-        headroom_days=policy.headroom_days,
-        free_share=policy.free_share,
-        step_gib=policy.step_gib,
-    )
+def _target(forecast: Forecast, size_gib: int, policy: Policy) -> int:
     # What the trend with its spread holds then, given as a growth, so that one rule sizes it.
     ahead = forecast.used_in(policy.headroom_days * DAY_SECONDS) - forecast.used_bytes
     use = Use(
         used_bytes=int(forecast.used_bytes),
         growth_bytes_per_day=ahead / policy.headroom_days,
     )
-    least = of.asked.size_gib * (1 + LEAST_GROWTH_SHARE)
+    least = size_gib * (1 + LEAST_GROWTH_SHARE)
     stepped = math.ceil(least / policy.step_gib) * policy.step_gib
-    return max(wanted_size(use, goals), stepped)
+    return max(wanted_size(use, goals_of(policy)), stepped)
 
 
 def _why(
-    volume: VolumeView,
+    name: str,
     forecast: Forecast,
     until_level: float,
     until_full: float | None,
     free_share: float,
 ) -> str:
     if until_level == 0:
-        said = f"{volume.claim} has less than {free_share:.0%} free"
+        said = f"{name} has less than {free_share:.0%} free"
     else:
-        said = f"{volume.claim} has less than {free_share:.0%} free in {_span(until_level)}"
+        said = f"{name} has less than {free_share:.0%} free in {_span(until_level)}"
     if until_full is not None:
         said += f" and is full {'now' if until_full == 0 else 'in ' + _span(until_full)}"
     rate = max(forecast.long_rate, 0.0) * DAY_SECONDS / GIB

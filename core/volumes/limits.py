@@ -110,32 +110,40 @@ def least_iops(throughput_mib_per_s: int) -> int:
     return max(LEAST_IOPS, IOPS_PER_MIB_PER_S * throughput_mib_per_s)
 
 
-def instance_ceiling(instance: InstanceType, others: Iterable[Performance] = ()) -> Performance:
-    """Return what an instance sustains for one volume, beside the other volumes of its node.
+def instance_ceiling(
+    instance: InstanceType, others: Iterable[Performance] = (), *, bursting: bool = False
+) -> Performance:
+    """Return what an instance gives one volume, beside the other volumes of its node.
 
-    Its baseline, never its burst: that ends while a broker still catches up. What gp3 includes
-    costs nothing and cannot be lowered, so no ceiling is below it.
+    Its baseline; its burst, which may end while a broker still catches up, only where somebody
+    accepts that. What gp3 includes costs nothing and cannot be lowered, so no ceiling is below it.
     """
     beside = list(others)
+    iops = instance.ebs_burst_iops if bursting else instance.ebs_iops
+    throughput = instance.ebs_burst_mib_per_s if bursting else instance.ebs_mib_per_s
     return Performance(
-        max(LEAST_IOPS, min(MOST_IOPS, instance.ebs_iops - sum(o.iops for o in beside))),
+        max(LEAST_IOPS, min(MOST_IOPS, iops - sum(o.iops for o in beside))),
         max(
             LEAST_MIB_PER_S,
             min(
                 MOST_MIB_PER_S,
-                instance.ebs_mib_per_s - sum(o.throughput_mib_per_s for o in beside),
+                throughput - sum(o.throughput_mib_per_s for o in beside),
             ),
         ),
     )
 
 
 def lesser(
-    allowed: Performance, instance: InstanceType | None, others: Iterable[Performance] = ()
+    allowed: Performance,
+    instance: InstanceType | None,
+    others: Iterable[Performance] = (),
+    *,
+    bursting: bool = False,
 ) -> Performance:
-    """Return the most that is allowed and an instance sustains; of one not known, the allowed."""
+    """Return the most that is allowed and an instance gives; of one not known, the allowed."""
     if instance is None:
         return allowed
-    sustained = instance_ceiling(instance, others)
+    sustained = instance_ceiling(instance, others, bursting=bursting)
     return Performance(
         min(allowed.iops, sustained.iops),
         min(allowed.throughput_mib_per_s, sustained.throughput_mib_per_s),

@@ -47,7 +47,7 @@ def ceiling(of: VolumeSet) -> Performance:
     """Return the most that a policy allows and every instance of a set sustains."""
     found = of.policy.ceiling
     for instance in _instances(of.volumes):
-        found = lesser(found, instance, of.beside)
+        found = lesser(found, instance, of.beside, bursting=of.policy.may_burst)
     return found
 
 
@@ -57,6 +57,8 @@ def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
     asked = of.asked.performance
     bound = _most(of.volumes, "instance_exceeded_share")
     throttled = _most((v for v in of.volumes if not _just_changed(v, now)), "volume_exceeded_share")
+    if of.policy.grow_only:
+        bound = throttled = None
     if bound is not None and bound[1] >= limit:
         return Speed(None, _instance_bound(*bound, book), "instance")
     if not asked.covers(of.spec.performance):
@@ -85,7 +87,7 @@ def _just_changed(volume: VolumeView, now: float) -> bool:
 def slower(of: VolumeSet, now: float) -> Speed | None:
     """Return the performance that has sufficed all through the quiet period, if it is less."""
     asked, floor = of.asked.performance, of.floor
-    if asked == floor or not of.volumes:
+    if asked == floor or not of.volumes or of.policy.grow_only:
         return None
     quiet = quiet_seconds(of, now)
     hours: list[Hour] = []
@@ -179,7 +181,8 @@ def _at_the_top(of: VolumeSet, volume: VolumeView, why: str, book: PriceBook) ->
     """Say what ends the raising: the instance, the policy, or the volume's size."""
     asked = of.asked.performance
     bound_by = _instances([volume])
-    sustained = instance_ceiling(bound_by[0], of.beside) if bound_by else None
+    bursting = of.policy.may_burst
+    sustained = instance_ceiling(bound_by[0], of.beside, bursting=bursting) if bound_by else None
     if sustained is not None and of.policy.ceiling.covers(sustained):
         return Speed(None, f"{why}, and {_helps(volume, book)}", "instance")
     if most_iops(of.asked.size_gib) <= asked.iops < of.policy.ceiling.iops:
@@ -209,6 +212,11 @@ def _helps(volume: VolumeView, book: PriceBook) -> str:
     if current is None:
         return f"its instance type {volume.instance_type or '(unknown)'} is in no table of ours"
     limit = f"{current.name} sustains {current.ebs_iops} IOPS and {current.ebs_mib_per_s} MiB/s"
+    if current.bursts:
+        limit += (
+            f" ({current.ebs_burst_iops} and {current.ebs_burst_mib_per_s} for "
+            f"{instances.BURST_SECONDS / 60:.0f} minutes in 24 hours)"
+        )
     better = helping_type(current, book)
     if better is None:
         return f"{limit}, and no type on the price list with as much memory has more; add a broker"

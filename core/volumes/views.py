@@ -11,32 +11,8 @@ from dataclasses import dataclass, field
 
 from core.volumes.forecast import Forecast
 from core.volumes.ledger import History
-from core.volumes.limits import INCLUDED, LARGEST_GIB, UNLIMITED, Gp3, Performance
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """What may be done to a pool's volumes by itself."""
-
-    # Without it, decisions are only told.
-    apply: bool = False
-    # Volumes are grown when this many days fit no more, until so many fit.
-    act_days: float = 3.0
-    headroom_days: float = 14.0
-    # What stays free at the end of them.
-    free_share: float = 0.15
-    step_gib: int = 10
-    largest_gib: int = LARGEST_GIB
-    # As far as performance may be raised; a pool's instances may sustain less.
-    ceiling: Performance = UNLIMITED
-    performance_margin: float = 1.2
-    # Share of the last minutes in which more was asked than there is.
-    exceeded_share: float = 0.1
-    quiet_seconds: float = 24 * 3600.0
-    # Modifications that only an emergency may use.
-    reserved_slots: int = 1
-    # For which a rotation's shorter resync is bought; 0 buys none.
-    usd_per_minute_saved: float = 0.0
+from core.volumes.limits import INCLUDED, Gp3, Performance
+from core.volumes.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +81,10 @@ class Rotation:
     append_bytes_per_s: float
     away_seconds: float
     over: bool = False
+    # How many nodes of the set are still to go; they catch up one after another.
+    nodes: int = 1
+    # On how many earlier departures `away_seconds` rests; 0: on none, it is assumed.
+    measured: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ What is asked of it is handlers.adapters.kubernetes.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -107,6 +108,12 @@ class EksApi:
         Raises Conflict when the change names a version that is no longer the object's.
         """
         self._send("PATCH", path, body=body, missing={})
+
+    def delete(self, path: str, uid: str) -> None:
+        """Delete this very object; one that is gone, or another of its name, is left alone."""
+        body = {"preconditions": {"uid": uid}}
+        with contextlib.suppress(Conflict):
+            self._send("DELETE", path, body=body, kind="json", missing={})
 
     def apply(self, path: str, body: Json, *, manager: str) -> Json:
         """Apply an object's fields as their manager, whoever had them before.

@@ -24,6 +24,7 @@ from handlers.adapters.eks import EksApi, Json
 # mark is ever taken off.
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 SPARE_ANNOTATION = "stillwater.dev/spare-for"
+ATTACHMENTS_PATH = "/apis/storage.k8s.io/v1/volumeattachments"
 OUT_OF_SERVICE = {
     "key": "node.kubernetes.io/out-of-service",
     "value": "nodeshutdown",
@@ -59,21 +60,15 @@ class Nodes(Protocol):
         somebody changed it meanwhile.
         """
 
+    def release_attachments(self, node: str) -> None:
+        """Delete the VolumeAttachments of a Node that is gone; one that stands keeps its own."""
+
 
 class EksNodes:
     """What the handlers read from an EKS cluster."""
 
-    def __init__(
-        self,
-        *,
-        endpoint: str,
-        ca_pem: str,
-        eks_cluster: str,
-        region: str,
-        namespace: str,
-        kafka_cluster: str,
-    ) -> None:
-        self._api = EksApi(endpoint=endpoint, ca_pem=ca_pem, eks_cluster=eks_cluster, region=region)
+    def __init__(self, api: EksApi, namespace: str, kafka_cluster: str) -> None:
+        self._api = api
         self._namespace = namespace
         self._kafka_cluster = kafka_cluster
 
@@ -96,12 +91,16 @@ class EksNodes:
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
-        for item in self._api.list("/apis/storage.k8s.io/v1/volumeattachments"):
+        for item in self._attached():
             spec = item["spec"]
-            if spec["attacher"] == EBS_CSI_DRIVER:
-                volume = spec["source"].get("persistentVolumeName") or item["metadata"]["name"]
-                found[spec["nodeName"]] = (*found.get(spec["nodeName"], ()), volume)
+            volume = spec["source"].get("persistentVolumeName") or item["metadata"]["name"]
+            found[spec["nodeName"]] = (*found.get(spec["nodeName"], ()), volume)
         return found
+
+    def _attached(self) -> Iterator[Json]:
+        for item in self._api.list(ATTACHMENTS_PATH):
+            if item["spec"]["attacher"] == EBS_CSI_DRIVER:
+                yield item
 
     def budgets(self) -> tuple[BudgetView, ...]:
         path = f"/apis/policy/v1/namespaces/{quote(self._namespace)}/poddisruptionbudgets"
@@ -133,6 +132,17 @@ class EksNodes:
         self._patch_node(
             node, {"metadata": {"resourceVersion": version}, "spec": {"taints": wanted}}
         )
+
+    def release_attachments(self, node: str) -> None:
+        # Listed before the Node is looked for: whatever a next node of this name attaches is not
+        # among them.
+        left = [item for item in self._attached() if item["spec"]["nodeName"] == node]
+        if self._api.find(f"/api/v1/nodes/{quote(node)}") is not None:
+            return
+        for item in left:
+            self._api.delete(
+                f"{ATTACHMENTS_PATH}/{quote(item['metadata']['name'])}", item["metadata"]["uid"]
+            )
 
     def _patch_node(self, node: str, body: Json) -> None:
         self._api.merge(f"/api/v1/nodes/{quote(node)}", body)

@@ -44,6 +44,7 @@ class AwsTemplates:
                 if wanted is None or template is None:
                     continue
                 present = Build(
+                    template_id=template.get("LaunchTemplateId"),
                     template_version=template.get("Version"),
                     image_id=images.get(instance["InstanceId"]),
                     instance_type=instance.get("InstanceType"),
@@ -62,6 +63,7 @@ class AwsTemplates:
         version = answer["LaunchTemplateVersions"][0]
         data = version.get("LaunchTemplateData", {})
         return Build(
+            template_id=named["LaunchTemplateId"],
             template_version=str(version["VersionNumber"]),
             image_id=data.get("ImageId"),
             instance_type=data.get("InstanceType"),

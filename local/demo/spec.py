@@ -55,13 +55,16 @@ def spec(place: Place) -> dict[str, Any]:
             {
                 "name": "broker",
                 "role": "broker",
-                "instance_type": "r7g.large",
+                # The smallest whose volumes may be given more than gp3 includes.
+                "instance_type": "r7g.2xlarge",
                 "first_node_id": 10,
                 "node_ids_per_zone": 10,
                 "heap_mib": 256,
                 "memory_request_mib": 512,
                 "cpu_request_millis": 100,
                 "volumes": [{"size_gib": 100}],
+                # As far as the tests go: each step more is a VolumeAttributesClass.
+                "volume_policy": {"max_iops": 4000, "max_throughput_mib_per_s": 250},
             },
         ],
         "kafka": {

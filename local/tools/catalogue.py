@@ -158,8 +158,11 @@ ON_DEMAND = (
     Tool(
         "promtool",
         "github.com/prometheus/prometheus",
-        (Binary("promtool", "github.com/prometheus/prometheus/cmd/promtool", 80),),
-        # A rule is checked without any service discovery.
+        (
+            Binary("promtool", "github.com/prometheus/prometheus/cmd/promtool", 80),
+            Binary("prometheus", "github.com/prometheus/prometheus/cmd/prometheus", 30),
+        ),
+        # A rule is checked, and a stored series queried, without any service discovery.
         build_tags=("remove_all_sd",),
     ),
     # Its charts alone, which bring the real definitions of its kinds.

@@ -7,12 +7,13 @@ read under CUR 2.0's name. Only the columns that later rooms need are read.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from core.errors import InvalidInput
-from core.naming import CLUSTER_TAG, POOL_TAG
 from spark.ingest.delivery import (
     Delivery,
     Format,
@@ -24,13 +25,13 @@ from spark.ingest.delivery import (
     named,
     reason,
     shown,
-    tag,
+    tags,
     text,
     usable,
 )
 from spark.ingest.source import DELIVERED_PERIOD, Source
-from spark.schemas import require_lines
-from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, column_spellings
+from spark.schemas import HAS_NET, require_lines
+from spark.tag_keys import TAGS, column_spellings
 from spark.transforms import amortise
 
 COST = amortise.UNBLENDED
@@ -62,7 +63,6 @@ _NO_TAGS = f"{_LISTED} and activate the tags as cost allocation tags"
 # A marketplace's seller is no part of AWS's own meters.
 ENTITY = "bill_billing_entity"
 OPTIONAL = (*amortise.COLUMNS, *amortise.NET_COLUMNS, ENTITY)
-TAGS = (CLUSTER_TAG, POOL_TAG, CLAIM_TAG, NODE_GROUP_TAG)
 SHOWN = (
     COST,
     "bill_billing_period_start_date",
@@ -103,28 +103,38 @@ def modern_name(legacy: str) -> str:
 
 def delivery(source: Source, what: str) -> Delivery:
     """Turn an opened report into lines; a report that lacks a column raises InvalidInput."""
-    legacy = is_legacy(source.frame.columns)
-    spelled = {name: modern_name(name) for name in source.frame.columns}
-    frame = source.frame.select(*(F.col(f"`{old}`").alias(new) for old, new in spelled.items()))
-    maps = [name for name in TAG_MAPS if name in frame.columns]
-    known = {name.lower() for name in frame.columns}
+    delivered = source.frames[0].columns
+    legacy = is_legacy(delivered)
+    known = {modern_name(name).lower() for name in delivered}
+    maps = [name for name in TAG_MAPS if name in known]
     spread = [s for key in TAGS for s in column_spellings(key) if s in known]
     if not maps and not spread and not legacy:
         raise InvalidInput([f"{what} has no column resource_tags; {_NO_TAGS}."])
-    raw = named(frame, REQUIRED, [*OPTIONAL, *maps, *spread, DELIVERED_PERIOD], what)
-    for name in maps:
-        raw = as_map(raw, name)
-    _require_amortisation(raw, known, what)
+    months = [_named(frame, maps, spread, what) for frame in source.frames]
+    _require_amortisation(months, known, what)
     return Delivery(
         label=source.label,
         format=Format.CUR if legacy else Format.CUR2,
-        lines=require_lines(_lines(raw, maps), "The CUR reader's output"),
-        costs=raw.select(
-            _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
-        ),
+        parts=[require_lines(_lines(raw, maps), "The CUR reader's output") for raw in months],
+        part_costs=[
+            raw.select(
+                _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
+            )
+            for raw in months
+        ],
         refreshes=source.refreshes,
         simulated=source.simulated,
     )
+
+
+def _named(frame: DataFrame, maps: Sequence[str], spread: Sequence[str], what: str) -> DataFrame:
+    """Return a month's columns under CUR 2.0's names, its tags' maps as maps."""
+    spelled = {name: modern_name(name) for name in frame.columns}
+    renamed = frame.select(*(F.col(f"`{old}`").alias(new) for old, new in spelled.items()))
+    raw = named(renamed, REQUIRED, [*OPTIONAL, *maps, *spread, DELIVERED_PERIOD], what)
+    for name in maps:
+        raw = as_map(raw, name)
+    return raw
 
 
 def _lines(raw: DataFrame, maps: list[str]) -> DataFrame:
@@ -145,20 +155,15 @@ def _lines(raw: DataFrame, maps: list[str]) -> DataFrame:
         text("pricing_unit").alias("unit"),
         text("line_item_resource_id").alias("resource_id"),
         text("line_item_availability_zone").alias("zone"),
-        *(tag(raw, maps, key).alias(name) for name, key in _tag_columns().items()),
-        money(amortise.NET_UNBLENDED).isNotNull().cast("int").alias("has_net"),
+        *tags(raw, maps, TAGS),
         _reason(raw).alias("reason"),
+        money(amortise.NET_UNBLENDED).isNotNull().cast("int").alias(HAS_NET),
         F.when(kind.isin(*USED), money("line_item_usage_amount")).alias("quantity"),
         money(COST).alias("billed_cost"),
         amortise.amortised_cost(money).cast(kind_of(raw, COST)).alias("amortised_cost"),
         amortise.net_cost(money).cast(kind_of(raw, COST)).alias("net_cost"),
         shown(SHOWN).alias("line"),
     )
-
-
-def _tag_columns() -> dict[str, str]:
-    columns = ("tag_cluster", "tag_pool", "tag_claim", "tag_node_group")
-    return dict(zip(columns, TAGS, strict=True))
 
 
 def _period() -> Column:
@@ -185,7 +190,7 @@ def _money(raw: DataFrame) -> amortise.Amount:
     return lambda name: amount(name, kind)
 
 
-def _require_amortisation(raw: DataFrame, delivered: set[str], what: str) -> None:
+def _require_amortisation(months: Sequence[DataFrame], delivered: set[str], what: str) -> None:
     """Refuse a bill whose line types need a column that the export leaves out."""
     lacking = {
         kind: missing
@@ -195,7 +200,8 @@ def _require_amortisation(raw: DataFrame, delivered: set[str], what: str) -> Non
     if not lacking:
         return
     kind = F.col("line_item_line_item_type")
-    present = raw.where(kind.isin(*lacking)).select(kind).distinct().collect()
+    rows = reduce(DataFrame.unionByName, (raw.select(kind) for raw in months))
+    present = rows.where(kind.isin(*lacking)).distinct().collect()
     problems = [
         f"{what} has {row[0]} lines but no column {name}, without which their amortised cost is "
         f"unknown; {_LISTED}."

@@ -22,8 +22,8 @@ from pyspark.sql.types import DataType, MapType, NumericType, StringType
 from core.errors import InvalidInput
 from spark import money
 from spark.ingest.lines import CORRUPT
-from spark.schemas import MONEY
-from spark.tag_keys import column_spellings, spellings
+from spark.schemas import MONEY, TEXTS
+from spark.tag_keys import column_spellings
 
 LINE_CHARACTERS = 300
 BROKEN_LINE = "the line does not hold the columns of its header"
@@ -52,17 +52,22 @@ class Refresh:
 class Delivery:
     """One bill as delivered.
 
-    `lines` are LINE_KEYS, LINE_AMOUNTS and `line`. `costs` holds month and delivered cost alone,
-    straight from the files: the control totals are taken from it, past every transform.
-    `refreshes` is empty for a file that no manifest describes.
+    `parts` hold the lines of one month each: LINE_KEYS, HAS_NET, LINE_AMOUNTS and `line`.
+    `part_costs` hold month and delivered cost alone, straight from the files: the control totals
+    are taken from them, past every transform. Parts are summed apart and then put together, since
+    Spark copies every row of a union. `refreshes` is empty for a file that no manifest describes.
     """
 
     label: str
     format: Format
-    lines: DataFrame
-    costs: DataFrame
+    parts: Sequence[DataFrame]
+    part_costs: Sequence[DataFrame]
     refreshes: Sequence[Refresh] = ()
     simulated: bool = False
+
+    @property
+    def lines(self) -> DataFrame:
+        return reduce(DataFrame.unionByName, self.parts)
 
 
 def named(
@@ -126,16 +131,30 @@ def _trusted(name: str) -> Column:
     return F.when(F.col(CORRUPT).isNull(), F.col(name))
 
 
-def tag(frame: DataFrame, maps: Sequence[str], key: str) -> Column:
-    """Return a tag's value under whatever spelling this export used for its key.
+def tags(frame: DataFrame, maps: Sequence[str], keys: Iterable[str]) -> list[Column]:
+    """Return `tag_names` and `tag_values`: a line's tags, under whatever names they came.
 
     A tag stands in a map, or in a column of its own where the export or legacy CUR spread it out.
     """
     columns = {name.lower(): name for name in frame.columns}
-    values = [F.col(f"`{columns[s]}`") for s in column_spellings(key) if s in columns]
-    # A lookup each for every line: whether a value is empty is asked when there are fewer.
-    values += [F.col(name)[spelled] for name in maps for spelled in spellings(key)]
-    return F.coalesce(*values) if values else F.lit(None).cast("string")
+    own = [s for key in keys for s in column_spellings(key) if s in columns]
+    names = [F.map_keys(name) for name in maps]
+    values = [F.map_values(name) for name in maps]
+    if own:
+        names.insert(0, F.array(*(F.lit(spelled) for spelled in own)))
+        values.insert(0, F.array(*(F.col(f"`{columns[spelled]}`") for spelled in own)))
+    return [
+        _joined(names).cast(TEXTS).alias("tag_names"),
+        _joined(values).cast(TEXTS).alias("tag_values"),
+    ]
+
+
+def _joined(arrays: Sequence[Column]) -> Column:
+    if not arrays:
+        return F.array()
+    if len(arrays) == 1:
+        return arrays[0]
+    return F.concat(*(F.coalesce(each, F.array().cast(TEXTS)) for each in arrays))
 
 
 def as_map(frame: DataFrame, name: str) -> DataFrame:
@@ -168,7 +187,7 @@ def reason(
     problems = [
         (F.col(CORRUPT).isNotNull(), F.lit(BROKEN_LINE)),
         *((usable(n, kind).isNull(), _sentence(n, "a number")) for n, kind in numbers.items()),
-        *((day(name).isNull(), _sentence(name, "a time")) for name in days),
+        *((_is_no_day(frame, name), _sentence(name, "a time")) for name in days),
     ]
     for name in present:
         empty = F.lit(f"{name} is empty")
@@ -179,6 +198,12 @@ def reason(
     return reduce(
         lambda rest, case: F.when(case[0], case[1]).otherwise(rest), problems[::-1], nothing
     )
+
+
+def _is_no_day(frame: DataFrame, name: str) -> Column:
+    # What is delivered as a time is one, wherever it is: only text needs to be read.
+    is_text = isinstance(frame.schema[name].dataType, StringType)
+    return day(name).isNull() if is_text else _trusted(name).isNull()
 
 
 def _sentence(name: str, kind: str) -> Column:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from core.naming import CLUSTER_TAG, POOL_TAG
 from spark.ingest.delivery import (
     Delivery,
     Format,
@@ -23,13 +22,12 @@ from spark.ingest.delivery import (
     named,
     reason,
     shown,
-    tag,
+    tags,
     text,
     usable,
 )
 from spark.ingest.source import DELIVERED_PERIOD, Source
-from spark.schemas import require_lines
-from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG
+from spark.schemas import HAS_NET, require_lines
 
 COST = "BilledCost"
 _LISTED = "list it in the export's column selection (table FOCUS with AWS columns)"
@@ -62,14 +60,17 @@ def is_focus(columns: list[str]) -> bool:
 
 def delivery(source: Source, what: str) -> Delivery:
     """Turn an opened bill into lines; a bill that lacks a column raises InvalidInput."""
-    raw = as_map(named(source.frame, REQUIRED, OPTIONAL, what), "Tags")
+    months = [as_map(named(frame, REQUIRED, OPTIONAL, what), "Tags") for frame in source.frames]
     return Delivery(
         label=source.label,
         format=Format.FOCUS,
-        lines=require_lines(_lines(raw), "The FOCUS reader's output"),
-        costs=raw.select(
-            _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
-        ),
+        parts=[require_lines(_lines(raw), "The FOCUS reader's output") for raw in months],
+        part_costs=[
+            raw.select(
+                _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
+            )
+            for raw in months
+        ],
         refreshes=source.refreshes,
         simulated=source.simulated,
     )
@@ -77,12 +78,6 @@ def delivery(source: Source, what: str) -> Delivery:
 
 def _lines(raw: DataFrame) -> DataFrame:
     kind = kind_of(raw, COST)
-    keys = {
-        "tag_cluster": CLUSTER_TAG,
-        "tag_pool": POOL_TAG,
-        "tag_claim": CLAIM_TAG,
-        "tag_node_group": NODE_GROUP_TAG,
-    }
     effective = amount("EffectiveCost", kind)
     return raw.select(
         _period().alias("billing_period"),
@@ -98,10 +93,10 @@ def _lines(raw: DataFrame) -> DataFrame:
         text("PricingUnit").alias("unit"),
         text("ResourceId").alias("resource_id"),
         text("AvailabilityZone").alias("zone"),
-        *(tag(raw, ["Tags"], key).alias(name) for name, key in keys.items()),
-        # EffectiveCost is amortised and after every discount: nothing is left to take out.
-        F.lit(0).alias("has_net"),
+        *tags(raw, ["Tags"], ()),
         _reason(raw).alias("reason"),
+        # EffectiveCost is amortised and after every discount: nothing is left to take out.
+        F.lit(0).alias(HAS_NET),
         amount("PricingQuantity", kind).alias("quantity"),
         amount(COST, kind).alias("billed_cost"),
         effective.alias("amortised_cost"),

@@ -30,6 +30,7 @@ class Month:
     """The newest refresh of one billing period: its files, and what tells it from the others."""
 
     period: str
+    manifest: str
     files: Sequence[str]
     execution: str
     simulated: bool
@@ -142,7 +143,7 @@ def _month(files: Files, folder: str, period: str, path: str, problems: list[str
         else:
             found.append(address)
     execution = manifest.get("executionId") or manifest.get("assemblyId") or ""
-    return Month(period, tuple(found), str(execution), manifest.get("simulated") is True)
+    return Month(period, path, tuple(found), str(execution), manifest.get("simulated") is True)
 
 
 def _manifest(files: Files, path: str) -> Mapping[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -30,7 +29,8 @@ class Source:
     """A bill's delivered columns, as they are named in its files, and what its manifests say."""
 
     label: str
-    frame: DataFrame
+    # One per month, of the same columns.
+    frames: Sequence[DataFrame]
     refreshes: Sequence[Refresh] = ()
     simulated: bool = False
 
@@ -47,7 +47,7 @@ def opened(session: SparkSession, address: str, months: Collection[str], what: s
             [f"{what} is neither .csv, .csv.gz, .zip nor .parquet, the formats that can be read."]
         )
     frame = _read(session, files, [address], what)
-    return Source(address.rsplit("/", 1)[-1], _with_period(frame, None))
+    return Source(address.rsplit("/", 1)[-1], [_with_period(frame, None)])
 
 
 def _export(
@@ -62,11 +62,24 @@ def _export(
     ]
     return Source(
         label=export.name,
-        # A column that AWS added between two refreshes is null in the older file.
-        frame=reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames),
+        frames=_of_one_shape(frames),
         refreshes=[Refresh(m.period, m.execution, len(m.files)) for m in export.months],
         simulated=export.simulated,
     )
+
+
+def _of_one_shape(frames: Sequence[DataFrame]) -> list[DataFrame]:
+    """Return the frames with all their columns; one that AWS added later is null before that."""
+    kinds = {field.name: field.dataType for frame in frames for field in frame.schema.fields}
+    shaped = []
+    for frame in frames:
+        lacking = {
+            name: F.lit(None).cast(kind)
+            for name, kind in kinds.items()
+            if name not in frame.columns
+        }
+        shaped.append(frame.withColumns(lacking) if lacking else frame)
+    return shaped
 
 
 def _with_period(frame: DataFrame, period: str | None) -> DataFrame:

@@ -13,7 +13,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from core.errors import InvalidInput, StillwaterError
@@ -23,15 +22,9 @@ from spark.ingest import bill
 from spark.jobs import cost, ingest
 from spark.jobs.ingest import Ingested
 from spark.report import page
-from spark.report.model import BadRow, Line, Report
+from spark.report.model import BAD_ROWS_SHOWN, BadRow, Line, Report
 from spark.session import local_session
 from spark.tables import ParquetStore, Store
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
-
-BAD_ROWS_SHOWN = 50
-# What the page shows of a table of days.
-_MONTHLY = tuple(name for name in cost.KEYS if name != "day")
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ def _page(store: Store, ingested: Ingested, out: Path, today: date) -> CostResul
     periods = list(ingested.months)
     # The page shows what is on disk, so the table and the page cannot differ.
     table = cost.run(store, periods).where(F.col("billing_period").isin(*periods))
-    currency, lines = lines_of(table)
+    currency, lines = cost.lines_of(table)
     reconcile(ingested, lines)
     bad = store.read(tables.QUARANTINE).where(F.col("billing_period").isin(*periods))
     report = Report(
@@ -114,27 +107,3 @@ def reconcile(ingested: Ingested, lines: Sequence[Line]) -> None:
             f"{ingested.lines} worth {ingested.billed}; the report was not written. This is a "
             f"fault of the cost job: please report it with the bill's format."
         )
-
-
-def lines_of(table: DataFrame) -> tuple[str, list[Line]]:
-    """Return the currency and the lines of a report from some months of the cost table."""
-    summed = table.groupBy(*_MONTHLY).agg(
-        F.sum("charges").alias("charges"), *(cost.total_of(name).alias(name) for name in cost.SUMS)
-    )
-    rows = summed.collect()
-    lines = [
-        Line(
-            billing_period=None if row.billing_period == tables.UNKNOWN_PERIOD else row[0],
-            component=Component(row.component),
-            attribution=Attribution(row.attribution),
-            cluster=row.cluster,
-            owner=row.owner,
-            node_id=row.node_id,
-            zone=row.zone,
-            charges=row.charges,
-            billed=row.billed_cost,
-            amortised=row.amortised_cost,
-        )
-        for row in rows
-    ]
-    return next((row.currency for row in rows if row.currency), "USD"), lines

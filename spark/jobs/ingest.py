@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -21,18 +22,18 @@ from pyspark.storagelevel import StorageLevel
 from core.errors import InvalidInput, StillwaterError
 from core.naming import CLUSTER_TAG
 from core.pricing import plain, total
-from spark import money, tables
+from spark import frames, money, tables
 from spark.ingest.delivery import Delivery, Refresh, readable
 from spark.months import settled_on
 from spark.schemas import LINE_AMOUNTS, MONEY, QUARANTINE, USAGE, require_lines, require_schema
 from spark.tables import UNKNOWN_PERIOD, Store
 from spark.tag_keys import spellings
+from spark.transforms.amortise import DISCOUNTS
 from spark.transforms.attribute import attributed
 from spark.transforms.classify import classified
-from spark.transforms.daily import net_of_discounts, summed, tidied
+from spark.transforms.daily import TOTALS, net_of_discounts, summed, tidied
 
 CLUSTERS_SHOWN = 10
-TOTALS = {name: name for name in LINE_AMOUNTS}
 KEYS = tuple(name for name in USAGE.names if name not in (*LINE_AMOUNTS, "charges"))
 
 
@@ -78,10 +79,11 @@ def run(
     StillwaterError when the table does not add up to the bill. Nothing is written then.
     """
     with readable(f"The bill {delivery.label}"):
-        months = control_of(delivery.costs)
+        months = control_of(*delivery.part_costs)
         if not months:
             raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
-        rows = usage(delivery.lines).persist(StorageLevel.MEMORY_AND_DISK)
+        rows = usage(*delivery.parts, discounted=_is_discounted(delivery))
+        rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             placed = _placed(rows, cluster)
             _require_one_currency(placed, delivery.label)
@@ -96,36 +98,60 @@ def run(
                 _note(delivery, period, month, found.get(period, 0), before.get(period), now)
                 for period, month in months.items()
             ]
-            frame = session.createDataFrame(noted, tables.DELIVERIES.schema)
+            frame = frames.of_rows(session, noted, tables.DELIVERIES.schema)
             store.replace(tables.DELIVERIES, frame, list(months))
         finally:
             rows.unpersist()
     return Ingested(delivery.label, months, found, delivery.simulated)
 
 
-def usage(lines: DataFrame) -> DataFrame:
-    """Turn a bill's lines into the USAGE table, and `_reason` beside it."""
+def usage(*parts: DataFrame, discounted: bool = True) -> DataFrame:
+    """Turn a bill's lines into the USAGE table, and `_reason` beside it.
+
+    `discounted` is whether lines of a private agreement's discounts may be among them.
+    """
+    known = [summed(require_lines(part, "The ingest job's input")) for part in parts]
+    rows = reduce(DataFrame.unionByName, known).transform(tidied)
+    if discounted:
+        rows = rows.transform(net_of_discounts)
     keyed = (
-        summed(require_lines(lines, "The ingest job's input"))
-        .transform(tidied)
-        .transform(net_of_discounts)
-        .transform(classified)
+        rows.transform(classified)
         .transform(attributed)
         .withColumn("billing_period", _known_period())
     )
-    # What differed by a region's prefix or a blank alone is one row now.
-    rows = keyed.groupBy(*KEYS, "reason").agg(
-        F.sum("charges").alias("charges"), *(F.sum(n).cast(MONEY).alias(n) for n in LINE_AMOUNTS)
+    # What differed by a region's prefix, a blank or somebody else's tag alone is one row now.
+    merged = keyed.groupBy(*KEYS, "reason").agg(
+        F.sum("charges").alias("charges"), *money.added(keyed, LINE_AMOUNTS)
     )
-    checked = require_schema(rows.drop("reason"), USAGE, "The usage table")
-    return rows.select(*checked.columns, F.col("reason").alias("_reason"))
+    whole = merged.withColumns(money.finished(merged, TOTALS))
+    table = whole.select(*USAGE.names, F.col("reason").alias("_reason"))
+    require_schema(table.drop("_reason"), USAGE, "The usage table")
+    return table
 
 
-def control_of(costs: DataFrame) -> dict[str, Control]:
+def _is_discounted(delivery: Delivery) -> bool:
+    """Say whether a bill has discounts as lines; files without any are known by their footers."""
+    is_discount = F.col("category").isin(*DISCOUNTS)
+    found = [part.where(is_discount).select("category") for part in delivery.parts]
+    return bool(reduce(DataFrame.unionByName, found).head(1))
+
+
+def control_of(*costs: DataFrame) -> dict[str, Control]:
     """Sum the delivered cost column by month: the figures that the table must come to."""
     named = {"cost": "total"}
-    summed_costs = costs.groupBy(_known_period().alias("billing_period")).agg(
-        F.count("*").alias("lines"), F.count("cost").alias("with_cost"), *money.sums(costs, named)
+    months = [
+        part.groupBy(_known_period().alias("billing_period")).agg(
+            F.count("*").alias("lines"),
+            F.count("cost").alias("with_cost"),
+            *money.sums(part, named),
+        )
+        for part in costs
+    ]
+    apart = reduce(DataFrame.unionByName, months)
+    summed_costs = apart.groupBy("billing_period").agg(
+        F.sum("lines").alias("lines"),
+        F.sum("with_cost").alias("with_cost"),
+        *money.added(apart, named.values()),
     )
     totals = money.finished(summed_costs, named)
     rows = summed_costs.select(
@@ -246,7 +272,7 @@ def _note(
 
 
 def _no_rows(session: SparkSession) -> DataFrame:
-    return session.createDataFrame([], QUARANTINE)
+    return frames.empty(session, QUARANTINE)
 
 
 def _known_period() -> Column:

@@ -1,72 +1,20 @@
-"""The report: every other job in order, each table written once, and the document made of them.
-
-    bill -> ingest -> cost -> transfer, storage, resync, economics, unit, anomaly -> evidence
-         -> story
-
-What is not given is left out and said: without metrics no flow has a reason and no volume is
-judged, without the archive there are no rotations, without the cluster's facts neither.
-"""
+"""The report: every job on one month (spark.jobs.every), and the story told of what they found."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
-from core.errors import InvalidInput
-from core.pricing import PriceBook
-from spark import tables
-from spark.facts import Facts
-from spark.findings import (
-    ANOMALIES_TABLE,
-    ECONOMICS_TABLE,
-    RESYNC_TABLE,
-    ROTATIONS,
-    SAMPLES,
-    STORAGE_TABLE,
-    UNIT_TABLE,
-)
-from spark.ingest import bill, history, metrics
-from spark.jobs import (
-    anomaly,
-    cost,
-    cost_report,
-    economics,
-    ingest,
-    resync,
-    storage,
-    transfer,
-    unit,
-)
+from spark.jobs import every
+from spark.jobs.every import Inputs
 from spark.report import story
 from spark.report.document import Document
-from spark.report.evidence import DayCost, Evidence
-from spark.report.model import BadRow, Report
-from spark.schemas import MONEY, TRAFFIC
+from spark.report.evidence import Evidence
 from spark.tables import Store
-from spark.transforms.traffic import traffic
 
-NO_METRICS = "Without Prometheus's samples (--metrics) no volume and no flow is judged."
-NO_HISTORY = "Without the ledger's archive (--history) there are no rotations in this report."
-NO_FACTS = "Without the cluster's spec (--spec) volumes, rotations and designs are left out."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inputs:
-    """What a report is made from; `bill` None takes the tables as they are."""
-
-    bill: str | Path | None = None
-    month: str | None = None
-    metrics: str | None = None
-    history: str | None = None
-    facts: Facts | None = None
-    book: PriceBook | None = None
-    today: date | None = None
+__all__ = ["Inputs", "Made", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,179 +30,10 @@ class Made:
         return self.evidence.report.billed
 
 
-@dataclass(frozen=True)
-class _Read:
-    """The inputs as frames; those not given are empty."""
-
-    samples: DataFrame
-    rotations: DataFrame
-    traffic: DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class _OfCluster:
-    rotations: Sequence[Row]
-    volumes: Sequence[Row]
-    designs: Sequence[Row]
-
-
 def run(session: SparkSession, store: Store, inputs: Inputs) -> Made:
     """Make the report of one month; every table of that month in the store is replaced.
 
     Raises InvalidInput for a bill, a month or an input that cannot be read.
     """
-    now = datetime.now(UTC)
-    cluster = inputs.facts.cluster if inputs.facts else None
-    if inputs.bill is not None:
-        delivery = bill.read(session, inputs.bill)
-        ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
-        cost.run(store, list(ingested.months))
-    deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
-    month = _month(inputs.month, deliveries)
-    note = deliveries[month]
-    read = _inputs(session, inputs)
-    try:
-        report = _report(store, month, note, inputs.today or now.date())
-        evidence = replace(_of_bill(session, store, read, report, month), notes=_notes(inputs))
-        if inputs.facts is not None and inputs.book is not None:
-            own = _of_cluster(session, store, inputs.facts, inputs.book, read, month)
-            evidence = replace(
-                evidence, resync=own.rotations, storage=own.volumes, economics=own.designs
-            )
-    finally:
-        read.samples.unpersist()
-        read.rotations.unpersist()
-    return Made(story.told(evidence), evidence, note.billed_cost)
-
-
-def _month(asked: str | None, deliveries: Collection[str]) -> str:
-    known = sorted(period for period in deliveries if period != tables.UNKNOWN_PERIOD)
-    if not known:
-        raise InvalidInput(["The tables hold no bill yet; name one with --bill."])
-    if asked is None:
-        return known[-1]
-    if asked not in known:
-        raise InvalidInput([f"The tables hold no bill of {asked}, only of {', '.join(known)}."])
-    return asked
-
-
-def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
-    facts = inputs.facts
-    samples = rotations = None
-    if facts is not None and inputs.metrics is not None:
-        samples = metrics.read(session, inputs.metrics, facts.cluster)
-    if facts is not None and inputs.history is not None:
-        rotations = history.read(
-            session, inputs.history, archive_name=facts.archive_name, cluster=facts.cluster
-        )
-    seen = (samples if samples is not None else session.createDataFrame([], SAMPLES)).persist()
-    past = rotations if rotations is not None else session.createDataFrame([], ROTATIONS)
-    moved = (
-        session.createDataFrame([], TRAFFIC)
-        if facts is None or samples is None
-        else seen.transform(lambda frame: traffic(frame, facts.zones))
-    )
-    return _Read(seen, past.persist(), moved)
-
-
-def _of_bill(
-    session: SparkSession, store: Store, read: _Read, report: Report, month: str
-) -> Evidence:
-    """Run the jobs that need a bill alone, on the month and the one before."""
-    recent = [_before(month), month]
-    paid = store.read(tables.COST).where(F.col("billing_period").isin(*recent)).persist()
-    units = unit.run(paid, read.traffic, read.samples).persist()
-    odd = anomaly.run(paid, read.rotations).persist()
-    try:
-        store.replace(UNIT_TABLE, units, recent)
-        store.replace(ANOMALIES_TABLE, odd, recent)
-        return Evidence(
-            report=report,
-            days=_days(paid),
-            transfer=_transfer(session, store, read, month),
-            unit=units.collect(),
-            anomalies=odd.where(F.col("billing_period") == month).collect(),
-        )
-    finally:
-        for frame in (odd, units, paid):
-            frame.unpersist()
-
-
-def _of_cluster(
-    session: SparkSession,
-    store: Store,
-    facts: Facts,
-    book: PriceBook,
-    read: _Read,
-    month: str,
-) -> _OfCluster:
-    """Run the jobs that need to know the cluster."""
-    rotations = read.rotations.where(F.col("billing_period") == month)
-    rotated = resync.run(session, rotations, read.samples, facts, book)
-    store.replace(RESYNC_TABLE, rotated, [month])
-    rows = rotated.collect()
-    ahead = resync.forecast(rows)
-    away = ahead.down_seconds if ahead else storage.AWAY_SECONDS
-    usage = store.read(tables.USAGE).where(F.col("billing_period") == month)
-    volumes = storage.run(session, usage, read.samples, facts, book, away)
-    store.replace(STORAGE_TABLE, volumes, [month])
-    window = economics.Window(date.fromisoformat(f"{month}-01"), _last_day(usage, month))
-    designs = economics.run(session, volumes, rotated, facts, book, window)
-    store.replace(ECONOMICS_TABLE, designs, [month])
-    return _OfCluster(rows, volumes.collect(), designs.collect())
-
-
-def _last_day(usage: DataFrame, month: str) -> date:
-    last = usage.agg(F.max("day")).head()
-    return last[0] if last and last[0] else date.fromisoformat(f"{month}-01")
-
-
-def _transfer(session: SparkSession, store: Store, read: _Read, month: str) -> list[Row]:
-    moved = transfer.run(session, store, [month], traffic=read.traffic)
-    rows = moved.where(F.col("billing_period") == month).groupBy(
-        "day", "cluster", "flow", "certainty", "currency"
-    )
-    return rows.agg(
-        F.sum("billed_bytes").alias("billed_bytes"),
-        F.sum("billed_cost").cast(MONEY).alias("billed_cost"),
-        F.sum("rack_aware_saving").cast(MONEY).alias("rack_aware_saving"),
-    ).collect()
-
-
-def _days(paid: DataFrame) -> list[DayCost]:
-    rows = (
-        paid.where(F.col("day").isNotNull())
-        .groupBy("day", "component")
-        .agg(F.sum("billed_cost").cast(MONEY).alias("billed"))
-        .collect()
-    )
-    return [DayCost(row.day, row.component, row.billed) for row in rows]
-
-
-def _report(store: Store, month: str, note: Row, today: date) -> Report:
-    table = store.read(tables.COST).where(F.col("billing_period") == month)
-    bad = store.read(tables.QUARANTINE).where(F.col("billing_period") == month)
-    currency, lines = cost_report.lines_of(table)
-    first_bad = bad.head(cost_report.BAD_ROWS_SHOWN) if note.quarantined else []
-    return Report(
-        label=f"{note.bill}, {month}",
-        currency=currency,
-        today=today,
-        simulated=note.simulated == "true",
-        lines=lines,
-        rows=note.lines,
-        bad_rows=note.quarantined,
-        rows_without_cost=note.lines_without_cost,
-        bad=tuple(BadRow(row.reason, row.line, row.billed_cost) for row in first_bad),
-    )
-
-
-def _before(month: str) -> str:
-    return f"{date.fromisoformat(f'{month}-01') - timedelta(days=1):%Y-%m}"
-
-
-def _notes(inputs: Inputs) -> list[str]:
-    if inputs.facts is None or inputs.book is None:
-        return [NO_FACTS]
-    notes = [] if inputs.metrics else [NO_METRICS]
-    return notes if inputs.history else [*notes, NO_HISTORY]
+    known = every.run(session, store, inputs)
+    return Made(story.told(known.evidence), known.evidence, known.bill_total)

@@ -3,13 +3,13 @@
     usage + samples -> guard -> billed, used, load -> core.volumes.sizing, row by row -> guard
 
 What a volume should be is decided in core.volumes, as the advisor decides it. EBS never shrinks:
-what is too large is replaced by a pool with smaller volumes, whose copying between zones is the
-remedy's price. Volumes are few, so their rows fit in the driver.
+what is too large is replaced by a pool with smaller volumes; copying between zones, and both pools
+running meanwhile, are the remedy's price. Volumes are few, so their rows fit in the driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -17,9 +17,13 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from core import economics, instances
+from core import instances
 from core.pricing import PriceBook
-from core.volumes.limits import Gp3, Performance, instance_ceiling, step_for
+from core.volumes.forecast import Forecast
+from core.volumes.growth import DAY_SECONDS, room
+from core.volumes.limits import Gp3, Performance, step_for
+from core.volumes.policy import Policy, goals_of
+from core.volumes.shrinking import WORTH_SHRINKING, payback
 from core.volumes.sizing import GIB, Goals, Resync, Use, monthly_usd, right_size
 from spark.facts import Facts, Pool
 from spark.findings import SAMPLES, STORAGE
@@ -28,8 +32,6 @@ from spark.transforms import volumes
 from spark.transforms.volumes import LAST_DAYS, SNAPSHOT, Finding
 
 BILL, SPEC = "bill", "spec"
-# A smaller volume means a new pool: not for the odd gigabyte.
-WORTH_SHRINKING = 0.8
 # What a rotation takes where none was seen.
 AWAY_SECONDS = 300.0
 NOTHING = Decimal(0)
@@ -90,6 +92,7 @@ def _advised(
         if row.kind != SNAPSHOT and row.node_id is not None:
             key = (row.owner, row.node_id)
             siblings[key] = siblings.get(key, 0.0) + (row.size_gib or 0)
+    left_behind = {} if measured else _left_behind(rows, facts)
     for row in rows:
         known = _known(row, facts)
         share = (row.size_gib or 0) / (siblings.get((row.owner, row.node_id)) or 1)
@@ -102,11 +105,42 @@ def _advised(
                 f"{row.node_id}; delete it once its data is in no one's interest",
                 monthly_saving=_monthly(row),
             )
+        elif row.resource_id in left_behind:
+            advice = Advice(
+                Finding.ORPHAN, left_behind[row.resource_id], monthly_saving=_monthly(row)
+            )
         elif row.kind != "gp3":
             advice = _move(row, known, book)
         else:
             advice = _size(row, known, share, facts, book, away_seconds)
         yield _row(row, known, share, advice)
+
+
+def _left_behind(rows: Sequence[Row], facts: Facts) -> dict[str, str]:
+    """Return, with the reason, the volumes that a node is billed for beyond those of its spec.
+
+    What a bill alone can tell: a claim that was made anew leaves its old volume retained, and of
+    two the one that was billed on more days is the older. Of as many days neither is said.
+    """
+    today = max((row.last_day for row in rows), default=None)
+    nodes: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        if row.kind != SNAPSHOT and row.node_id is not None and row.last_day == today:
+            nodes.setdefault((row.owner, row.node_id), []).append(row)
+    found = {}
+    for (owner, node_id), volumes_of in nodes.items():
+        pool = facts.pool_of(owner)
+        wanted = len(pool.volumes) if pool else len(volumes_of)
+        oldest = sorted(volumes_of, key=lambda row: -row.days)
+        surplus = len(oldest) - wanted
+        if wanted < 1 or surplus < 1 or oldest[surplus - 1].days == oldest[surplus].days:
+            continue
+        for row in oldest[:surplus]:
+            found[row.resource_id] = (
+                f"{owner} {node_id} is billed for {len(oldest)} volumes where its spec has "
+                f"{wanted}, and this one is older; delete it once its data is in no one's interest"
+            )
+    return found
 
 
 def _known(row: Row, facts: Facts) -> Known:
@@ -139,14 +173,18 @@ def _snapshot(row: Row, alive: set[tuple[str, int]]) -> Advice:
     )
 
 
-def _ceiling(known: Known) -> Goals:
-    """Return the goals of a volume: no more than its instance sustains beside its other volumes."""
+def _goals(known: Known) -> Goals:
+    """Return the goals of a volume: its pool's policy, within what its instance sustains."""
     pool = known.pool
-    instance = instances.table().types.get(pool.instance_type) if pool else None
-    if pool is None or instance is None:
+    if pool is None:
         return Goals()
+    instance = instances.table().types.get(pool.instance_type)
     beside = [Performance(v.iops, v.throughput_mib_per_s) for v in pool.volumes[1:]]
-    return Goals(ceiling=instance_ceiling(instance, beside))
+    return goals_of(pool.policy, instance, beside)
+
+
+def _type_of(known: Known) -> str | None:
+    return known.pool.instance_type if known.pool else None
 
 
 def _use(row: Row, share: float) -> Use:
@@ -171,8 +209,9 @@ def _size(
             away_seconds=away_seconds,
             within_seconds=facts.resync_within_seconds,
         )
-    sized = right_size(known.volume, _use(row, share), book, _ceiling(known), resync)
-    now, wanted = known.volume, sized.wanted
+    use, now = _use(row, share), known.volume
+    sized = right_size(now, use, book, _goals(known), resync)
+    wanted = sized.wanted
     # Of performance nobody measured nothing can be taken away.
     loads = row.iops_p999 is not None and row.throughput_p999_bytes_per_s is not None
     if not loads:
@@ -181,14 +220,23 @@ def _size(
         )
         wanted = Gp3(wanted.size_gib, kept)
     reason = "; ".join(sized.reasons)
-    if wanted.size_gib > now.size_gib:
-        return Advice(Finding.LARGER, reason, wanted)
+    # When it is too small the advisor's own rule says; before, it has room for some days.
+    ahead = Forecast(
+        used_bytes=float(use.used_bytes), long_rate=use.growth_bytes_per_day / DAY_SECONDS
+    )
+    policy = known.pool.policy if known.pool else Policy()
+    grown = room(row.resource_id, ahead, now.size_gib, policy)
+    if grown is not None and not grown.capped:
+        return Advice(Finding.LARGER, f"{grown.reason}; {reason}", wanted.of_size(grown.size_gib))
+    wanted = wanted.of_size(min(wanted.size_gib, now.size_gib))
     if not now.performance.covers(wanted.performance):
         return Advice(Finding.FASTER, reason, wanted.of_size(now.size_gib))
     saving = monthly_usd(now, book) - monthly_usd(wanted, book)
     if wanted.size_gib <= now.size_gib * WORTH_SHRINKING and saving > 0:
-        copied = economics.crossing_usd(row.used_bytes * share, book)
-        return Advice(Finding.SMALLER, reason, wanted, saving, copied)
+        moved = payback(now, wanted, use.used_bytes, _type_of(known), book)
+        once = NOTHING if moved is None else moved.once_usd
+        pays = "" if moved is None else f"; the move pays after {moved.months:.1f} months"
+        return Advice(Finding.SMALLER, f"{reason}{pays}", wanted, saving, once)
     here = wanted.of_size(now.size_gib)
     saving = monthly_usd(now, book) - monthly_usd(here, book)
     if saving > 0:
@@ -200,7 +248,7 @@ def _move(row: Row, known: Known, book: PriceBook) -> Advice:
     """Return what gp3 would cost for the same size and at least the same performance."""
     needed = _performance_of(row.kind, known.volume)
     size = known.volume.size_gib
-    wanted = Gp3(size, step_for(needed, Performance(), _ceiling(known).ceiling, size))
+    wanted = Gp3(size, step_for(needed, Performance(), _goals(known).ceiling, size))
     saving = _monthly(row) - monthly_usd(wanted, book)
     if saving <= 0 or row.kind in {"st1", "sc1", "standard"}:
         return Advice(Finding.FITS, f"{row.kind} is no dearer than gp3 here, or another kind")

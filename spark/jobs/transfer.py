@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark import tables
+from spark import frames, tables
 from spark.schemas import TRAFFIC, USAGE, require_schema
 from spark.tables import Store
 from spark.transforms.transfer import by_flow, transferred
@@ -25,7 +25,7 @@ def run(
     Without `traffic` (TRAFFIC, from metrics) bytes between zones are of a flow that is not known.
     """
     usage = store.read(tables.USAGE).where(F.col("billing_period").isin(*periods))
-    counters = session.createDataFrame([], TRAFFIC) if traffic is None else traffic
+    counters = frames.empty(session, TRAFFIC) if traffic is None else traffic
     store.replace(tables.TRANSFER, transfer_table(usage, counters), periods)
     return store.read(tables.TRANSFER)
 

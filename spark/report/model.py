@@ -15,6 +15,8 @@ from spark.months import settled_on
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
+BAD_ROWS_SHOWN = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Line:

@@ -1,45 +1,61 @@
 """Sums a bill's lines to one row per day, resource and meter: the pass over the whole bill.
 
 Lines are summed by what they say and tidied afterwards, when there are a hundredth as many: a
-region's prefix cut off and a blank made null cost more per line than the sum itself.
+region's prefix cut off, a blank made null or a tag looked up cost more per line than the sum
+itself.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 from pyspark.sql.window import Window
 
+from core.naming import CLUSTER_TAG, POOL_TAG
 from spark import money
 from spark.ingest.delivery import EMPTY
-from spark.schemas import LINE_AMOUNTS, LINE_KEYS, MONEY
+from spark.schemas import HAS_NET, LINE_AMOUNTS, LINE_KEYS
+from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, column_spellings, spellings
 from spark.transforms.amortise import DISCOUNTS
 
 # Two-region forms (USE1-CAN1-AWS-Out-Bytes) and EU-, which has no number, are in real bills. Looser
 # patterns cut off what is no region: EMR-SERVERLESS, EKS-EC2-vCPU-Hours.
 REGION_PREFIX = r"^(?:(?:[A-Z]{3}\d|EU)-){1,2}"
+# By which later rooms know whose a charge is.
+OWNERS = {
+    "tag_cluster": CLUSTER_TAG,
+    "tag_pool": POOL_TAG,
+    "tag_claim": CLAIM_TAG,
+    "tag_node_group": NODE_GROUP_TAG,
+}
+TOTALS = {name: name for name in LINE_AMOUNTS}
 _TEXTS = tuple(
     field.name
     for field in LINE_KEYS.fields
-    if field.name not in ("billing_period", "day", "has_net", "reason")
+    if isinstance(field.dataType, StringType) and field.name not in ("billing_period", "reason")
 )
-_TOTALS = {name: name for name in LINE_AMOUNTS}
 
 
 def summed(lines: DataFrame) -> DataFrame:
-    """Return one row per distinct line but for its hour: LINE_KEYS, `charges`, exact amounts."""
-    rows = lines.groupBy(*LINE_KEYS.names).agg(
-        F.count("*").alias("charges"), *money.sums(lines, _TOTALS)
+    """Return one row per distinct line but for its hour: LINE_KEYS, `charges`, exact sums.
+
+    The amounts are parts of sums (spark.money), which can be added up again.
+    """
+    return lines.groupBy(*LINE_KEYS.names).agg(
+        F.count("*").alias("charges"),
+        F.max(HAS_NET).alias(HAS_NET),
+        *money.sums(lines, TOTALS),
     )
-    totals = money.finished(rows, _TOTALS)
-    return rows.select(*LINE_KEYS.names, "charges", *(c.alias(n) for n, c in totals.items()))
 
 
 def tidied(rows: DataFrame) -> DataFrame:
-    """Cut the region's prefix off the usage type, and make null what says nothing."""
-    blank = {name: _blank(name) for name in _TEXTS}
-    return rows.withColumns(
-        {**blank, "usage_type": F.regexp_replace(blank["usage_type"], REGION_PREFIX, "")}
+    """Look tags up, cut the region's prefix off the usage type, make null what says nothing."""
+    blank = {name: _blank(F.col(name)) for name in _TEXTS}
+    owners = {name: _tag(key) for name, key in OWNERS.items()}
+    usage_type = F.regexp_replace(blank["usage_type"], REGION_PREFIX, "")
+    return rows.withColumns({**blank, **owners, "usage_type": usage_type}).drop(
+        "tag_names", "tag_values"
     )
 
 
@@ -50,14 +66,24 @@ def net_of_discounts(rows: DataFrame) -> DataFrame:
     that has both would otherwise count them twice.
     """
     month = Window.partitionBy("billing_period", "account")
-    has_net = F.max("has_net").over(month) == 1
+    has_net = F.max(HAS_NET).over(month) == 1
     is_discount = F.col("category").isin(*DISCOUNTS)
     already = F.coalesce(has_net & is_discount, F.lit(False))  # noqa: FBT003 - a literal column
-    return rows.withColumn(
-        "net_cost", F.when(already, F.lit(0).cast(MONEY)).otherwise(F.col("net_cost"))
+    return rows.withColumns(
+        {
+            part: F.when(already, F.lit(0).cast(rows.schema[part].dataType)).otherwise(F.col(part))
+            for part in money.parts_of(rows, "net_cost")
+        }
     )
 
 
-def _blank(name: str) -> Column:
-    trimmed = F.trim(name)
+def _tag(key: str) -> Column:
+    """Return a tag's value under whatever spelling this export used for its key."""
+    known = dict.fromkeys((*column_spellings(key), *spellings(key)))
+    places = [F.array_position("tag_names", F.lit(spelled)) - 1 for spelled in known]
+    return F.coalesce(*(_blank(F.get("tag_values", place)) for place in places))
+
+
+def _blank(value: Column) -> Column:
+    trimmed = F.trim(value)
     return F.when(~trimmed.isin(*EMPTY), trimmed)

@@ -102,6 +102,7 @@ def build(layer: Layer) -> None:
             role_arn=volumes.function.role_arn,
             may_apply=spec.volumes.applies,
             kafka_ca_secret=_kafka_ca_secret(spec),
+            prometheus=spec.metrics.prometheus.asked if spec.metrics.prometheus else None,
         ),
         opts=layer.on_both,
     )

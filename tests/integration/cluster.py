@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kafka.admin import KafkaAdminClient
+from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 from rich.console import Console
 
 from cli.twin_layers import Provisioned, TwinLayers
@@ -150,12 +151,26 @@ class Cluster:
     def _forget_load(self) -> None:
         for name in ("samples.jsonl", "summary.json"):
             self.twin.place.path(name).unlink(missing_ok=True)
-        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap.split(","))
+        self.delete_topic(load.TOPIC)
+
+    @contextlib.contextmanager
+    def admin(self) -> Iterator[KafkaAdminClient]:
+        """Kafka's administration, opened anew: an older client knows no broker that returned."""
+        client = KafkaAdminClient(bootstrap_servers=self.bootstrap.split(","))
         try:
-            if load.TOPIC in admin.list_topics():
-                admin.delete_topics([load.TOPIC])
+            yield client
         finally:
-            admin.close()
+            client.close()
+
+    def create_topic(self, name: str, **wanted: Any) -> None:
+        """Create a topic; the client asks again when an answer is lost, though it was heard."""
+        with self.admin() as kafka, contextlib.suppress(TopicAlreadyExistsError):
+            kafka.create_topics({name: wanted})
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic, if it is there."""
+        with self.admin() as kafka, contextlib.suppress(UnknownTopicOrPartitionError):
+            kafka.delete_topics([name])
 
 
 def _in_sync(view: ClusterView) -> bool:

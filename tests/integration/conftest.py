@@ -44,9 +44,8 @@ CLUSTER = "cluster"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what needs the shared cluster, and end that with what takes it down.
 
-    The groups would keep the cluster on one worker. pytest-xdist 3.8 does not see them under
-    pytest 9.2, whose node ids it cannot extend: until it does, tests are handed out one by one in
-    this order, and both workers have a cluster.
+    The groups keep the cluster on one worker, and a module's fixtures too. The worker that is done
+    with its group takes the next in this order.
     """
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))

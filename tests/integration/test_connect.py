@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from kafka.admin import KafkaAdminClient
 
 from core import naming
 from core.cluster import Connect, Topic, parse
@@ -170,16 +169,15 @@ def test_a_topic_of_the_description_is_made_grown_and_never_shrunk(
 ) -> None:
     spec = parse(demo_spec.spec(cluster.twin.place))
     topic.make(topic_spec(spec, Topic(name="tides", partitions=2, config={"retention.ms": 60_000})))
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-    try:
+    with cluster.admin() as kafka:
         cluster.until(lambda: condition(topic.read()).get("status") == "True", "it is Ready")
-        (found,) = admin.describe_topics(["tides"])
+        (found,) = kafka.describe_topics(["tides"])
         assert [len(p["replica_nodes"]) for p in found["partitions"]] == [3, 3]
 
         path = f"{topic.folder}/tides"
         cluster.twin.api.merge(path, {"spec": {"partitions": 4}})
         cluster.until(
-            lambda: len(admin.describe_topics(["tides"])[0]["partitions"]) == 4, "it has grown"
+            lambda: len(kafka.describe_topics(["tides"])[0]["partitions"]) == 4, "it has grown"
         )
         cluster.twin.api.merge(path, {"spec": {"partitions": 1}})
         refused = cluster.until(
@@ -188,18 +186,13 @@ def test_a_topic_of_the_description_is_made_grown_and_never_shrunk(
         )
         assert "Kafka never removes one" in refused["message"]
         topic.delete()
-        cluster.until(lambda: "tides" not in admin.list_topics(), "the topic is deleted")
-    finally:
-        admin.close()
+        cluster.until(lambda: "tides" not in kafka.list_topics(), "the topic is deleted")
 
 
 def test_every_brokers_rack_is_the_zone_its_node_stands_in(cluster: Cluster) -> None:
     api = cluster.twin.api
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-    try:
-        racks = {b["broker_id"]: b["rack"] for b in admin.describe_cluster()["brokers"]}
-    finally:
-        admin.close()
+    with cluster.admin() as kafka:
+        racks = {b["broker_id"]: b["rack"] for b in kafka.describe_cluster()["brokers"]}
     zones = {}
     for node_id, pod in cluster.pods().items():
         node = api.get(f"/api/v1/nodes/{pod['spec']['nodeName']}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from kafka.admin import KafkaAdminClient, NewTopic
 
 from core import naming
 from core.incidents import Incident, State
@@ -30,22 +28,10 @@ LETS_GO_SECONDS = 360
 @pytest.fixture(scope="module", autouse=True)
 def topic(provisioned: Cluster) -> Iterator[None]:
     """A topic of which every broker leads a third, by its own order of replicas."""
-    with admin(provisioned) as kafka:
-        kafka.create_topics([NewTopic(TOPIC, 6, 3)])
+    provisioned.create_topic(TOPIC, num_partitions=6, replication_factor=3)
     yield
-    # Another client: one that is older than a broker's return does not know that broker.
     provisioned.settle()
-    with admin(provisioned) as kafka:
-        kafka.delete_topics([TOPIC])
-
-
-@contextlib.contextmanager
-def admin(cluster: Cluster) -> Iterator[KafkaAdminClient]:
-    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-    try:
-        yield client
-    finally:
-        client.close()
+    provisioned.delete_topic(TOPIC)
 
 
 def announce(cluster: Cluster, source: str, detail_type: str, **detail: Any) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka.admin import KafkaAdminClient, NewTopic
 from rich.console import Console
 
 from cli import health as command
@@ -76,8 +75,7 @@ def pid_of(cluster: Cluster, node_id: int) -> int:
 @pytest.fixture
 def topic(cluster: Cluster) -> Iterator[str]:
     """A topic on every broker, so that one that is away is missed."""
-    with admin(cluster) as client:
-        client.create_topics([NewTopic(TOPIC, 3, 3)])
+    cluster.create_topic(TOPIC, num_partitions=3, replication_factor=3)
     cluster.until(
         lambda: (view := cluster.kafka()) and any(p.topic == TOPIC for p in view.partitions),
         "the topic is there",
@@ -85,18 +83,7 @@ def topic(cluster: Cluster) -> Iterator[str]:
     )
     cluster.settle()
     yield TOPIC
-    with admin(cluster) as client:
-        client.delete_topics([TOPIC])
-
-
-@contextmanager
-def admin(cluster: Cluster) -> Iterator[KafkaAdminClient]:
-    # Opened anew: one that is older than a broker's return does not know that broker.
-    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-    try:
-        yield client
-    finally:
-        client.close()
+    cluster.delete_topic(TOPIC)
 
 
 def test_a_whole_cluster_answers_200_with_every_part(cluster: Cluster) -> None:

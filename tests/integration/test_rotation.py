@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kafka.admin import KafkaAdminClient, NewTopic
 
 from core.incidents import Incident, State
 from local.demo import result
@@ -99,12 +98,8 @@ def test_a_brokers_node_dies_under_load_and_nothing_is_lost(cluster: Cluster) ->
 
 def make_topic(cluster: Cluster, name: str) -> None:
     """Make a topic and take it back: two records that only a majority of the quorum can commit."""
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-    try:
-        admin.create_topics([NewTopic(name, 1, 3)])
-        admin.delete_topics([name])
-    finally:
-        admin.close()
+    cluster.create_topic(name, num_partitions=1, replication_factor=3)
+    cluster.delete_topic(name)
 
 
 def test_the_quorums_leader_loses_its_node_and_the_quorum_keeps_its_majority(

@@ -1,7 +1,9 @@
 """Volumes on the twin: grown under a running broker, raised and lowered, or refused by name.
 
-The machine's disk is not filled: a MiB written to the broker stands for a GiB and a quarter, above
-half of the volume. Time is passed in where hours must pass; EC2's own limits see the real clock.
+The machine's disk is neither filled nor kept busy: what is really written to the broker counts at
+another scale, as a GiB and a quarter of fill a MiB above half of the volume, or as the load of a
+minute, which a meter tells CloudWatch as EBS does. Time is passed in where hours must pass; EC2's
+own limits see the real clock.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ from typing import Any
 import boto3
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient
 
 from core import pricing
+from core.errors import Conflict
 from core.naming import claim as claim_name
 from core.volumes.forecast import Sample
-from core.volumes.ledger import History
+from core.volumes.ledger import History, free_slots
 from core.volumes.views import Hour
 from handlers import volume_records
 from handlers.adapters.claims import FIELD_MANAGER, EksClaims
@@ -31,8 +33,11 @@ from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import FillView, KafkaFills
 from handlers.adapters.load import CloudWatchLoads
 from handlers.records import DynamoRecords
+from handlers.runs import LedgerRuns
+from handlers.volume_departures import Departing
 from handlers.volume_settings import VolumeSettings
 from handlers.volume_sight import Lookout
+from handlers.volume_sources import Sources
 from handlers.volumes import Steward
 from local import environment
 from local.demo import spec as demo_spec
@@ -40,11 +45,14 @@ from tests.integration.cluster import Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 PREFIX = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
-MIB, GIB, HOUR = 1024**2, 1024**3, 3600.0
+MIB, GIB, HOUR, MINUTE = 1024**2, 1024**3, 3600.0, 60
 POOL, BROKER, TOPIC = "broker-a", 10, "volumes-fill"
+OTHER_POOL, OTHER_BROKER = "broker-b", 20
 CLAIM = claim_name(demo_spec.CLUSTER, POOL, BROKER, 0)
 PATIENCE_SECONDS = 180.0
 FULL_WITH_MIB = 12
+# A MiB really written in a metered minute is so much asked of the volume all through it.
+ASKED_PER_MIB = 100 * MIB
 
 
 class Scaled:
@@ -52,13 +60,14 @@ class Scaled:
 
     def __init__(self, real: KafkaFills) -> None:
         self._real = real
-        self.empty_bytes = self._logs()
+        self.fills_up = True
+        self.empty_bytes = self.logs_bytes()
 
-    def _logs(self) -> int:
+    def logs_bytes(self) -> int:
         return self._real.fills()[BROKER, 0].logs_bytes
 
     def fills(self) -> Mapping[tuple[int, int], FillView]:
-        written = max(0, self._logs() - self.empty_bytes)
+        written = max(0, self.logs_bytes() - self.empty_bytes) if self.fills_up else 0
         return {(BROKER, 0): FillView(50 * GIB + int(written * 1.25 * GIB / MIB))}
 
 
@@ -69,6 +78,7 @@ class Stage:
     cluster: Cluster
     steward: Steward
     volume_id: str
+    fill: Scaled
 
     def claim(self) -> dict[str, Any]:
         path = f"/api/v1/namespaces/kafka/persistentvolumeclaims/{CLAIM}"
@@ -99,13 +109,29 @@ class Stage:
         return latest is not None and latest.state.over
 
     def remember(self, **changed: Any) -> None:
+        def written() -> bool:
+            memory = volume_records.read(records, self.volume_id)
+            try:
+                volume_records.write(records, self.volume_id, replace(memory, **changed))
+            except Conflict:  # the deployed function was still at it
+                return False
+            return True
+
         records = self.steward.lookout.records
-        memory = volume_records.read(records, self.volume_id)
-        volume_records.write(records, self.volume_id, replace(memory, **changed))
+        self.cluster.until(written, "the volume's record is written", PATIENCE_SECONDS)
 
 
 @pytest.fixture
-def stage(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def alone(cluster: Cluster) -> Iterator[None]:
+    """The deployed function's schedule stands still: it would act on what a test measures."""
+    events, rule = cluster.twin.aws("events"), f"{PREFIX}-volumes"
+    events.disable_rule(Name=rule)
+    yield
+    events.enable_rule(Name=rule)
+
+
+@pytest.fixture
+def stage(cluster: Cluster, alone: None, monkeypatch: pytest.MonkeyPatch) -> Stage:
     """A volume with a known history, and the advisor before it."""
     for name, value in environment.with_credentials(cluster.twin.place).items():
         monkeypatch.setenv(name, value)
@@ -126,20 +152,23 @@ def stage(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Stage:
         region=region,
         session=session,
     )
+    fill = Scaled(KafkaFills(cluster.bootstrap.split(","), "PLAINTEXT"))
     steward = Steward(
         lookout=Lookout(
             claims=EksClaims(api, "kafka", demo_spec.CLUSTER),
-            ebs=Ec2Ebs(region),
-            fills=Scaled(KafkaFills(cluster.bootstrap.split(","), "PLAINTEXT")),
-            loads=CloudWatchLoads(region),
-            ledger=cluster.ledger,
+            sources=Sources(ebs=Ec2Ebs(region), fills=fill, loads=CloudWatchLoads(region)),
+            departing=Departing(
+                ledger=cluster.ledger,
+                runs=LedgerRuns(records, demo_spec.CLUSTER),
+                records=records,
+            ),
             records=records,
             settings=VolumeSettings.from_env(variables),
         ),
         book=pricing.book(region),
     )
     volume_id = next(c.volume_id for c in steward.lookout.claims.claims() if c.name == CLAIM)
-    made = Stage(cluster, steward, volume_id)
+    made = Stage(cluster, steward, volume_id, fill)
     now = time.time()
     # Looked at for two days: without it, what other tests modified today counts as all there is.
     made.remember(
@@ -153,39 +182,57 @@ def stage(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Stage:
 @pytest.fixture
 def topic(cluster: Cluster) -> Iterator[str]:
     """A topic whose one replica is on the broker, gone with the test."""
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-    admin.create_topics({TOPIC: {"assignments": {0: [BROKER]}}})
-    admin.close()
+    cluster.create_topic(TOPIC, assignments={0: [BROKER]})
     try:
         yield TOPIC
     finally:
-        admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-        admin.delete_topics([TOPIC])
-        admin.close()
+        cluster.delete_topic(TOPIC)
 
 
-def fill(cluster: Cluster, topic: str) -> None:
+def fill(cluster: Cluster, topic: str, mib: int = FULL_WITH_MIB) -> None:
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap.split(","), acks=1)
-    for _ in range(FULL_WITH_MIB * 4):
+    for _ in range(mib * 4):
         producer.send(topic, bytes(MIB // 4))
     producer.flush(60)
     producer.close()
 
 
-def measure(stage: Stage, namespace: str, dimension: tuple[str, str], **values: float) -> None:
-    """Have CloudWatch say something of the last twenty minutes."""
+def metered(stage: Stage, topic: str, minutes: int = 10, mib: int = 2) -> None:
+    """Keep a broker busy, and have CloudWatch say of it what EBS would have measured."""
+    limit = stage.steward.lookout.sources.ebs.volumes([stage.volume_id])[stage.volume_id]
+    most = limit.shape.throughput_mib_per_s * MIB
     now = time.time()
-    stage.cluster.twin.aws("cloudwatch").put_metric_data(
+    for minute in range(1, minutes + 1):
+        before = stage.fill.logs_bytes()
+        fill(stage.cluster, topic, mib)
+        asked = (stage.fill.logs_bytes() - before) / MIB * ASKED_PER_MIB
+        had = min(asked, most)
+        values = {
+            "VolumeThroughputExceededCheck": float(asked > most),
+            "VolumeIOPSExceededCheck": 0.0,
+            "VolumeReadOps": 0.0,
+            # Kafka writes in pieces of a MiB, of which EBS makes four.
+            "VolumeWriteOps": had * MINUTE / MIB * 4,
+            "VolumeReadBytes": 0.0,
+            "VolumeWriteBytes": had * MINUTE,
+        }
+        at = now - MINUTE * minute - 30
+        put(stage.cluster, "AWS/EBS", ("VolumeId", stage.volume_id), at, values)
+
+
+def put(
+    cluster: Cluster, namespace: str, of: tuple[str, str], at: float, values: Mapping[str, float]
+) -> None:
+    cluster.twin.aws("cloudwatch").put_metric_data(
         Namespace=namespace,
         MetricData=[
             {
                 "MetricName": name,
-                "Dimensions": [{"Name": dimension[0], "Value": dimension[1]}],
-                "Timestamp": datetime.fromtimestamp(now - 60 * minute - 30, UTC),
+                "Dimensions": [{"Name": of[0], "Value": of[1]}],
+                "Timestamp": datetime.fromtimestamp(at, UTC),
                 "Value": value,
             }
             for name, value in values.items()
-            for minute in range(1, 21)
         ],
     )
 
@@ -208,20 +255,13 @@ def test_a_filling_volume_grows_under_its_broker_is_raised_and_lowered(
     )
     assert FIELD_MANAGER in {m["manager"] for m in pool["metadata"]["managedFields"]}
 
-    measure(
-        stage,
-        "AWS/EBS",
-        ("VolumeId", stage.volume_id),
-        VolumeIOPSExceededCheck=1,
-        VolumeReadOps=0,
-        VolumeWriteOps=3000 * 60,
-        VolumeReadBytes=0,
-        VolumeWriteBytes=20 * MIB * 60,
-    )
+    # What filled it has expired; now it is kept busy beyond what it gives.
+    stage.fill.fills_up = False
+    metered(stage, topic)
     raised = stage.decision(time.time())
-    assert (raised["kind"], raised["target"][1:]) == ("raise", [3600, 125])
+    assert (raised["kind"], raised["target"]) == ("raise", [gib, 3000, 250])
     stage.cluster.until(
-        lambda: stage.given(klass="gp3-3600-125"), "the volume is faster", PATIENCE_SECONDS
+        lambda: stage.given(klass="gp3-3000-250"), "the volume is faster", PATIENCE_SECONDS
     )
     stage.decision(time.time() + 700)
     stage.cluster.until(stage.completed, "the modification is over", PATIENCE_SECONDS)
@@ -238,20 +278,27 @@ def test_a_filling_volume_grows_under_its_broker_is_raised_and_lowered(
     )
     kinds = [m.kind for m in stage.history().modifications if m.ours]
     assert kinds == ["grow", "raise", "lower"]
+    # Of the day's four the last is left for an emergency.
+    assert free_slots(stage.history(), time.time()) == 1
     assert stage.pod() == before
 
 
 def test_a_volume_whose_instance_is_the_limit_is_refused_with_the_type_that_helps(
     stage: Stage,
 ) -> None:
-    instance = next(
-        volume.instance_id
-        for id_, volume in stage.steward.lookout.ebs.volumes([stage.volume_id]).items()
-    )
-    measure(stage, "AWS/EC2", ("InstanceId", str(instance)), InstanceEBSThroughputExceededCheck=1)
-    refused = stage.decision(time.time(), dry_run=True)
+    # Another broker's: what is said here of an instance stands for an hour.
+    bound = claim_name(demo_spec.CLUSTER, OTHER_POOL, OTHER_BROKER, 0)
+    sources, claims = stage.steward.lookout.sources, stage.steward.lookout.claims.claims()
+    volume_id = next(c.volume_id for c in claims if c.name == bound)
+    instance = sources.ebs.volumes([volume_id])[volume_id].instance_id
+    for minute in range(1, 21):
+        at = time.time() - MINUTE * minute - 30
+        exceeded = {"InstanceEBSThroughputExceededCheck": 1.0}
+        put(stage.cluster, "AWS/EC2", ("InstanceId", str(instance)), at, exceeded)
+    refused = stage.decision(time.time(), pool=OTHER_POOL, dry_run=True)
     assert (refused["kind"], refused["refused_by"]) == ("refuse", "instance")
-    assert "r7g.large sustains 3600 IOPS and 75 MiB/s; " in refused["reason"]
+    assert "r7g.2xlarge sustains 12000 IOPS and 298 MiB/s (40000 and 1192" in refused["reason"]
+    assert "; m7g.4xlarge sustains 20000 and 596" in refused["reason"]
 
 
 def test_the_deployed_function_sees_every_volume_and_has_the_rights_to(cluster: Cluster) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import StillwaterError
 from core.observations import NodeView
+from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
 from local import environment
 from local.kubernetes import control_plane
@@ -26,12 +27,14 @@ def reader(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> EksNodes:
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
     monkeypatch.setenv("AWS_ENDPOINT_URL", plane.place.url("moto"))
     return EksNodes(
-        endpoint=plane.place.url("apiserver", "https"),
-        ca_pem=control_plane.ca_file(plane.place).read_text(),
-        eks_cluster=plane.cluster,
-        region=environment.REGION,
-        namespace="kafka",
-        kafka_cluster="orders",
+        EksApi(
+            endpoint=plane.place.url("apiserver", "https"),
+            ca_pem=control_plane.ca_file(plane.place).read_text(),
+            eks_cluster=plane.cluster,
+            region=environment.REGION,
+        ),
+        "kafka",
+        "orders",
     )
 
 

@@ -22,6 +22,7 @@ EFFECTS = frozenset(
         "put",
         "record_event",
         "record_ignored",
+        "release_attachments",
         "reorder",
         "send",
         "set_desired",

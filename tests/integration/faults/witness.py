@@ -72,7 +72,7 @@ class Witness:
         node, nodes = self.machinery.node(instance_id), self.machinery.cluster.node_views
         if incident.urgent or incident.node_id is None or node is None:
             return
-        holder = valid_holder(self.ledger.lease(), self.clock())
+        holder = valid_holder(self.ledger.leases(), self.clock())
         if holder != incident.id:
             self.broken.append(f"{incident.id} is drained while {holder} has the lease.")
         busy = {pod.node_name for pod in self.machinery.cluster.pods.values()}
@@ -124,7 +124,7 @@ class Witness:
             for node in self.machinery.cluster.node_views.values()
             if node.ready and (node.spare_for or node.out_of_service)
         ]
-        holder = valid_holder(self.ledger.lease(), self.clock())
+        holder = valid_holder(self.ledger.leases(), self.clock())
         if holder is not None:
             found.append(f"{holder} still has the lease.")
         return found

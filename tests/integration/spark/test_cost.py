@@ -31,24 +31,6 @@ pytestmark = pytest.mark.integration
 TODAY = date(2026, 11, 20)
 
 
-@pytest.mark.skipif(not bills.SAMPLE.is_file(), reason="the FOCUS sample lies outside the project")
-def test_the_real_sample_is_split_by_component(session: SparkSession, tmp_path: Path) -> None:
-    result = cost_report.report_on(bill_at=bills.SAMPLE, out=tmp_path, today=TODAY)
-    assert result.bill_total == result.report_total == Decimal("20.52022672899")
-    assert result.amortised_total == Decimal("14.97651418586")
-    assert (result.rows, result.bad_rows) == (1000, 0)
-    rows = {share.name: share.charges for share in result.report.components()}
-    assert rows["gp3 storage"] == 34
-    assert rows["gp3 IOPS"] == 9
-    assert rows["gp3 throughput"] == 7
-    assert rows["inter-AZ transfer"] == 58
-    assert result.report.attributed(Attribution.NOBODY) == result.report.billed
-    assert not result.report.provisional
-    # GiBps-months, though the line's description says MiBps: 0.0008477105 at 48.7424.
-    throughput = Decimal("0.0008477105") * Decimal("48.7424")
-    assert abs(result.components["gp3 throughput"] - throughput) < Decimal("1e-9")
-
-
 @dataclass(frozen=True)
 class Twin:
     bill: billing.Bill

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,21 @@ def test_iceberg_keeps_what_each_refresh_said(session: SparkSession) -> None:
     changed = Table("counts", StructType([OLD.schema.fields[0], StructField("a", StringType())]))
     with pytest.raises(InvalidInput, match="holds a as another type"):
         put(session, store, changed, [("2026-10", "x")], "2026-10")
+
+
+def test_iceberg_lets_go_of_snapshots_that_are_too_old_for_an_audit(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "SNAPSHOTS_KEPT", 2)
+    store = IcebergStore(session, "here.expiry")
+    for number in range(4):
+        put(session, store, OLD, [("2026-10", number)], "2026-10")
+    snapshots = "SELECT snapshot_id FROM here.expiry.counts.snapshots"
+    store.tidy(datetime.now(UTC))
+    assert session.sql(snapshots).count() == 4
+    store.tidy(datetime.now(UTC) + timedelta(days=tables.SNAPSHOT_DAYS + 1))
+    assert session.sql(snapshots).count() == 2
+    assert [tuple(row) for row in store.read(OLD).collect()] == [("2026-10", 3)]
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from core.errors import StillwaterError
 from spark.ingest import bill
 from spark.schemas import COST, LINE_KEYS, require_schema
 from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import Component, classified
+from spark.transforms.daily import OWNERS
 from tests.integration.spark import bills
 
 pytestmark = pytest.mark.integration
@@ -29,9 +31,10 @@ EC2_HOUR: Mapping[str, Any] = {
 
 
 def charges(session: SparkSession, *rows: Mapping[str, Any]) -> Any:
-    names = LINE_KEYS.fieldNames()
-    filled = [tuple({**EC2_HOUR, **row}.get(name) for name in names) for row in rows]
-    return session.createDataFrame(filled, LINE_KEYS)
+    owners = [StructField(name, StringType()) for name in OWNERS]
+    schema = StructType([*LINE_KEYS.fields, *owners])
+    filled = [tuple({**EC2_HOUR, **row}.get(f.name) for f in schema.fields) for row in rows]
+    return session.createDataFrame(filled, schema)
 
 
 def components(session: SparkSession, *rows: Mapping[str, Any]) -> list[Component]:

@@ -14,8 +14,10 @@ from moto import mock_aws
 from cli import emr
 from cli.emr import Run
 from core.errors import InvalidInput, StillwaterError
+from spark import tables
 
 REGION = "us-east-1"
+ROLE = "arn:aws:iam::123456789012:role/report-job"
 RUN = Run("app", "run-1", "s3://bills/tables/runs/token", "s3://bills/logs/")
 
 
@@ -31,7 +33,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def a_job(**changes: Any) -> str:
     job: dict[str, Any] = {
         "ApplicationId": "app",
-        "ExecutionRoleArn": "arn:aws:iam::123456789012:role/report-job",
+        "ExecutionRoleArn": ROLE,
         "Name": "reports",
         "ExecutionTimeoutMinutes": 120,
         "JobDriver": {
@@ -107,9 +109,47 @@ def test_tables_are_fetched_and_nothing_leads_out_of_their_folder(
     for name in names:
         s3.put_object(Bucket="bills", Key=f"tables/runs/token/{name}", Body=b"x")
     s3.put_object(Bucket="bills", Key="tables/runs/token-2/cost/b.parquet", Body=b"x")
+    stale = tmp_path / "out" / "quarantine" / "billing_period=2026-10" / "of-the-run-before"
+    others = tmp_path / "out" / "storage" / "of-another-job"
+    for path in (stale, others):
+        path.parent.mkdir(parents=True)
+        path.touch()
     emr.fetch(s3, RUN, tmp_path / "out")
     found = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
-    assert found == {"out/cost/billing_period=2026-10/a.parquet", "out/usage/_SUCCESS"}
+    assert found == {
+        "out/cost/billing_period=2026-10/a.parquet",
+        "out/usage/_SUCCESS",
+        "out/storage/of-another-job",
+    }
+
+
+def test_what_is_fetched_is_what_the_job_makes() -> None:
+    made = (tables.USAGE, tables.COST, tables.TRANSFER, tables.QUARANTINE, tables.DELIVERIES)
+    assert tuple(table.name for table in made) == emr.TABLES
+
+
+def test_the_job_is_the_one_the_schedule_starts(aws: None) -> None:
+    scheduler = boto3.client("scheduler", region_name=REGION)
+    with pytest.raises(InvalidInput, match="no schedule example-orders-reports"):
+        emr.deployed(scheduler, "example-orders")
+    target = {"Arn": "arn:aws:scheduler:::aws-sdk:x", "RoleArn": ROLE, "Input": a_job()}
+    scheduler.create_schedule(
+        Name="example-orders-reports",
+        ScheduleExpression="rate(1 day)",
+        FlexibleTimeWindow={"Mode": "OFF"},
+        Target=target,
+    )
+    assert emr.bill_of(emr.deployed(scheduler, "example-orders")) == "s3://bills/export/x"
+
+
+def test_another_bill_takes_the_place_of_the_stacks_own(aws: None) -> None:
+    client = boto3.client("emr-serverless", region_name=REGION)
+    made = client.create_application(name="x", releaseLabel="emr-7.0.0", type="SPARK")
+    job = a_job(ApplicationId=made["applicationId"], ClientToken="<aws.scheduler.execution-id>")
+    run = emr.submit(client, job, token="token", bill="s3://elsewhere/focus.csv.gz")
+    found = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
+    given = found["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+    assert given[:2] == ["--bill", "s3://elsewhere/focus.csv.gz"]
 
 
 def test_a_run_without_tables_is_no_success(aws: None, tmp_path: Path) -> None:
@@ -121,5 +161,5 @@ def test_a_run_without_tables_is_no_success(aws: None, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("job", ["{", "{}", '{"JobDriver": {"SparkSubmit": {}}}'])
 def test_an_output_that_is_no_request_is_one_sentence(job: str) -> None:
-    with pytest.raises(InvalidInput, match="run `pulumi up` again"):
+    with pytest.raises(InvalidInput, match="run `stillwater up` again"):
         emr.submit(Answers(), job, token="token")

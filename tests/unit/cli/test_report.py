@@ -42,6 +42,25 @@ def test_a_place_nobody_makes_reports_at_is_refused() -> None:
     assert "--on the-moon is no place a report is made" in str(result.exception)
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        pytest.param([], "--environment ENVIRONMENT", id="nobody's-stacks"),
+        pytest.param(
+            ["--environment", "example", "--bill", "here.csv"],
+            "EMR does not see here.csv",
+            id="a-bill-of-this-machine",
+        ),
+    ],
+)
+def test_what_emr_cannot_do_is_said_before_anything_is_asked_of_aws(
+    options: list[str], sentence: str
+) -> None:
+    result = RUNNER.invoke(app, ["report", "--on", "emr", *options])
+    assert isinstance(result.exception, InvalidInput)
+    assert sentence in str(result.exception)
+
+
 def test_a_spec_becomes_the_facts_that_a_job_reads_back(tmp_path: Path) -> None:
     known = report.facts_of(EXAMPLE)
     assert known == facts.of_spec(read(EXAMPLE))

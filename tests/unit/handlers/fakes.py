@@ -43,8 +43,19 @@ def healthy_kafka(*, out: int | None = None) -> ClusterView:
         fenced=frozenset() if out is None else frozenset({out}),
         voters=tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
         quorum_leader=1,
-        partitions=tuple(PartitionView("t", p, alive[0], (10, 20, 30), alive, 2) for p in range(3)),
+        partitions=tuple(
+            PartitionView(topic, p, in_sync[0], replicas, in_sync, 2)
+            for topic, replicas in _topics().items()
+            if (in_sync := tuple(b for b in replicas if b in alive))
+            for p in range(3)
+        ),
     )
+
+
+def _topics() -> dict[str, tuple[int, ...]]:
+    """A topic over the first broker of each zone, another over the second of each."""
+    names = {0: "t", 1: "second"}
+    return {names[n]: row for n in names if (row := tuple(b for b in sorted(ZONES) if b % 10 == n))}
 
 
 class FakeQueue:
@@ -79,6 +90,7 @@ class FakeCluster:
     volumes: dict[str, VolumeView] = field(default_factory=dict)
     checks: dict[str, StatusView] = field(default_factory=dict)
     held: dict[int, int] = field(default_factory=dict)  # bytes of log by broker
+    released: list[str] = field(default_factory=list)
     builds: dict[str, Launched] = field(default_factory=dict)
     scrapes: Scrapes = field(default_factory=Scrapes)
 
@@ -141,6 +153,11 @@ class FakeCluster:
     def set_out_of_service(self, node: str, instance_id: str, *, tainted: bool) -> None:
         assert self.node_views[instance_id].name == node
         self._change_node(node, out_of_service=tainted)
+
+    def release_attachments(self, node: str) -> None:
+        assert all(view.name != node for view in self.node_views.values())
+        self.released.append(node)
+        self.attached.pop(node, None)
 
     def _change_node(self, name: str, **changed: Any) -> None:
         for instance_id, node in self.node_views.items():
@@ -267,10 +284,23 @@ class FakeCluster:
 
 def three_brokers() -> FakeCluster:
     cluster = FakeCluster()
-    for node_id, instance_id in zip(ZONES, (OLD, "i-0b", "i-0c"), strict=True):
+    for node_id, instance_id in zip((10, 20, 30), (OLD, "i-0b", "i-0c"), strict=True):
         cluster.add_instance(instance_id, ZONES[node_id])
         cluster.add_node(instance_id)
         cluster.place_pod(node_id, instance_id)
+    return cluster
+
+
+def six_brokers() -> FakeCluster:
+    """Two brokers to a zone; a test adds the second ones to ZONES first."""
+    cluster = three_brokers()
+    for node_id in (11, 21, 31):
+        instance_id = f"i-1{ZONES[node_id][-1]}"
+        cluster.add_instance(instance_id, ZONES[node_id])
+        cluster.add_node(instance_id)
+        cluster.place_pod(node_id, instance_id)
+    for name, group in cluster.groups.items():
+        cluster.groups[name] = replace(group, desired=2, maximum=4)
     return cluster
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from core.errors import Conflict
 from core.incident_json import from_json, to_json
 from core.incident_record import Incident
-from core.rotation import Lease, LeaseDecision, grant
+from core.rotation import Lease, LeaseDecision, grant, release
 
 
 class MemoryLedger:
     def __init__(self) -> None:
         self._incidents: dict[str, tuple[int, str]] = {}
-        self._lease: Lease | None = None
+        self._leases: tuple[Lease, ...] = ()
         self.events: dict[str, tuple[str, str]] = {}
         self.filed: dict[str, float | None] = {}
         self.ignored: dict[tuple[str, str], float] = {}
@@ -57,15 +57,22 @@ class MemoryLedger:
     def closed_at(self, event: str) -> float | None:
         return self.closed.get(event)
 
-    def lease(self) -> Lease | None:
-        return self._lease
+    def leases(self) -> tuple[Lease, ...]:
+        return self._leases
 
-    def take_lease(self, holder: str, now: float, ttl_seconds: float) -> LeaseDecision:
-        decision = grant(self._lease, holder, now, ttl_seconds)
+    def take_lease(
+        self,
+        holder: str,
+        now: float,
+        ttl_seconds: float,
+        *,
+        party: str | None = None,
+        node_id: int | None = None,
+    ) -> LeaseDecision:
+        decision = grant(self._leases, holder, now, ttl_seconds, party=party, node_id=node_id)
         if decision.granted:
-            self._lease = decision.lease
+            self._leases = decision.leases
         return decision
 
     def drop_lease(self, holder: str) -> None:
-        if self._lease is not None and self._lease.holder == holder:
-            self._lease = Lease(holder, 0.0)
+        self._leases = release(self._leases, holder)

@@ -17,8 +17,10 @@ from core.health.connect import Answer
 from core.health.examination import Expected
 from core.health.pods import PodSeen
 from core.kafka_metrics import Metric, parse
+from core.metrics_names import CLUSTER_HEALTH
 from core.rotation import ClusterView
 from handlers import health
+from handlers.adapters import metrics
 from handlers.adapters.exporters import Scrapes
 from handlers.freezes import LedgerFreezes
 from handlers.health import Examiner, KafkaNode, nodes_in
@@ -138,6 +140,16 @@ def test_a_whole_cluster_is_200_in_the_form_lambda_speaks_http(examiner: Examine
 def test_a_broker_that_is_out_is_503(examiner: Examiner) -> None:
     answer = replace(examiner, kafka=[Kafka(healthy_kafka(out=20))]).answer(NOW)
     assert (answer["statusCode"], body(answer)["status"]) == (503, "degraded")
+
+
+def test_every_examination_is_a_metric_that_rises_with_what_is_wrong(
+    examiner: Examiner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[tuple[str, int]] = []
+    monkeypatch.setattr(metrics, "count", lambda name, number: counted.append((name, number)))
+    for view in (healthy_kafka(), healthy_kafka(out=20), None):
+        replace(examiner, kafka=[Kafka(view)]).answer(NOW)
+    assert counted == [(CLUSTER_HEALTH, 0), (CLUSTER_HEALTH, 1), (CLUSTER_HEALTH, 2)]
 
 
 def test_an_address_that_answers_is_enough(examiner: Examiner) -> None:

@@ -124,7 +124,7 @@ def test_an_instance_that_never_joined_goes_without_a_wait(station: Station) -> 
     station.announce(hook_event("drain", instance_id="i-0x"))
     station.tick_until_quiet()
     assert station.incident("i-0x").state is State.GATING
-    assert station.ledger.lease() is None
+    assert not station.ledger.leases()
 
 
 def test_a_group_that_was_deleted_terminates_nothing(station: Station) -> None:

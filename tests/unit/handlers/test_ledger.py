@@ -69,13 +69,13 @@ def test_rounds_come_in_their_order(ledger: Ledger) -> None:
 
 
 def test_the_lease_has_one_holder(ledger: Ledger) -> None:
-    assert ledger.lease() is None
+    assert ledger.leases() == ()
     assert ledger.take_lease("i-0a", 10.0, 30).granted
     refused = ledger.take_lease("i-0b", 20.0, 30)
     assert not refused.granted
     assert "i-0a" in refused.reason
     assert ledger.take_lease("i-0a", 20.0, 30).granted
-    assert ledger.lease() == Lease("i-0a", 50.0)
+    assert ledger.leases() == (Lease("i-0a", 50.0),)
     assert ledger.take_lease("i-0b", 50.0, 30).granted
 
 
@@ -92,9 +92,9 @@ def test_a_lease_asked_for_at_the_same_moment_is_refused(
     aws: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = DynamoLedger(TABLE, "orders", REGION)
-    before = ledger._lease()
+    before = ledger._leases()
     assert ledger.take_lease("i-0a", 10.0, 30).granted
-    monkeypatch.setattr(ledger, "_lease", lambda: before)
+    monkeypatch.setattr(ledger, "_leases", lambda: before)
     assert not ledger.take_lease("i-0b", 10.0, 30).granted
 
 

@@ -127,6 +127,47 @@ def test_a_machine_that_runs_again_gets_its_node_back(station: Station) -> None:
     assert station.incident().state is State.RIDDEN_THROUGH
 
 
+def test_what_a_deleted_node_left_attached_is_let_go(station: Station) -> None:
+    ended(station.cluster, OLD, "shutting-down")
+    station.cluster.attached[node_named(OLD)] = ("vol-10",)
+    station.cluster.kafka = healthy_kafka(out=10)
+    station.announce(ec2_event(STATE_CHANGE, OLD, state="shutting-down"))
+    station.tick()
+    # The cloud controller is quicker than the next look at EC2.
+    del station.cluster.node_views[OLD]
+    station.cluster.set_state(OLD, "terminated")
+    for _ in range(3):
+        station.tick()
+    assert station.incident().state is State.GATING
+    assert station.cluster.released == [node_named(OLD)]
+    assert node_named(OLD) not in station.cluster.attached
+
+
+def test_a_machine_started_again_at_the_last_moment_keeps_its_volumes(station: Station) -> None:
+    lost(station)
+    station.cluster.attached[node_named(OLD)] = ("vol-10",)
+    del station.cluster.node_views[OLD]
+    asked = station.cluster.instance
+    answers = iter(["stopped", "running"])
+
+    def restarted(instance_id: str) -> object:
+        found = asked(instance_id)
+        return found and replace(found, state=next(answers))
+
+    station.cluster.instance = restarted  # type: ignore[assignment, method-assign]
+    station.tick()
+    assert station.cluster.released == []
+
+
+def test_another_machine_under_the_old_name_keeps_its_volumes(station: Station) -> None:
+    lost(station)
+    station.cluster.attached[node_named(OLD)] = ("vol-10",)
+    namesake = replace(station.cluster.node_views.pop(OLD), instance_id=NEW)
+    station.cluster.node_views[NEW] = namesake
+    station.tick()
+    assert station.cluster.released == []
+
+
 def test_the_incident_stays_while_our_taint_stands(station: Station) -> None:
     lost(station)
     moved(station)

@@ -192,7 +192,7 @@ def test_a_lease_of_an_open_incident_or_of_nobody_known_is_left_alone(station: S
     for holder in (OLD, "i-0unknown"):
         station.ledger.take_lease(holder, station.now, 900)
         assert station.broom.sweep(station.now)["freed"] == 0
-        assert station.ledger.lease() == Lease(holder, station.now + 900)
+        assert station.ledger.leases() == (Lease(holder, station.now + 900),)
         station.ledger.drop_lease(holder)
 
 

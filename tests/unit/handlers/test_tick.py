@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
@@ -81,7 +82,7 @@ def test_a_drain_is_not_forwarded_when_its_lease_is_refused_after_all(
     announced(station)
     station.cluster.add_instance(NEW, "us-east-1a")
     station.cluster.add_node(NEW)
-    while station.ledger.lease() is None:
+    while not station.ledger.leases():
         station.tick()
     read = station.cluster.read
 
@@ -90,9 +91,9 @@ def test_a_drain_is_not_forwarded_when_its_lease_is_refused_after_all(
         station.ledger.take_lease("i-0other", station.now, 900)
         return read()
 
-    lease = station.ledger.lease()
+    lease = station.ledger.leases()
     monkeypatch.setattr(station.cluster, "read", stolen)
-    monkeypatch.setattr(station.ledger, "lease", lambda: lease)  # read before it was stolen
+    monkeypatch.setattr(station.ledger, "leases", lambda: lease)  # read before it was stolen
     station.tick()
     assert station.forwarded == []
     assert station.incident().state is State.HOLDING
@@ -106,14 +107,14 @@ def test_a_lease_taken_for_an_incident_that_has_ended_meanwhile_is_given_back(
     station.cluster.add_node(NEW)
     take = station.ledger.take_lease
 
-    def overtaken(holder: str, now: float, seconds: float) -> object:
+    def overtaken(holder: str, now: float, seconds: float, **said: Any) -> object:
         station.ledger.put(replace(station.incident(), state=State.RELEASED))
-        return take(holder, now, seconds)
+        return take(holder, now, seconds, **said)
 
     monkeypatch.setattr(station.ledger, "take_lease", overtaken)
     while station.incident().open:
         station.tick()
-    assert valid_holder(station.ledger.lease(), station.now) is None
+    assert valid_holder(station.ledger.leases(), station.now) is None
 
 
 def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Station) -> None:
@@ -121,7 +122,7 @@ def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Statio
     station.ledger.put(replace(station.incident(), state=State.RELEASED))
     station.ledger.take_lease(OLD, station.now, 900)
     station.tick()
-    assert valid_holder(station.ledger.lease(), station.now) is None
+    assert valid_holder(station.ledger.leases(), station.now) is None
 
 
 def test_a_warning_that_arrives_during_a_tick_is_looked_at_at_once(
@@ -239,8 +240,7 @@ def test_dying_at_any_effect_is_survived(at: int, *, after: bool) -> None:
         surviving(station, station.tick)
     assert station.incident().state is State.RELEASED
     assert (OLD, "gate", HookResult.CONTINUE.value) in station.cluster.completed
-    lease = station.ledger.lease()
-    assert lease is None or lease.expires_at == 0.0
+    assert not station.ledger.leases()
     # A crash between sending and recording is the one case that may send the same event again.
     assert len({body for body, _ in station.termination_handler.sent}) == 1
 

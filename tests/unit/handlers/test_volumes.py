@@ -18,15 +18,20 @@ from core import pricing
 from core.errors import Conflict
 from core.volumes.ledger import Modification, State
 from core.volumes.limits import Gp3, Performance, steps
+from core.volumes.policy import Policy
 from core.volumes.troubles import class_of
-from core.volumes.views import Load, Policy
+from core.volumes.views import Load
 from handlers import volume_records
 from handlers.adapters.claims import ClaimView, PoolView
 from handlers.adapters.ebs import EbsView
 from handlers.adapters.fill import FillView
+from handlers.adapters.volume_series import VolumeSeries
+from handlers.runs import LedgerRuns
+from handlers.volume_departures import Departing
 from handlers.volume_records import PLAN
 from handlers.volume_settings import PoolSettings, VolumeSettings
 from handlers.volume_sight import Lookout
+from handlers.volume_sources import Sources
 from handlers.volumes import Steward
 from local.aws.modifications import Refused, Shape, check
 from tests.unit.handlers.memory_ledger import MemoryLedger
@@ -55,6 +60,8 @@ class World:
     writes: int = 0
     frozen: str = ""
     conflicts: int = 0
+    series: VolumeSeries | None = None
+    ledger: MemoryLedger = field(default_factory=MemoryLedger)
 
     # Kubernetes
     def pools(self) -> tuple[PoolView, ...]:
@@ -185,7 +192,13 @@ def desk(
         budget_usd=budget,
         pools={"broker-a": PoolSettings(policy, (SPEC,))},
     )
-    lookout = Lookout(world, world, world, world, MemoryLedger(), records, settings)
+    lookout = Lookout(
+        world,
+        Sources(world, world, world, world.series),
+        Departing(world.ledger, LedgerRuns(records, "orders"), records),
+        records,
+        settings,
+    )
     return Desk(world, records, Steward(lookout, pricing.book("us-east-1")))
 
 

@@ -156,12 +156,13 @@ class World:
 
     def _show_kafka(self) -> None:
         view = healthy_kafka()
-        alive = tuple(b for b in ZONES if b not in self.out)
-        partitions = tuple(
-            replace(p, leader=alive[0] if alive else None, isr=alive) for p in view.partitions
-        )
+        alive = {p: tuple(b for b in p.replicas if b not in self.out) for p in view.partitions}
         self.station.cluster.kafka = replace(
-            view, fenced=frozenset(self.out), partitions=partitions
+            view,
+            fenced=frozenset(self.out),
+            partitions=tuple(
+                replace(p, leader=isr[0] if isr else None, isr=isr) for p, isr in alive.items()
+            ),
         )
 
     def _end(self) -> None:

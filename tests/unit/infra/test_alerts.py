@@ -105,7 +105,8 @@ def test_an_alarm_is_tagged_with_its_severity(layers: dict[str, Recorded]) -> No
 def test_what_no_data_means_is_chosen_for_each_kind_of_alarm(layers: dict[str, Recorded]) -> None:
     chosen = {name: alarm.inputs["treatMissingData"] for name, alarm in made(layers).items()}
     assert {name for name, value in chosen.items() if value == "breaching"} == {
-        "test-orders-sweep-silent"
+        "test-orders-cluster-unhealthy",
+        "test-orders-sweep-silent",
     }
     assert {name for name, value in chosen.items() if value == "ignore"} == {
         name for name in chosen if name.endswith("-dlq")
@@ -131,6 +132,7 @@ def test_what_the_functions_count_is_watched_under_the_name_they_count_it(
             metrics_names.LEDGER_ERRORS,
             metrics_names.STORIES_DELAYED,
             metrics_names.WEBHOOKS_REFUSED,
+            metrics_names.CLUSTER_HEALTH,
             metrics_names.VOLUMES_OUT_OF_SLOTS,
             metrics_names.VOLUMES_INSTANCE_BOUND,
             metrics_names.VOLUMES_REFUSED,

@@ -178,6 +178,7 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metric
     assert granted == [
         (["nodes"], ["get", "list", "patch"], None),
         (["csinodes", "volumeattachments"], ["list"], None),
+        (["volumeattachments"], ["delete"], None),
         (["pods"], ["list"], None),
         (["poddisruptionbudgets"], ["list"], None),
         (["secrets"], ["get"], ["orders-cluster-ca-cert"]),

@@ -56,10 +56,18 @@ def test_it_is_known_to_the_cluster_by_a_group_of_its_own(connected: Recorded) -
     assert [s["name"] for s in binding["subjects"]] == entry["kubernetesGroups"]
 
 
-def test_nobody_but_the_accounts_own_policies_may_invoke_it(connected: Recorded) -> None:
-    # No permission on the function and no URL: whoever may is told by their own identity.
+def test_nobody_but_its_schedule_and_the_accounts_own_policies_may_invoke_it(
+    connected: Recorded,
+) -> None:
+    # No other permission and no URL: whoever may is told by their own identity.
+    rule = connected.one("cloudwatch/eventRule:EventRule", "health-schedule").inputs
+    assert rule["scheduleExpression"] == "rate(5 minutes)"
     permissions = connected.of("lambda/permission:Permission")
-    assert not [p for p in permissions if "health" in p.inputs["function"]]
+    (only,) = [p.inputs for p in permissions if "health" in p.inputs["function"]]
+    assert only["principal"] == "events.amazonaws.com"
+    assert only["sourceArn"].endswith(":test-orders-health")
+    target = connected.one("cloudwatch/eventTarget:EventTarget", "health-target").inputs
+    assert target["arn"].endswith(":test-orders-health")
     assert not [u for u in connected.of("lambda/functionUrl:FunctionUrl") if "health" in u.name]
 
 

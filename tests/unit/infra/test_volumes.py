@@ -31,8 +31,12 @@ OUTPUTS: dict[str, dict[str, object]] = {
 }
 
 
-def operations(**volumes: object) -> Recorded:
-    raw = description(volumes=volumes)
+WORKSPACE = "https://aps-workspaces.us-east-1.amazonaws.com/workspaces/ws-0a1b2c3d"
+
+
+def operations(prometheus: str | None = None, **volumes: object) -> Recorded:
+    metrics = {"prometheus": {"address": prometheus}} if prometheus else {}
+    raw = description(volumes=volumes, metrics=metrics)
     zones = {z: f"subnet-{z}" for z in raw["availability_zones"]}
     foundation = {**OUTPUTS["test-foundation"], "private_subnet_ids": zones}
     return run_layer("operations", raw, {**OUTPUTS, "test-foundation": foundation})
@@ -74,6 +78,38 @@ def test_in_the_account_it_reads_and_writes_items_of_its_own() -> None:
     assert remember["Condition"] == {
         "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["volume#*"]}
     }
+    departures = by_sid["ReadDepartures"]
+    assert departures["Action"] == ["dynamodb:GetItem"]
+    keys = departures["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+    assert keys[0] == "incident#*"
+    assert keys[1].startswith("rotation#")
+
+
+def test_a_prometheus_of_the_clusters_is_reached_by_one_services_name_and_port() -> None:
+    recorded = operations("http://prometheus-operated.monitoring.svc:9090")
+    role = recorded.one(f"{RBAC}Role", "volumes-access-prometheus").inputs
+    assert role["metadata"]["namespace"] == "monitoring"
+    (rule,) = role["rules"]
+    assert (rule["resources"], rule["resourceNames"], rule["verbs"]) == (
+        ["services/proxy"],
+        ["prometheus-operated:9090"],
+        ["get"],
+    )
+
+
+def test_one_in_kafkas_namespace_is_in_the_role_that_is_there() -> None:
+    recorded = operations("http://prometheus.kafka.svc:9090")
+    rules = recorded.one(f"{RBAC}Role", "volumes-access-role").inputs["rules"]
+    assert ["services/proxy"] in [rule["resources"] for rule in rules]
+
+
+def test_a_workspace_is_queried_under_the_functions_role_and_no_other_is() -> None:
+    policy = operations(WORKSPACE).one("iam/rolePolicy:RolePolicy", "volumes-function-policy")
+    (statement,) = [s for s in policy.policy["Statement"] if s["Sid"] == "AskPrometheus"]
+    assert statement["Action"] == ["aps:QueryMetrics"]
+    (workspace,) = statement["Resource"]
+    assert workspace.startswith("arn:aws:aps:us-east-1:")
+    assert workspace.endswith(":workspace/ws-0a1b2c3d")
 
 
 def spec(**volumes: object) -> ClusterSpec:
@@ -107,6 +143,23 @@ def test_the_function_reads_what_is_rendered_for_it() -> None:
     assert pool.volumes == (Gp3(500, Performance(4000, 140)),)
     assert (pool.policy.free_share, pool.policy.largest_gib) == (0.2, 2000)
     assert pool.policy.apply
+
+
+def test_controllers_volumes_are_grown_and_never_raised() -> None:
+    described = ClusterSpec.model_validate(
+        description(
+            volumes={"mode": "apply", "max_monthly_increase_usd": 50},
+            metrics={"prometheus": {"address": WORKSPACE, "labels": {"cluster": "prod"}}},
+        )
+    )
+    read = VolumeSettings.from_env({VARIABLE: policies(described)})
+    role = {pool.name: pool.role for pool in described.pools}
+    for name, pool in read.pools.items():
+        assert pool.policy.grow_only is not role[name.rpartition("-")[0]].is_broker
+    assert read.prometheus is not None
+    assert read.prometheus.labels == {"cluster": "prod"}
+    voters = [pool for pool in described.pools if not pool.role.is_broker]
+    assert len(_performances(StorageArgs(pools=voters, may_change=True, tags={}))) == 1
 
 
 def test_classes_are_made_for_what_may_be_chosen_and_only_where_it_may() -> None:

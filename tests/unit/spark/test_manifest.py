@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput
+from local.bills import export
+from local.bills.cluster import ClusterBill, lines
 from spark.ingest import manifest
 from spark.ingest.files import LocalFiles
 from spark.ingest.manifest import Export
@@ -59,6 +61,27 @@ def test_an_export_that_keeps_every_refresh_is_read_once(tmp_path: Path) -> None
     deliver(tmp_path, ["export-00001.csv.gz"], execution="2026-11-20T08:00:00.000Z-0000")
     (file,) = pinned(tmp_path).files
     assert Path(file).parent.name == "2026-11-20T08:00:00.000Z-0000"
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zip", ".snappy.parquet"])
+def test_of_a_legacy_report_that_keeps_every_refresh_the_newest_is_read(
+    tmp_path: Path, suffix: str
+) -> None:
+    bill = list(lines(ClusterBill(hours=1)))
+    # A refresh's folder is named by chance: the newest comes first in order here.
+    for assembly in ("f3c1", "0a9e"):
+        export.write(
+            tmp_path,
+            bill,
+            layout=export.Layout.LEGACY,
+            suffix=suffix,
+            files=2,
+            execution=assembly,
+        )
+    found = pinned(tmp_path)
+    assert [month.execution for month in found.months] == ["0a9e"]
+    assert len(found.files) == 2
+    assert {Path(file).parent.name for file in found.files} == {"0a9e"}
 
 
 def test_every_month_is_read(tmp_path: Path) -> None:

@@ -120,6 +120,33 @@ def test_without_any_sample_nothing_is_called_forgotten() -> None:
     assert row.monthly_saving == 0
 
 
+def test_without_samples_the_older_of_two_volumes_for_one_claim_is_left_behind() -> None:
+    blind = {"used_bytes": None, "growth_bytes_per_day": None}
+    older, newer = advised(
+        billed(resource_id="vol-old", days=20, **blind),
+        billed(resource_id="vol-new", days=4, **blind),
+    )
+    assert (older.finding, older.monthly_saving) == ("attached to nothing", Decimal(95))
+    assert "is billed for 2 volumes where its spec has 1" in older.reason
+    assert newer.finding == "not measured"
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        pytest.param({"days": 20}, id="as-old"),
+        pytest.param({"days": 4, "node_id": 11}, id="of-another-node"),
+        pytest.param({"days": 4, "last_day": date(2026, 11, 9)}, id="gone"),
+    ],
+)
+def test_without_samples_no_volume_is_left_behind_for_nothing(second: dict[str, Any]) -> None:
+    blind = {"used_bytes": None, "growth_bytes_per_day": None}
+    rows = advised(
+        billed(resource_id="vol-1", **blind), billed(**{"resource_id": "vol-2", **blind, **second})
+    )
+    assert {row.finding for row in rows} == {"not measured"}
+
+
 def test_two_volumes_of_a_node_share_its_fill_by_size() -> None:
     rows = advised(billed(size_gib=750.0), billed(resource_id="vol-2", size_gib=250.0))
     assert [row.used_bytes for row in rows] == [300 * GIB, 100 * GIB]

@@ -18,9 +18,10 @@ from core.volumes.forecast import Sample, forecast
 from core.volumes.ledger import History, Modification, State, observed, requested
 from core.volumes.limits import Gp3
 from core.volumes.plan import above_spec, plan
+from core.volumes.policy import Policy
 from core.volumes.sizing import GIB, MIB
 from core.volumes.troubles import class_of
-from core.volumes.views import Hour, Load, Policy, VolumeSet, VolumeView
+from core.volumes.views import Hour, Load, VolumeSet, VolumeView
 
 BOOK = pricing.book("us-east-1")
 START = 1_800_000_000.0

@@ -13,8 +13,9 @@ from core.volumes.decisions import Decision, Kind
 from core.volumes.forecast import Forecast
 from core.volumes.ledger import History, State
 from core.volumes.limits import Gp3, Performance
+from core.volumes.policy import Policy
 from core.volumes.sizing import GIB, MIB
-from core.volumes.views import Load, Policy, Rotation, Trouble, VolumeSet
+from core.volumes.views import Load, Rotation, Trouble, VolumeSet
 from tests.unit.core.volumes.views import (
     DAY,
     FAST,

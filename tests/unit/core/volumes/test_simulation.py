@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.volumes.decisions import Kind
-from core.volumes.views import Policy
+from core.volumes.policy import Policy
 from tests.unit.core.volumes.simulated import DAY, HOUR, Simulation
 
 policies = st.builds(

@@ -8,9 +8,10 @@ from typing import Any
 from core.volumes.forecast import Forecast
 from core.volumes.ledger import History, Modification, State
 from core.volumes.limits import Gp3, Performance
+from core.volumes.policy import Policy
 from core.volumes.sizing import GIB
 from core.volumes.troubles import class_of
-from core.volumes.views import Hour, Load, Policy, VolumeSet, VolumeView
+from core.volumes.views import Hour, Load, VolumeSet, VolumeView
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3600.0, 86_400.0

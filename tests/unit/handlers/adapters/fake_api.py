@@ -1,4 +1,4 @@
-"""A Kubernetes API for the adapter's tests: answers paths with lists, and remembers the patches."""
+"""A Kubernetes API for the adapter's tests: answers with lists, remembers what is written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from handlers.adapters import eks
+from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
 
 
@@ -20,6 +21,7 @@ class FakePool:
         self.pages = pages
         self.asked: list[tuple[str, dict[str, list[str]]]] = []
         self.patched: list[tuple[str, Any]] = []
+        self.deleted: list[tuple[str, str]] = []
         self.status = 200
 
     def request(
@@ -27,6 +29,10 @@ class FakePool:
     ) -> Any:
         assert headers["Authorization"].startswith("Bearer k8s-aws-v1.")
         parts = urlsplit(url)
+        if method == "DELETE":
+            uid = json.loads(body or b"")["preconditions"]["uid"]
+            self.deleted.append((parts.path, uid))
+            return SimpleNamespace(status=self.status, data=b"{}")
         if parts.path not in self.pages:
             return SimpleNamespace(status=404, data=b"{}")
         if method == "PATCH":
@@ -48,12 +54,14 @@ def reader(monkeypatch: pytest.MonkeyPatch, pages: dict[str, list[dict[str, Any]
     monkeypatch.setattr(eks.urllib3, "PoolManager", lambda **_: pool)
     monkeypatch.setattr(eks, "trusting", lambda *_: None)
     nodes = EksNodes(
-        endpoint="https://api:6443/",
-        ca_pem="pem",
-        eks_cluster="local-orders",
-        region="us-east-1",
-        namespace="kafka",
-        kafka_cluster="orders",
+        EksApi(
+            endpoint="https://api:6443/",
+            ca_pem="pem",
+            eks_cluster="local-orders",
+            region="us-east-1",
+        ),
+        "kafka",
+        "orders",
     )
     return SimpleNamespace(nodes=nodes, pool=pool)
 

@@ -10,6 +10,7 @@ import urllib3
 
 from core.errors import StillwaterError
 from core.observations import NodeView, PodView
+from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
 from tests.unit.handlers.adapters.fake_api import node, reader
 
@@ -147,12 +148,14 @@ def test_kafkas_authorities_are_the_present_one_and_those_before_it(
 
 def test_a_certificate_nobody_can_read_is_one_sentence() -> None:
     nodes = EksNodes(
-        endpoint="https://api:6443/",
-        ca_pem="pem",
-        eks_cluster="local-orders",
-        region="us-east-1",
-        namespace="kafka",
-        kafka_cluster="orders",
+        EksApi(
+            endpoint="https://api:6443/",
+            ca_pem="pem",
+            eks_cluster="local-orders",
+            region="us-east-1",
+        ),
+        "kafka",
+        "orders",
     )
     with pytest.raises(StillwaterError, match=r"The Kubernetes API's certificate authority is no"):
         nodes.nodes()

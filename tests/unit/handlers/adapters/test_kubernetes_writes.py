@@ -1,4 +1,4 @@
-"""handlers.adapters.kubernetes as it writes: the out-of-service taint, and the mark of a spare."""
+"""handlers.adapters.kubernetes as it writes: taints, marks of a spare, attachments let go."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from core.errors import Conflict
+from handlers.adapters.eks import EksApi
 from tests.unit.handlers.adapters.fake_api import node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")
 
 NODE_PATH = "/api/v1/nodes/a"
+ATTACHMENTS_PATH = "/apis/storage.k8s.io/v1/volumeattachments"
 OUT_OF_SERVICE = {
     "key": "node.kubernetes.io/out-of-service",
     "value": "nodeshutdown",
@@ -86,3 +88,38 @@ def test_a_spare_says_for_whom_it_is_kept_and_no_longer(monkeypatch: pytest.Monk
         {disabled: "true", "stillwater.dev/spare-for": "i-0a"},
         {disabled: None, "stillwater.dev/spare-for": None},
     ]
+
+
+def attachment(name: str, node_name: str, attacher: str = "ebs.csi.aws.com") -> dict[str, Any]:
+    source = {"persistentVolumeName": f"pv-{name}"}
+    spec = {"attacher": attacher, "nodeName": node_name, "source": source}
+    return {"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": spec}
+
+
+def attached() -> list[dict[str, Any]]:
+    items = [attachment("1", "a"), attachment("2", "b"), attachment("3", "a", "efs.csi.aws.com")]
+    return [{"items": [*items, attachment("4", "a")]}]
+
+
+def test_what_a_node_that_is_gone_still_holds_of_ebs_is_deleted_by_identity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = reader(monkeypatch, {ATTACHMENTS_PATH: attached()})
+    fake.nodes.release_attachments("a")
+    assert fake.pool.deleted == [
+        (f"{ATTACHMENTS_PATH}/1", "uid-1"),
+        (f"{ATTACHMENTS_PATH}/4", "uid-4"),
+    ]
+
+
+def test_a_node_that_stands_keeps_what_is_attached(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = reader(monkeypatch, {ATTACHMENTS_PATH: attached(), **read_node()})
+    fake.nodes.release_attachments("a")
+    assert fake.pool.deleted == []
+
+
+def test_an_attachment_that_was_made_again_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = reader(monkeypatch, {})
+    fake.pool.status = 409
+    EksApi.delete(fake.nodes._api, f"{ATTACHMENTS_PATH}/1", "uid-1")
+    assert len(fake.pool.deleted) == 1

@@ -1,0 +1,121 @@
+"""Copies what a report is made from out of S3 to this machine, where its Spark can read it.
+
+Spark's own package brings no S3 client; on EMR the release does, and reads the same addresses in
+place. Of an export only what its newest manifests name is copied, of any other folder everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cli.emr import below
+from core.errors import InvalidInput, StillwaterError
+from spark.ingest import manifest
+
+SCHEMES = ("s3", "s3a")
+
+
+def is_in_s3(address: str | None) -> bool:
+    return address is not None and urlsplit(address).scheme in SCHEMES
+
+
+class S3Files:
+    """A bucket's objects as spark.ingest.files.Files has them."""
+
+    def __init__(self, s3: Any) -> None:
+        self._s3 = s3
+
+    def below(self, folder: str, suffix: str) -> list[str]:
+        bucket, key = _parts(folder)
+        found = [f"s3://{bucket}/{name}" for name in self._keys(bucket, f"{key}/")]
+        return sorted(name for name in found if name.endswith(suffix))
+
+    def is_file(self, address: str) -> bool:
+        bucket, key = _parts(address)
+        return key in self._keys(bucket, key, most=1)
+
+    def is_folder(self, address: str) -> bool:
+        bucket, key = _parts(address)
+        return any(True for _ in self._keys(bucket, f"{key}/", most=1))
+
+    def read(self, address: str, limit: int | None = None) -> bytes:
+        bucket, key = _parts(address)
+        body = self._s3.get_object(Bucket=bucket, Key=key)["Body"]
+        return bytes(body.read(limit))
+
+    def copy(self, address: str, target: Path) -> None:
+        bucket, key = _parts(address)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._s3.download_file(bucket, key, str(target))
+
+    def _keys(self, bucket: str, prefix: str, most: int | None = None) -> Iterator[str]:
+        pages = self._s3.get_paginator("list_objects_v2").paginate(
+            Bucket=bucket, Prefix=prefix, PaginationConfig={"MaxItems": most}
+        )
+        return (entry["Key"] for page in pages for entry in page.get("Contents", []))
+
+
+def bill(s3: Any, address: str, folder: Path, months: Collection[str] = ()) -> Path:
+    """Copy a bill, an export's newest deliveries or one file; return where it is now."""
+    files, source = S3Files(s3), _plain(address)
+    with reachable(address):
+        if not files.is_folder(source):
+            return _one_file(files, source, folder)
+        export = manifest.pinned(files, source, months)
+        for name in [*(month.manifest for month in export.months), *export.files]:
+            _into(files, source, name, folder)
+    return folder
+
+
+def everything(s3: Any, address: str, folder: Path) -> Path:
+    """Copy one file, or all that stands below a folder; return where it is now."""
+    files, source = S3Files(s3), _plain(address)
+    with reachable(address):
+        if not files.is_folder(source):
+            return _one_file(files, source, folder)
+        for name in files.below(source, ""):
+            _into(files, source, name, folder)
+    return folder
+
+
+def _one_file(files: S3Files, source: str, folder: Path) -> Path:
+    if not files.is_file(source):
+        problem = f"There is nothing at {source}, neither an object nor anything below it."
+        raise InvalidInput([problem])
+    target = folder / source.rsplit("/", 1)[-1]
+    files.copy(source, target)
+    return target
+
+
+def _into(files: S3Files, source: str, name: str, folder: Path) -> None:
+    target = below(folder, name.removeprefix(f"{source}/"))
+    if target is not None:
+        files.copy(name, target)
+
+
+def _plain(address: str) -> str:
+    bucket, key = _parts(address)
+    return f"s3://{bucket}/{key}"
+
+
+def _parts(address: str) -> tuple[str, str]:
+    split = urlsplit(address)
+    return split.netloc, split.path.strip("/")
+
+
+@contextmanager
+def reachable(address: str) -> Iterator[None]:
+    """Turn what S3 refuses into a sentence."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(
+            f"{address} could not be read: {error}. You need s3:ListBucket on the bucket and "
+            f"s3:GetObject below that address."
+        ) from None

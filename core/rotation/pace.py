@@ -1,0 +1,52 @@
+"""How fast replication brings a broker's log back, measured while a run waits for it.
+
+From the first reading that shows a broker unfenced and behind to the last one that does: what its
+logs grew by in that time. One that is back between two readings measures nothing. A plan takes its
+rate from here, and what it assumes where no run has ever measured one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.rotation.preconditions import RunObservation
+from core.rotation.run_record import NodeTurn, Replication, Run
+from core.rotation.views import ClusterView
+
+
+def catching_up(run: Run, kafka: ClusterView | None) -> tuple[int, ...]:
+    """Return the run's brokers that are unfenced, and not yet in every ISR."""
+    if kafka is None or kafka.stale:
+        return ()
+    return tuple(t.node_id for t in run.in_hand if t.is_broker and _behind(t.node_id, kafka))
+
+
+def _behind(node_id: int, kafka: ClusterView) -> bool:
+    missing = any(node_id in p.replicas and node_id not in p.isr for p in kafka.partitions)
+    return missing and kafka.online(node_id)
+
+
+def paced(turn: NodeTurn, seen: RunObservation) -> NodeTurn:
+    """Return a node's turn with what this reading adds to its measurement."""
+    held = seen.held.get(turn.node_id)
+    if held is None:
+        # Away again before anything was measured: what it copies next begins anew.
+        return turn if turn.copied_seconds else replace(turn, behind_at=None, behind_bytes=None)
+    if turn.behind_at is None or turn.behind_bytes is None:
+        return replace(turn, behind_at=seen.now, behind_bytes=held)
+    return replace(
+        turn,
+        copied_bytes=max(held - turn.behind_bytes, 0),
+        copied_seconds=seen.now - turn.behind_at,
+    )
+
+
+def measured(run: Run | None) -> Replication | None:
+    """Return the rate a run measured over all its brokers, or else the one it was started with."""
+    if run is None:
+        return None
+    took = [t for t in run.turns if t.copied_bytes > 0 and t.copied_seconds > 0]
+    if not took:
+        return run.replication
+    bytes_per_s = sum(t.copied_bytes for t in took) / sum(t.copied_seconds for t in took)
+    return Replication(bytes_per_s=bytes_per_s, run_id=run.id, brokers=len(took))

@@ -1,0 +1,109 @@
+"""Whether volumes that are too large are worth replacing, and after how many months that has paid.
+
+EBS never shrinks a volume. What does is a new node pool with smaller ones, onto which Cruise
+Control moves the replicas: every byte crosses from zone to zone, and until the last one has, both
+pools are paid for. So it is advice, with its price and the months until that is saved again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+from core import economics, instances
+from core.economics import HOURS_PER_MONTH
+from core.errors import InvalidInput
+from core.pricing import PriceBook
+from core.volumes.limits import IOPS_PER_GIB, Gp3
+from core.volumes.policy import Policy, goals_of
+from core.volumes.sizing import MIB, Use, cents, monthly_usd, wanted_size
+from core.volumes.views import VolumeSet
+
+# Not for the odd gigabyte.
+WORTH_SHRINKING = 0.8
+# What does not pay within so long is not worth moving a broker's whole data for.
+MOST_MONTHS = 24
+# Moving replicas is throttled to this share of the volume's throughput: clients come first.
+MOVING_SHARE = 0.5
+# A volume that was looked at for less may be emptier than it usually is.
+LEAST_SPAN_SECONDS = 13 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Payback:
+    """Volumes replaced by smaller ones: what that costs once, saves a month, and when it pays."""
+
+    to: Gp3
+    once_usd: Decimal
+    monthly_usd: Decimal
+    # In which both pools run.
+    hours: float
+
+    @property
+    def months(self) -> float:
+        return float(self.once_usd / self.monthly_usd)
+
+
+def payback(
+    now: Gp3, to: Gp3, used_bytes: float, instance_type: str | None, book: PriceBook
+) -> Payback | None:
+    """Return what it takes to replace one volume; None where nothing is saved by it."""
+    saved = monthly_usd(now, book) - monthly_usd(to, book)
+    if saved <= 0:
+        return None
+    rate = min(now.throughput_mib_per_s, to.throughput_mib_per_s) * MIB * MOVING_SHARE
+    hours = used_bytes / rate / 3600
+    both = monthly_usd(to, book) / HOURS_PER_MONTH + _hour_usd(instance_type, book)
+    once = economics.crossing_usd(used_bytes, book) + both * Decimal(repr(hours))
+    return Payback(to, once, saved, hours)
+
+
+def smaller(of: VolumeSet, book: PriceBook) -> str | None:
+    """Return the advice to replace a set's volumes by smaller ones; None where it does not pay."""
+    if of.policy.votes:
+        # The quorum is static (Strimzi 1.2): no pool of voters is ever added or replaced.
+        return None
+    held = [v.forecast for v in of.volumes if v.forecast is not None]
+    if len(held) < len(of.volumes) or any(f.span_seconds < LEAST_SPAN_SECONDS for f in held):
+        return None
+    fullest = max(held, key=lambda f: f.used_in(of.policy.headroom_days * 24 * 3600))
+    size = max(
+        _size(of.policy, fullest.used_in(of.policy.headroom_days * 24 * 3600)),
+        math.ceil(of.asked.iops / IOPS_PER_GIB),
+    )
+    if size > WORTH_SHRINKING * of.asked.size_gib:
+        return None
+    types = {v.instance_type for v in of.volumes}
+    each = [
+        payback(of.asked, of.asked.of_size(size), f.used_bytes, next(iter(types)), book)
+        for f in held
+    ]
+    found = [one for one in each if one is not None]
+    if len(found) < len(each):
+        return None
+    once, monthly = sum(one.once_usd for one in found), sum(one.monthly_usd for one in found)
+    months = float(once / monthly)
+    if months > MOST_MONTHS:
+        return None
+    return (
+        f"{size} GiB would hold the fullest of them for {of.policy.headroom_days:g} days, and EBS "
+        f"shrinks none of the {of.asked.size_gib} GiB they have: a new pool with smaller volumes "
+        f"saves ${cents(Decimal(monthly))} a month and costs ${cents(Decimal(once))} once, copying "
+        f"between zones and {max(one.hours for one in found):.0f} h of both pools, so it pays "
+        f"after {months:.1f} months"
+    )
+
+
+def _size(policy: Policy, used_then: float) -> int:
+    return wanted_size(Use(used_bytes=int(used_then)), goals_of(policy))
+
+
+def _hour_usd(instance_type: str | None, book: PriceBook) -> Decimal:
+    """Return an hour of the instance; one that is on no price list is left out of the price."""
+    if instance_type is None or instance_type not in instances.table().types:
+        return Decimal(0)
+    try:
+        return book.instance_hour(instance_type).usd
+    except InvalidInput:
+        return Decimal(0)

@@ -1,0 +1,39 @@
+"""Small frames made of what the driver knows, without a Python worker.
+
+createDataFrame hands its rows to a Python process on an executor and takes them back, even when
+there are none: seconds of a run of seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType
+
+
+def empty(session: SparkSession, schema: StructType) -> DataFrame:
+    """Return a frame of this shape without rows."""
+    return session.range(0).select(*(_cell(None, f.dataType).alias(f.name) for f in schema.fields))
+
+
+def of_rows(session: SparkSession, rows: Sequence[Sequence[Any]], schema: StructType) -> DataFrame:
+    """Return a frame of a few rows; times without a zone are UTC, as the session is."""
+    if not rows:
+        return empty(session, schema)
+    structs = [
+        F.struct(
+            *(
+                _cell(value, field.dataType).alias(field.name)
+                for value, field in zip(row, schema.fields, strict=True)
+            )
+        )
+        for row in rows
+    ]
+    return session.range(1).select(F.inline(F.array(*structs)))
+
+
+def _cell(value: Any, kind: DataType) -> Column:
+    return F.lit(None if value is None else str(value)).cast(kind)

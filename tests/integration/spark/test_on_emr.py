@@ -1,0 +1,125 @@
+"""`stillwater report --on emr` on moto: the schedule's job is run, its tables become the page.
+
+EMR itself is moto's, which runs nothing; what the job would have written is written by the same
+jobs in this process and put where the request says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from cli import emr
+from cli.emr import Run
+from cli.main import app
+from local.bills.cluster import ClusterBill, lines
+from local.bills.export import write
+from local.bills.line import truth
+from spark.ingest import bill
+from spark.jobs import cost, ingest
+from spark.tables import ParquetStore
+from tests.integration.spark import simulated
+from tests.integration.spark.simulated import Rotation
+from tests.unit.cli.test_emr import REGION, ROLE, a_job
+
+pytestmark = pytest.mark.integration
+BUCKET = "bills"
+OCTOBER = ClusterBill(name="orders")
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """The account: the application, the schedule that starts its job, the bucket."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    monkeypatch.setattr(emr, "POLL_SECONDS", 0.01)
+
+    def client(service: str) -> Any:
+        return boto3.client(service, region_name=REGION)
+
+    with mock_aws():
+        client("s3").create_bucket(Bucket=BUCKET)
+        made = client("emr-serverless").create_application(
+            name="reports", releaseLabel="emr-7.0.0", type="SPARK"
+        )
+        job = a_job(ApplicationId=made["applicationId"], ClientToken="<aws.scheduler.execution-id>")
+        client("scheduler").create_schedule(
+            Name="example-orders-reports",
+            ScheduleExpression="rate(1 day)",
+            FlexibleTimeWindow={"Mode": "OFF"},
+            Target={"Arn": "arn:aws:scheduler:::aws-sdk:x", "RoleArn": ROLE, "Input": job},
+        )
+        yield client
+
+
+def put_below(s3: Any, folder: Path, address: str) -> None:
+    prefix = address.removeprefix(f"s3://{BUCKET}/")
+    for path in folder.rglob("*"):
+        if path.is_file():
+            s3.upload_file(str(path), BUCKET, f"{prefix}/{path.relative_to(folder)}")
+
+
+def test_the_schedules_job_is_run_and_its_tables_become_the_page(
+    session: SparkSession,
+    aws: Callable[[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write(tmp_path / "bill", lines(OCTOBER))
+    store = ParquetStore(session, str(tmp_path / "made"))
+    delivery = bill.read(session, tmp_path / "bill")
+    ingest.run(session, delivery, store, now=datetime.now(UTC), cluster="orders")
+    cost.run(store, [OCTOBER.period])
+    submitted: list[Run] = []
+    follow = emr.follow
+
+    def finished(client: Any, run: Run, on_state: Callable[[str], None]) -> None:
+        submitted.append(run)
+        put_below(aws("s3"), tmp_path / "made", run.tables)
+        follow(client, run, on_state)
+
+    monkeypatch.setattr(emr, "follow", finished)
+    options = {"format": "json", "tables": tmp_path / "tables", "output": tmp_path}
+    result = report("--on", "emr", "--environment", "example", "--month", "2026-10", **options)
+    assert result.exception is None, result.output
+    assert "SUCCESS" in result.output
+    known = truth(lines(OCTOBER))
+    assert f"{known.billed:f}" in (tmp_path / "report.json").read_text()
+    (run,) = submitted
+    found = aws("emr-serverless").get_job_run(
+        applicationId=run.application_id, jobRunId=run.run_id
+    )["jobRun"]["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+    assert found == ["--bill", "s3://bills/export/x", "--tables", run.tables, "--month", "2026-10"]
+
+
+def test_a_bill_and_its_history_are_read_where_they_are_in_s3(
+    session: SparkSession, aws: Callable[[str], Any], tmp_path: Path
+) -> None:
+    write(tmp_path / "bill", lines(OCTOBER))
+    put_below(aws("s3"), tmp_path / "bill", f"s3://{BUCKET}/export/x")
+    simulated.write_history(tmp_path / "history", [Rotation(10, simulated.at(10, 3), 60)])
+    put_below(aws("s3"), tmp_path / "history", f"s3://{BUCKET}/history")
+    options = {"format": "json", "tables": tmp_path / "tables", "output": tmp_path}
+    result = report(
+        *("--bill", f"s3://{BUCKET}/export/x", "--history", f"s3://{BUCKET}/history"),
+        *("--environment", "example"),
+        **options,
+    )
+    assert result.exception is None, result.output
+    assert f"{truth(lines(OCTOBER)).billed:f}" in (tmp_path / "report.json").read_text()
+    assert not list(tmp_path.glob(".copied-*"))
+
+
+def report(*words: str, **options: Any) -> Any:
+    named: Mapping[str, Any] = options
+    given = [word for name, value in named.items() for word in (f"--{name}", str(value))]
+    return CliRunner().invoke(app, ["report", *words, *given])

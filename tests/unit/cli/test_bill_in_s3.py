@@ -1,0 +1,98 @@
+"""Bills in S3, on moto: of an export what its newest manifests name, of the rest everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from cli import bill_in_s3
+from core.errors import InvalidInput, StillwaterError
+
+EXPORT = "s3://bills/prefix/export"
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket="bills")
+        yield client
+
+
+def put(s3: Any, name: str, body: bytes = b"x") -> None:
+    s3.put_object(Bucket="bills", Key=f"prefix/export/{name}", Body=body)
+
+
+def deliver(s3: Any, period: str, execution: str) -> str:
+    """Put a month's refresh as an export that keeps each of them does; return its folder."""
+    folder = f"BILLING_PERIOD={period}/{execution}"
+    file = f"data/{folder}/bill-00001.snappy.parquet"
+    put(s3, file, execution.encode())
+    manifest = {"dataFiles": [f"{EXPORT}/{file}"]}
+    put(s3, f"metadata/{folder}/bill-Manifest.json", json.dumps(manifest).encode())
+    return folder
+
+
+def copied(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_the_newest_refresh_of_a_month_is_copied_and_nothing_else(
+    s3: Any, tmp_path: Path, scheme: str
+) -> None:
+    deliver(s3, "2026-10", "2026-11-01")
+    newest = deliver(s3, "2026-10", "2026-11-02")
+    deliver(s3, "2026-11", "2026-11-02")
+    put(s3, "data/BILLING_PERIOD=2026-10/left-behind.snappy.parquet")
+    address = EXPORT.replace("s3:", f"{scheme}:", 1)
+    found = bill_in_s3.bill(s3, f"{address}/", tmp_path / "copy", ["2026-10"])
+    assert copied(found) == {
+        f"data/{newest}/bill-00001.snappy.parquet",
+        f"metadata/{newest}/bill-Manifest.json",
+    }
+    file = found / "data" / newest / "bill-00001.snappy.parquet"
+    assert file.read_bytes() == b"2026-11-02"
+
+
+def test_a_delivery_that_lacks_a_file_is_refused(s3: Any, tmp_path: Path) -> None:
+    folder = deliver(s3, "2026-10", "2026-11-01")
+    s3.delete_object(Bucket="bills", Key=f"prefix/export/data/{folder}/bill-00001.snappy.parquet")
+    with pytest.raises(InvalidInput, match="the delivery is not complete"):
+        bill_in_s3.bill(s3, EXPORT, tmp_path)
+
+
+def test_one_file_is_copied_under_its_name(s3: Any, tmp_path: Path) -> None:
+    put(s3, "focus.csv.gz", b"bill")
+    put(s3, "focus.csv.gz.old", b"other")
+    found = bill_in_s3.bill(s3, f"{EXPORT}/focus.csv.gz", tmp_path / "copy")
+    assert (found.name, found.read_bytes()) == ("focus.csv.gz", b"bill")
+
+
+def test_of_another_folder_everything_is_copied_and_nothing_leads_out_of_it(
+    s3: Any, tmp_path: Path
+) -> None:
+    for name in ("day=1/a.jsonl", "day=2/b.jsonl", "day=2/", "../outside.jsonl"):
+        put(s3, name)
+    found = bill_in_s3.everything(s3, EXPORT, tmp_path / "copy")
+    assert copied(found) == {"day=1/a.jsonl", "day=2/b.jsonl"}
+    assert copied(tmp_path) == {"copy/day=1/a.jsonl", "copy/day=2/b.jsonl"}
+
+
+def test_nothing_at_an_address_is_said(s3: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="There is nothing at s3://bills/absent"):
+        bill_in_s3.bill(s3, "s3://bills/absent", tmp_path)
+
+
+def test_what_s3_refuses_names_the_rights_that_are_needed(s3: Any, tmp_path: Path) -> None:
+    with pytest.raises(StillwaterError, match="You need s3:ListBucket on the bucket"):
+        bill_in_s3.bill(s3, "s3://another/export", tmp_path)

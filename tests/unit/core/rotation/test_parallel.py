@@ -1,0 +1,193 @@
+"""Several brokers of a zone at a time: to Kafka, and to the roller, as if each went alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, permutations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.rotation import ClusterView, PartitionView, may_leave
+from core.rotation.lease import companions, grant, in_the_way
+from core.rotation.order import in_order
+from core.rotation.parallel import company, in_batches, refusals
+from core.rotation.preconditions import RunObservation, objections
+from core.rotation.run_record import NodeTurn, Options
+from core.rotation.views import VoterView
+from tests.unit.core.rotation import roller
+from tests.unit.core.rotation.clusters import around, calm, clusters, turn_of
+from tests.unit.policies import policy_with
+
+MANY = settings(
+    max_examples=1_000, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+ZONES = ("us-east-1a", "us-east-1b")
+
+
+def turns_in(view: ClusterView, zones: list[str]) -> list[NodeTurn]:
+    """Return a turn for every node, in zones as they are drawn."""
+    voters = {voter.node_id for voter in view.voters}
+    ids = sorted(view.brokers | voters)
+    return [
+        replace(turn_of(n, votes=n in voters), zone=zones[place % len(zones)])
+        for place, n in enumerate(ids)
+    ]
+
+
+def without(view: ClusterView, gone: tuple[int, ...]) -> ClusterView:
+    """Return what Kafka shows once these have stopped: fenced, in no ISR, leading nothing."""
+    out = frozenset(gone)
+    partitions = []
+    for p in view.partitions:
+        isr = tuple(r for r in p.isr if r not in out)
+        leader = p.leader if p.leader not in out else next(iter(isr), None)
+        partitions.append(replace(p, isr=isr, leader=leader))
+    return replace(view, fenced=view.fenced | out, partitions=tuple(partitions))
+
+
+def chosen(
+    view: ClusterView, zones: list[str], options: Options
+) -> tuple[tuple[NodeTurn, ...], RunObservation]:
+    """Return who would begin now, as core.rotation.progress picks them."""
+    seen, policy = around(view), policy_with(isr_margin=1)
+    first, *others = in_order(turns_in(view, zones), seen.pods, view.quorum_leader)
+    if next(objections(first, seen, options, policy), None) is not None:
+        return (), seen
+    together, _ = company(first, others, seen, options, policy)
+    return (first, *together), seen
+
+
+@MANY
+@given(
+    clusters().map(calm) | clusters(),
+    st.lists(st.sampled_from(ZONES), min_size=1, max_size=6),
+    st.integers(1, 4),
+)
+def test_who_goes_together_could_each_be_restarted_by_the_roller_in_any_order(
+    view: ClusterView, zones: list[str], most: int
+) -> None:
+    options = Options(accepted_topics=("t",), parallel_per_zone=most)
+    # Brokers alone: the first of a whole cluster would always be a controller.
+    view = replace(view, voters=tuple(v for v in view.voters if v.node_id not in view.brokers))
+    turns, _ = chosen(replace(view, voters=()), zones, options)
+    ids = tuple(turn.node_id for turn in turns)
+    assert len(ids) <= most
+    assert len({turn.zone for turn in turns}) <= 1
+    for one, other in combinations(ids, 2):
+        assert not any({one, other} <= set(p.replicas) for p in view.partitions)
+    for order in permutations(ids):
+        for place, node_id in enumerate(order):
+            assert roller.may_restart(node_id, without(replace(view, voters=()), order[:place]))
+
+
+@MANY
+@given(clusters(), st.lists(st.sampled_from(ZONES), min_size=1, max_size=6), st.integers(2, 4))
+def test_a_controller_never_has_company(view: ClusterView, zones: list[str], most: int) -> None:
+    turns, _ = chosen(view, zones, Options(accepted_topics=("t",), parallel_per_zone=most))
+    assert len(turns) <= 1 or not any(turn.votes for turn in turns)
+
+
+@MANY
+@given(clusters().map(calm), st.lists(st.sampled_from(ZONES), min_size=1, max_size=6))
+def test_whom_a_run_refuses_to_take_together_it_never_takes_together(
+    view: ClusterView, zones: list[str]
+) -> None:
+    options = Options(accepted_topics=("t",), parallel_per_zone=6)
+    turns = turns_in(view, zones)
+    said = list(refusals(turns, view, options, policy_with()))
+    batches = dict(zip([t.node_id for t in turns], in_batches(turns, view, 6), strict=True))
+    for one, other in combinations(turns, 2):
+        both = [p for p in view.partitions if {one.node_id, other.node_id} <= set(p.replicas)]
+        neighbours = one.zone == other.zone and not (one.votes or other.votes)
+        named = [s for s in said if s.startswith(f"Brokers {one.node_id} and {other.node_id} in ")]
+        assert bool(named) == (neighbours and bool(both))
+        assert not named or both[0].name in named[0]
+        if both or not neighbours:
+            assert batches[one.node_id] != batches[other.node_id]
+
+
+@MANY
+@given(clusters())
+def test_company_makes_consent_never_easier_but_for_the_companions_own_absence(
+    view: ClusterView,
+) -> None:
+    for node_id, other in permutations(sorted(view.brokers), 2):
+        together = may_leave(node_id, view, beside=frozenset({other}))
+        alone = may_leave(node_id, replace(view, fenced=view.fenced - {other}))
+        assert alone.allowed or not together.allowed, together.reason
+
+
+def whole(*partitions: PartitionView) -> ClusterView:
+    return ClusterView(
+        brokers=frozenset({10, 11, 20, 30}),
+        fenced=frozenset(),
+        voters=(VoterView(0, 0.1), VoterView(1, 0.1), VoterView(2, 0.1)),
+        quorum_leader=1,
+        partitions=partitions,
+    )
+
+
+def test_a_companion_that_is_out_keeps_nobody_who_shares_nothing_with_it() -> None:
+    view = without(
+        whole(
+            PartitionView("t", 0, 20, (10, 20, 30), (10, 20, 30), 1),
+            PartitionView("u", 0, 20, (11, 20, 30), (11, 20, 30), 1),
+        ),
+        (10,),
+    )
+    assert may_leave(11, view, beside=frozenset({10})).allowed
+    assert "broker 10 is fenced" in may_leave(11, view).reason
+
+
+def test_a_shared_partition_parts_them_though_its_minimum_would_hold() -> None:
+    view = whole(PartitionView("t", 0, 20, (10, 11, 20, 30), (10, 11, 20, 30), 1))
+    verdict = may_leave(11, view, isr_margin=0, beside=frozenset({10}))
+    assert verdict.reason == (
+        "Node 11 may not leave together with broker 10: both hold partition t-0; wait until it is "
+        "back."
+    )
+
+
+def test_a_controller_is_asked_to_wait_for_whoever_is_out() -> None:
+    assert "controllers go one by one" in may_leave(0, whole(), beside=frozenset({10})).reason
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(("a1", "a2", "b1", "c")),
+        st.sampled_from(("take", "drop")),
+        st.floats(0, 40),
+    )
+)
+PARTIES = {"a1": "a", "a2": "a", "b1": "b", "c": None}
+
+
+@given(steps)
+def test_the_lease_is_held_by_one_or_by_one_party(taken: list[tuple[str, str, float]]) -> None:
+    leases, now = (), 0.0
+    promised: dict[str, float] = {}
+    for holder, what, passed in taken:
+        now += passed
+        if what == "drop":
+            leases = tuple(lease for lease in leases if lease.holder != holder)
+            promised.pop(holder, None)
+            continue
+        decision = grant(leases, holder, now, 30, party=PARTIES[holder], node_id=1)
+        assert decision.granted == (
+            in_the_way(leases, holder, PARTIES[holder], now) in {None, holder}
+        )
+        leases = decision.leases
+        if decision.granted:
+            promised[holder] = max(promised.get(holder, 0.0), now + 30)
+        believers = {h for h, until in promised.items() if now < until}
+        assert len(believers) <= 1 or {PARTIES[h] for h in believers} == {"a"}
+
+
+def test_who_holds_it_together_knows_of_each_other() -> None:
+    leases = grant((), "i-1", 0.0, 30, party="a", node_id=10).leases
+    leases = grant(leases, "i-2", 0.0, 30, party="a", node_id=11).leases
+    assert companions(leases, "i-2", "a", 1.0) == {10}
+    assert companions(leases, "i-2", "a", 31.0) == frozenset()
+    assert companions(leases, "i-3", None, 1.0) == frozenset()
+    assert in_the_way(leases, "i-3", None, 1.0) == "i-1"

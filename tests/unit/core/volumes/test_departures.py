@@ -1,0 +1,179 @@
+"""Which rotation a set of volumes is prepared for, and how long its brokers will be away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from core.events import Kind as Announced
+from core.incident_record import Incident, State
+from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, open_run
+from core.volumes.decisions import Kind
+from core.volumes.departures import (
+    ASSUMED_AWAY_SECONDS,
+    MOST_REMEMBERED,
+    Absences,
+    Departures,
+    noted,
+    rotation_of,
+)
+from core.volumes.limits import Gp3
+from core.volumes.sizing import MIB
+from core.volumes.views import Load, VolumeSet
+from tests.unit.core.volumes.views import FAST, HOUR, NOW, done, history, view, volume_set
+
+PODS = ("orders-broker-a-10", "orders-broker-a-11")
+RATE = 50.0 * MIB
+
+
+def turn(node_id: int, **changed: object) -> NodeTurn:
+    of = NodeTurn(
+        node_id=node_id,
+        pod=f"orders-broker-a-{node_id}",
+        role="broker",
+        pool="broker",
+        zone="us-east-1a",
+        instance_id=f"i-{node_id}",
+        why="old",
+    )
+    return replace(of, **changed)  # type: ignore[arg-type]
+
+
+def run(*turns: NodeTurn, state: RunState = RunState.RUNNING) -> Run:
+    return replace(open_run(turns, Options(), "ada", NOW), state=state)
+
+
+def a_set(*, raised: bool = False) -> VolumeSet:
+    modified = history(done(HOUR, FAST, kind=Kind.ROTATION.value, original=Gp3(100)))
+    volumes = [
+        replace(
+            view(
+                FAST if raised else Gp3(100),
+                load=Load(bytes_per_s_p999=RATE),
+                **({"history": modified} if raised else {}),
+            ),
+            pod=pod,
+        )
+        for pod in PODS
+    ]
+    return volume_set(*volumes, asked=FAST if raised else Gp3(100))
+
+
+def incident(pod: str, state: State, **changed: object) -> Incident:
+    of = Incident(
+        id=f"i-{pod}",
+        instance_id=f"i-{pod}",
+        kind=Announced.ROTATION,
+        state=state,
+        opened_at=NOW,
+        announced_at=NOW,
+        announcements=(),
+        pod_name=pod,
+    )
+    return replace(of, **changed)  # type: ignore[arg-type]
+
+
+def test_the_runs_next_node_is_prepared_before_it_has_an_incident() -> None:
+    found = rotation_of(a_set(), Departures(run=run(turn(10), turn(11), turn(20))))
+    assert found is not None
+    assert (found.pod, found.append_bytes_per_s, found.nodes) == (PODS[0], RATE, 2)
+
+
+def test_a_set_whose_nodes_come_later_is_left_as_it_is() -> None:
+    first = turn(5, zone="us-east-1a")
+    assert rotation_of(a_set(), Departures(run=run(first, turn(10)))) is None
+
+
+def test_controllers_go_first_and_have_nothing_to_catch_up_with() -> None:
+    voter = turn(10, role="controller")
+    assert rotation_of(a_set(), Departures(run=run(voter, turn(11)))) is None
+
+
+@pytest.mark.parametrize("state", [RunState.PAUSED, RunState.STOPPED, RunState.DONE])
+def test_a_run_that_does_not_go_on_prepares_nothing(state: RunState) -> None:
+    assert rotation_of(a_set(), Departures(run=run(turn(10), state=state))) is None
+
+
+def test_a_run_that_was_asked_to_pause_takes_no_next_node() -> None:
+    asked = replace(run(turn(10)), pause_asked_by="ada")
+    assert rotation_of(a_set(), Departures(run=asked)) is None
+
+
+def test_an_incident_before_its_drain_is_prepared_for_without_a_run() -> None:
+    seen = Departures(incidents=(incident(PODS[1], State.HOLDING),))
+    found = rotation_of(a_set(), seen)
+    assert found is not None
+    assert (found.pod, found.nodes) == (PODS[1], 1)
+
+
+def test_the_node_in_hand_counts_with_those_that_wait() -> None:
+    leaving = turn(10, phase=Phase.LEAVING)
+    seen = Departures(incidents=(incident(PODS[0], State.OPENED),), run=run(leaving, turn(11)))
+    found = rotation_of(a_set(), seen)
+    assert found is not None
+    assert found.nodes == 2
+
+
+def test_a_broker_that_is_away_is_neither_raised_nor_lowered() -> None:
+    seen = Departures(incidents=(incident(PODS[0], State.GATING),))
+    found = rotation_of(a_set(raised=True), seen)
+    assert found is not None
+    assert (found.append_bytes_per_s, found.over) == (0.0, False)
+
+
+def test_what_was_raised_stays_while_the_run_still_takes_a_node_of_the_set() -> None:
+    between = run(turn(10, phase=Phase.DONE), turn(20, zone="us-east-1"), turn(11))
+    found = rotation_of(a_set(raised=True), Departures(run=between))
+    assert found is not None
+    assert found.over is False
+
+
+def test_what_was_raised_is_lowered_after_the_sets_last_node() -> None:
+    after = run(turn(10, phase=Phase.DONE), turn(11, phase=Phase.DONE), turn(20))
+    found = rotation_of(a_set(raised=True), Departures(run=after))
+    assert found is not None
+    assert found.over is True
+
+
+def remembered(*seconds: float) -> Departures:
+    return Departures(run=run(turn(10)), absences=Absences(seconds=seconds))
+
+
+def test_how_long_it_is_away_is_the_median_of_those_before_without_their_catching_up() -> None:
+    found = rotation_of(a_set(), remembered(500.0, 400.0, 9000.0))
+    assert found is not None
+    # 125 MiB/s, of which 50 come in anew: three fifths of what it took was being away.
+    assert found.away_seconds == pytest.approx(500.0 * 0.6)
+    assert found.measured == 3
+
+
+def test_where_nothing_was_measured_it_is_assumed_and_said_so() -> None:
+    found = rotation_of(a_set(), remembered())
+    assert found is not None
+    assert (found.away_seconds, found.measured) == (ASSUMED_AWAY_SECONDS, 0)
+
+
+def closed(took: float | None, state: State = State.RELEASED) -> Incident:
+    back = None if took is None else NOW + took
+    return incident(PODS[0], state, forwarded_at=NOW, broker_back_at=back)
+
+
+@pytest.mark.parametrize(
+    ("gone", "seconds"),
+    [
+        ([closed(240.0)], (240.0,)),
+        ([closed(None)], ()),
+        ([closed(240.0, State.CANCELLED)], ()),
+        ([closed(-5.0)], ()),
+        ([closed(float(n)) for n in range(1, 40)], tuple(map(float, range(20, 40)))),
+    ],
+)
+def test_a_closed_incident_teaches_how_long_its_broker_was_away(
+    gone: Sequence[Incident], seconds: tuple[float, ...]
+) -> None:
+    after = noted(Absences(), (), gone)
+    assert after.seconds == seconds
+    assert len(after.seconds) <= MOST_REMEMBERED
+    assert Absences.from_json(after.to_json()) == after

@@ -1,0 +1,171 @@
+"""A run that takes two brokers of a zone at a time: never more, never across zones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.incident_record import State
+from core.observations import BudgetView
+from core.rotation import PartitionView
+from core.rotation.run_record import Phase, RunState
+from tests.unit.handlers.fakes import ZONES, group_of, six_brokers
+from tests.unit.handlers.station import POLICY, Station
+from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
+from tests.unit.handlers.world import World
+
+
+@pytest.fixture
+def station(monkeypatch: pytest.MonkeyPatch) -> Station:
+    for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
+        monkeypatch.setitem(ZONES, node_id, zone)
+    return Station(cluster=six_brokers())
+
+
+# The world's ninth step is a broker's return to its ISRs.
+SLOW_RETURN = (1, 1, 1, 1, 1, 1, 1, 1, 4, 1)
+
+
+def shared_partition(station: Station) -> None:
+    """Put one partition on both brokers of zone a."""
+    view = station.cluster.read()
+    both = PartitionView("crowded", 7, 10, (10, 11, 20), (10, 11, 20), 1)
+    station.cluster.kafka = replace(view, partitions=(*view.partitions, both))
+
+
+def test_two_brokers_of_a_zone_leave_together_and_no_two_zones_do(station: Station) -> None:
+    world = World(station, choose=lambda _: 0)
+    zones_out = []
+    run = start(station, parallel_per_zone=2)
+    while run.state is RunState.RUNNING:
+        run = turn(station)
+        zones_out.append({t.zone for t in run.in_hand})
+        if station.ledger.open_incidents():
+            world.settle(200, paces=SLOW_RETURN)
+    assert run.state is RunState.DONE, run.reason
+    assert world.most_out == 2
+    assert max(len(zones) for zones in zones_out) == 1
+    assert world.bare == []
+    assert {t.phase for t in run.turns} == {Phase.DONE}
+    # Room was made for both, and taken back for both.
+    assert {group.desired for group in station.cluster.groups.values()} == {2}
+    assert station.ledger.leases() == ()
+
+
+def test_without_the_option_one_goes_at_a_time(station: Station) -> None:
+    world = World(station, choose=lambda _: 0)
+    start(station)
+    assert carry(station, world, most=100).state is RunState.DONE
+    assert world.most_out == 1
+    assert max(desired for _, desired in station.cluster.desired_calls) == 3
+
+
+def test_brokers_that_share_a_partition_are_refused_by_name(station: Station) -> None:
+    shared_partition(station)
+    answer = ask(station, "start", selection={"everything": True}, parallel_per_zone=2)
+    (problem,) = answer["problems"]
+    assert problem.startswith(
+        "Brokers 10 and 11 in us-east-1a both hold partition crowded-7 (1 in all), so they do not "
+        "go together;"
+    )
+    assert "problems" not in ask(station, "start", selection={"everything": True})
+
+
+def test_a_partition_that_is_shared_since_the_start_parts_them(station: Station) -> None:
+    start(station, parallel_per_zone=2)
+    shared_partition(station)
+    run = turn(station)
+    assert [t.node_id for t in run.in_hand] == [10]
+    assert any("both hold partition crowded-7" in note.text for note in run.notes)
+
+
+def test_one_that_shares_a_partition_by_now_waits_with_its_hooks_until_the_other_is_back(
+    station: Station,
+) -> None:
+    world = World(station, choose=lambda _: 0)
+    start(station, parallel_per_zone=2)
+    turn(station)
+    shared_partition(station)
+    station.ledger.take_lease(
+        "i-0a", station.now, 900, party=f"{current(station).id}/us-east-1a", node_id=10
+    )
+    for _ in range(3):
+        look(station, "i-1a")
+        world._launch()
+    second = station.incident("i-1a")
+    assert second.state is State.HOLDING
+    assert "may not leave together with broker 10: both hold partition crowded-7" in second.reason
+
+
+def test_a_disruption_budget_lets_them_stop_one_after_another(station: Station) -> None:
+    """Replacements come together; an eviction that a budget refuses is not even asked for."""
+    world = World(station, choose=lambda _: 0)
+    pods = frozenset(pod.name for pod in station.cluster.pods.values())
+
+    def budget() -> tuple[BudgetView, ...]:
+        allowed = 1 - sum(not pod.ready for pod in station.cluster.pods.values())
+        return (BudgetView(name="orders-kafka", pods=pods, disruptions_allowed=allowed),)
+
+    station.cluster.budgets = budget  # type: ignore[method-assign]
+    start(station, parallel_per_zone=2)
+    unready = []
+    drain = world._drain
+
+    def drained() -> None:
+        drain()
+        unready.append(sum(not pod.ready for pod in station.cluster.pods.values()))
+
+    world._drain = drained  # type: ignore[method-assign]
+    run = carry(station, world, most=100)
+    assert run.state is RunState.DONE, run.reason
+    assert max(unready) == 1
+    assert {page for i in map(station.incident, ("i-0a", "i-1a")) for page in i.pages} == set()
+
+
+def test_the_deadline_of_each_counts_for_itself(station: Station) -> None:
+    start(station, parallel_per_zone=2, deadline_seconds=60)
+    turn(station)
+    station.now += 100
+    run = turn(station)
+    assert run.state is RunState.STOPPED
+    assert "Node 10 is not back" in run.reason
+
+
+def test_an_abort_takes_the_room_for_both_back(station: Station) -> None:
+    start(station, parallel_per_zone=2)
+    turn(station)
+    for id_ in ("i-0a", "i-1a", "i-0a", "i-1a"):
+        look(station, id_)
+    assert station.cluster.groups[group_of("us-east-1a")].desired == 4
+    ask(station, "abort")
+    turn(station)
+    for id_ in ("i-0a", "i-1a"):
+        look(station, id_)
+    turn(station)
+    run = turn(station)
+    assert run.state is RunState.ABORTED, run.reason
+    assert station.cluster.groups[group_of("us-east-1a")].desired == 2
+    assert station.cluster.terminated == []
+
+
+def test_a_handler_that_drains_by_itself_forbids_company(station: Station) -> None:
+    direct = Station(policy=replace(POLICY, drain_route="direct"), cluster=station.cluster)
+    answer = ask(direct, "start", selection={"everything": True}, parallel_per_zone=2)
+    assert "drain_route direct" in str(answer["problems"])
+
+
+@pytest.mark.parametrize("asked", [0, -1, 1.5, True, "2"])
+def test_a_number_that_is_none_is_said_to_be_so(station: Station, asked: object) -> None:
+    answer = ask(station, "plan", selection={"everything": True}, parallel_per_zone=asked)
+    assert "must be a whole number from 1" in str(answer["problems"])
+
+
+def test_a_plan_shows_who_goes_together_and_counts_their_time_once(station: Station) -> None:
+    alone = ask(station, "plan", selection={"everything": True})["plan"]
+    together = ask(station, "plan", selection={"everything": True}, parallel_per_zone=2)["plan"]
+    assert isinstance(alone, dict)
+    assert isinstance(together, dict)
+    assert [node["batch"] for node in alone["nodes"]] == [1, 2, 3, 4, 5, 6]
+    assert [node["batch"] for node in together["nodes"]] == [1, 1, 2, 2, 3, 3]
+    assert together["seconds"] == pytest.approx(alone["seconds"] / 2)

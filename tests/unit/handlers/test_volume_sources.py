@@ -1,0 +1,110 @@
+"""Which source is asked for what: Prometheus first, the others for what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from core.errors import StillwaterError
+from core.volumes.views import Load
+from handlers import volume_records
+from handlers.adapters.fill import FillView
+from handlers.adapters.volume_series import Told
+from tests.unit.handlers.test_volumes import GIB, HOUR, LOOK, NOW, World, desk
+
+CLAIM, VOLUME = "data-0-orders-broker-a-10", "vol-0a"
+IDLE = Load(
+    volume_exceeded_share=0.0, instance_exceeded_share=0.0, iops_p999=1.0, bytes_per_s_p999=1.0
+)
+
+
+@dataclass
+class Watching:
+    """A Prometheus that knows what it is told to."""
+
+    fill: FillView | None = None
+    load: Load | None = None
+    before: Mapping[float, float] = field(default_factory=dict)
+    fails: bool = False
+    asked_past: list[Sequence[str]] = field(default_factory=list)
+
+    def fills(self, claims: Sequence[str], now: float) -> Told[FillView]:
+        if self.fails:
+            raise StillwaterError("The Kubernetes API answered 503 to GET")
+        if self.fill is None:
+            return Told({}, ("Prometheus has no kubelet_volume_stats_capacity_bytes of any",))
+        return Told(dict.fromkeys(claims, self.fill))
+
+    def past(self, claims: Sequence[str], now: float) -> Mapping[str, Mapping[float, float]]:
+        self.asked_past.append(claims)
+        return dict.fromkeys(claims, self.before)
+
+    def loads(self, volumes: Sequence[str], now: float) -> Told[Load]:
+        return Told({} if self.load is None else dict.fromkeys(volumes, self.load))
+
+
+class Counting(World):
+    """A world that counts who is asked."""
+
+    brokers_asked = cloudwatch_asked = 0
+
+    def fills(self) -> Mapping[tuple[int, int], FillView]:
+        self.brokers_asked += 1
+        return super().fills()
+
+    def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
+        self.cloudwatch_asked += 1
+        return super().loads(volumes, now)
+
+
+def room(used_gib: float) -> FillView:
+    return FillView(int(used_gib * GIB), 100 * GIB, int((100 - used_gib) * GIB))
+
+
+def test_where_prometheus_knows_all_nobody_else_is_asked() -> None:
+    world = Counting(series=Watching(room(95), IDLE))
+    assert desk(world).first()["kind"] == "grow"
+    assert (world.brokers_asked, world.cloudwatch_asked) == (0, 0)
+
+
+def test_what_prometheus_lacks_the_brokers_and_cloudwatch_are_asked() -> None:
+    lacking = replace(IDLE, iops_p999=None)
+    world = Counting(used=95.0 * GIB, load=IDLE, series=Watching(None, lacking))
+    shown = desk(world).look()
+    assert shown["decisions"][0]["kind"] == "grow"
+    assert (world.brokers_asked, world.cloudwatch_asked) == (1, 1)
+    assert shown["unknown"] == ["Prometheus has no kubelet_volume_stats_capacity_bytes of any"]
+
+
+def test_a_prometheus_that_does_not_answer_is_said_and_the_others_are_asked() -> None:
+    world = Counting(used=95.0 * GIB, load=IDLE, series=Watching(fails=True))
+    shown = desk(world).look()
+    assert shown["decisions"][0]["kind"] == "grow"
+    assert "Prometheus did not answer" in shown["unknown"][0]
+
+
+def test_a_volume_whose_fill_nobody_knows_is_named_and_not_taken_for_empty() -> None:
+    class Silent(World):
+        def fills(self) -> Mapping[tuple[int, int], FillView]:
+            raise StillwaterError("No broker answers.")
+
+    at = desk(Silent(load=IDLE))
+    shown = at.look()
+    assert shown["decisions"][0]["kind"] == "keep"
+    (gap,) = shown["unknown"]
+    assert gap.startswith(f"The fill of {CLAIM} is not known")
+    assert "set metrics.prometheus" in gap
+    assert volume_records.read(at.records, VOLUME).samples == ()
+
+
+def test_what_prometheus_saw_before_is_a_trend_at_the_first_look_and_asked_once() -> None:
+    # 30 GiB two days ago, 70 now: 20 a day.
+    before = {NOW - h * HOUR: (70 - 20 * h / 24) * GIB for h in range(1, 49)}
+    watching = Watching(room(70), IDLE, before)
+    at = desk(World(series=watching))
+    decision = at.first()
+    assert (decision["kind"], decision["emergency"]) == ("grow", False)
+    assert "+20.0 GiB a day" in decision["reason"]
+    at.world.now += LOOK
+    at.look()
+    assert watching.asked_past == [[CLAIM]]
