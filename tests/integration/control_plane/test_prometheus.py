@@ -126,36 +126,36 @@ def listening(plane: Plane, now: float, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def service(plane: Plane, listening: str) -> Iterator[None]:
-    """The Service before it; its endpoints are written by hand, since no pod is behind it."""
+    """The Service before it; its endpoint is written by hand, since no pod is behind it."""
+    inside = f"/api/v1/namespaces/{NAMESPACE}/services"
+    slices = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
+    behind = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": SERVICE, "labels": {"kubernetes.io/service-name": SERVICE}},
+        "addressType": "IPv4",
+        "ports": [{"port": PORT, "protocol": "TCP"}],
+        "endpoints": [{"addresses": [listening], "conditions": {"ready": True}}],
+    }
     made: list[tuple[str, dict[str, Any]]] = [
-        ("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}),
-        (
-            f"/api/v1/namespaces/{NAMESPACE}/services",
-            {"metadata": {"name": SERVICE}, "spec": {"ports": [{"port": PORT}]}},
-        ),
-        (
-            f"/api/v1/namespaces/{NAMESPACE}/endpoints",
-            {
-                "metadata": {"name": SERVICE},
-                "subsets": [{"addresses": [{"ip": listening}], "ports": [{"port": PORT}]}],
-            },
-        ),
-        (
-            f"/api/v1/namespaces/{NAMESPACE}/services",
-            {"metadata": {"name": "nobody"}, "spec": {"ports": [{"port": PORT}]}},
-        ),
+        ("/api/v1/namespaces", _named("Namespace", NAMESPACE)),
+        (inside, {**_named("Service", SERVICE), "spec": {"ports": [{"port": PORT}]}}),
+        (inside, {**_named("Service", "nobody"), "spec": {"ports": [{"port": PORT}]}}),
+        (slices, behind),
     ]
-    kinds = {"namespaces": "Namespace", "services": "Service", "endpoints": "Endpoints"}
     for path, body in made:
-        kind = kinds[path.rpartition("/")[2]]
         try:
-            plane.api.post(path, {"apiVersion": "v1", "kind": kind, **body})
+            plane.api.post(path, body)
         except ApiError as error:
             if error.status != 409:  # a request whose answer was lost
                 raise
     yield
     for path, body in reversed(made[1:]):
         plane.api.delete(f"{path}/{body['metadata']['name']}")
+
+
+def _named(kind: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
 
 
 @pytest.fixture
@@ -175,7 +175,16 @@ def api(plane: Plane, service: None, monkeypatch: pytest.MonkeyPatch) -> EksApi:
 @pytest.fixture
 def prometheus(api: EksApi) -> Prometheus:
     # Two loaded cores may take longer than a function would wait.
-    return Prometheus(route(prometheus_address.parse(ADDRESS), api), seconds=60)
+    asked = Prometheus(route(prometheus_address.parse(ADDRESS), api), seconds=60)
+
+    def answers() -> bool:
+        try:
+            return bool(asked.instant("vector(1)", time.time()))
+        except StillwaterError:
+            return False
+
+    until(answers, "the API server knows what is behind the Service")
+    return asked
 
 
 @pytest.fixture
