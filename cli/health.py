@@ -7,7 +7,6 @@ the command needs no way into the VPC, only the right to invoke it.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,16 +15,17 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console, Group
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from cli import watching
 from cli.incidents import Desk
+from cli.watching import Pace
 from core import naming
 from core.errors import StillwaterError
 from core.health.verdict import Health
 
-REFRESH_SECONDS = 5.0
+PACE = Pace(seconds=5.0)
 # Longer than the function may run, and asked once: another examination is another answer.
 PATIENCE = Config(read_timeout=90, retries={"total_max_attempts": 1})
 HEALTHY, IMPAIRED, UNHEALTHY = 0, 1, 2
@@ -79,8 +79,13 @@ def ask(desk: Desk) -> Examined:
     return Examined(payload["statusCode"], json.loads(payload["body"]))
 
 
-def shown(environment: str, console: Console, *, watch: bool, as_json: bool) -> int:
-    """Print the cluster's health, once or until Ctrl-C; return the exit code of the last."""
+def shown(
+    environment: str, console: Console, *, watch: bool, as_json: bool, pace: Pace = PACE
+) -> int:
+    """Print the cluster's health, once or until Ctrl-C; return the exit code of the last.
+
+    A watch begins with an examination that succeeds, and outlasts later ones that do not.
+    """
     desk = Desk.of(environment)
     examined = ask(desk)
     if not watch:
@@ -89,20 +94,12 @@ def shown(environment: str, console: Console, *, watch: bool, as_json: bool) -> 
     if as_json:
         while True:
             _print(examined, console, as_json=True)
-            time.sleep(REFRESH_SECONDS)
+            pace.pause(pace.seconds)
             examined = ask(desk)
-    with Live(page(examined), console=console, auto_refresh=False) as live:
-        while True:
-            time.sleep(REFRESH_SECONDS)
-            live.update(_page_of(desk), refresh=True)
-
-
-def _page_of(desk: Desk) -> Group:
-    """Return the next page; a watch outlasts an examination that failed."""
-    try:
-        return page(ask(desk))
-    except StillwaterError as error:
-        return Group(Text(str(error), "red"))
+    first = [examined]
+    return watching.watch(
+        console, lambda _now: (page(first.pop() if first else ask(desk)), None), pace
+    )
 
 
 def _print(examined: Examined, console: Console, *, as_json: bool) -> None:

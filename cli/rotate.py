@@ -15,12 +15,12 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console, Group
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from cli.incidents import Desk, moment_of
 from cli.rotate_plan import rendered
+from cli.watching import Pace, watch
 from core import naming
 from core.errors import InvalidInput, StillwaterError
 from core.rotation.run_record import Phase, Run, RunState, to_document
@@ -29,7 +29,7 @@ from core.thread_text import span, time_said
 from handlers.records import DynamoRecords
 from handlers.runs import LedgerRuns
 
-REFRESH_SECONDS = 2.0
+PACE = Pace(seconds=2.0)
 # The function may run for its whole time limit; asked again it would start another run.
 _PATIENT = Config(read_timeout=120, retries={"max_attempts": 0})
 _MOVING = frozenset({RunState.RUNNING})
@@ -67,17 +67,22 @@ class Rotor:
         )
         return LedgerRuns(records, self.desk.spec.name).current()
 
+    def known(self) -> Run:
+        """Return the run that goes on, or the last one; raises StillwaterError without any."""
+        run = self.run()
+        if run is None:
+            raise StillwaterError("There is no rotation here.")
+        return run
+
     def follow(self, look: Callable[[Run], None] | None = None) -> Run:
         """Wait until the run stands still: over, paused or stopped; `look` sees every reading."""
         while True:
-            run = self.run()
-            if run is None:
-                raise StillwaterError("There is no rotation here.")
+            run = self.known()
             if look is not None:
                 look(run)
             if run.state not in _MOVING:
                 return run
-            time.sleep(REFRESH_SECONDS)
+            time.sleep(PACE.seconds)
 
 
 def rotor(environment: str) -> Rotor:
@@ -132,10 +137,14 @@ def wished(environment: str, command: str, console: Console, **said: Any) -> Non
     console.print(rotor(environment).ask(command, **said)["said"], markup=False)
 
 
-def watched(rotation: Rotor, console: Console) -> None:
-    """Show the run until it stands still; exit code 1 unless it is done."""
-    with Live(console=console, auto_refresh=False) as live:
-        run = rotation.follow(lambda run: live.update(view(run, time.time()), refresh=True))
+def watched(rotation: Rotor, console: Console, pace: Pace = PACE) -> None:
+    """Show the run until it stands still; raises StillwaterError where it stopped for a person."""
+
+    def look(now: float) -> tuple[Group, Run | None]:
+        run = rotation.known()
+        return view(run, now), None if run.state in _MOVING else run
+
+    run = watch(console, look, pace)
     if run.state is RunState.STOPPED:
         raise StillwaterError(f"The run stopped: {run.reason}")
 

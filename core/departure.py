@@ -15,6 +15,7 @@ from core.observations import (
     Action,
     DropLease,
     ForwardDrain,
+    KeepErrors,
     Observation,
     Page,
     Policy,
@@ -37,7 +38,7 @@ ANNOUNCEMENT_SECONDS = 30.0
 def forward_now(policy: Policy) -> Decision:
     """Drain at once: two minutes leave no time for a replacement."""
     if policy.drain_route == "direct":
-        return go(State.DRAINING, "The termination handler heard the warning itself.")
+        return go(State.DRAINING, "The termination handler heard the warning itself.", KeepErrors())
     return go(
         State.DRAINING,
         "EC2 takes the instance within two minutes: the drain starts at once.",
@@ -191,7 +192,8 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
     if not hooked(incident):
         return into_hooks(incident, seen, policy, reason)
     if policy.drain_route == "direct":
-        return go(State.DRAINING, f"{reason} The termination handler heard it itself.", TakeLease())
+        heard = f"{reason} The termination handler heard it itself."
+        return go(State.DRAINING, heard, KeepErrors(), TakeLease())
     asked_at = incident.terminate_asked_at
     fresh = asked_at is not None and seen.now - asked_at < ANNOUNCEMENT_SECONDS
     if incident.drain_event is None and fresh:

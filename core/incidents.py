@@ -42,6 +42,7 @@ from core.observations import (
     ForwardDrain,
     FreeSpare,
     Heartbeat,
+    KeepErrors,
     Observation,
     Page,
     Policy,
@@ -211,7 +212,8 @@ def _opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 def _terminating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     del seen
     if policy.drain_route == "direct":
-        return go(State.DRAINING, "The termination handler heard the announcement itself.")
+        heard = "The termination handler heard the announcement itself."
+        return go(State.DRAINING, heard, KeepErrors())
     if incident.node_id is not None:
         return go(
             State.REPLACING,

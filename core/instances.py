@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
+# Read as a resource: on EMR this package is a wheel, not a folder.
+NAME = "instances.json"
 # EC2 user guide, "Amazon EBS-optimized instance types": the types whose baseline is below their
 # maximum can keep up the maximum for 30 minutes at least once every 24 hours.
 BURST_SECONDS = 1800.0
-# Read as a resource: on EMR this package is a wheel, not a folder.
-NAME = "instances.json"
 BYTES_PER_MB, BYTES_PER_MIB = 1000**2, 1024**2
 
 

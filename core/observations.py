@@ -185,6 +185,14 @@ class ForwardDrain:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepErrors:
+    """Keep the counters of metadata errors before a restart sets them back; nothing waits for it.
+
+    A drain that is forwarded keeps them by itself.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class CompleteHook:
     hook: str
     result: HookResult
@@ -285,6 +293,7 @@ class Page:
 Action = (
     Heartbeat
     | ForwardDrain
+    | KeepErrors
     | CompleteHook
     | TakeLease
     | DropLease

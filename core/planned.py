@@ -23,6 +23,7 @@ from core.observations import (
     Action,
     DropLease,
     GroupView,
+    KeepErrors,
     MoveLeaders,
     Observation,
     Page,
@@ -53,7 +54,8 @@ def scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision
     if any(word in code for word in _RIDDEN_THROUGH):
         return _ride_through(incident, seen, policy, code)
     if policy.drain_route == "direct":
-        return go(State.DRAINING, "The termination handler heard the announcement itself.")
+        heard = "The termination handler heard the announcement itself."
+        return go(State.DRAINING, heard, KeepErrors())
     due = incident.due_at
     when = "at a time not yet said" if due is None else f"at {clock(due)}"
     taken = f"AWS takes instance {incident.instance_id} {when} ({code})"

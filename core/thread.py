@@ -1,5 +1,7 @@
 """An incident as one Slack thread: what has been told of it, and what to tell next.
 
+One that a rotation run opened is told inside the run's thread: its head message is a reply there.
+
 λ slack asks `next_step` until nothing is left to tell: the head message first, then one reply per
 transition, then the head edited to what is true now. A step has a key, the same whenever it is
 decided again, by which a message that was posted but never recorded is found in Slack.
@@ -53,6 +55,7 @@ class Thread:
     incident_id: str
     channel: str | None = None  # Slack's id of it, which edits need
     ts: str | None = None  # the head message's
+    root: str | None = None  # the first message of a rotation run's thread, if it is told there
     told: tuple[str, ...] = ()  # keys of the replies
     head: str = ""  # fingerprint of the head message as last posted or edited
     doing: str | None = None  # the step that somebody has begun
@@ -86,7 +89,7 @@ def next_step(incident: Incident, thread: Thread, cluster: str, hold_limit: floa
     for entry in replies(incident):
         key = _key(incident, entry)
         if key not in thread.told:
-            return Step(key, "reply", reply_message(incident, entry))
+            return Step(key, "reply", reply_message(incident, entry, named=thread.root is not None))
     if thread.head != head.fingerprint:
         return Step(f"{incident.id}/edit", "edit", head)
     return None
@@ -124,15 +127,19 @@ def head_message(incident: Incident, cluster: str, hold_limit: float) -> Message
     return Message(_cut(f"{title}: {incident.reason}", LONGEST_TEXT), tuple(blocks))
 
 
-def reply_message(incident: Incident, entry: Transition) -> Message:
-    """Render one entry of the incident's history; an end comes with how long everything took."""
+def reply_message(incident: Incident, entry: Transition, *, named: bool = False) -> Message:
+    """Render one entry of the incident's history; an end comes with how long everything took.
+
+    `named` says whose it is, where several incidents share a thread.
+    """
     state = entry.state.replace("_", " ")
     ended = entry.state in TERMINAL and entry in incident.transitions
     title = f"{symbol(entry.state)} *{state}*" if entry in incident.transitions else "•"
     lines = [f"{title} {escaped(entry.reason)}"]
     if ended:
         lines += [escaped(line) for line in durations(incident)]
-    by = f"{entry.actor} · {time_shown(entry.at)}"
+    whose = f"{escaped(subject(incident))} · " if named else ""
+    by = f"{whose}{entry.actor} · {time_shown(entry.at)}"
     blocks = (section("\n".join(lines)), context(by))
     return Message(_cut(f"{state}: {entry.reason}", LONGEST_TEXT), blocks)
 

@@ -21,6 +21,7 @@ from core.observations import (
     FreeSpare,
     FreezeZone,
     Heartbeat,
+    KeepErrors,
     KeepSpare,
     MoveLeaders,
     Page,
@@ -85,8 +86,8 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
     match action:
         case DropLease():
             effects.ledger.drop_lease(incident.id)
-        case ForwardDrain():
-            _forward(incident, effects, now)
+        case ForwardDrain() | KeepErrors():
+            _drain(incident, action, effects, now)
         case Page(key=key, reason=reason):
             metrics.count(PAGES_SENT)
             logger.critical(reason, page=key, incident_id=incident.id)
@@ -171,8 +172,20 @@ def _freeze(zone: str, reason: str, effects: Effects, now: float) -> None:
         effects.ticks.send(SHIFT_MESSAGE)
 
 
-def _forward(incident: Incident, effects: Effects, now: float) -> None:
-    """Send the drain, unless another invocation carries this incident by now.
+def _drain(
+    incident: Incident, action: ForwardDrain | KeepErrors, effects: Effects, now: float
+) -> None:
+    """Keep what a restart would erase, and send the drain where somebody waits for us to."""
+    if isinstance(action, ForwardDrain):
+        _check_mine(incident, effects)
+    if incident.node_id is not None:
+        effects.snapshots.keep(incident.id, now)
+    if isinstance(action, ForwardDrain):
+        effects.termination_handler.send(incident.drain_event or _lifecycle_message(incident))
+
+
+def _check_mine(incident: Incident, effects: Effects) -> None:
+    """Raise Conflict where another invocation carries this incident by now.
 
     A crash between sending and recording sends twice; the termination handler knows an
     announcement by its EventBridge id and drains once.
@@ -180,9 +193,6 @@ def _forward(incident: Incident, effects: Effects, now: float) -> None:
     current = effects.ledger.get(incident.id)
     if current is None or current.version != incident.version:
         raise Conflict(f"Incident {incident.id} was changed while its drain was about to start.")
-    if incident.node_id is not None:
-        effects.snapshots.keep(incident.id, now)
-    effects.termination_handler.send(incident.drain_event or _lifecycle_message(incident))
 
 
 def _lifecycle_message(incident: Incident) -> str:

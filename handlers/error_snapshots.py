@@ -1,7 +1,8 @@
 """Metadata errors of every Kafka node, kept before a restart sets them back to 0.
 
 `errors#<incident id>` of the ledger's table holds what was counted when the incident's drain was
-forwarded; a rotation run asks before it begins with a node.
+forwarded, or, where the termination handler hears AWS itself, at the incident's first look; a
+rotation run asks before it begins with a node.
 """
 
 from __future__ import annotations

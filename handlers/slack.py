@@ -15,7 +15,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
@@ -28,6 +28,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from core.errors import Conflict
 from core.metrics_names import STORIES_DELAYED
+from core.rotation.run_record import run_behind
 from core.rotation.story import next_step as run_step
 from core.thread import Step, Thread, next_step
 from handlers.adapters import metrics
@@ -64,11 +65,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Story:
-    """What is told in one thread, and since when."""
+    """What is told in one thread, and since when; `within` names the run in whose thread."""
 
     id: str
     since: float
     next_step: Callable[[Thread], Step | None]
+    within: str | None = None
 
 
 @dataclass(frozen=True)
@@ -121,18 +123,33 @@ class Teller:
             return None
         limit = self.hold_limit_seconds
         return Story(
-            id_, incident.opened_at, lambda thread: next_step(incident, thread, self.cluster, limit)
+            id_,
+            incident.opened_at,
+            lambda thread: next_step(incident, thread, self.cluster, limit),
+            run_behind(incident.announcements),
         )
 
     def _tell(self, story: Story, now: Callable[[], float]) -> bool:
         """Take step after step; False when there is more to tell than one message may."""
-        thread = self.threads.get(story.id)
+        thread = self._in_its_place(story, self.threads.get(story.id), now)
         for _ in range(MOST_STEPS):
             step = story.next_step(thread)
             if step is None:
                 return True
             thread = self._take_step(story, thread, step, now())
         return False
+
+    def _in_its_place(self, story: Story, thread: Thread, now: Callable[[], float]) -> Thread:
+        """Put a thread that has not begun into the one of its run, whose head comes first."""
+        if story.within is None or thread.ts is not None:
+            return thread
+        run = self._story(story.within)
+        if run is None:
+            return thread  # Long over and replaced: a thread of its own.
+        if self.threads.get(run.id).ts is None:
+            self._tell(run, now)
+        told = self.threads.get(run.id)
+        return replace(thread, root=told.ts, channel=told.channel)
 
     def _take_step(self, story: Story, thread: Thread, step: Step, now: float) -> Thread:
         if thread.busy(now):
@@ -149,17 +166,18 @@ class Teller:
         return self.threads.put(claimed.after(step, posted.channel, posted.ts))
 
     def _carry_out(self, story: Story, thread: Thread, step: Step, *, begun_before: bool) -> Posted:
-        head = None
-        if thread.ts is not None and thread.channel is not None:
+        if step.action == "edit" and thread.ts is not None and thread.channel is not None:
             head = Posted(thread.channel, thread.ts)
-        if step.action == "edit" and head is not None:
             self.channel.edit(head, step.key, step.message)
             return head
+        under, first = None, thread.root or thread.ts
+        if first is not None and thread.channel is not None:
+            under = Posted(thread.channel, first)
         found = None
         if begun_before:
             since = story.since - CLOCKS_APART_SECONDS
-            found = self.channel.find(step.key, since, head)
-        return found or self.channel.post(step.key, step.message, head)
+            found = self.channel.find(step.key, since, under)
+        return found or self.channel.post(step.key, step.message, under)
 
 
 class RenewedChannel:

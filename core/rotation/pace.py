@@ -1,8 +1,9 @@
 """How fast replication brings a broker's log back, measured while a run waits for it.
 
 From the first reading that shows a broker unfenced and behind to the last one that does: what its
-logs grew by in that time. One that is back between two readings measures nothing. A plan takes its
-rate from here, and what it assumes where no run has ever measured one.
+logs grew by in that time. One that is back between two readings measures nothing, and neither does
+a handful of bytes. A plan takes its rate from here, and what it assumes where no run has ever
+measured one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from dataclasses import replace
 from core.rotation.preconditions import RunObservation
 from core.rotation.run_record import NodeTurn, Replication, Run
 from core.rotation.views import ClusterView
+
+# A log that lacked less was behind for want of a fetch, and says nothing about how fast those are.
+LEAST_BYTES = 64 * 1024 * 1024
 
 
 def catching_up(run: Run, kafka: ClusterView | None) -> tuple[int, ...]:
@@ -45,7 +49,7 @@ def measured(run: Run | None) -> Replication | None:
     """Return the rate a run measured over all its brokers, or else the one it was started with."""
     if run is None:
         return None
-    took = [t for t in run.turns if t.copied_bytes > 0 and t.copied_seconds > 0]
+    took = [t for t in run.turns if t.copied_bytes >= LEAST_BYTES and t.copied_seconds > 0]
     if not took:
         return run.replication
     bytes_per_s = sum(t.copied_bytes for t in took) / sum(t.copied_seconds for t in took)

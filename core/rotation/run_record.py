@@ -173,6 +173,16 @@ def run_id(started_at: float) -> str:
     return f"rotation-{datetime.fromtimestamp(started_at, UTC):%Y%m%d-%H%M%S}"
 
 
+def run_behind(announcements: Iterable[str]) -> str | None:
+    """Return the run that speaks among an incident's announcements (`Run.key_of`).
+
+    >>> run_behind(["asg_terminate:i-0a:drain", "rotation:rotation-19700101-000000:i-0a:1"])
+    'rotation-19700101-000000'
+    """
+    said = (key.split(":") for key in announcements)
+    return next((parts[1] for parts in said if parts[0] == "rotation" and len(parts) > 1), None)
+
+
 def open_run(
     turns: Iterable[NodeTurn],
     options: Options,

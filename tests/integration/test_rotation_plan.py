@@ -130,8 +130,10 @@ def test_a_plan_says_order_minutes_bytes_what_blocks_and_what_is_lost(
     )
     # One that is elected meanwhile may have been a follower when the plan was made.
     assert ids[2] in leaders or leaders[0] != leaders[1]
-    assert all(node["seconds"] > 60 for node in document["nodes"])
-    assert document["seconds"] == sum(node["seconds"] for node in document["nodes"])
+    # As long as an earlier run on this cluster took, else what is assumed.
+    assert all(node["seconds"] > 0 for node in document["nodes"])
+    altogether = sum(node["seconds"] for node in document["nodes"])
+    assert document["seconds"] == pytest.approx(altogether)
     copies = {node["node_id"]: node["resync_bytes"] for node in document["nodes"]}
     assert all((copies[id_] is None) == (id_ in CONTROLLERS) for id_ in ids)
     assert document["topics"] == [topic]

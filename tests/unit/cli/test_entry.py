@@ -133,3 +133,42 @@ def test_an_unknown_command_is_exit_code_2() -> None:
     done = run("no-such-command")
     assert done.returncode == 2
     assert "No such command" in done.stderr
+
+
+WATCHES = {
+    "health": """
+from cli import health
+from cli.incidents import Desk
+Desk.of = lambda environment: None
+body = {"status": "healthy", "message": "", "cluster": "orders", "at": "", "seconds": 0}
+def look(desk, seen=[]):
+    seen.append(1)
+    if len(seen) == 2:
+        os.kill(os.getpid(), signal.SIGINT)
+    return health.Examined(200, {**body, "parts": []})
+health.ask = look
+health.shown.__kwdefaults__["pace"] = health.Pace(seconds=0.01)
+""",
+    "rotate status": """
+from cli import rotate
+from core.rotation.run_record import Options, open_run
+class Runs(rotate.Rotor):
+    seen = []
+    def run(self):
+        self.seen.append(1)
+        if len(self.seen) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return open_run([], Options(), "ada", 0.0)
+rotate.rotor = lambda environment: Runs(None)
+rotate.watched.__defaults__ = (rotate.Pace(seconds=0.01),)
+""",
+}
+
+
+@pytest.mark.parametrize("command", WATCHES)
+def test_ctrl_c_ends_a_watch_with_130_and_gives_the_terminal_back(command: str) -> None:
+    body = f"from cli.main import app\napp(args={[*command.split(), 'local', '--watch']!r})"
+    before = f"os.environ['FORCE_COLOR'] = '1'\n{WATCHES[command]}"
+    done = entry(body, before=before)
+    assert (done.returncode, done.stderr) == (130, STOPPED), done.stderr
+    assert done.stdout.rindex("\x1b[?25h") > done.stdout.rindex("\x1b[?25l")

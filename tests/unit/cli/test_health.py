@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from cli import health as command
 from cli.incidents import Desk
 from cli.main import app
+from cli.watching import Pace
 from core.health.cluster import Kind, Part, cluster_health, document
 from core.health.verdict import Health, HealthVerdict
 from tests.unit.infra.programs import spec
@@ -124,24 +125,50 @@ class Enough(Exception):
     """Whoever watches has seen enough."""
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
-def test_a_watch_looks_again(
-    service: FakeLambda, options: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    naps = iter([None, None])
+def pace_of(naps: int, passed: list[float]) -> Pace:
+    """Return a pace whose clock a test turns; it ends after so many naps."""
 
-    def nap(_seconds: float) -> None:
-        if next(naps, Enough) is Enough:
+    def pause(seconds: float) -> None:
+        passed.append(seconds)
+        if len(passed) > naps:
             raise Enough
 
-    monkeypatch.setattr(command.time, "sleep", nap)
-    result = CliRunner().invoke(app, ["health", "local", "--watch", *options])
-    assert isinstance(result.exception, Enough)
+    return Pace(seconds=5.0, now=lambda: sum(passed), pause=pause)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_watch_looks_again(service: FakeLambda, *, as_json: bool) -> None:
+    console = Console(file=(out := io.StringIO()), width=150, force_terminal=True)
+    passed: list[float] = []
+    with pytest.raises(Enough):
+        command.shown("local", console, watch=True, as_json=as_json, pace=pace_of(2, passed))
     assert len(service.invoked) == 3
+    assert passed == [5.0] * 3
+    assert out.getvalue().count("All 4 parts are healthy.") >= 3
 
 
-def test_a_page_that_could_not_be_had_says_why(service: FakeLambda) -> None:
-    service.payload, service.function_error = {"errorMessage": "KeyError"}, "Unhandled"
-    console = Console(file=(out := io.StringIO()), width=150)
-    console.print(command._page_of(Desk.of("local")))
-    assert "failed (KeyError)" in out.getvalue()
+def test_a_watch_shows_what_changes_and_outlasts_an_examination_that_fails(
+    service: FakeLambda,
+) -> None:
+    console = Console(file=(out := io.StringIO()), width=150, force_terminal=True)
+    passed: list[float] = []
+
+    def pause(seconds: float) -> None:
+        passed.append(seconds)
+        service.function_error, service.payload = None, told(FENCED)
+        if len(passed) == 1:
+            service.payload, service.function_error = {"errorMessage": "KeyError"}, "Unhandled"
+        if len(passed) == 3:
+            raise Enough
+
+    with pytest.raises(Enough):
+        command.shown(
+            "local", console, watch=True, as_json=False, pace=Pace(seconds=5.0, pause=pause)
+        )
+    well, failed, fenced = (
+        out.getvalue().index(words)
+        for words in ("All 4 parts are healthy.", "failed (KeyError)", "Broker 30 is [fenced].")
+    )
+    assert well < failed < fenced
+    # The terminal has its cursor again.
+    assert out.getvalue().rindex("\x1b[?25h") > out.getvalue().rindex("\x1b[?25l")

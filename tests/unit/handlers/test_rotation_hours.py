@@ -154,3 +154,17 @@ def test_a_broker_that_is_fenced_again_before_it_was_measured_begins_anew() -> N
     station.cluster.kafka = healthy_kafka(out=10)
     turn(station)
     assert current(station).turn_of(10).behind_at is None
+
+
+def test_a_handful_of_bytes_is_no_measurement() -> None:
+    station = station_with(None)
+    start(station)
+    turn(station)
+    for held in (0, 50_000):
+        replicating(station, held)
+        turn(station)
+    assert current(station).turn_of(10).copied_bytes == 50_000
+    station.cluster.kafka = healthy_kafka()
+    plan = ask(station, "plan", **EVERYTHING)["plan"]
+    assert isinstance(plan, dict)
+    assert (plan["replication_bytes_per_s"], plan["replication_measured_in"]) == (125e6, None)

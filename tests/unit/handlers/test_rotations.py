@@ -17,8 +17,8 @@ from handlers.adapters.aws import tick_message
 from handlers.adapters.exporters import Scrapes
 from handlers.messages import rotation_message
 from handlers.runs import LedgerRuns
-from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, hook_event
-from tests.unit.handlers.station import Station
+from tests.unit.handlers.fakes import NEW, OLD, ec2_event, group_of, healthy_kafka, hook_event
+from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.world import World
 
 PUT = LedgerRuns.put
@@ -189,6 +189,27 @@ def test_metadata_errors_are_in_the_ledger_before_a_drain(station: Station) -> N
     World(station, choose=lambda _: 0).settle(60)
     kept = station.records.read(f"errors#{OLD}").document
     assert from_dict(kept).nodes[20].controller == 3
+
+
+@pytest.mark.parametrize(
+    "announcement",
+    [hook_event("drain"), ec2_event("EC2 Spot Instance Interruption Warning", OLD)],
+    ids=["terminated", "spot"],
+)
+def test_metadata_errors_are_kept_where_the_handler_hears_aws_itself(announcement: str) -> None:
+    direct = Station(policy=replace(POLICY, drain_route="direct"))
+    errors = parse("kafka_controller_kafkacontroller_metadataerrorcount 3\n")
+    direct.cluster.scrapes = Scrapes({20: errors})
+    direct.cluster.terminate(OLD)
+    direct.announce(announcement)
+    direct.tick()
+    assert direct.incident().state is State.DRAINING
+    assert from_dict(direct.records.read(f"errors#{OLD}").document).nodes[20].controller == 3
+    # Counted before its pod has left, and not again.
+    direct.cluster.scrapes = Scrapes({})
+    direct.tick()
+    assert direct.records.read(f"errors#{OLD}").version == 1
+    assert direct.forwarded == []
 
 
 def test_a_topic_that_cannot_be_kept_up_is_named_and_must_be_accepted(station: Station) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import StillwaterError
 from core.incidents import Incident
-from core.rotation.run_record import Options, noted, open_run
+from core.rotation.run_record import Options, Run, noted, open_run
 from core.thread import LONGEST_POST_SECONDS, Thread, head_message
 from handlers import slack
 from handlers.adapters.slack import RateLimited, Refused, Unreachable
@@ -250,3 +250,76 @@ def test_a_rotation_run_is_one_thread_too(newsroom: Newsroom) -> None:
     assert len(said) == 2
     assert "0 of 2 nodes" in said[0]
     assert said[1] == "1 of 2: broker 10 leaves."
+
+
+def a_run(newsroom: Newsroom) -> Run:
+    runs = LedgerRuns(newsroom.records, "orders")
+    return runs.put(open_run([turn_of(10), turn_of(20)], Options(), "ada", newsroom.now))
+
+
+def joined(run: Run, of: Incident) -> Incident:
+    """Return an incident that a run has asked for."""
+    key = f"rotation:{run.id}:{of.instance_id}:1"
+    return replace(of, announcements=(*of.announcements, key), version=1)
+
+
+def test_an_incident_of_a_run_is_told_in_the_runs_thread(newsroom: Newsroom) -> None:
+    run = a_run(newsroom)
+    newsroom.ledger.put(joined(run, incident(4)))
+    newsroom.take()
+    newsroom.take()
+    keys, threads = newsroom.channel.keys, [ts for _, ts, _ in newsroom.channel.messages]
+    # The run's head comes first, though nobody had asked for its story yet.
+    assert keys[:2] == [f"{run.id}/head", "i-0a/head"]
+    assert threads == [None, *["1.000"] * 4]
+    # Every reply says whose it is: two may be on their way at once.
+    assert all("broker 10" in str(m.blocks) for _, _, m in newsroom.channel.messages[1:])
+
+
+def test_its_own_first_message_is_edited_and_not_the_runs(newsroom: Newsroom) -> None:
+    run = a_run(newsroom)
+    told = newsroom.ledger.put(joined(run, incident(4)))
+    newsroom.take()
+    newsroom.ledger.put(replace(told, reason="Something else by now."))
+    newsroom.take()
+    assert "Something else by now." in newsroom.channel.messages[1][2].text
+    assert "rotation" in newsroom.channel.messages[0][2].text
+    assert len(newsroom.channel.messages) == 5
+
+
+def test_an_incident_that_had_a_thread_before_its_run_keeps_it(newsroom: Newsroom) -> None:
+    newsroom.take()
+    told = newsroom.ledger.get("i-0a")
+    assert told is not None
+    newsroom.ledger.put(replace(joined(a_run(newsroom), told), reason="Its turn.", version=1))
+    newsroom.take()
+    assert [ts for _, ts, _ in newsroom.channel.messages] == [None, *["1.000"] * 3]
+
+
+def test_an_incident_of_a_run_that_is_forgotten_has_a_thread_of_its_own(newsroom: Newsroom) -> None:
+    forgotten = open_run([turn_of(10)], Options(), "ada", 0.0)
+    newsroom.ledger.put(joined(forgotten, incident(4)))
+    newsroom.take()
+    assert newsroom.channel.keys[0] == "i-0a/head"
+    assert newsroom.channel.messages[0][1] is None
+
+
+@pytest.mark.parametrize("dies_at", ["rotation", "i-0a/head"])
+def test_a_death_between_a_post_and_its_record_doubles_nothing_in_a_runs_thread(
+    newsroom: Newsroom, dies_at: str
+) -> None:
+    newsroom.ledger.put(joined(a_run(newsroom), incident(4)))
+    deaths = []
+
+    def dying(key: str) -> None:
+        if key.startswith(dies_at) and not deaths:
+            deaths.append(key)
+            raise Killed
+
+    newsroom.channel.after = dying
+    with pytest.raises(Killed):
+        newsroom.take()
+    newsroom.now += LONGEST_POST_SECONDS + 1
+    newsroom.take()
+    assert len(newsroom.channel.keys) == len(set(newsroom.channel.keys)) == 5
+    assert [ts for _, ts, _ in newsroom.channel.messages] == [None, *["1.000"] * 4]

@@ -1,0 +1,124 @@
+"""cli.rotate: a run as people watch it, and a plan as they read it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+
+import boto3
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from rich.console import Console
+
+from cli import rotate as command
+from cli.incidents import Desk
+from cli.rotate import Rotor
+from cli.rotate_plan import rendered
+from cli.watching import Pace
+from core.errors import StillwaterError
+from core.rotation.run_record import Options, Phase, Run, RunState, open_run
+from core.thread_text import span
+from tests.unit.core.rotation.clusters import turn_of
+from tests.unit.handlers.tables import REGION
+from tests.unit.infra.programs import spec
+
+STARTED = 1_795_168_800.0
+
+
+class Ledger(Rotor):
+    """The runs of a cluster as a test says: one reading after the other."""
+
+    def __init__(self, *readings: Run | Exception | None) -> None:
+        super().__init__(Desk(spec(environment="local"), boto3.Session(region_name=REGION)))
+        object.__setattr__(self, "_readings", list(readings))
+
+    def run(self) -> Run | None:
+        readings: list[Run | Exception | None] = self._readings  # type: ignore[attr-defined]
+        found = readings.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+def a_run() -> Run:
+    return open_run([turn_of(10), turn_of(20)], Options(), "ada", STARTED)
+
+
+def moved(run: Run, node_id: int, phase: Phase, state: RunState = RunState.RUNNING) -> Run:
+    turn = replace(run.turn_of(node_id), phase=phase, began_at=STARTED)
+    return replace(run.with_turn(turn), state=state)
+
+
+def clock(at: float) -> tuple[Pace, list[float]]:
+    """Return a pace whose clock goes on by as much as is waited, and what was."""
+    passed: list[float] = []
+    return Pace(seconds=2.0, now=lambda: at + sum(passed), pause=passed.append), passed
+
+
+def page() -> tuple[Console, Callable[[], str]]:
+    out = io.StringIO()
+    return Console(file=out, width=160, force_terminal=True), out.getvalue
+
+
+def test_a_watch_follows_a_run_until_it_is_done() -> None:
+    run = a_run()
+    leaving = moved(run, 10, Phase.LEAVING)
+    done = moved(moved(run, 10, Phase.DONE), 20, Phase.DONE, RunState.DONE)
+    console, said = page()
+    pace, passed = clock(STARTED + 60)
+    command.watched(Ledger(run, leaving, replace(done, ended_at=STARTED + 90)), console, pace)
+    assert passed == [2.0, 2.0]
+    pages = [
+        said().index(f"{words}, ") for words in ("running, 0 of 2 nodes", "done, 2 of 2 nodes")
+    ]
+    assert pages == sorted(pages)
+    # Times go on with the clock, and stop with the run.
+    assert all(f"nodes, {span(seconds)}" in said() for seconds in (60, 62, 90))
+    assert said().rindex("\x1b[?25h") > said().rindex("\x1b[?25l")
+
+
+def test_a_reading_that_fails_is_said_and_no_end() -> None:
+    lost = EndpointConnectionError(endpoint_url="https://dynamodb")
+    console, said = page()
+    pace, passed = clock(STARTED)
+    command.watched(Ledger(a_run(), lost, replace(a_run(), state=RunState.PAUSED)), console, pace)
+    assert "Could not connect to the endpoint URL" in said()
+    assert len(passed) == 2
+
+
+def test_a_run_that_stops_ends_the_watch_with_its_reason() -> None:
+    stopped = replace(a_run(), state=RunState.STOPPED, reason="Node 10 is not back.")
+    with pytest.raises(StillwaterError, match="The run stopped: Node 10 is not back"):
+        command.watched(Ledger(stopped), page()[0], clock(STARTED)[0])
+
+
+def test_a_plan_numbers_those_that_go_together_once() -> None:
+    node = {
+        "node_id": 10,
+        "role": "broker",
+        "zone": "us-east-1a",
+        "instance_id": "i-0a",
+        "why": "by hand",
+        "seconds": 330.0,
+        "resync_bytes": None,
+        "objections": [],
+    }
+    batches = [(10, 1), (11, 1), (20, 2)]
+    document = {
+        "nodes": [{**node, "node_id": id_, "batch": batch} for id_, batch in batches],
+        "seconds": 660.0,
+        "notes": ["Replication at 38.2 MB/s was measured in rotation-1, by 1 broker."],
+        "unavailable": [],
+    }
+    console, said = page()
+    console.print(rendered(document))
+    rows = {
+        f"broker {id_}": line
+        for id_, _ in batches
+        for line in said().splitlines()
+        if f"broker {id_}" in line
+    }
+    assert ["1" in rows["broker 10"][:6], "1" in rows["broker 11"][:6]] == [True, False]
+    assert "2" in rows["broker 20"][:6]
+    assert "measured in rotation-1" in said()
