@@ -32,7 +32,7 @@ from local.demo import load
 
 LOGS = Path("out/bench/chaos-logs")
 DISRUPTIONS, MINUTES = 20, 30.0
-WHOLE_SECONDS = 600.0
+WHOLE_SECONDS, AFTER_SECONDS = 600.0, 4.0
 NOTHING = ("lost", "duplicates", "out_of_order", "live_disorder")
 
 
@@ -64,21 +64,29 @@ def disrupt(
 ) -> tuple[list[dict[str, Any]], dict[str, Any], list[Mapping[str, Any]]]:
     """Bring one disruption after the other over a cluster under load, as time allows."""
     rows: list[dict[str, Any]] = []
+    stretches: list[seen.Stretch] = []
     began, problem = time.time(), ""
     with ground.under_load() as (running, steady):
         for disruption in disruptions:
             if time.time() - began > 60 * minutes:
                 break
             try:
-                rows.append(_one(ground, disruption, began))
+                row, stretch = _one(ground, disruption, began)
             except (StillwaterError, AssertionError) as error:
                 problem = f"{disruption.fault} of {disruption.node_id}: {error}"
                 break
-            console.log(rows[-1])
+            rows.append(row)
+            stretches.append(stretch)
+            console.log(row)
         whole = not problem and ground.whole()
-        samples, stretch = ground.samples(), seen.Stretch(steady.until, time.time())
+        # A record that waited through the last of them is acknowledged a moment after.
+        time.sleep(AFTER_SECONDS)
+        samples, disrupted = ground.samples(), seen.Stretch(steady.until, time.time())
         counts = running.finish()
-    figures = seen.figures(samples, steady, stretch, load.MIN_INSYNC_REPLICAS)
+    rows = [
+        {**row, **_seen(samples, stretch)} for row, stretch in zip(rows, stretches, strict=True)
+    ]
+    figures = seen.figures(samples, steady, disrupted, load.MIN_INSYNC_REPLICAS)
     summary = {
         "disruptions": len(rows),
         "kinds": len({row["fault"] for row in rows}),
@@ -93,20 +101,28 @@ def disrupt(
     return rows, summary, [{**s, "since": s["at"] - began} for s in samples]
 
 
-def _one(ground: Ground, disruption: Disruption, began: float) -> dict[str, Any]:
+def _one(
+    ground: Ground, disruption: Disruption, began: float
+) -> tuple[dict[str, Any], seen.Stretch]:
     since = time.time()
     FAULTS[disruption.fault](ground, disruption.node_id)
     over = time.time()
     ground.settle(WHOLE_SECONDS)
     stretch = seen.Stretch(since, time.time())
-    samples = ground.samples()
-    acks = seen.latencies(samples, "ack", stretch)
-    return {
+    row = {
         "fault": disruption.fault,
         "node": disruption.node_id,
         "at_s": round(since - began, 1),
         "fault_s": round(over - since, 1),
         "whole_after_s": round(stretch.seconds, 1),
+    }
+    return row, stretch
+
+
+def _seen(samples: Sequence[Mapping[str, Any]], stretch: seen.Stretch) -> dict[str, Any]:
+    """Return what clients saw of a disruption, by what was sent while it lasted."""
+    acks = seen.latencies(samples, "ack", stretch)
+    return {
         "min_isr_seen": seen.smallest(samples, stretch),
         "produce_max_ms": round(max(acks), 1) if acks else None,
     }

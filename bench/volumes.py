@@ -1,9 +1,12 @@
-"""How long it takes to decide what becomes of volumes: 1,000 a run, and that it grows linearly.
+"""How long it takes to decide what becomes of volumes, and whether they fare better than by a rule.
 
     python -m bench.volumes
 
-Each volume has two weeks of hours behind it, as in production; every tenth fills, every tenth is
-throttled, every tenth was quiet for days. Writes out/bench/volumes.json.
+1,000 volumes a run, and that it grows linearly: each has two weeks of hours behind it, as in
+production; every tenth fills, every tenth is throttled, every tenth was quiet for days. Then twenty
+volumes fill for two weeks, grown by this project and by pvc-autoresizer's threshold
+(bench.filling): how long their brokers stood still, and what was bought. Writes
+out/bench/volumes.json and .png.
 """
 
 from __future__ import annotations
@@ -13,9 +16,12 @@ import statistics
 import time
 import tracemalloc
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from bench import record
+from bench.filling import race
+from bench.filling.drawing import draw
 from core import pricing
 from core.volumes.forecast import Sample, forecast
 from core.volumes.ledger import History
@@ -27,6 +33,8 @@ from core.volumes.views import Hour, Load, VolumeSet, VolumeView
 
 COUNTS = (100, 200, 500, 1000)
 REPEATS = 5
+# Volumes that fill for two weeks under each rule.
+RACED = 20
 NOW = 1_800_000_000.0
 HOURS = 14 * 24
 HOUR, GIB, MIB = 3600.0, 1024**3, 1024**2
@@ -55,13 +63,49 @@ def main() -> None:
         )
         print(f"{count:>5} volumes: {median:.3f} s, {peak_mib:.1f} MiB, {dict(kinds)}")
     first, last = rows[0], rows[-1]
+    raced = _race()
     summary = {
+        **_fared(raced),
         "volumes_per_s": round(COUNTS[-1] / float(str(last["seconds"]))),
         "growth_10x": round(float(str(last["seconds"])) / float(str(first["seconds"])), 1),
         "peak_mib": last["peak_mib"],
     }
-    path = record.write("volumes", {"hours": HOURS, "repeats": REPEATS}, rows, summary)
+    fills = [
+        {
+            "rule": rule,
+            "seed": seed,
+            "hours_full": round(ran.hours_full, 2),
+            "modifications": ran.modifications,
+            "bought_ratio": round(ran.bought_ratio, 2),
+        }
+        for rule, each in raced.items()
+        for seed, ran in enumerate(each)
+    ]
+    parameters = {"hours": HOURS, "repeats": REPEATS, "raced": RACED, "days": race.DAYS}
+    path = record.write("volumes", parameters, [*rows, *fills], summary)
+    draw(rows, raced, path.with_suffix(".png"))
     print(f"{summary} in {path}")
+
+
+def _race() -> dict[str, list[race.Ran]]:
+    """Let the same volumes fill under both rules."""
+    return {
+        "forecast": [race.run(race.ByForecast(), seed) for seed in range(RACED)],
+        "threshold": [race.run(race.ByThreshold(), seed) for seed in range(RACED)],
+    }
+
+
+def _fared(raced: Mapping[str, Sequence[race.Ran]]) -> dict[str, float]:
+    return {
+        f"{rule}_{figure}": value
+        for rule, each in raced.items()
+        for figure, value in (
+            ("hours_full", round(sum(ran.hours_full for ran in each), 1)),
+            ("brokers_stopped", sum(ran.hours_full > 0 for ran in each)),
+            ("modifications", sum(ran.modifications for ran in each)),
+            ("bought_ratio", round(statistics.mean(ran.bought_ratio for ran in each), 2)),
+        )
+    }
 
 
 def _memory(number: int) -> tuple[tuple[Sample, ...], tuple[Hour, ...]]:

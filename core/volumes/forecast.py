@@ -2,10 +2,13 @@
 
 Two trends. The long one says what the days ahead want; the short one sees what began this morning,
 and is believed for half a day only: a Kafka volume breathes with its retention and with the day.
+The long one is believed for as long as it was seen: EBS never shrinks a volume that was grown for a
+day's backfill as though it went on for ever.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,13 +38,15 @@ class Forecast:
     short_rate: float = 0.0
     # What it may stand above its trend, beyond where it stands now.
     spread_bytes: float = 0.0
-    # How far back the samples go that it rests on.
+    # How far back the samples go that it rests on; a long trend is believed for no longer ahead.
     span_seconds: float = 0.0
+    long_believed_seconds: float = math.inf
 
     def used_in(self, seconds: float) -> float:
         """Return what it holds then, with the spread."""
         short = max(0.0, self.short_rate) * min(seconds, SHORT_BELIEVED_SECONDS)
-        ahead = max(max(0.0, self.long_rate) * seconds, short)
+        long = max(0.0, self.long_rate) * min(seconds, self.long_believed_seconds)
+        ahead = max(long, short)
         return self.used_bytes + ahead + self.spread_bytes
 
     def seconds_until(self, level_bytes: float) -> float | None:
@@ -71,6 +76,7 @@ def forecast(samples: Sequence[Sample], used_bytes: float, now: float) -> Foreca
         short_rate=short,
         spread_bytes=_spread(points, long),
         span_seconds=span,
+        long_believed_seconds=span,
     )
 
 

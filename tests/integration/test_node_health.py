@@ -25,6 +25,7 @@ from local.kafka.observer import scrape
 from local.place import Place, claimed
 from local.processes import Processes
 from tests.integration.bare_kafka import ANOTHER_CLUSTER_ID, BareCluster, answers, table
+from tests.integration.slow_directory import SlowDirectory
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -204,6 +205,46 @@ def throttle(cluster: BareCluster, bytes_per_second: int) -> None:
         raise_on_unknown=False,
     )
     admin.close()
+
+
+def test_a_recovery_of_one_of_two_directories_restarts_nobody_and_tells_how_far_it_is(
+    cluster: BareCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By readiness no rule set is green, for 4.2 comes to state 3 once every directory is done. By
+    liveness the proposal would begin the recovery again, and the strict rules would not."""
+    cluster.kill(11)
+    slow = SlowDirectory(cluster.data(11, 1))
+    begun = len(slow) - 1
+    assert begun > 1, "both directories hold logs"
+    cluster.start(11)
+    # Strimzi's reporter 0.2.0 fails altogether while one thread has recovered a segment and another
+    # none: two gauges of one name, of which only one has a value.
+    slow.let_one()
+
+    seen = cluster.until(lambda s: left(s[11]) == [0, begun], "one of two directories is done")
+    show(capsys, f"one of two directories recovers, {begun} logs left", aged(seen[11]))
+    # Started again within its session, it cannot register before the recovery, and stays in 1.
+    assert seen[11].broker_state in {1, 2}
+    assert answers(aged(seen[11]), RuleSet.STRICT) == NOT_READY, "alive, however long it takes"
+    assert answers(seen[11], RuleSet.SHIPPED) == NOT_READY
+    assert answers(seen[11], RuleSet.PROPOSAL) == (False, False), "its port opens after recovery"
+    told = readiness(aged(seen[11]))
+    assert told.health is Health.STARTING
+    assert f"{cluster.data(11, 1)}/log: {begun} logs" in told.reason
+    assert str(cluster.data(11, 0)) not in told.reason
+    slow.let_one()
+    moved = cluster.until(lambda s: left(s[11]) == [0, begun - 1], "the recovery moves")[11]
+    assert moved.recovery_moved_at is not None
+    assert seen[11].recovery_moved_at is not None
+    assert moved.recovery_moved_at > seen[11].recovery_moved_at
+    show(capsys, "the same, one log later", aged(moved))
+    slow.let_all()
+    cluster.until_ready(11)
+
+
+def left(observed: NodeObservation) -> list[int | None]:
+    """Return how many logs each directory still recovers, in the directories' order."""
+    return [observed.recovery[directory].logs for directory in sorted(observed.recovery)]
 
 
 def test_a_pending_combined_cluster_comes_up_and_gauges_that_are_gone_are_unknown(

@@ -38,6 +38,15 @@ def check_states(incident: Incident) -> None:
     assert times == sorted(times)
 
 
+def check_lifecycle(incident: Incident) -> None:
+    """Its history says that the broker went and returned; what fell between two ticks may miss."""
+    said = [note.reason for note in incident.notes if note.reason.startswith("Broker ")]
+    print("\n".join(said))  # noqa: T201 - shown with a test that fails
+    states = [reason.split()[3].rstrip(":") for reason in said]
+    assert {"offline", "fenced"} & set(states), said
+    assert (states[-1], incident.lifecycle) == ("online", "online"), said
+
+
 def ec2_state(cluster: Cluster, instance_id: str) -> str:
     found = cluster.twin.aws("ec2").describe_instances(InstanceIds=[instance_id])
     return str(found["Reservations"][0]["Instances"][0]["State"]["Name"])
@@ -78,6 +87,7 @@ def test_a_brokers_node_dies_under_load_and_nothing_is_lost(cluster: Cluster) ->
     assert figures["broker_back_in_isr_at_s"] < figures["instance_terminated_at_s"]
     incident = cluster.released(rotation.instance_id)
     check_states(incident)
+    check_lifecycle(incident)
     assert ec2_state(cluster, rotation.instance_id) == "terminated"
     view = cluster.settle()
     assert all(demo.BROKER_ID in p.isr for p in view.partitions)

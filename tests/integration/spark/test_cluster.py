@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from core.pricing import plain
 from infra import spark_wheel
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
@@ -93,7 +94,7 @@ def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
     done = standalone.submit(master, python, wheel, launcher, arguments, tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     known = truth(lines(BILL))
-    assert f"{known.lines} lines of {BILL.period} worth {known.billed:f}" in done.stdout
+    assert f"{known.lines} lines of {BILL.period} worth {plain(known.billed)}" in done.stdout
     there = ParquetStore(session, str(tmp_path / "there"))
     for table in TABLES:
         rows = set(there.read(table).collect())

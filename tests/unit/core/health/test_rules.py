@@ -85,6 +85,18 @@ def test_a_long_recovery_restarts_nobody_whatever_its_length() -> None:
         assert readiness(recovering).health is Health.STARTING
 
 
+@pytest.mark.parametrize("state", [1, 2])
+def test_a_broker_that_loads_its_logs_is_starting_though_it_applies_no_metadata(state: int) -> None:
+    recovering = replace(
+        BROKER, broker_state=state, fenced=True, apply_lag_seconds=300.0,
+        recovery={"/a": Recovery(0, 0), "/b": Recovery(3, 0)},
+    )  # fmt: skip
+    verdict = readiness(recovering)
+    assert verdict.health is Health.STARTING, verdict.reason
+    assert alive(liveness(recovering))
+    assert readiness(replace(recovering, recovery={}, broker_state=3)).health is Health.UNHEALTHY
+
+
 def test_the_proposal_restarts_a_broker_in_a_long_recovery_which_opens_no_port() -> None:
     recovering = replace(BROKER, broker_state=2, listening={9091: False})
     assert not alive(liveness(recovering, RuleSet.PROPOSAL))

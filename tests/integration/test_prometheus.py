@@ -1,42 +1,33 @@
-"""A real Prometheus behind the real API server's proxy, asked as λ volumes asks it.
+"""A real Prometheus, asked as λ volumes asks it; no twin.
 
 Kubelets with volumes and the EBS driver are what the twin has not: their series are written into
 Prometheus's own storage by promtool, two days of room and an hour of load, so nothing is waited
-for. Everything from the address in the ClusterSpec to the load of a volume is the real thing.
+for. The queries, its evaluation, its answers and its refusals are the real ones; the way there is a
+plain one, in the place of the API server's proxy.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
+import urllib3
 
-from core import prometheus_address
 from core.errors import StillwaterError
 from core.volumes import series
-from handlers.adapters.eks import EksApi
-from handlers.adapters.prometheus import Prometheus, route
+from handlers.adapters.prometheus import Prometheus
 from handlers.adapters.volume_series import PrometheusVolumes
-from local import environment
-from local.kubernetes import control_plane
-from local.kubernetes.client import ApiError
 from local.tools import build
 from local.tools.build import tool_path
 from local.tools.catalogue import BINARIES
 from tests.integration.waiting import until
 
-if TYPE_CHECKING:
-    from conftest import Plane
-
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 GIB, MIB, HOUR, MINUTE = 1024**3, 1024**2, 3600, 60
-NAMESPACE, SERVICE, PORT = "monitoring", "prometheus-operated", 9090
-ADDRESS = f"http://{SERVICE}.{NAMESPACE}.svc:{PORT}"
 BROKER, CONTROLLER, UNWATCHED = (
     f"data-0-orders-{pod}" for pod in ("broker-a-10", "controller-a-0", "broker-a-11")
 )
@@ -86,9 +77,22 @@ def now() -> float:
     return float(int(time.time()))
 
 
+class Plain:
+    """The way to a Prometheus that nothing stands before."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def get(self, path: str, seconds: float) -> str:
+        answer = urllib3.request("GET", f"{self._address}{path}", timeout=seconds, retries=False)
+        if answer.status != 200:
+            raise StillwaterError(f"answered {answer.status}: {answer.data.decode()}")
+        return answer.data.decode()
+
+
 @pytest.fixture(scope="module")
-def listening(plane: Plane, now: float, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Prometheus with those series, on an address of the VPC; return the address."""
+def listening(now: float, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Prometheus with those series, on an address of this process's own."""
     build.build(BINARIES["prometheus"])
     home: Path = tmp_path_factory.mktemp("prometheus")
     (home / "scraped.om").write_text("\n".join(exposition(int(now))) + "\n")
@@ -98,8 +102,10 @@ def listening(plane: Plane, now: float, tmp_path_factory: pytest.TempPathFactory
         [tool_path("promtool"), *blocks], cwd=home, capture_output=True, text=True, check=False
     )
     assert made.returncode == 0, made.stdout + made.stderr
-    host = f"127.{plane.place.number}.250.209"
-    flags = [f"--web.listen-address={host}:{PORT}", "--storage.tsdb.path=data"]
+    pid = os.getpid()
+    # Beyond the addresses of twins, and no other worker's.
+    listen = f"127.{251 + (pid >> 16) % 4}.{pid >> 8 & 255}.{pid & 255}:9090"
+    flags = [f"--web.listen-address={listen}", "--storage.tsdb.path=data"]
     with (home / "log").open("w") as log:
         process = subprocess.Popen(
             [tool_path("prometheus"), "--config.file=prometheus.yml", *flags],
@@ -112,70 +118,22 @@ def listening(plane: Plane, now: float, tmp_path_factory: pytest.TempPathFactory
         def ready() -> bool:
             assert process.poll() is None, (home / "log").read_text()[-2000:]
             try:
-                with urllib.request.urlopen(f"http://{host}:{PORT}/-/ready", timeout=5) as answer:
-                    return bool(answer.status == 200)
-            except OSError:
+                Plain(f"http://{listen}").get("/-/ready", 5)
+            except (StillwaterError, urllib3.exceptions.HTTPError):
                 return False
+            return True
 
         until(ready, "Prometheus is ready")
-        yield f"10.{host.removeprefix('127.')}"
+        yield f"http://{listen}"
     finally:
         process.terminate()
         process.wait(60)
 
 
-@pytest.fixture(scope="module")
-def service(plane: Plane, listening: str) -> Iterator[None]:
-    """The Service before it; its endpoints are written by hand, since no pod is behind it."""
-    made: list[tuple[str, dict[str, Any]]] = [
-        ("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}),
-        (
-            f"/api/v1/namespaces/{NAMESPACE}/services",
-            {"metadata": {"name": SERVICE}, "spec": {"ports": [{"port": PORT}]}},
-        ),
-        (
-            f"/api/v1/namespaces/{NAMESPACE}/endpoints",
-            {
-                "metadata": {"name": SERVICE},
-                "subsets": [{"addresses": [{"ip": listening}], "ports": [{"port": PORT}]}],
-            },
-        ),
-        (
-            f"/api/v1/namespaces/{NAMESPACE}/services",
-            {"metadata": {"name": "nobody"}, "spec": {"ports": [{"port": PORT}]}},
-        ),
-    ]
-    kinds = {"namespaces": "Namespace", "services": "Service", "endpoints": "Endpoints"}
-    for path, body in made:
-        kind = kinds[path.rpartition("/")[2]]
-        try:
-            plane.api.post(path, {"apiVersion": "v1", "kind": kind, **body})
-        except ApiError as error:
-            if error.status != 409:  # a request whose answer was lost
-                raise
-    yield
-    for path, body in reversed(made[1:]):
-        plane.api.delete(f"{path}/{body['metadata']['name']}")
-
-
 @pytest.fixture
-def api(plane: Plane, service: None, monkeypatch: pytest.MonkeyPatch) -> EksApi:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", plane.admin.access_key)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", plane.admin.secret_key)
-    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", plane.place.url("moto"))
-    return EksApi(
-        endpoint=plane.place.url("apiserver", "https"),
-        ca_pem=control_plane.ca_file(plane.place).read_text(),
-        eks_cluster=plane.cluster,
-        region=environment.REGION,
-    )
-
-
-@pytest.fixture
-def prometheus(api: EksApi) -> Prometheus:
+def prometheus(listening: str) -> Prometheus:
     # Two loaded cores may take longer than a function would wait.
-    return Prometheus(route(prometheus_address.parse(ADDRESS), api), seconds=60)
+    return Prometheus(Plain(listening), seconds=60)
 
 
 @pytest.fixture
@@ -228,9 +186,3 @@ def test_what_prometheus_refuses_is_told_in_its_own_words(
 ) -> None:
     with pytest.raises(StillwaterError, match="parse error"):
         prometheus.instant("sum(", now)
-
-
-def test_a_service_without_a_prometheus_is_a_sentence(api: EksApi, now: float) -> None:
-    nobody = prometheus_address.parse(f"http://nobody.{NAMESPACE}.svc:{PORT}")
-    with pytest.raises(StillwaterError, match="answered 503"):
-        Prometheus(route(nobody, api), seconds=60).instant("up", now)
