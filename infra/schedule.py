@@ -24,11 +24,12 @@ class Schedule:
 
 
 def wake(name: str, schedule: Schedule, function: Function, parent: pulumi.Resource) -> None:
-    """Have a function called on schedule; its rule has the function's own name."""
+    """Have a function called on schedule."""
     child = pulumi.ResourceOptions(parent=parent)
     rule = aws.cloudwatch.EventRule(
         f"{name}-schedule",
-        name=f"{schedule.prefix}-{schedule.role}",
+        # Rules that pass announcements on are named beside it: `-health` is one of them.
+        name=f"{schedule.prefix}-{schedule.role}-schedule",
         description=f"Stillwater {schedule.prefix}: {schedule.does}",
         schedule_expression=schedule.expression,
         opts=child,

@@ -41,6 +41,8 @@ Promtool = Callable[..., None]
 CLUSTER = "cluster"
 
 
+# Before pytest-xdist, which reads the groups in this very hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what needs the shared cluster, and end that with what takes it down.
 

@@ -124,7 +124,7 @@ class Stage:
 @pytest.fixture
 def alone(cluster: Cluster) -> Iterator[None]:
     """The deployed function's schedule stands still: it would act on what a test measures."""
-    events, rule = cluster.twin.aws("events"), f"{PREFIX}-volumes"
+    events, rule = cluster.twin.aws("events"), f"{PREFIX}-volumes-schedule"
     events.disable_rule(Name=rule)
     yield
     events.enable_rule(Name=rule)
