@@ -102,7 +102,7 @@ def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Re
     assert rule.inputs["scheduleExpression"] == "rate(1 minute)"
     permission = operations.one("lambda/permission:Permission", "handlers-sweep-permission").inputs
     assert permission["principal"] == "events.amazonaws.com"
-    assert permission["sourceArn"].endswith(":test-orders-sweep")
+    assert permission["sourceArn"].endswith(":test-orders-sweep-schedule")
 
 
 def test_all_functions_run_the_same_zip_by_its_hash(

@@ -65,7 +65,7 @@ def test_nobody_but_its_schedule_and_the_accounts_own_policies_may_invoke_it(
     permissions = connected.of("lambda/permission:Permission")
     (only,) = [p.inputs for p in permissions if "health" in p.inputs["function"]]
     assert only["principal"] == "events.amazonaws.com"
-    assert only["sourceArn"].endswith(":test-orders-health")
+    assert only["sourceArn"].endswith(":test-orders-health-schedule")
     target = connected.one("cloudwatch/eventTarget:EventTarget", "health-target").inputs
     assert target["arn"].endswith(":test-orders-health")
     assert not [u for u in connected.of("lambda/functionUrl:FunctionUrl") if "health" in u.name]
