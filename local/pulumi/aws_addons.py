@@ -7,6 +7,8 @@ server, since the program makes some of them.
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Callable
 
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
@@ -21,6 +23,7 @@ SNAPSHOT_CONTROLLER = "snapshot-controller"
 FIELD_MANAGER = "eks"
 NOT_FOUND = 404
 GONE_SECONDS = 60
+REMINDED = "stillwater.dev/reminded"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -78,10 +81,19 @@ def _forget_snapshots(aws: Aws, cluster: str) -> None:
         # A definition that is still going takes a new one of its name with it.
         until_gone = Retrying(
             retry=retry_if_result(lambda is_gone: not is_gone),
-            wait=wait_fixed(0.1),
+            wait=wait_fixed(0.3),
             stop=stop_after_delay(GONE_SECONDS),
         )
-        until_gone(_gone, api.get, path)
+        until_gone(_gone, functools.partial(_remind, api), path)
+
+
+def _remind(api: Api, path: str) -> None:
+    """Change a definition that is going, or learn that it has gone.
+
+    The API server's finalizer gives up on a definition whose storage was made a moment ago
+    ("storage is (re)initializing"), and looks again when somebody changes it.
+    """
+    api.merge(path, {"metadata": {"annotations": {REMINDED: str(time.monotonic())}}})
 
 
 def _others_need(api: Api, path: str, cluster: str) -> bool:
