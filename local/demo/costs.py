@@ -6,6 +6,7 @@ the seconds and bytes that the brokers counted.
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -24,7 +25,7 @@ from spark import facts
 if TYPE_CHECKING:
     from spark.jobs.report import Made
 
-FOLDER = "report"
+FOLDER, BILL, HISTORY = "report", "bill", "history"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,12 @@ def report(
     from spark.session import local_session  # noqa: PLC0415 - the same
     from spark.tables import ParquetStore  # noqa: PLC0415 - the same
 
+    forget(output)
     bill = billing.write_bill(
         twin.place,
         ec2=twin.aws("ec2"),
         eks=twin.aws("eks"),
-        out=output / "bill",
+        out=output / BILL,
         started_at=window[0],
         ended_at=window[1],
         bytes_between_zones=bytes_between_zones,
@@ -74,7 +76,7 @@ def report(
     inputs = job.Inputs(
         bill=bill.path,
         metrics=str(metrics),
-        history=str(filed(output / "history", spec, incident)),
+        history=str(filed(output / HISTORY, spec, incident)),
         facts=facts.of_spec(spec),
         book=pricing.book(environment.REGION),
     )
@@ -82,6 +84,12 @@ def report(
         made = job.run(session, ParquetStore(session, str((folder / "tables").resolve())), inputs)
     _write(made, folder)
     return Costs(f"{bill.total.normalize():f}", f"{made.report_total.normalize():f}", _seen(made))
+
+
+def forget(output: Path) -> None:
+    """Remove what an earlier run wrote: its bill has a name of its own, and would be read too."""
+    for name in (BILL, HISTORY, FOLDER):
+        shutil.rmtree(output / name, ignore_errors=True)
 
 
 def filed(folder: Path, spec: ClusterSpec, incident: Incident | None) -> Path:

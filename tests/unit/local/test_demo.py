@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core import cluster, timing
+from local.demo import costs
 from local.demo import spec as demo_spec
 from local.demo.result import judge
 from local.place import Place
@@ -72,3 +73,13 @@ def test_the_demos_cluster_is_valid_and_its_timeouts_agree() -> None:
     spec = cluster.parse(demo_spec.spec(Place(11, Path("/nowhere"))))
     assert [v.sentence for v in timing.check(spec)] == []
     assert spec.network.vpc_cidr == "10.11.0.0/16"
+
+
+def test_what_an_earlier_run_was_billed_is_not_in_the_next_ones_report(tmp_path: Path) -> None:
+    kept = tmp_path / "index.html"
+    kept.touch()
+    for name in ("bill/data/BILLING_PERIOD=2026-11", "history/incidents", "report/tables/cost"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "of-another-twin").touch()
+    costs.forget(tmp_path)
+    assert list(tmp_path.rglob("*")) == [kept]
