@@ -162,7 +162,8 @@ def test_a_machine_started_again_at_the_last_moment_keeps_its_volumes(station: S
 def test_another_machine_under_the_old_name_keeps_its_volumes(station: Station) -> None:
     lost(station)
     station.cluster.attached[node_named(OLD)] = ("vol-10",)
-    namesake = replace(station.cluster.node_views.pop(OLD), instance_id=NEW)
+    old = station.cluster.node_views.pop(OLD)
+    namesake = replace(old, instance_id=NEW, ready=True, out_of_service=False)
     station.cluster.node_views[NEW] = namesake
     station.tick()
     assert station.cluster.released == []
