@@ -56,7 +56,7 @@ def company(
     chosen: list[NodeTurn] = []
     left_out: list[str] = []
     for turn in waiting:
-        if len(chosen) + 1 >= options.parallel_per_zone or first.votes:
+        if len(chosen) + 1 >= options.parallel_per_zone:
             break
         if not _neighbours(first, turn):
             continue

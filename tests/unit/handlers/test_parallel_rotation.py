@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.incident_record import State
+from core.incident_record import Incident, State
 from core.observations import BudgetView
 from core.rotation import PartitionView
 from core.rotation.run_record import Phase, RunState
@@ -32,6 +32,22 @@ def shared_partition(station: Station) -> None:
     view = station.cluster.read()
     both = PartitionView("crowded", 7, 10, (10, 11, 20), (10, 11, 20), 1)
     station.cluster.kafka = replace(view, partitions=(*view.partitions, both))
+
+
+def first_leaves(station: Station) -> None:
+    """Have the zone's first broker take the lease for its party."""
+    party = f"{current(station).id}/us-east-1a"
+    station.ledger.take_lease("i-0a", station.now, 900, party=party, node_id=10)
+
+
+def held_back(station: Station, world: World) -> Incident:
+    """Carry the second one's incident to where it waits for the other, and return it."""
+    for _ in range(3):
+        look(station, "i-1a")
+        world._launch()
+    second = station.incident("i-1a")
+    assert second.state is State.HOLDING
+    return second
 
 
 def test_two_brokers_of_a_zone_leave_together_and_no_two_zones_do(station: Station) -> None:
@@ -87,14 +103,8 @@ def test_one_that_shares_a_partition_by_now_waits_with_its_hooks_until_the_other
     start(station, parallel_per_zone=2)
     turn(station)
     shared_partition(station)
-    station.ledger.take_lease(
-        "i-0a", station.now, 900, party=f"{current(station).id}/us-east-1a", node_id=10
-    )
-    for _ in range(3):
-        look(station, "i-1a")
-        world._launch()
-    second = station.incident("i-1a")
-    assert second.state is State.HOLDING
+    first_leaves(station)
+    second = held_back(station, world)
     assert "may not leave together with broker 10: both hold partition crowded-7" in second.reason
 
 
@@ -177,18 +187,12 @@ def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_o
     world = World(station, choose=lambda _: 0)
     start(station, parallel_per_zone=2)
     turn(station)
-    station.ledger.take_lease(
-        "i-0a", station.now, 900, party=f"{current(station).id}/us-east-1a", node_id=10
-    )
+    first_leaves(station)
     name = station.cluster.pods[11].name
     station.cluster.disruption_budgets = (
         BudgetView(name="orders-kafka", pods=frozenset({name}), disruptions_allowed=0),
     )
-    for _ in range(3):
-        look(station, "i-1a")
-        world._launch()
-    second = station.incident("i-1a")
-    assert second.state is State.HOLDING
+    second = held_back(station, world)
     assert "orders-kafka lets no other pod go until one is Ready again" in second.reason
 
 

@@ -7,7 +7,6 @@ it, and the same measurements: the one as rows of samples, the other as a foreca
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,8 +28,8 @@ from infra.volumes import policies
 from local.demo import spec as demo_spec
 from local.place import Place
 from spark.facts import Facts, of_spec
-from spark.findings import STORAGE
-from spark.jobs import storage
+from tests.unit.spark.test_storage_job import advised as sized
+from tests.unit.spark.test_storage_job import billed
 
 NOW, HOUR, DAY = 1_800_000_000.0, 3600.0, 86_400.0
 BOOK = pricing.book("us-east-1")
@@ -85,30 +84,18 @@ def advised(
 
 def reported(facts: Facts, volume: Gp3, used: float, per_day: float, load: Load) -> Row:
     """Return the report's row."""
-    fields: dict[str, Any] = {
-        "billing_period": "2026-11",
-        "cluster": "harbour",
-        "owner": "broker-a",
-        "node_id": 10,
-        "zone": "us-east-1a",
-        "resource_id": "vol-1",
-        "kind": "gp3",
-        "days": 20,
-        "last_day": None,
-        "size_gib": float(volume.size_gib),
-        "billed_iops": float(volume.iops - 3000),
-        "billed_gib_per_s": (volume.throughput_mib_per_s - 125) / 1024,
-        "gib_month_price": 0.08,
-        "iops_month_price": 0.005,
-        "billed_cost": 0,
-        "used_bytes": used,
-        "growth_bytes_per_day": per_day,
-        "append_bytes_per_s": None,
-        "iops_p999": load.iops_p999,
-        "throughput_p999_bytes_per_s": load.bytes_per_s_p999,
-    }
-    (values,) = storage._advised([Row(**fields)], facts, BOOK, 300.0)
-    return Row(**dict(zip(STORAGE.names, values, strict=True)))
+    row = billed(
+        size_gib=float(volume.size_gib),
+        billed_iops=float(volume.iops - 3000),
+        billed_gib_per_s=(volume.throughput_mib_per_s - 125) / 1024,
+        used_bytes=used,
+        growth_bytes_per_day=per_day,
+        append_bytes_per_s=None,
+        iops_p999=load.iops_p999,
+        throughput_p999_bytes_per_s=load.bytes_per_s_p999,
+    )
+    (found,) = sized(row, facts=facts)
+    return found
 
 
 def idle(iops: float = 100.0, mib_per_s: float = 10.0) -> Load:
