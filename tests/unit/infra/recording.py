@@ -74,7 +74,7 @@ class Resource:
 
 @dataclass
 class Recorded:
-    """Everything one program registered, and what it exported."""
+    """Everything one program registered by its URN, and what it exported."""
 
     resources: list[Resource] = field(default_factory=list)
     outputs: dict[str, Any] = field(default_factory=dict)
@@ -137,6 +137,9 @@ def run_program(
             asyncio.set_event_loop(None)
 
     contextvars.Context().run(run)
+    # Registrations are tasks of an event loop: theirs is an order of luck, a test's is not.
+    recorded.resources.sort(key=lambda resource: resource.urn)
+    recorded.invokes.sort(key=lambda invoke: json.dumps(invoke, sort_keys=True, default=str))
     return recorded
 
 
