@@ -21,8 +21,8 @@ from rich.console import Console
 from cli.incidents import Desk
 from core import pricing
 from core.errors import InvalidInput, StillwaterError
-from spark.facts import Facts, of_spec
-from spark.facts import load as load_facts
+from core.facts import Facts, of_spec
+from core.facts import load as load_facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +79,16 @@ def _made(asked: Asked, console: Console) -> Path:
 
 
 def on_emr(asked: Asked, console: Console) -> Path:
-    """Make the tables on EMR Serverless, as the schedule does, and the report of them here."""
-    from cli import emr  # noqa: PLC0415 - a local report needs no AWS
+    """Make the tables on EMR Serverless, as the schedule does, and the report of them here.
+
+    The cluster's facts and its history are those that the schedule's job is told; samples, and
+    another history, if they are in S3, are the job's to read as well.
+    """
+    from cli import bill_in_s3, emr  # noqa: PLC0415 - a local report needs no AWS
 
     if asked.environment is None:
         raise InvalidInput(["Name whose job is to run: --on emr --environment ENVIRONMENT."])
-    if asked.bill is not None and not asked.bill.startswith("s3://"):
+    if asked.bill is not None and not bill_in_s3.is_in_s3(asked.bill):
         problem = (
             f"EMR does not see {asked.bill}; name a bill below s3://, or none, for the export "
             f"of the environment's own stacks."
@@ -96,14 +100,31 @@ def on_emr(asked: Asked, console: Console) -> Path:
         job = emr.deployed(desk.client("scheduler"), desk.spec.prefix)
         s3 = desk.client("s3")
         client = desk.client("emr-serverless")
-        months = _months(s3, asked.bill or emr.bill_of(job), asked.month)
-        run = emr.submit(client, job, token=uuid.uuid4().hex, months=months, bill=asked.bill)
+        bill = asked.bill or emr.told(job, "bill")
+        months = _months(s3, bill, asked.month) if bill else ()
+        asked = replace(asked, history=asked.history or _filed(s3, emr.told(job, "history")))
+        shared = {
+            name: value
+            for name in ("bill", "metrics", "history")
+            if bill_in_s3.is_in_s3(value := getattr(asked, name))
+        }
+        run = emr.submit(client, job, token=uuid.uuid4().hex, months=months, instead=shared)
         console.print(f"Job run {run.run_id} on {run.application_id}", highlight=False)
         emr.follow(client, run, lambda state: console.print(f"  {state}", highlight=False))
         emr.fetch(s3, run, asked.tables)
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(f"The job on EMR could not be run: {error}.") from None
     return on_this_machine(replace(asked, bill=None), console)
+
+
+def _filed(s3: Any, archive: str | None) -> str | None:
+    """Return the archive of closed incidents, or None where none was filed yet."""
+    from cli.bill_in_s3 import S3Files, reachable  # noqa: PLC0415 - reads Spark's own modules
+
+    if archive is None:
+        return None
+    with reachable(archive):
+        return archive if S3Files(s3).is_folder(archive) else None
 
 
 RUNNERS: Mapping[str, Callable[[Asked, Console], Path]] = {
@@ -121,18 +142,27 @@ def make(asked: Asked, on: str, console: Console) -> None:
 
 
 def _months(s3: Any, bill: str, month: str | None) -> Sequence[str]:
-    """Return the month asked for and, to compare it with, the one before, if it was delivered."""
-    from cli.bill_in_s3 import S3Files, reachable  # noqa: PLC0415 - reads Spark's own modules
+    """Return the month asked for, or the newest, and, to compare it with, the one before.
 
-    if month is None:
+    Of a bill that is one file none are named: it is read whole.
+    """
+    from cli.bill_in_s3 import S3Files, reachable  # noqa: PLC0415 - reads Spark's own modules
+    from spark.ingest import manifest  # noqa: PLC0415 - the same
+
+    with reachable(bill):
+        files = S3Files(s3)
+        delivered = sorted(manifest.refreshes(files, bill)) if files.is_folder(bill) else []
+    if not delivered:
         return ()
+    asked = month or delivered[-1]
     try:
-        before = f"{date.fromisoformat(f'{month}-01') - timedelta(days=1):%Y-%m}"
+        before = f"{date.fromisoformat(f'{asked}-01') - timedelta(days=1):%Y-%m}"
     except ValueError:
         raise InvalidInput([f"--month {month} is no month; write YYYY-MM."]) from None
-    with reachable(bill):
-        delivered = S3Files(s3).is_folder(f"{bill}/metadata/BILLING_PERIOD={before}")
-    return (before, month) if delivered else (month,)
+    if asked not in delivered:
+        problem = f"The export {bill} has no delivery of {asked}; it has {', '.join(delivered)}."
+        raise InvalidInput([problem])
+    return [each for each in (before, asked) if each in delivered]
 
 
 def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
