@@ -81,8 +81,8 @@ def _made(asked: Asked, console: Console) -> Path:
 def on_emr(asked: Asked, console: Console) -> Path:
     """Make the tables on EMR Serverless, as the schedule does, and the report of them here.
 
-    The cluster's facts and its history are those that the schedule's job is told; samples, and
-    another history, if they are in S3, are the job's to read as well.
+    Facts, samples and history are those that the schedule's job reads; others that are in S3 are
+    the job's to read in their place.
     """
     from cli import bill_in_s3, emr  # noqa: PLC0415 - a local report needs no AWS
 
@@ -102,7 +102,11 @@ def on_emr(asked: Asked, console: Console) -> Path:
         client = desk.client("emr-serverless")
         bill = asked.bill or emr.told(job, "bill")
         months = _months(s3, bill, asked.month) if bill else ()
-        asked = replace(asked, history=asked.history or _filed(s3, emr.told(job, "history")))
+        asked = replace(
+            asked,
+            metrics=asked.metrics or _kept(s3, emr.told(job, "metrics")),
+            history=asked.history or _kept(s3, emr.told(job, "history")),
+        )
         shared = {
             name: value
             for name in ("bill", "metrics", "history")
@@ -117,14 +121,14 @@ def on_emr(asked: Asked, console: Console) -> Path:
     return on_this_machine(replace(asked, bill=None), console)
 
 
-def _filed(s3: Any, archive: str | None) -> str | None:
-    """Return the archive of closed incidents, or None where none was filed yet."""
+def _kept(s3: Any, folder: str | None) -> str | None:
+    """Return a folder that the schedule's job reads, or None where nothing is in it yet."""
     from cli.bill_in_s3 import S3Files, reachable  # noqa: PLC0415 - reads Spark's own modules
 
-    if archive is None:
+    if folder is None:
         return None
-    with reachable(archive):
-        return archive if S3Files(s3).is_folder(archive) else None
+    with reachable(folder):
+        return folder if S3Files(s3).is_folder(folder) else None
 
 
 RUNNERS: Mapping[str, Callable[[Asked, Console], Path]] = {

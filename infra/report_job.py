@@ -95,7 +95,11 @@ class ReportJob(pulumi.ComponentResource):
             Statement(
                 sid="ReadInputsAndCode",
                 actions=["s3:GetObject"],
-                resources=below(args.bill.split("/")[0], CODE, FACTS, METRICS),
+                # Hadoop first asks whether a folder is an object, and takes a 403 for an end.
+                resources=[
+                    *below(args.bill.split("/")[0], CODE, FACTS, METRICS),
+                    pulumi.Output.concat(arn, "/", METRICS),
+                ],
             ),
             *self._may_read_history(),
             Statement(

@@ -83,6 +83,7 @@ def _arguments(job: Described, made: Made) -> list[str]:
         *("--namespace", f"{CATALOG}.{made.database}"),
         *("--cluster", job.cluster),
         *("--facts", f"{made.root}/{made.facts}"),
+        *("--metrics", f"{made.root}/{METRICS}"),
         *("--history", f"s3://{made.incidents_bucket}/{archive.FOLDER}"),
         "--all-jobs",
         # Never years of months: the tables keep those that are final.

@@ -47,32 +47,61 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str:
     """Make the tables and return one line on what they hold."""
     store = store_of(session, chosen.tables, chosen.namespace)
-    known = _facts(session, chosen.facts)
+    given = _inputs(session, chosen)
     months = chosen.month
     if chosen.unsettled:
         months = _unsettled(session, chosen.bill, store)
         if months == []:
             return f"Every month of {chosen.bill} is final and in {_place(chosen)}."
-    cluster = chosen.cluster or (known.cluster if known else None)
+    cluster = chosen.cluster or (given.facts.cluster if given.facts else None)
     delivery = bill.read(session, chosen.bill, months=months or ())
     ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
     periods = list(ingested.months)
-    history = _history(session, chosen.history)
     if chosen.all_jobs:
-        given = every.Inputs(
-            metrics=chosen.metrics, history=history, facts=known, book=every.book_of(known)
-        )
         _every(session, store, given, periods)
     else:
         cost.run(store, periods)
         transfer.run(session, store, periods)
     store.tidy(now)
     unreadable = sum(ingested.quarantined.values())
-    nothing_filed = "" if history == chosen.history else f" {chosen.history} holds nothing yet."
+    beside = ((chosen.metrics, given.metrics), (chosen.history, given.history))
+    empty = [named for named, found in beside if named != found]
     return (
         f"{ingested.lines} lines of {', '.join(periods)} worth {ingested.billed}, {unreadable} of "
-        f"them unreadable, are in {_place(chosen)}.{nothing_filed}"
+        f"them unreadable, are in {_place(chosen)}."
+        + "".join(f" There is nothing at {name} yet." for name in empty)
     )
+
+
+def store_of(session: SparkSession, tables: str | None, namespace: str | None) -> Store:
+    """Return the store that the arguments name: an Iceberg namespace, or folders of Parquet."""
+    if namespace:
+        return IcebergStore(session, namespace)
+    if not tables:
+        raise StillwaterError("Name where tables are kept: --tables ADDRESS or --namespace NAME.")
+    return ParquetStore(session, tables)
+
+
+def parser() -> argparse.ArgumentParser:
+    known = argparse.ArgumentParser(prog="stillwater-tables", description=__doc__)
+    known.add_argument("--bill", required=True, help="an export's folder, or one file")
+    known.add_argument("--tables", help="where tables are kept as Parquet")
+    known.add_argument("--namespace", help="an Iceberg catalog and namespace: glue.stillwater")
+    which = known.add_mutually_exclusive_group()
+    which.add_argument("--month", action="append", default=[], help="YYYY-MM; all if left out")
+    which.add_argument(
+        "--unsettled",
+        action="store_true",
+        help="the months that AWS may still correct, and those not in the tables yet",
+    )
+    known.add_argument("--cluster", help="a cluster that the bill must name")
+    known.add_argument(
+        "--all-jobs", action="store_true", help="every job, not cost and transfer alone"
+    )
+    known.add_argument("--facts", help="a cluster's facts (core.facts): for volumes, rotations")
+    known.add_argument("--metrics", help="Prometheus's answers, or samples as Parquet")
+    known.add_argument("--history", help="the ledger's archive of closed incidents")
+    return known
 
 
 def _every(
@@ -98,30 +127,36 @@ def _unsettled(session: SparkSession, written: str, store: Store) -> list[str] |
     return unsettled(delivered, held)
 
 
-def _history(session: SparkSession, written: str | None) -> str | None:
-    """Return the archive's address, or None for one in a bucket that nothing was filed in yet.
+def _inputs(session: SparkSession, chosen: argparse.Namespace) -> every.Inputs:
+    """Return what is known beside the bill; nothing is made before all of it is found."""
+    known = _facts(session, chosen.facts)
+    return every.Inputs(
+        metrics=_there(session, chosen.metrics, "The metrics"),
+        history=_there(session, chosen.history, "The rotation history"),
+        facts=known,
+        book=every.book_of(known),
+    )
 
-    A bucket has no empty folders; a folder of this machine that is not there is a mistake.
+
+def _there(session: SparkSession, written: str | None, what: str) -> str | None:
+    """Return an input's address, or None where a bucket holds nothing of it yet.
+
+    A bucket has no empty folders; a path of this machine that is not there is a mistake.
     """
-    if written is None or not urlsplit(written).netloc:
-        return written
+    if written is None:
+        return None
     address = address_of(written)
     files = files_of(session, address)
-    with readable(f"The rotation history {written}"):
-        return written if files.is_folder(address) or files.is_file(address) else None
+    with readable(f"{what} at {written}"):
+        if files.is_folder(address) or files.is_file(address):
+            return written
+    if urlsplit(written).scheme:
+        return None
+    raise InvalidInput([f"{what} at {written}: there is no such folder or file."])
 
 
 def _place(chosen: argparse.Namespace) -> str:
     return str(chosen.namespace or chosen.tables)
-
-
-def store_of(session: SparkSession, tables: str | None, namespace: str | None) -> Store:
-    """Return the store that the arguments name: an Iceberg namespace, or folders of Parquet."""
-    if namespace:
-        return IcebergStore(session, namespace)
-    if not tables:
-        raise StillwaterError("Name where tables are kept: --tables ADDRESS or --namespace NAME.")
-    return ParquetStore(session, tables)
 
 
 def _facts(session: SparkSession, written: str | None) -> Facts | None:
@@ -132,28 +167,6 @@ def _facts(session: SparkSession, written: str | None) -> Facts | None:
     if not files.is_file(address):
         raise InvalidInput([f"The cluster's facts {written} are not there; name their file."])
     return facts.parse(files.read(address), written)
-
-
-def parser() -> argparse.ArgumentParser:
-    known = argparse.ArgumentParser(prog="stillwater-tables", description=__doc__)
-    known.add_argument("--bill", required=True, help="an export's folder, or one file")
-    known.add_argument("--tables", help="where tables are kept as Parquet")
-    known.add_argument("--namespace", help="an Iceberg catalog and namespace: glue.stillwater")
-    which = known.add_mutually_exclusive_group()
-    which.add_argument("--month", action="append", default=[], help="YYYY-MM; all if left out")
-    which.add_argument(
-        "--unsettled",
-        action="store_true",
-        help="the months that AWS may still correct, and those not in the tables yet",
-    )
-    known.add_argument("--cluster", help="a cluster that the bill must name")
-    known.add_argument(
-        "--all-jobs", action="store_true", help="every job, not cost and transfer alone"
-    )
-    known.add_argument("--facts", help="a cluster's facts (core.facts): for volumes, rotations")
-    known.add_argument("--metrics", help="Prometheus's answers, or samples as Parquet")
-    known.add_argument("--history", help="the ledger's archive of closed incidents")
-    return known
 
 
 if __name__ == "__main__":

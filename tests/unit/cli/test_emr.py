@@ -21,8 +21,8 @@ REGION = "us-east-1"
 ROLE = "arn:aws:iam::123456789012:role/report-job"
 TOLD = (
     *("--bill", "s3://bills/export/x", "--namespace", "glue.x", "--cluster", "orders"),
-    *("--facts", "s3://bills/facts/cluster.json", "--history", "s3://incidents/incidents"),
-    *("--all-jobs", "--unsettled"),
+    *("--facts", "s3://bills/facts/cluster.json", "--metrics", "s3://bills/metrics"),
+    *("--history", "s3://incidents/incidents", "--all-jobs", "--unsettled"),
 )
 RUN = Run("app", "run-1", "s3://bills/tables/runs/token", "s3://bills/logs/")
 
@@ -79,8 +79,8 @@ def test_a_run_is_the_stacks_job_with_tables_of_its_own(aws: None) -> None:
     assert found["jobDriver"]["sparkSubmit"]["entryPointArguments"] == [
         *("--bill", "s3://bills/export/x"),
         *("--tables", "s3://bills/tables/runs/token", "--cluster", "orders"),
-        *("--facts", "s3://bills/facts/cluster.json", "--history", "s3://incidents/incidents"),
-        *("--all-jobs", "--month", "2026-10"),
+        *("--facts", "s3://bills/facts/cluster.json", "--metrics", "s3://bills/metrics"),
+        *("--history", "s3://incidents/incidents", "--all-jobs", "--month", "2026-10"),
     ]
     assert found["tags"] == {"stillwater:cluster": "orders"}
     assert run.tables == "s3://bills/tables/runs/token"
@@ -149,7 +149,7 @@ def test_the_job_is_the_one_the_schedule_starts(aws: None) -> None:
     )
     job = emr.deployed(scheduler, "example-orders")
     assert emr.told(job, "bill") == "s3://bills/export/x"
-    assert emr.told(job, "metrics") is None
+    assert emr.told(job, "tables") is None
 
 
 def test_what_a_user_names_takes_the_place_of_what_the_schedule_reads(aws: None) -> None:

@@ -66,6 +66,7 @@ def test_the_job_makes_every_table_of_the_months_that_are_not_final(
     assert known.all_jobs
     assert known.unsettled
     assert known.month == []
+    assert known.metrics == f"s3://{BUCKET}/metrics"
     assert known.history == f"s3://{layers['operations'].outputs['incidents_bucket']}/incidents"
 
 
@@ -102,7 +103,10 @@ def test_the_job_reads_its_inputs_and_the_filed_incidents_and_nothing_else(
     reading = {sid for sid, each in statements.items() if "s3:GetObject" in each["Action"]}
     assert reading == {"ReadInputsAndCode", "ReadIncidents", "KeepTablesAndLogs"}
     inputs = ("export", "code", "facts", "metrics")
-    assert statements["ReadInputsAndCode"]["Resource"] == [f"{bills}/{name}/*" for name in inputs]
+    assert statements["ReadInputsAndCode"]["Resource"] == [
+        *(f"{bills}/{name}/*" for name in inputs),
+        f"{bills}/metrics",
+    ]
     assert statements["ReadIncidents"] == {
         "Sid": "ReadIncidents",
         "Effect": "Allow",
