@@ -10,9 +10,9 @@ import tempfile
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -23,6 +23,12 @@ from core import pricing
 from core.errors import InvalidInput, StillwaterError
 from core.facts import Facts, of_spec
 from core.facts import load as load_facts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from cli.warehouse import Warehouse
+    from spark.tables import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +47,8 @@ class Asked:
     today: date | None = None
     # Whose stacks: for the job on EMR, the AWS profile, and the spec where none is named.
     environment: str | None = None
+    # Where the tables are kept as Iceberg, instead of Parquet in `tables`.
+    warehouse: Warehouse | None = None
 
 
 def on_this_machine(asked: Asked, console: Console) -> Path:
@@ -55,7 +63,6 @@ def _made(asked: Asked, console: Console) -> Path:
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
     from spark.report import formats, page  # noqa: PLC0415
     from spark.session import local_session  # noqa: PLC0415
-    from spark.tables import ParquetStore  # noqa: PLC0415
 
     kind = formats.Format(asked.format)
     facts = _facts(asked)
@@ -69,13 +76,30 @@ def _made(asked: Asked, console: Console) -> Path:
         book=book,
         today=asked.today,
     )
-    with console.status("Spark makes the report"), local_session() as session:
-        made = job.run(session, ParquetStore(session, str(asked.tables.resolve())), inputs)
+    settings = asked.warehouse.settings() if asked.warehouse else None
+    with console.status("Spark makes the report"), local_session(settings=settings) as session:
+        store = _store(session, asked)
+        made = job.run(session, store, inputs)
+        store.tidy(datetime.now(UTC))
     for line in page.summary(made.document):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     path = asked.output / kind.file_name
     path.write_text(formats.write(made.document, kind), encoding="utf-8")
     return path
+
+
+def _store(session: SparkSession, asked: Asked) -> Store:
+    from spark.ingest.delivery import readable  # noqa: PLC0415 - starts Spark's imports
+    from spark.tables import IcebergStore, ParquetStore  # noqa: PLC0415
+
+    if asked.warehouse is None:
+        return ParquetStore(session, str(asked.tables.resolve()))
+    # A session that was there before knows nothing of this catalog.
+    for key, value in asked.warehouse.catalog_settings().items():
+        session.conf.set(key, value)
+    with readable(f"The warehouse {asked.warehouse.folder}, with {asked.warehouse.jar.name},"):
+        session.sql(f"SHOW NAMESPACES IN {asked.warehouse.catalog}")
+    return IcebergStore(session, asked.warehouse.namespace)
 
 
 def on_emr(asked: Asked, console: Console) -> Path:
@@ -92,6 +116,12 @@ def on_emr(asked: Asked, console: Console) -> Path:
         problem = (
             f"EMR does not see {asked.bill}; name a bill below s3://, or none, for the export "
             f"of the environment's own stacks."
+        )
+        raise InvalidInput([problem])
+    if asked.warehouse is not None:
+        problem = (
+            "A run on EMR is fetched as Parquet, into --tables; leave --warehouse out. The "
+            "schedule's own runs keep Iceberg tables in Glue."
         )
         raise InvalidInput([problem])
     _made_folders(asked)
@@ -214,7 +244,8 @@ def _text(path: Path) -> str:
 
 
 def _made_folders(asked: Asked) -> None:
-    for folder in (asked.output, asked.tables):
+    tables = asked.warehouse.folder if asked.warehouse else asked.tables
+    for folder in (asked.output, tables):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
