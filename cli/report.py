@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,11 +131,11 @@ def on_emr(asked: Asked, console: Console) -> Path:
         s3 = desk.client("s3")
         client = desk.client("emr-serverless")
         bill = asked.bill or emr.told(job, "bill")
-        months = _months(s3, bill, asked.month) if bill else ()
+        months = bill_in_s3.months(s3, bill, asked.month) if bill else ()
         asked = replace(
             asked,
-            metrics=asked.metrics or _kept(s3, emr.told(job, "metrics")),
-            history=asked.history or _kept(s3, emr.told(job, "history")),
+            metrics=asked.metrics or bill_in_s3.kept(s3, emr.told(job, "metrics")),
+            history=asked.history or bill_in_s3.kept(s3, emr.told(job, "history")),
         )
         shared = {
             name: value
@@ -149,16 +149,6 @@ def on_emr(asked: Asked, console: Console) -> Path:
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(f"The job on EMR could not be run: {error}.") from None
     return on_this_machine(replace(asked, bill=None), console)
-
-
-def _kept(s3: Any, folder: str | None) -> str | None:
-    """Return a folder that the schedule's job reads, or None where nothing is in it yet."""
-    from cli.bill_in_s3 import S3Files, reachable  # noqa: PLC0415 - reads Spark's own modules
-
-    if folder is None:
-        return None
-    with reachable(folder):
-        return folder if S3Files(s3).is_folder(folder) else None
 
 
 RUNNERS: Mapping[str, Callable[[Asked, Console], Path]] = {
@@ -175,30 +165,6 @@ def make(asked: Asked, on: str, console: Console) -> None:
     console.print(f"The report: {path}", highlight=False, soft_wrap=True)
 
 
-def _months(s3: Any, bill: str, month: str | None) -> Sequence[str]:
-    """Return the month asked for, or the newest, and, to compare it with, the one before.
-
-    Of a bill that is one file none are named: it is read whole.
-    """
-    from cli.bill_in_s3 import S3Files, reachable  # noqa: PLC0415 - reads Spark's own modules
-    from spark.ingest import manifest  # noqa: PLC0415 - the same
-
-    with reachable(bill):
-        files = S3Files(s3)
-        delivered = sorted(manifest.refreshes(files, bill)) if files.is_folder(bill) else []
-    if not delivered:
-        return ()
-    asked = month or delivered[-1]
-    try:
-        before = f"{date.fromisoformat(f'{asked}-01') - timedelta(days=1):%Y-%m}"
-    except ValueError:
-        raise InvalidInput([f"--month {month} is no month; write YYYY-MM."]) from None
-    if asked not in delivered:
-        problem = f"The export {bill} has no delivery of {asked}; it has {', '.join(delivered)}."
-        raise InvalidInput([problem])
-    return [each for each in (before, asked) if each in delivered]
-
-
 def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
     """Return what was asked with copies in the place of addresses in S3."""
     from cli import bill_in_s3  # noqa: PLC0415 - the same
@@ -212,7 +178,7 @@ def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
         address, target = getattr(asked, name), scratch / name
         with console.status(f"Copying {address}"):
             copies[name] = str(
-                bill_in_s3.bill(s3, address, target, _months(s3, address, asked.month))
+                bill_in_s3.bill(s3, address, target, bill_in_s3.months(s3, address, asked.month))
                 if name == "bill"
                 else bill_in_s3.everything(s3, address, target)
             )
