@@ -194,6 +194,10 @@ def reports(prefix: str) -> str:
     return f"{prefix}-reports"
 
 
+# Below the billing bucket: the tables of each run that somebody started by hand.
+REPORT_RUNS = "tables/runs"
+
+
 def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:
     return f"{prefix}-{pool}-{zone_suffix(zone)}"
 

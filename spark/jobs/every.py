@@ -20,9 +20,9 @@ from pyspark.sql import functions as F
 
 from core import pricing
 from core.errors import InvalidInput
+from core.facts import Facts
 from core.pricing import PriceBook
 from spark import frames, tables
-from spark.facts import Facts
 from spark.findings import (
     ANOMALIES_TABLE,
     ECONOMICS_TABLE,

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from core import instances
+from core.facts import Facts, Pool
 from core.pricing import PriceBook
 from core.volumes.forecast import Forecast
 from core.volumes.growth import DAY_SECONDS, room
@@ -25,7 +26,6 @@ from core.volumes.limits import Gp3, Performance, step_for
 from core.volumes.policy import Policy, goals_of
 from core.volumes.shrinking import WORTH_SHRINKING, payback
 from core.volumes.sizing import GIB, Goals, Resync, Use, monthly_usd, right_size
-from spark.facts import Facts, Pool
 from spark.findings import SAMPLES, STORAGE
 from spark.schemas import USAGE, require_schema
 from spark.transforms import volumes

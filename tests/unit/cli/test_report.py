@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from cli import report
 from cli.main import app
+from core import facts
 from core.errors import InvalidInput
 from infra.spec import read
-from spark import facts
 
 RUNNER = CliRunner()
 EXAMPLE = Path(__file__).parents[3] / "stacks" / "config" / "clusters" / "example.yaml"

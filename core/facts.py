@@ -1,7 +1,8 @@
 """What a cluster was described as: the ClusterSpec's figures that a bill does not say.
 
 A plain document, so that a job on EMR needs no more than the standard library: `of_spec` makes it
-where the ClusterSpec is, `load` reads it where the job runs.
+where the ClusterSpec is, in `pulumi up` or for a report on one machine, and `parse` reads it where
+the job runs.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def parse(text: bytes, name: str) -> Facts:
     except (KeyError, TypeError, ValueError) as error:
         problem = (
             f"The cluster's facts {name} are not what this version writes ({error}); write them "
-            f"again with `stillwater report --spec`."
+            f"again: `stillwater up` does for the job on EMR."
         )
         raise InvalidInput([problem]) from None
 
