@@ -21,7 +21,7 @@ from spark import facts
 from spark.facts import Facts
 from spark.ingest import bill
 from spark.ingest.files import address_of, files_of
-from spark.jobs import cost, every, ingest, transfer
+from spark.jobs import cost, every, ingest, nodes, transfer
 from spark.session import CONVENTIONS
 from spark.tables import UNKNOWN_PERIOD, IcebergStore, ParquetStore, Store
 
@@ -50,6 +50,7 @@ def run(session: SparkSession, chosen: argparse.Namespace) -> str:
     periods = list(ingested.months)
     cost.run(store, periods)
     if chosen.all_jobs:
+        nodes.run(session, store, delivery, periods)
         for period in (period for period in periods if period != UNKNOWN_PERIOD):
             every.run(session, store, _inputs(chosen, known, period))
     else:

@@ -160,6 +160,13 @@ def test_a_unit_costs_its_days_share(world: World) -> None:
     assert not last.complete
 
 
+def test_what_ran_on_the_nodes_adds_up_to_what_they_cost(world: World) -> None:
+    rows = world.table("nodes")
+    assert {row.kind for row in rows} == {"Kafka", "daemon set", "other pod"}
+    cost = [each for each in world.made.evidence.report.lines if each.component == "broker compute"]
+    assert sum(row.split_cost + row.unused_cost for row in rows) == sum(c.amortised for c in cost)
+
+
 def test_the_story_has_three_things_to_do_the_dearest_first(world: World) -> None:
     actions = world.made.document.actions
     assert len(actions) == 3
@@ -214,4 +221,5 @@ def test_the_json_says_what_the_page_says(world: World) -> None:
     document = json.loads(formats.write(world.made.document, Format.JSON))
     assert Decimal(document["total"]["exact"]) == world.total
     keys = [section["key"] for section in document["sections"]]
-    assert keys == ["changes", "cost", "transfer", "storage", "resync", "economics", "unit"]
+    known = ["changes", "cost", "nodes", "transfer", "storage", "resync", "economics", "unit"]
+    assert keys == known
