@@ -87,7 +87,7 @@ TRANSFER = _struct(
     day=DateType(),
     cluster=STRING,
     flow=STRING,  # spark.transforms.transfer.Flow
-    certainty=STRING,  # `billed` by its own meter, or `shared` out by measured traffic
+    certainty=STRING,  # spark.transforms.transfer.Certainty
     currency=STRING,
     billed_bytes=LongType(),  # as billed: a byte between two brokers counts on both its sides
     billed_cost=MONEY,
@@ -104,7 +104,9 @@ TRAFFIC = _struct(
     replicated_bytes=LongType(),  # sum of ReplicationBytesInPerSec over brokers
     consumed_bytes=LongType(),  # sum of BytesOutPerSec over brokers: excludes replication
     zones=IntegerType(),
-    rack_aware_consumers=STRING,  # `true`, `false`, or null where it is not known
+    # Whether consumers read from their own zone: `true`; `possible` where brokers let them and each
+    # consumer decides; `false` where brokers do not; null where neither is known.
+    rack_aware_consumers=STRING,
 )
 
 # Split lines of a bill, as the reader leaves them: what one pod had of its node in one interval, a

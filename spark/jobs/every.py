@@ -153,7 +153,7 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
     moved = (
         frames.empty(session, TRAFFIC)
         if facts is None or samples is None
-        else seen.transform(lambda frame: traffic(frame, facts.zones))
+        else traffic(seen, facts.zones, follower_fetching=facts.follower_fetching)
     )
     return _Read(seen, past.persist(), moved)
 
