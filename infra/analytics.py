@@ -34,6 +34,7 @@ class AnalyticsArgs:
     tags: Mapping[str, str]
     # Its bills go with it.
     ephemeral: bool
+    split_cost_allocation: bool = False
 
 
 class Analytics(pulumi.ComponentResource):
@@ -69,6 +70,7 @@ class Analytics(pulumi.ComponentResource):
                 bucket=bucket.bucket,
                 bucket_region=args.account.region,
                 policy=policy,
+                split=args.split_cost_allocation,
             ),
             opts=self._child,
         )

@@ -17,6 +17,7 @@ def build(layer: Layer) -> None:
             account=layer.account,
             tags=layer.tags.everywhere,
             ephemeral=layer.spec.ephemeral,
+            split_cost_allocation=layer.spec.split_cost_allocation,
         ),
         opts=layer.on_aws,
     )
