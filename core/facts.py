@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InvalidInput
+from core.naming import FOLLOWER_FETCHING, REPLICA_SELECTOR
 from core.volumes import policy
 from core.volumes.policy import Policy
 
@@ -66,6 +67,9 @@ class Facts:
     retention_seconds: float
     resync_within_seconds: float
     pools: tuple[Pool, ...]
+    # Whether brokers let consumers read from a replica in their own zone (KIP-392); None where
+    # facts were written before this was one.
+    follower_fetching: bool | None = None
 
     @property
     def brokers(self) -> Sequence[Pool]:
@@ -102,6 +106,9 @@ def of_spec(spec: ClusterSpec) -> Facts:
             )
             for pool in spec.pools
         ),
+        # infra.kafka sets the selector unless the spec says otherwise.
+        follower_fetching=spec.kafka.config.get(REPLICA_SELECTOR, FOLLOWER_FETCHING)
+        == FOLLOWER_FETCHING,
     )
 
 

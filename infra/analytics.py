@@ -41,6 +41,7 @@ class AnalyticsArgs:
     tags: Mapping[str, str]
     # Its bills go with it.
     ephemeral: bool
+    split_cost_allocation: bool = False
 
 
 class Analytics(pulumi.ComponentResource):
@@ -76,6 +77,7 @@ class Analytics(pulumi.ComponentResource):
                 bucket=bucket.bucket,
                 bucket_region=args.account.region,
                 policy=policy,
+                split=args.split_cost_allocation,
             ),
             opts=self._child,
         )

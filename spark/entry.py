@@ -24,7 +24,7 @@ from core.facts import Facts
 from spark.ingest import bill, manifest
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
-from spark.jobs import cost, every, ingest, transfer
+from spark.jobs import cost, every, ingest, nodes, transfer
 from spark.months import Held, unsettled
 from spark.session import CONVENTIONS
 from spark.tables import DELIVERIES, UNKNOWN_PERIOD, IcebergStore, ParquetStore, Store
@@ -58,6 +58,7 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
     ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
     periods = list(ingested.months)
     if chosen.all_jobs:
+        nodes.run(session, store, delivery, periods)
         _every(session, store, given, periods)
     else:
         cost.run(store, periods)

@@ -40,6 +40,7 @@ class Table:
 USAGE = Table("usage", schemas.USAGE)
 COST = Table("cost", schemas.COST)
 TRANSFER = Table("transfer", schemas.TRANSFER)
+NODE_SHARES = Table("node_shares", schemas.NODE_SHARES)
 QUARANTINE = Table("quarantine", schemas.QUARANTINE)
 DELIVERIES = Table("deliveries", schemas.DELIVERIES)
 

@@ -21,6 +21,7 @@ def build(layer: Layer) -> None:
             incidents_bucket=layer.earlier(OPERATIONS).text("incidents_bucket"),
             tags=layer.tags.everywhere,
             ephemeral=layer.spec.ephemeral,
+            split_cost_allocation=layer.spec.split_cost_allocation,
         ),
         opts=layer.on_aws,
     )
