@@ -29,8 +29,9 @@ from tests.integration.volume_stage import FUNCTION, schedule_stilled
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 ADDRESS = "http://prometheus-operated.monitoring.svc:9090"
 # The demo's controllers have 20 GiB, and tell nobody but their kubelets how full those are.
-FULL, EMPTY = (
-    claim_name(demo_spec.CLUSTER, *of, 0) for of in (("controller-a", 0), ("controller-b", 1))
+FULL, EMPTY, UNSCRAPED = (
+    claim_name(demo_spec.CLUSTER, *of, 0)
+    for of in (("controller-a", 0), ("controller-b", 1), ("controller-c", 2))
 )
 # Which no test makes faster: what was measured before a change counts for nothing.
 BUSY = claim_name(demo_spec.CLUSTER, "broker-b", 20, 0)
@@ -114,21 +115,19 @@ def reason(shown: Mapping[str, Any], pool: str) -> str:
 def test_the_deployed_function_asks_a_service_as_far_as_its_role_lets_it(
     cluster: Cluster, service: Service, prometheus: None, asking: None
 ) -> None:
-    refused = " ".join(plan(cluster)["unknown"])
+    before = plan(cluster)
+    refused = " ".join(before["unknown"])
     assert "Prometheus did not answer: The Kubernetes API answered 403" in refused
-    assert FULL in refused
+    assert f"the fill of {FULL} is not known" in reason(before, "controller-a")
 
     with allowed(cluster, service):
         shown = cluster.until(
             lambda: (found := plan(cluster)) and "403" not in str(found["unknown"]) and found,
             "the role is in force",
         )
-    unknown = " ".join(shown["unknown"])
+    assert "did not answer" not in " ".join(shown["unknown"])
     # What it knows, it knows from Prometheus alone; what nobody scraped stays unknown, by name.
-    assert (
-        f"The fill of {claim_name(demo_spec.CLUSTER, 'controller-c', 2, 0)} is not known" in unknown
-    )
-    assert "did not answer" not in unknown
     assert f"{FULL} has less than 15% free" in reason(shown, "controller-a")
     assert EMPTY not in reason(shown, "controller-b")
+    assert f"the fill of {UNSCRAPED} is not known" in reason(shown, "controller-c")
     assert f"{BUSY} was asked for more than" in reason(shown, "broker-b")

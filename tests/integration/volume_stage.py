@@ -166,8 +166,10 @@ class Stage:
 
     def meter(self, mib: int, minutes: int = 10) -> None:
         """Keep the broker busy, and have CloudWatch say of it what EBS would have measured."""
-        limit = self.steward.lookout.sources.ebs.volumes([self.volume_id])[self.volume_id]
-        most = limit.shape.throughput_mib_per_s * MIB
+        volume = self.steward.lookout.sources.ebs.volumes([self.volume_id])[self.volume_id]
+        instance = ("InstanceId", str(volume.instance_id))
+        within = {"InstanceEBSIOPSExceededCheck": 0.0, "InstanceEBSThroughputExceededCheck": 0.0}
+        most = volume.shape.throughput_mib_per_s * MIB
         now = time.time()
         for minute in range(1, minutes + 1):
             before = self.fill.logs_bytes()
@@ -185,6 +187,7 @@ class Stage:
             }
             at = now - MINUTE * minute - 30
             put(self.cluster, "AWS/EBS", ("VolumeId", self.volume_id), at, values)
+            put(self.cluster, "AWS/EC2", instance, at, within)
 
 
 def put(
