@@ -39,6 +39,8 @@ VOLUMES_INSTANCE_BOUND = "VolumesInstanceBound"
 VOLUMES_DRIFTED = "VolumesDrifted"
 # A change was asked for and does not come about.
 VOLUMES_STUCK = "VolumesStuck"
+# How full volumes are, or what is asked of them, nobody says.
+VOLUMES_UNKNOWN = "VolumesUnknown"
 
 ALL = (
     INCIDENTS_OPENED,
@@ -56,4 +58,5 @@ ALL = (
     VOLUMES_INSTANCE_BOUND,
     VOLUMES_DRIFTED,
     VOLUMES_STUCK,
+    VOLUMES_UNKNOWN,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from core.errors import Conflict
 from core.volumes.departures import rotation_of
 from core.volumes.forecast import Sample, forecast
 from core.volumes.ledger import observed
@@ -89,26 +90,39 @@ class Lookout:
             policy=settings.policy,
             beside=tuple(v.performance for n, v in pool.volumes.items() if n != number),
             frozen=frozen,
+            prometheus=self.sources.series is not None,
         )
 
     def _remembered(
         self, claim: ClaimView, asked: Gp3, before: Memory, readings: Readings, now: float
     ) -> Memory:
         """Return a volume's record with what was seen now, and write it where that is worth it."""
-        latest, actual = readings.latest.get(claim.volume_id), readings.ebs[claim.volume_id].shape
-        history = observed(before.history, latest, actual, now, asked)
-        fill = readings.fills.get(claim.name)
-        used = None if fill is None else float(fill.used_bytes(claim.given_gib * GIB))
-        samples = before.samples or _samples_before(claim, readings)
-        after = volume_records.with_hour(
-            replace(before, history=history, samples=samples),
-            used,
-            _hour(readings.loads.get(claim.volume_id), now),
-            now,
-        )
-        if volume_records.worth_writing(before, after, now):
+        after = _with_what_is_seen(claim, asked, before, readings, now)
+        if not volume_records.worth_writing(before, after, now):
+            return after
+        try:
             return volume_records.write(self.records, claim.volume_id, after)
-        return after
+        except Conflict:
+            # AWS announced the end of a modification meanwhile: what it closed stays closed.
+            since = volume_records.read(self.records, claim.volume_id)
+            again = _with_what_is_seen(claim, asked, since, readings, now)
+            return volume_records.write(self.records, claim.volume_id, again)
+
+
+def _with_what_is_seen(
+    claim: ClaimView, asked: Gp3, before: Memory, readings: Readings, now: float
+) -> Memory:
+    latest, actual = readings.latest.get(claim.volume_id), readings.ebs[claim.volume_id].shape
+    history = observed(before.history, latest, actual, now, asked)
+    fill = readings.fills.get(claim.name)
+    used = None if fill is None else float(fill.used_bytes(claim.given_gib * GIB))
+    samples = before.samples or _samples_before(claim, readings)
+    return volume_records.with_hour(
+        replace(before, history=history, samples=samples),
+        used,
+        _hour(readings.loads.get(claim.volume_id), now),
+        now,
+    )
 
 
 def _samples_before(claim: ClaimView, readings: Readings) -> tuple[Sample, ...]:

@@ -2,12 +2,12 @@
 
 Prometheus first, where there is one: it knows controllers' volumes, too, and costs nothing a
 question. Of whatever it does not know the brokers and CloudWatch are asked, of that alone. What
-then is still not known is told; it is never taken for a zero.
+then is still not known is a verdict of its own (core.volumes.unknown).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aws_lambda_powertools import Logger
@@ -98,14 +98,13 @@ class Sources:
             told = self.fills.fills()
         except StillwaterError as error:
             logger.warning("No broker said how full its volumes are.", error=str(error))
+            gaps.append(f"No broker said how full its volumes are: {error}")
             told = {}
         found = {**seen}
         for claim in missing:
             node_id = node_id_of_pod(claim.pod)
             if node_id is not None and (node_id, claim.number) in told:
                 found[claim.name] = told[node_id, claim.number]
-        unknown = [c.name for c in missing if c.name not in found]
-        gaps += _unfilled(unknown, without_prometheus=self.series is None)
         return found
 
     def _loaded(
@@ -140,15 +139,3 @@ class _Seen:
     loads: Mapping[str, Load] = field(default_factory=dict)
     past: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
     gaps: tuple[str, ...] = ()
-
-
-def _unfilled(claims: Sequence[str], *, without_prometheus: bool) -> Iterator[str]:
-    """Name the claims whose fill nobody told: they are not grown by themselves."""
-    if not claims:
-        return
-    remedy = (
-        "brokers tell of theirs, controllers do not: set metrics.prometheus in the ClusterSpec"
-        if without_prometheus
-        else "neither Prometheus nor a broker told"
-    )
-    yield f"The fill of {series.named(claims)} is not known, so nothing there is grown; {remedy}"

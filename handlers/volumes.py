@@ -23,6 +23,7 @@ from core.volumes.decisions import Decision, Kind
 from core.volumes.ledger import Modification, State, requested
 from core.volumes.limits import Gp3
 from core.volumes.plan import Plan, plan, told
+from core.volumes.unknown import UNKNOWN
 from handlers import volume_records
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims, PoolView
@@ -60,6 +61,7 @@ COUNTED: Mapping[str, str] = {
     "resize-refused": counted.VOLUMES_STUCK,
     "file-system-pending": counted.VOLUMES_STUCK,
     "not-applied": counted.VOLUMES_STUCK,
+    UNKNOWN: counted.VOLUMES_UNKNOWN,
 }
 
 

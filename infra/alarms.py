@@ -196,6 +196,14 @@ def _volumes(spec: ClusterSpec) -> list[Alarm]:
             meaning="A volume's change was asked for and does not come about.",
             runbook="volume-change-stuck",
         ),
+        of_volumes(
+            key="volumes-unknown",
+            metrics=(_counted(counted.VOLUMES_UNKNOWN, spec),),
+            # A broker that is away for a rotation tells nothing either.
+            periods=6,
+            meaning="How full volumes are, or what is asked of them, nobody says.",
+            runbook="volume-figures-unknown",
+        ),
     ]
 
 

@@ -20,6 +20,7 @@ from core.volumes.shrinking import smaller
 from core.volumes.sizing import cents, monthly_usd
 from core.volumes.speed import Speed, said
 from core.volumes.troubles import troubles
+from core.volumes.unknown import UNKNOWN, Unknown, unknown
 from core.volumes.views import Trouble, VolumeSet
 
 
@@ -28,11 +29,12 @@ def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[Decision, ...]:
     grown = growth(of)
     quicker = speed.faster(of, book, now)
     wrong = troubles(of, now)
+    unmeasured = tuple(_unmeasured(of, each) for each in unknown(of, now))
     beside = _advice(of, grown, quicker, book)
     change = _change(of, grown, quicker, book, now)
     if change is not None:
-        return (_possible(of, change, wrong, now), *beside)
-    found = (*beside, *(_trouble(of, each) for each in wrong))
+        return (_possible(of, change, wrong, now), *beside, *unmeasured)
+    found = (*beside, *(_trouble(of, each) for each in wrong), *unmeasured)
     return found or (_plain(of, Kind.KEEP, f"{of.name} has what it needs"),)
 
 
@@ -136,6 +138,10 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
 
 def _trouble(of: VolumeSet, trouble: Trouble) -> Decision:
     return _refused(of, Kind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind)
+
+
+def _unmeasured(of: VolumeSet, each: Unknown) -> Decision:
+    return _refused(of, Kind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else "")
 
 
 def _kept(of: VolumeSet, change: Decision) -> int:

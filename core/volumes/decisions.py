@@ -20,6 +20,7 @@ class Kind(StrEnum):
     WAIT = "wait"
     ADVISE = "advise"
     REFUSE = "refuse"
+    UNKNOWN = "unknown"
 
     @property
     def changes(self) -> bool:
@@ -39,7 +40,8 @@ class Decision:
     monthly_usd_change: Decimal = Decimal(0)
     # It may use the slot that is kept for this.
     emergency: bool = False
-    # What stands in the way, for alerts: instance, budget, slots, ceiling, frozen, trouble's kind.
+    # What stands in the way, for alerts: instance, budget, slots, ceiling, frozen, trouble's kind;
+    # unknown, where a figure is missing that somebody should have.
     refused_by: str = ""
     # When to look again, where that is known.
     until: float | None = None

@@ -20,10 +20,9 @@ from core.pricing import PriceBook
 from core.volumes.ledger import WINDOW_SECONDS
 from core.volumes.limits import Performance, instance_ceiling, least_iops, lesser, most_iops, steps
 from core.volumes.sizing import MIB
+from core.volumes.throttled import RAISE_FACTOR, Limit, limited_by, next_step
 from core.volumes.views import Hour, VolumeSet, VolumeView
 
-# What is measured of a throttled volume is its own limit; what it would take, nobody knows.
-RAISE_FACTOR = 1.5
 # Every raise that took back a lowering within this makes the next quiet period longer.
 FLAP_WINDOW_SECONDS = 7 * WINDOW_SECONDS
 LONGEST_BACKOFF = 8
@@ -53,21 +52,28 @@ def ceiling(of: VolumeSet) -> Performance:
 
 def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
     """Return what a throttled set should have; None where none of it is throttled."""
-    limit = of.policy.exceeded_share
     asked = of.asked.performance
-    bound = _most(of.volumes, "instance_exceeded_share")
-    throttled = _most((v for v in of.volumes if not _just_changed(v, now)), "volume_exceeded_share")
-    if of.policy.grow_only:
-        bound = throttled = None
-    if bound is not None and bound[1] >= limit:
-        return Speed(None, _instance_bound(*bound, book), "instance")
+    limits = [(v, limited_by(v.load, of.policy)) for v in of.volumes]
+    bound = [v for v, limit in limits if limit is Limit.INSTANCE]
+    if bound:
+        most = max(bound, key=lambda v: v.load.instance_exceeded_share or 0.0)
+        return Speed(None, _instance_bound(most, book), "instance")
     if not asked.covers(of.spec.performance):
         wanted = _greater(asked, of.spec.performance)
         return Speed(wanted, f"the ClusterSpec asks for {said(of.spec.performance)}")
-    if throttled is None or throttled[1] < limit:
+    throttled = [v for v, limit in limits if limit is Limit.VOLUME and not _just_changed(v, now)]
+    if not throttled:
         return None
-    volume, share = throttled
-    better = _next(of, volume)
+    volume = max(throttled, key=lambda v: v.load.volume_exceeded_share or 0.0)
+    share = volume.load.volume_exceeded_share or 0.0
+    better = next_step(
+        asked,
+        volume.load,
+        of.floor,
+        _greater(ceiling(of), of.floor),
+        of.asked.size_gib,
+        of.policy.performance_margin,
+    )
     why = f"{volume.claim} was asked for more than {said(asked)} {share:.0%} of the time"
     if better is None:
         return _at_the_top(of, volume, why, book)
@@ -126,57 +132,6 @@ def _regretted(volume: VolumeView, now: float) -> int:
     return sum(1 for a, b in pairwise(kinds) if (a, b) == ("lower", "raise"))
 
 
-def _next(of: VolumeSet, volume: VolumeView) -> Performance | None:
-    """Return the step above what is asked that helps a volume; None where there is none."""
-    asked, load, margin = of.asked.performance, volume.load, of.policy.performance_margin
-    by_iops, by_throughput = _bounds(volume, asked)
-    wanted = Performance(
-        math.ceil(max(asked.iops * RAISE_FACTOR, (load.iops_p999 or 0) * margin))
-        if by_iops
-        else asked.iops,
-        math.ceil(
-            max(
-                asked.throughput_mib_per_s * RAISE_FACTOR,
-                (load.bytes_per_s_p999 or 0) * margin / MIB,
-            )
-        )
-        if by_throughput
-        else asked.throughput_mib_per_s,
-    )
-    possible = [
-        step
-        for step in steps(of.floor, _greater(ceiling(of), of.floor))
-        if step.covers(asked)
-        and step.iops <= most_iops(of.asked.size_gib)
-        and (
-            (by_iops and step.iops > asked.iops)
-            or (by_throughput and step.throughput_mib_per_s > asked.throughput_mib_per_s)
-        )
-    ]
-    covering = [step for step in possible if step.covers(wanted)]
-    if covering:
-        return min(covering, key=lambda s: (s.throughput_mib_per_s, s.iops))
-    return max(possible, key=lambda s: _had_of(s, wanted), default=None)
-
-
-def _had_of(step: Performance, wanted: Performance) -> tuple[float, int, int]:
-    """Order steps that do not suffice: the shares of the wanted they give, then the price."""
-    had = min(1.0, step.iops / wanted.iops) + min(
-        1.0, step.throughput_mib_per_s / wanted.throughput_mib_per_s
-    )
-    return had, -step.throughput_mib_per_s, -step.iops
-
-
-def _bounds(volume: VolumeView, asked: Performance) -> tuple[bool, bool]:
-    """Say which of a volume's limits it ran into; both, where nobody measured which."""
-    iops, rate = volume.load.iops_p999, volume.load.bytes_per_s_p999
-    if iops is None or rate is None:
-        return True, True
-    near_iops = iops >= 0.9 * asked.iops
-    near_rate = rate >= 0.9 * asked.throughput_mib_per_s * MIB
-    return (near_iops, near_rate) if near_iops or near_rate else (True, True)
-
-
 def _at_the_top(of: VolumeSet, volume: VolumeView, why: str, book: PriceBook) -> Speed:
     """Say what ends the raising: the instance, the policy, or the volume's size."""
     asked = of.asked.performance
@@ -184,7 +139,7 @@ def _at_the_top(of: VolumeSet, volume: VolumeView, why: str, book: PriceBook) ->
     bursting = of.policy.may_burst
     sustained = instance_ceiling(bound_by[0], of.beside, bursting=bursting) if bound_by else None
     if sustained is not None and of.policy.ceiling.covers(sustained):
-        return Speed(None, f"{why}, and {_helps(volume, book)}", "instance")
+        return Speed(None, f"{why}, and {helps(volume.instance_type, book)}", "instance")
     if most_iops(of.asked.size_gib) <= asked.iops < of.policy.ceiling.iops:
         return Speed(
             None,
@@ -199,18 +154,19 @@ def _at_the_top(of: VolumeSet, volume: VolumeView, why: str, book: PriceBook) ->
     )
 
 
-def _instance_bound(volume: VolumeView, share: float, book: PriceBook) -> str:
+def _instance_bound(volume: VolumeView, book: PriceBook) -> str:
+    share, better = volume.load.instance_exceeded_share or 0.0, helps(volume.instance_type, book)
     return (
         f"the instance of {volume.pod} was asked for more than it gives its volumes "
-        f"{share:.0%} of the time, so a faster volume brings nothing: {_helps(volume, book)}"
+        f"{share:.0%} of the time, so a faster volume brings nothing: {better}"
     )
 
 
-def _helps(volume: VolumeView, book: PriceBook) -> str:
-    """Name the limit of a volume's instance type, and the type that has more."""
-    current = instances.table().types.get(volume.instance_type or "")
+def helps(instance_type: str | None, book: PriceBook) -> str:
+    """Name the limit of an instance type, and the type that has more."""
+    current = instances.table().types.get(instance_type or "")
     if current is None:
-        return f"its instance type {volume.instance_type or '(unknown)'} is in no table of ours"
+        return f"its instance type {instance_type or '(unknown)'} is in no table of ours"
     limit = f"{current.name} sustains {current.ebs_iops} IOPS and {current.ebs_mib_per_s} MiB/s"
     if current.bursts:
         limit += (
@@ -267,11 +223,6 @@ def _instances(volumes: Iterable[VolumeView]) -> list[InstanceType]:
     known = instances.table().types
     names = {v.instance_type for v in volumes if v.instance_type}
     return [known[name] for name in sorted(names) if name in known]
-
-
-def _most(volumes: Iterable[VolumeView], share: str) -> tuple[VolumeView, float] | None:
-    found = [(v, s) for v in volumes if (s := getattr(v.load, share)) is not None]
-    return max(found, key=lambda each: each[1], default=None)
 
 
 def _greater(one: Performance, other: Performance) -> Performance:

@@ -105,6 +105,8 @@ class VolumeSet:
     classes: frozenset[Performance] | None = None
     # Somebody's reason to leave it alone; empty where there is none.
     frozen: str = ""
+    # Whether a Prometheus is asked of them, beside brokers and CloudWatch.
+    prometheus: bool = False
 
     @property
     def name(self) -> str:

@@ -26,6 +26,9 @@ from core.volumes.limits import Gp3, Performance, step_for
 from core.volumes.policy import Policy, goals_of
 from core.volumes.shrinking import WORTH_SHRINKING, payback
 from core.volumes.sizing import GIB, Goals, Resync, Use, monthly_usd, right_size
+from core.volumes.speed import helps, said
+from core.volumes.throttled import Limit, limited_by, next_step
+from core.volumes.views import Load
 from spark.findings import SAMPLES, STORAGE
 from spark.schemas import USAGE, require_schema
 from spark.transforms import volumes
@@ -210,7 +213,8 @@ def _size(
             within_seconds=facts.resync_within_seconds,
         )
     use, now = _use(row, share), known.volume
-    sized = right_size(now, use, book, _goals(known), resync)
+    goals = _goals(known)
+    sized = right_size(now, use, book, goals, resync)
     wanted = sized.wanted
     # Of performance nobody measured nothing can be taken away.
     loads = row.iops_p999 is not None and row.throughput_p999_bytes_per_s is not None
@@ -226,11 +230,16 @@ def _size(
     )
     policy = known.pool.policy if known.pool else Policy()
     grown = room(row.resource_id, ahead, now.size_gib, policy)
-    if grown is not None and not grown.capped:
-        return Advice(Finding.LARGER, f"{grown.reason}; {reason}", wanted.of_size(grown.size_gib))
-    wanted = wanted.of_size(min(wanted.size_gib, now.size_gib))
+    slow = _slow(row, now, goals, policy, _type_of(known), book)
     if not now.performance.covers(wanted.performance):
-        return Advice(Finding.FASTER, reason, wanted.of_size(now.size_gib))
+        # A rate near the limit, or a resync that would like more, is no limit that was exceeded.
+        wanted = Gp3(wanted.size_gib, now.performance)
+    if grown is not None and not grown.capped:
+        faster = slow.wanted if slow is not None and slow.wanted is not None else wanted
+        return Advice(Finding.LARGER, f"{grown.reason}; {reason}", faster.of_size(grown.size_gib))
+    if slow is not None:
+        return slow
+    wanted = wanted.of_size(min(wanted.size_gib, now.size_gib))
     saving = monthly_usd(now, book) - monthly_usd(wanted, book)
     if wanted.size_gib <= now.size_gib * WORTH_SHRINKING and saving > 0:
         moved = payback(now, wanted, use.used_bytes, _type_of(known), book)
@@ -241,7 +250,45 @@ def _size(
     saving = monthly_usd(now, book) - monthly_usd(here, book)
     if saving > 0:
         return Advice(Finding.SLOWER, reason, here, saving)
+    if row.volume_exceeded_share is None:
+        reason += "; whether more was asked than it gives, nobody measured"
     return Advice(Finding.FITS, reason, now)
+
+
+def _slow(
+    row: Row, now: Gp3, goals: Goals, policy: Policy, instance_type: str | None, book: PriceBook
+) -> Advice | None:
+    """Return what is to be said where more was asked than there is, by the advisor's own rule."""
+    load = Load(
+        volume_exceeded_share=row.volume_exceeded_share,
+        instance_exceeded_share=row.instance_exceeded_share,
+        iops_p999=row.iops_p999,
+        bytes_per_s_p999=row.throughput_p999_bytes_per_s,
+    )
+    limit = limited_by(load, policy)
+    if limit is None:
+        return None
+    if limit is Limit.INSTANCE:
+        return Advice(
+            Finding.INSTANCE,
+            f"its instance was asked for more than it gives its volumes in "
+            f"{row.instance_exceeded_share:.0%} of an hour, so a faster volume brings nothing: "
+            f"{helps(instance_type, book)}",
+        )
+    why = (
+        f"more was asked than {said(now.performance)} in {row.volume_exceeded_share:.0%} of an hour"
+    )
+    most = Performance(
+        max(goals.floor.iops, goals.ceiling.iops),
+        max(goals.floor.throughput_mib_per_s, goals.ceiling.throughput_mib_per_s),
+    )
+    step = next_step(
+        now.performance, load, goals.floor, most, now.size_gib, goals.performance_margin
+    )
+    if step is None:
+        return Advice(Finding.FASTER, f"{why}, and there is no more than {said(most)} here", now)
+    reason = f"{said(step)} instead of {said(now.performance)}: {why}"
+    return Advice(Finding.FASTER, reason, Gp3(now.size_gib, step))
 
 
 def _move(row: Row, known: Known, book: PriceBook) -> Advice:

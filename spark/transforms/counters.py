@@ -17,6 +17,9 @@ PARTITIONS = "kafka_server_replicamanager_partitioncount"
 LOG_SIZE = "kafka_log_log_size"
 VOLUME_USED = "kubelet_volume_stats_used_bytes"
 VOLUME_OPS = ("aws_ebs_csi_read_ops", "aws_ebs_csi_write_ops")
+# Seconds in which more was asked than the volume gives, and than its instance does.
+VOLUME_EXCEEDED = ("aws_ebs_csi_exceeded_iops_seconds", "aws_ebs_csi_exceeded_tp_seconds")
+INSTANCE_EXCEEDED = ("aws_ebs_csi_ec2_exceeded_iops_seconds", "aws_ebs_csi_ec2_exceeded_tp_seconds")
 VOLUME_BYTES = ("aws_ebs_csi_read_bytes", "aws_ebs_csi_write_bytes")
 
 

@@ -13,11 +13,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from core.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
+from core.volumes.throttled import LEAST_SECONDS
 from spark.transforms.classify import Component
 from spark.transforms.counters import (
     BYTES_IN,
+    INSTANCE_EXCEEDED,
     REPLICATION_IN,
     VOLUME_BYTES,
+    VOLUME_EXCEEDED,
     VOLUME_OPS,
     VOLUME_USED,
     increases,
@@ -40,6 +43,7 @@ class Finding(StrEnum):
     SLOWER = "faster than needed"
     LARGER = "too small"
     FASTER = "too slow"
+    INSTANCE = "held back by its instance"
     FITS = "fits"
     NOT_MEASURED = "not measured"
 
@@ -157,19 +161,45 @@ def used_by_node(samples: DataFrame) -> DataFrame:
 
 
 def load_by_volume(samples: DataFrame) -> DataFrame:
-    """Return the 99.9th percentile of each volume's operations and bytes a second."""
+    """Return the 99.9th percentile of each volume's rates, and its worst hour beyond a limit."""
     counted = samples.where(
-        F.col("volume_id").isNotNull() & F.col("name").isin(*VOLUME_OPS, *VOLUME_BYTES)
+        F.col("volume_id").isNotNull()
+        & F.col("name").isin(*VOLUME_OPS, *VOLUME_BYTES, *VOLUME_EXCEEDED, *INSTANCE_EXCEEDED)
     ).transform(increases)
     rate = F.col("increase") / F.col("seconds")
     at_once = counted.groupBy("volume_id", "at").agg(
         F.sum(F.when(F.col("name").isin(*VOLUME_OPS), rate)).alias("iops"),
         F.sum(F.when(F.col("name").isin(*VOLUME_BYTES), rate)).alias("bytes_per_s"),
+        F.max("seconds").alias("seconds"),
+        _exceeded(VOLUME_EXCEEDED, rate).alias("volume_exceeded"),
+        _exceeded(INSTANCE_EXCEEDED, rate).alias("instance_exceeded"),
     )
-    return at_once.groupBy(F.col("volume_id").alias("resource_id")).agg(
+    rates = at_once.groupBy(F.col("volume_id").alias("resource_id")).agg(
         F.percentile("iops", P999).alias("iops_p999"),
         F.percentile("bytes_per_s", P999).alias("throughput_p999_bytes_per_s"),
     )
+    hours = at_once.groupBy("volume_id", F.date_trunc("hour", "at").alias("hour")).agg(
+        _share_of_hour("volume_exceeded"), _share_of_hour("instance_exceeded")
+    )
+    worst = hours.groupBy(F.col("volume_id").alias("resource_id")).agg(
+        F.max("volume_exceeded").alias("volume_exceeded_share"),
+        F.max("instance_exceeded").alias("instance_exceeded_share"),
+    )
+    return rates.join(worst, "resource_id")
+
+
+def _exceeded(names: tuple[str, str], rate: Column) -> Column:
+    """Return the share of a moment in which either limit was exceeded; both must be measured."""
+    of_each = [F.max(F.when(F.col("name") == name, rate)) for name in names]
+    both = of_each[0].isNotNull() & of_each[1].isNotNull()
+    return F.when(both, F.least(F.greatest(*of_each), F.lit(1.0)))
+
+
+def _share_of_hour(name: str) -> Column:
+    """Return the share of an hour's measured time; a few minutes are not a whole one."""
+    measured = F.sum(F.when(F.col(name).isNotNull(), F.col("seconds")))
+    exceeded = F.sum(F.col(name) * F.col("seconds"))
+    return (exceeded / F.greatest(measured, F.lit(LEAST_SECONDS))).alias(name)
 
 
 def performance(row_iops: float | None, row_gib_per_s: float | None) -> tuple[int, int]:

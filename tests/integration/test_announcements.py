@@ -87,9 +87,9 @@ def test_a_practice_run_is_kept_with_the_reason_why_nothing_is_done(cluster: Clu
 
 def test_a_modified_volume_of_kafkas_is_on_record(cluster: Cluster) -> None:
     ec2 = cluster.twin.aws("ec2")
-    # Other tests' claims leave volumes of no cluster behind.
+    # Other tests' claims leave volumes of no cluster behind, and brokers' are counted by theirs.
     mine = [
-        {"Name": "tag-key", "Values": [CLAIM_TAG]},
+        {"Name": f"tag:{CLAIM_TAG}", "Values": [f"data-0-{demo_spec.CLUSTER}-controller-b-1"]},
         {"Name": f"tag:{naming.CLUSTER_TAG}", "Values": [demo_spec.CLUSTER]},
         {"Name": f"tag:{naming.ENVIRONMENT_TAG}", "Values": [demo_spec.ENVIRONMENT]},
     ]

@@ -1,9 +1,7 @@
 """A real Prometheus, asked as λ volumes asks it; no twin.
 
-Kubelets with volumes and the EBS driver are what the twin has not: their series are written into
-Prometheus's own storage by promtool, two days of room and an hour of load, so nothing is waited
-for. The queries, its evaluation, its answers and its refusals are the real ones; the way there is a
-plain one, in the place of the API server's proxy.
+The queries, its evaluation, its answers and its refusals are the real ones; the way there is a
+plain one. test_prometheus_service.py goes the way through the API server.
 """
 
 from __future__ import annotations
@@ -21,55 +19,27 @@ from core.errors import StillwaterError
 from core.volumes import series
 from handlers.adapters.prometheus import Prometheus
 from handlers.adapters.volume_series import PrometheusVolumes
-from local.tools import build
-from local.tools.build import tool_path
-from local.tools.catalogue import BINARIES
+from tests.integration.stored_series import GIB, MIB, RATES, Busy, Room, exposition, store
 from tests.integration.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
-GIB, MIB, HOUR, MINUTE = 1024**3, 1024**2, 3600, 60
 BROKER, CONTROLLER, UNWATCHED = (
     f"data-0-orders-{pod}" for pod in ("broker-a-10", "controller-a-0", "broker-a-11")
 )
 # The second is scraped of all but what it writes.
 VOLUME, HALF_SEEN = "vol-0a", "vol-0c"
-USED_GIB = {BROKER: 60, CONTROLLER: 5}
-# What a second of each counter adds to it.
-RATES = {
-    "exceeded_iops_seconds": 0.0,
-    "exceeded_tp_seconds": 0.25,
-    "ec2_exceeded_iops_seconds": 0.0,
-    "ec2_exceeded_tp_seconds": 0.0,
-    "read_ops": 100.0,
-    "write_ops": 900.0,
-    "read_bytes": 10.0 * MIB,
-    "write_bytes": 90.0 * MIB,
-}
-
-
-def exposition(now: int) -> Iterator[str]:
-    """Yield what kubelets and the EBS driver would have been scraped of, in OpenMetrics."""
-    hours = range(now - 48 * HOUR, now - HOUR, HOUR)
-    minutes = range(now - HOUR, now + 1, MINUTE)
-    for name in ("capacity", "available"):
-        metric = f"kubelet_volume_stats_{name}_bytes"
-        yield f"# TYPE {metric} gauge"
-        for cluster, more in (("prod", 0), ("other", 30)):
-            for claim, used in USED_GIB.items():
-                bytes_ = 99 * GIB if name == "capacity" else (99 - used - more) * GIB
-                labels = f'cluster="{cluster}",namespace="kafka",persistentvolumeclaim="{claim}"'
-                yield from (f"{metric}{{{labels}}} {bytes_} {at}" for at in (*hours, *minutes))
-    for name, rate in RATES.items():
-        metric = f"aws_ebs_csi_{name}"
-        yield f"# TYPE {metric} counter"
-        for volume in (VOLUME, HALF_SEEN):
-            if (volume, name) == (HALF_SEEN, "write_bytes"):
-                continue
-            labels = f'cluster="prod",instance_id="i-1",volume_id="{volume}"'
-            yield from (
-                f"{metric}_total{{{labels}}} {rate * (at - minutes[0])} {at}" for at in minutes
-            )
-    yield "# EOF"
+ROOMS = [
+    Room(claim=claim, used_gib=used + more, cluster=cluster)
+    for cluster, more in (("prod", 0), ("other", 30))
+    for claim, used in ((BROKER, 60), (CONTROLLER, 5))
+]
+LOADS = [
+    Busy(volume_id=VOLUME),
+    Busy(
+        volume_id=HALF_SEEN,
+        rates={name: rate for name, rate in RATES.items() if name != "write_bytes"},
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -93,25 +63,14 @@ class Plain:
 @pytest.fixture(scope="module")
 def listening(now: float, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Prometheus with those series, on an address of this process's own."""
-    build.build(BINARIES["prometheus"])
     home: Path = tmp_path_factory.mktemp("prometheus")
-    (home / "scraped.om").write_text("\n".join(exposition(int(now))) + "\n")
-    (home / "prometheus.yml").write_text("scrape_configs: []\n")
-    blocks = ["tsdb", "create-blocks-from", "openmetrics", "scraped.om", "data"]
-    made = subprocess.run(
-        [tool_path("promtool"), *blocks], cwd=home, capture_output=True, text=True, check=False
-    )
-    assert made.returncode == 0, made.stdout + made.stderr
+    serve = store(home, exposition(int(now), ROOMS, LOADS))
     pid = os.getpid()
     # Beyond the addresses of twins, and no other worker's.
     listen = f"127.{251 + (pid >> 16) % 4}.{pid >> 8 & 255}.{pid & 255}:9090"
-    flags = [f"--web.listen-address={listen}", "--storage.tsdb.path=data"]
     with (home / "log").open("w") as log:
         process = subprocess.Popen(
-            [tool_path("prometheus"), "--config.file=prometheus.yml", *flags],
-            cwd=home,
-            stdout=log,
-            stderr=log,
+            [*serve, f"--web.listen-address={listen}"], stdout=log, stderr=log
         )
     try:
 

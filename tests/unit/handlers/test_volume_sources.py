@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pytest
+
+from core import metrics_names
 from core.errors import StillwaterError
 from core.volumes.views import Load
 from handlers import volume_records
 from handlers.adapters.fill import FillView
 from handlers.adapters.volume_series import Told
-from tests.unit.handlers.test_volumes import GIB, HOUR, LOOK, NOW, World, desk
+from tests.unit.handlers.volume_world import GIB, HOUR, IDLE, LOOK, NOW, World, desk
 
 CLAIM, VOLUME = "data-0-orders-broker-a-10", "vol-0a"
-IDLE = Load(
-    volume_exceeded_share=0.0, instance_exceeded_share=0.0, iops_p999=1.0, bytes_per_s_p999=1.0
-)
 
 
 @dataclass
@@ -88,13 +88,28 @@ def test_a_volume_whose_fill_nobody_knows_is_named_and_not_taken_for_empty() -> 
         def fills(self) -> Mapping[tuple[int, int], FillView]:
             raise StillwaterError("No broker answers.")
 
-    at = desk(Silent(load=IDLE))
+    at = desk(Silent())
     shown = at.look()
-    assert shown["decisions"][0]["kind"] == "keep"
-    (gap,) = shown["unknown"]
-    assert gap.startswith(f"The fill of {CLAIM} is not known")
-    assert "set metrics.prometheus" in gap
+    (verdict,) = shown["decisions"]
+    assert verdict["kind"] == "unknown"
+    assert verdict["reason"].startswith(f"the fill of {CLAIM} is not known, so nothing is grown")
+    assert shown["unknown"] == ["No broker said how full its volumes are: No broker answers."]
     assert volume_records.read(at.records, VOLUME).samples == ()
+
+
+def test_what_is_unknown_is_counted_once_the_cluster_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts: list[str] = []
+    monkeypatch.setattr("handlers.volumes.metrics.count", lambda name, _=1: counts.append(name))
+    at = desk(World(load=Load()))
+    at.look()
+    at.world.now += HOUR - LOOK
+    at.look()
+    assert counts == []
+    at.world.now += LOOK
+    at.look()
+    assert counts == [metrics_names.VOLUMES_UNKNOWN]
 
 
 def test_what_prometheus_saw_before_is_a_trend_at_the_first_look_and_asked_once() -> None:

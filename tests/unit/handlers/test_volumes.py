@@ -1,205 +1,30 @@
-"""λ volumes over days: what it sends to EC2, through the pool, the operator and the EBS driver.
-
-Time is passed in. EC2 is the twin's rules (local.aws.modifications), and every call of
-ModifyVolume is written down, refused ones too.
-"""
+"""λ volumes over days: what it sends to EC2, through the pool, the operator and the EBS driver."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from core import pricing
-from core.errors import Conflict
-from core.volumes.ledger import Modification, State
-from core.volumes.limits import Gp3, Performance, steps
-from core.volumes.policy import Policy
-from core.volumes.troubles import class_of
+from core.volumes.ledger import State
+from core.volumes.limits import Performance
 from core.volumes.views import Load
 from handlers import volume_records
-from handlers.adapters.claims import ClaimView, PoolView
-from handlers.adapters.ebs import EbsView
-from handlers.adapters.fill import FillView
-from handlers.adapters.volume_series import VolumeSeries
-from handlers.runs import LedgerRuns
-from handlers.volume_departures import Departing
+from handlers.records import Record
 from handlers.volume_records import PLAN
-from handlers.volume_settings import PoolSettings, VolumeSettings
 from handlers.volume_sight import Lookout
-from handlers.volume_sources import Sources
-from handlers.volumes import Steward
-from local.aws.modifications import Refused, Shape, check
-from tests.unit.handlers.memory_ledger import MemoryLedger
-from tests.unit.handlers.memory_records import MemoryRecords
-
-NOW, MINUTE, HOUR, DAY = 1_800_000_000.0, 60.0, 3600.0, 86_400.0
-GIB, MIB = 1024**3, 1024**2
-LOOK = 5 * MINUTE
-SPEC = Gp3(100)
-
-
-@dataclass
-class World:
-    """One broker's volume from the KafkaNodePool down to EC2, and what it holds."""
-
-    asked: Gp3 = SPEC
-    actual: Gp3 = SPEC
-    used: float = 30.0 * GIB
-    load: Load = field(default_factory=Load)
-    optimizing_seconds: float = 10 * MINUTE
-    now: float = NOW
-    version: int = 1
-    starts: list[float] = field(default_factory=list)
-    sent: list[tuple[float, Gp3]] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    writes: int = 0
-    frozen: str = ""
-    conflicts: int = 0
-    series: VolumeSeries | None = None
-    ledger: MemoryLedger = field(default_factory=MemoryLedger)
-
-    # Kubernetes
-    def pools(self) -> tuple[PoolView, ...]:
-        entry = {
-            "id": 0,
-            "type": "persistent-claim",
-            "size": f"{self.asked.size_gib}Gi",
-            "volumeAttributesClass": class_of(self.asked.performance),
-        }
-        storage = {"type": "jbod", "volumes": [entry]}
-        return (
-            PoolView(
-                name="broker-a", version=str(self.version), storage=storage, frozen=self.frozen
-            ),
-        )
-
-    def claims(self) -> tuple[ClaimView, ...]:
-        name = class_of(self.asked.performance)
-        given = class_of(self.actual.performance)
-        return (
-            ClaimView(
-                name="data-0-orders-broker-a-10",
-                pool="broker-a",
-                number=0,
-                pod="orders-broker-a-10",
-                volume_id="vol-0a",
-                requested_gib=self.asked.size_gib,
-                given_gib=self.actual.size_gib,
-                wanted_class=name,
-                given_class=given,
-                troubles=(),
-            ),
-        )
-
-    def classes(self) -> frozenset[Performance]:
-        return frozenset(steps(SPEC.performance, Performance(12_000, 298)))
-
-    def ask(self, pool: PoolView, wanted: Mapping[int, Gp3]) -> None:
-        if self.conflicts:
-            self.conflicts -= 1
-            raise Conflict("The object was changed by somebody else meanwhile.")
-        assert pool.version == str(self.version)
-        self.asked, self.version, self.writes = wanted[0], self.version + 1, self.writes + 1
-
-    # The operator and the EBS driver, a moment later
-    def reconcile(self) -> None:
-        if self.asked != self.actual:
-            self.modify(self.asked)
-
-    # EC2
-    @property
-    def state(self) -> str | None:
-        if not self.starts:
-            return None
-        running = self.now - self.starts[-1] < self.optimizing_seconds
-        return "optimizing" if running else "completed"
-
-    def modify(self, target: Gp3) -> None:
-        self.sent.append((self.now, target))
-        try:
-            check(
-                "vol-0a",
-                Shape(self.actual.size_gib, self.actual.iops, self.actual.throughput_mib_per_s),
-                Shape(target.size_gib, target.iops, target.throughput_mib_per_s),
-                state=self.state,
-                starts=[datetime.fromtimestamp(at, UTC) for at in self.starts],
-                now=datetime.fromtimestamp(self.now, UTC),
-            )
-        except Refused as refused:
-            self.refused.append(str(refused))
-            return
-        self.starts.append(self.now)
-        self.actual = target
-
-    def volumes(self, ids: Sequence[str]) -> Mapping[str, EbsView]:
-        return dict.fromkeys(ids, EbsView(self.actual, "i-0a"))
-
-    def modifications(self, ids: Sequence[str]) -> Mapping[str, Modification]:
-        if not self.starts:
-            return {}
-        latest = Modification(
-            started_at=self.starts[-1], state=State(self.state or ""), target=self.actual
-        )
-        return dict.fromkeys(ids, latest)
-
-    def instance_types(self, ids: Sequence[str]) -> Mapping[str, str]:
-        return dict.fromkeys(ids, "m7g.2xlarge")
-
-    # Kafka and CloudWatch
-    def fills(self) -> Mapping[tuple[int, int], FillView]:
-        return {(10, 0): FillView(int(self.used))}
-
-    def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
-        return dict.fromkeys(volumes, self.load)
-
-
-@dataclass
-class Desk:
-    world: World
-    records: MemoryRecords
-    steward: Steward
-
-    def look(self, **given: bool) -> dict[str, Any]:
-        return self.steward.turn(self.world.now, **given)
-
-    def first(self, **given: bool) -> dict[str, Any]:
-        found: dict[str, Any] = self.look(**given)["decisions"][0]
-        return found
-
-    def run(self, seconds: float) -> None:
-        """Let time pass, with a look every five minutes and the driver a minute behind."""
-        until = self.world.now + seconds
-        while self.world.now < until:
-            self.look()
-            self.world.now += MINUTE
-            self.world.reconcile()
-            self.world.now += LOOK - MINUTE
-
-
-def desk(
-    world: World, *, applies: bool = True, budget: Decimal | None = None, **policies: Any
-) -> Desk:
-    records = MemoryRecords()
-    policy = Policy(apply=applies, **policies)
-    settings = VolumeSettings(
-        applies=applies,
-        frozen=False,
-        budget_usd=budget,
-        pools={"broker-a": PoolSettings(policy, (SPEC,))},
-    )
-    lookout = Lookout(
-        world,
-        Sources(world, world, world, world.series),
-        Departing(world.ledger, LedgerRuns(records, "orders"), records),
-        records,
-        settings,
-    )
-    return Desk(world, records, Steward(lookout, pricing.book("us-east-1")))
+from tests.unit.handlers.volume_world import (
+    DAY,
+    GIB,
+    HOUR,
+    LOOK,
+    MIB,
+    MINUTE,
+    World,
+    desk,
+)
 
 
 def test_a_filling_volume_is_grown_through_its_pool_alone() -> None:
@@ -332,3 +157,25 @@ def test_a_fifth_modification_in_24_hours_is_never_sent(optimizing: float) -> No
     times = [sent for sent, _ in world.sent]
     for begin in times:
         assert sum(1 for t in times if begin <= t < begin + DAY) <= 4
+
+
+def test_an_end_that_aws_announces_during_a_look_stays_closed() -> None:
+    world = World(used=95.0 * GIB, optimizing_seconds=5 * HOUR)
+    at = desk(world)
+    at.run(LOOK)
+    at.look()
+    seen = at.records.read("volume#vol-0a")
+    read = at.records.read
+
+    def announced_meanwhile(key: str) -> Record:
+        # The look has its reading, and is about to write.
+        if key == "volume#vol-0a" and at.records.read is announced_meanwhile:
+            at.records.read = read  # type: ignore[method-assign]
+            volume_records.close(at.records, "vol-0a", State.COMPLETED, world.now)
+            return seen
+        return read(key)
+
+    at.records.read = announced_meanwhile  # type: ignore[method-assign]
+    world.now += 20 * MINUTE
+    at.look(dry_run=True)
+    assert volume_records.read(at.records, "vol-0a").history.under_way is None

@@ -138,6 +138,7 @@ def test_what_the_functions_count_is_watched_under_the_name_they_count_it(
             metrics_names.VOLUMES_REFUSED,
             metrics_names.VOLUMES_DRIFTED,
             metrics_names.VOLUMES_STUCK,
+            metrics_names.VOLUMES_UNKNOWN,
         )
     }
 

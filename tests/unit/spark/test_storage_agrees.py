@@ -93,6 +93,8 @@ def reported(facts: Facts, volume: Gp3, used: float, per_day: float, load: Load)
         append_bytes_per_s=None,
         iops_p999=load.iops_p999,
         throughput_p999_bytes_per_s=load.bytes_per_s_p999,
+        volume_exceeded_share=load.volume_exceeded_share,
+        instance_exceeded_share=load.instance_exceeded_share,
     )
     (found,) = sized(row, facts=facts)
     return found
@@ -149,6 +151,49 @@ def test_a_volume_is_faster_than_needed_for_both_or_for_neither_and_by_the_same(
         wanted = Performance(row.wanted_iops, row.wanted_throughput_mib_per_s)
         assert wanted == decision.target.performance
         assert row.monthly_saving == pytest.approx(-decision.monthly_usd_change, abs=0.01)
+
+
+@given(
+    volume_share=st.none() | st.floats(0, 0.5),
+    instance_share=st.none() | st.floats(0, 0.5),
+    iops=st.none() | st.floats(1, 6000),
+    mib_per_s=st.none() | st.floats(1, 300),
+    now=st.sampled_from([Performance(), Performance(3000, 187), FASTEST]),
+)
+def test_a_volume_is_too_slow_for_both_or_for_neither_and_by_the_same(
+    facts: Facts,
+    settings: VolumeSettings,
+    volume_share: float | None,
+    instance_share: float | None,
+    iops: float | None,
+    mib_per_s: float | None,
+    now: Performance,
+) -> None:
+    load = Load(
+        volume_exceeded_share=volume_share,
+        instance_exceeded_share=instance_share,
+        iops_p999=iops,
+        bytes_per_s_p999=None if mib_per_s is None else mib_per_s * MIB,
+    )
+    volume, used = Gp3(100, now), 80.0 * GIB
+    decision = advised(settings, volume, used, 0.0, load)
+    row = reported(facts, volume, used, 0.0, load)
+    refused_by = decision.refused_by if decision.kind is Kind.REFUSE else ""
+    assert (refused_by == "instance" and decision.target is None) <= (
+        row.finding in {"held back by its instance", "too slow"}
+    )
+    assert (row.finding == "held back by its instance") <= (refused_by == "instance")
+    assert (row.finding == "too slow") == (
+        decision.kind is Kind.RAISE or (decision.kind is Kind.REFUSE and not _bound(load, settings))
+    )
+    if decision.kind is Kind.RAISE and decision.target is not None:
+        wanted = Performance(row.wanted_iops, row.wanted_throughput_mib_per_s)
+        assert wanted == decision.target.performance
+
+
+def _bound(load: Load, settings: VolumeSettings) -> bool:
+    share = load.instance_exceeded_share
+    return share is not None and share >= settings.pools["broker-a"].policy.exceeded_share
 
 
 @given(mib_per_s=st.floats(1, 2000))

@@ -53,6 +53,8 @@ def billed(**changes: Any) -> Row:
         "append_bytes_per_s": 30e6,
         "iops_p999": 900.0,
         "throughput_p999_bytes_per_s": 40e6,
+        "volume_exceeded_share": 0.0,
+        "instance_exceeded_share": 0.0,
     }
     return Row(**{**fields, **changes})
 
@@ -100,6 +102,23 @@ def test_a_full_volume_that_is_too_fast_is_slowed_in_place() -> None:
     assert row.one_off_cost == 0
     # 3,000 IOPS at 0.005 and 125 MiB/s at 0.04.
     assert row.monthly_saving == Decimal(20)
+
+
+def test_a_volume_near_its_limit_that_was_never_asked_for_more_is_not_too_slow() -> None:
+    included = {"billed_iops": 0.0, "billed_gib_per_s": 0.0, "append_bytes_per_s": None}
+    near = {"iops_p999": 2990.0, "throughput_p999_bytes_per_s": 124 * 1024**2}
+    (row,) = advised(billed(**included, **near, used_bytes=800 * GIB))
+    assert (row.finding, row.wanted_iops, row.wanted_throughput_mib_per_s) == ("fits", 3000, 125)
+    unmeasured = {**included, **near, "volume_exceeded_share": None}
+    (row,) = advised(billed(**unmeasured, used_bytes=800 * GIB))
+    assert row.reason.endswith("whether more was asked than it gives, nobody measured")
+
+
+def test_a_volume_whose_instance_is_the_limit_names_the_type_that_helps() -> None:
+    (row,) = advised(billed(used_bytes=800 * GIB, instance_exceeded_share=0.3))
+    assert row.finding == "held back by its instance"
+    assert "r7g.xlarge sustains" in row.reason
+    assert row.wanted_iops is None
 
 
 def test_a_young_volume_is_known_from_the_spec() -> None:
@@ -187,6 +206,8 @@ def test_a_snapshot_outlives_its_volume_for_a_price() -> None:
 
 def test_an_unknown_instance_sets_no_ceiling() -> None:
     pool = replace(FACTS.pools[0], instance_type="x9z.huge")
-    fast = billed(throughput_p999_bytes_per_s=400e6, used_bytes=800 * GIB)
+    fast = billed(
+        throughput_p999_bytes_per_s=400e6, used_bytes=800 * GIB, volume_exceeded_share=0.5
+    )
     (row,) = advised(fast, facts=replace(FACTS, pools=(pool,)))
     assert row.wanted_throughput_mib_per_s >= 458

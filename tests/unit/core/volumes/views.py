@@ -9,12 +9,16 @@ from core.volumes.forecast import Forecast
 from core.volumes.ledger import History, Modification, State
 from core.volumes.limits import Gp3, Performance
 from core.volumes.policy import Policy
+from core.volumes.series import joined
 from core.volumes.sizing import GIB
 from core.volumes.troubles import class_of
 from core.volumes.views import Hour, Load, VolumeSet, VolumeView
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3600.0, 86_400.0
+IDLE = Load(
+    volume_exceeded_share=0.0, instance_exceeded_share=0.0, iops_p999=1.0, bytes_per_s_p999=1.0
+)
 LOOKED = History(known_since=NOW - 30 * DAY, looked_at=NOW - 300)
 
 
@@ -45,7 +49,9 @@ def view(volume: Gp3 = Gp3(100), **changed: Any) -> VolumeView:  # noqa: B008 - 
         "history": LOOKED,
         "forecast": Forecast(used_bytes=0.3 * volume.size_gib * GIB),
     }
-    return VolumeView(**{**given, **changed})
+    # What a test does not say of the load is measured, and nothing.
+    load = joined(changed.pop("load", Load()), IDLE)
+    return VolumeView(**{**given, "load": load, **changed})
 
 
 def volume_set(

@@ -1,0 +1,81 @@
+"""What of a set of volumes nobody measured: a verdict of its own, with the source that is missing.
+
+It is never taken for a zero: a volume of unknown fill is not empty, one of unknown load not idle.
+Whom it calls is another question. A cluster that is being made has brokers that do not answer yet
+and metrics that have not begun; and where no Prometheus is asked, nobody can know of controllers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from core.volumes.series import named, whole
+from core.volumes.views import VolumeSet, VolumeView
+
+UNKNOWN = "unknown"
+# Since a volume was first looked at: machines, volumes, brokers and their first hour of metrics.
+MAKING_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A figure nobody has, as a sentence, and whether somebody should be called for it."""
+
+    sentence: str
+    alarming: bool
+
+
+def unknown(of: VolumeSet, now: float) -> tuple[Unknown, ...]:
+    """Return what is not known of a set: how full its volumes are, what is asked of them."""
+    return (*_fill(of, now), *_load(of, now))
+
+
+def _fill(of: VolumeSet, now: float) -> Iterator[Unknown]:
+    missing = [volume for volume in of.volumes if volume.forecast is None]
+    if not missing:
+        return
+    names = named([volume.claim for volume in missing])
+    if of.policy.grow_only and not of.prometheus:
+        why = (
+            "only a kubelet knows it of a controller's; set metrics.prometheus in the ClusterSpec "
+            "to a Prometheus that scrapes the kubelets"
+        )
+        yield Unknown(_said(f"the fill of {names}", "grown", why), alarming=False)
+        return
+    sources = [] if of.policy.grow_only else ["no broker told (DescribeLogDirs)"]
+    if of.prometheus:
+        sources.append("Prometheus has no kubelet_volume_stats of it")
+    yield Unknown(
+        _said(f"the fill of {names}", "grown", " and ".join(sources)),
+        alarming=_settled(missing, now),
+    )
+
+
+def _load(of: VolumeSet, now: float) -> Iterator[Unknown]:
+    # A metadata log keeps no volume busy, and nothing is asked of one that is attached nowhere.
+    missing = [
+        volume
+        for volume in of.volumes
+        if not of.policy.grow_only and volume.instance_type and not whole(volume.load)
+    ]
+    if not missing:
+        return
+    sources = ["CloudWatch has not all of its AWS/EBS and its instance's AWS/EC2 metrics"]
+    if of.prometheus:
+        sources.append("Prometheus has not all of its aws_ebs_csi metrics")
+    names = named([volume.claim for volume in missing])
+    yield Unknown(
+        _said(f"the load of {names}", "raised or lowered by it", " and ".join(sources)),
+        alarming=_settled(missing, now),
+    )
+
+
+def _said(what: str, undone: str, why: str) -> str:
+    return f"{what} is not known, so nothing is {undone}: {why}"
+
+
+def _settled(missing: Sequence[VolumeView], now: float) -> bool:
+    """Say whether one of these has been there for longer than it takes to make a cluster."""
+    since = [volume.history.known_since for volume in missing]
+    return any(at is not None and at <= now - MAKING_SECONDS for at in since)
