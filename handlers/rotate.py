@@ -28,13 +28,11 @@ from core.rotation.run_record import (
     NodeTurn,
     Options,
     Run,
-    abort,
     open_run,
-    pause,
-    resume,
     to_document,
 )
 from core.rotation.selection import Selection, turns_of
+from core.rotation.wishes import abort, pause, resume
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue
 from handlers.adapters.exporters import AT_ONCE, PodExporters
