@@ -108,10 +108,12 @@ class Conductor:
         if planned.plan.topics and not event.get("accept_unavailable"):
             remedy = "Start with --accept-unavailable to rotate all the same."
             raise InvalidInput([*planned.plan.unavailable, remedy])
-        if planned.apart:
-            raise InvalidInput(planned.apart)
+        problems = (*planned.apart, *planned.plan.too_long)
+        if problems:
+            raise InvalidInput(problems)
+        takes = {node.node_id: node.seconds for node in planned.plan.nodes}
         run = open_run(
-            planned.turns,
+            (replace(turn, expected_seconds=takes[turn.node_id]) for turn in planned.turns),
             planned.options,
             _actor(event),
             now,

@@ -13,6 +13,7 @@ from itertools import combinations
 
 from core.observations import Policy
 from core.rotation.consent import shared
+from core.rotation.hours import wait_of
 from core.rotation.preconditions import RunObservation, objections
 from core.rotation.run_record import NodeTurn, Options
 from core.rotation.views import ClusterView
@@ -75,6 +76,9 @@ def _against(
     home = seen.node_of(turn.node_id)
     if home is None or home.instance_id != turn.instance_id:
         yield f"Node {turn.node_id} is not on instance {turn.instance_id}."
+    wait = wait_of(turn, seen.now, options, policy)
+    if wait is not None:
+        yield wait.sentence
     yield from objections(turn, seen, options, policy, away)
 
 

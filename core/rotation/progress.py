@@ -16,13 +16,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from core.observations import Policy
+from core.rotation.estimate import expecting
 from core.rotation.following import HOPELESS, carry
+from core.rotation.hours import Wait, wait_of
 from core.rotation.order import in_order
 from core.rotation.parallel import company
 from core.rotation.preconditions import RunObservation, objections
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
 from core.rotation.step import ACTOR, Begin, RunAction, RunStep, again, ended, stopped
-from core.window import Start, start_of
 
 # SQS delays a message by 15 minutes at most.
 LONGEST_DELAY_SECONDS = 900.0
@@ -58,15 +59,16 @@ def _standing(run: Run, seen: RunObservation) -> RunStep | None:
 
 def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     """Begin with whoever is first, unless something forbids it."""
-    start = _start(run, seen, policy)
-    if start.at > seen.now:
-        return _shut(run, start, seen)
+    run = expecting(run, policy)
     leader = None if seen.kafka is None else seen.kafka.quorum_leader
     turn, *others = in_order(run.waiting, seen.pods, leader)
     moved = _moved(turn, seen)
     if moved:
         skipped = replace(turn, phase=Phase.SKIPPED, reason=moved, done_at=seen.now)
         return again(noted(run.with_turn(skipped), ACTOR, moved, seen.now), policy, delay=0.0)
+    wait = wait_of(turn, seen.now, run.options, policy)
+    if wait is not None:
+        return _shut(run, turn, wait, seen.now)
     turn = replace(turn, since=turn.since or seen.now)
     stuck = next(_stuck_pods(seen), None)
     if stuck:
@@ -86,20 +88,18 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     return again(noted(waits, ACTOR, said, seen.now, quiet=True), policy)
 
 
-def _start(run: Run, seen: RunObservation, policy: Policy) -> Start:
-    """Say when a run may begin with its next node."""
-    window = None if run.options.any_time else policy.maintenance
-    return start_of(None, seen.now, window, margin_seconds=policy.planned_margin_seconds)
-
-
-def _shut(run: Run, start: Start, seen: RunObservation) -> RunStep:
+def _shut(run: Run, turn: NodeTurn, wait: Wait, now: float) -> RunStep:
     """Wait for the maintenance window; a deadline counts from then."""
-    waiting = (replace(turn, since=None) for turn in run.waiting)
-    for turn in waiting:
-        run = run.with_turn(turn)
-    reason = f"{start.reason[0].upper()}{start.reason[1:]}; {len(run.waiting)} nodes wait for it."
-    delay = min(start.at - seen.now, LONGEST_DELAY_SECONDS)
-    return RunStep(run=noted(run, ACTOR, reason, seen.now, quiet=True), delay_seconds=delay)
+    if wait.until is None:
+        blocked = replace(turn, since=turn.since or now)
+        return stopped(run, blocked, wait.sentence, now, f"window:{turn.node_id}")
+    for other in run.waiting:
+        run = run.with_turn(replace(other, since=None))
+    run = run.with_turn(replace(turn, since=None, reason=wait.sentence))
+    nodes = "1 node waits" if len(run.waiting) == 1 else f"{len(run.waiting)} nodes wait"
+    said = f"{wait.sentence.rstrip('.')}; {nodes}."
+    delay = min(wait.until - now, LONGEST_DELAY_SECONDS)
+    return RunStep(run=noted(run, ACTOR, said, now, quiet=True), delay_seconds=delay)
 
 
 def _begun(run: Run, turns: Iterable[NodeTurn], seen: RunObservation) -> RunStep:

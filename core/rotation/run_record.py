@@ -64,6 +64,8 @@ class NodeTurn:
     zone: str
     instance_id: str  # the one that is to go
     why: str
+    # From its beginning until it is back for good (core.rotation.estimate).
+    expected_seconds: float | None = None
     phase: Phase = Phase.WAITING
     attempt: int = 1
     incident_id: str | None = None
