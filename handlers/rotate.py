@@ -27,6 +27,7 @@ from core.rotation.run_record import (
     DEFAULT_DEADLINE_SECONDS,
     NodeTurn,
     Options,
+    Phase,
     Run,
     open_run,
     to_document,
@@ -171,7 +172,10 @@ class Conductor:
         return _Planned(turns, options, planned, apart)
 
     def _resumed(self, run: Run, actor: str, now: float, event: Mapping[str, Any]) -> Run:
-        """Resume with what the person has seen since: errors, topics that cannot be kept."""
+        """Resume with what the person has seen since, or wants otherwise; refuse as `start` does.
+
+        A repetition after a Conflict asks again, of the run as it then is.
+        """
         options = run.options
         if event.get("acknowledge_errors"):
             known = self.snapshots.ask(now).errors.to_dict()
@@ -181,8 +185,18 @@ class Conductor:
             options = replace(options, accepted_topics=_topics(run.turns, seen))
         if event.get("any_time"):
             options = replace(options, any_time=True)
-        resumed = resume(run, actor, now, skip=bool(event.get("skip")))
-        return replace(resumed, options=options)
+        if event.get("parallel_per_zone") is not None:
+            options = replace(options, parallel_per_zone=_parallel(event))
+            self._refuse_together(run, options, now)
+        return resume(run, actor, now, skip=bool(event.get("skip")), options=options)
+
+    def _refuse_together(self, run: Run, options: Options, now: float) -> None:
+        """Raise InvalidInput where those who are left may not go as many at a time as asked."""
+        kafka = observe_cluster(self.sources, self.managed_tag, now).kafka
+        left = [turn for turn in run.turns if turn.phase not in {Phase.DONE, Phase.SKIPPED}]
+        apart = () if kafka is None else tuple(refusals(left, kafka, options, self.policy))
+        if apart:
+            raise InvalidInput(apart)
 
     def _appended(self, event: Mapping[str, Any], now: float) -> dict[int, float]:
         """Return what brokers take in a second, from how their logs grew since the first look."""

@@ -5,10 +5,11 @@ core.rotation.progress heeds it at the next safe point: when nobody is away.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from core.errors import Conflict
-from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
+from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
 
 
 def pause(run: Run, actor: str, now: float) -> Run:
@@ -23,10 +24,13 @@ def pause(run: Run, actor: str, now: float) -> Run:
     return noted(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)
 
 
-def resume(run: Run, actor: str, now: float, *, skip: bool = False) -> Run:
+def resume(
+    run: Run, actor: str, now: float, *, skip: bool = False, options: Options | None = None
+) -> Run:
     """Go on after a pause or a stop; every node in hand gets its whole deadline again.
 
-    With `skip` a node that failed, or is not allowed to begin, is left as it is.
+    With `skip` a node that failed, or is not allowed to begin, is left as it is. Other `options`
+    are for whoever begins from now on, and the record says what they change.
     """
     _still_open(run, "resumed")
     turns = tuple(_again(run, t, now, skip=skip) for t in run.turns)
@@ -35,12 +39,27 @@ def resume(run: Run, actor: str, now: float, *, skip: bool = False) -> Run:
         state=RunState.RUNNING,
         pause_asked_by=None,
         turns=turns,
+        options=options or run.options,
         pages=(),
         next_turn_at=now,
     )
     skipped = [str(t.node_id) for t, u in zip(turns, run.turns, strict=True) if t.phase != u.phase]
-    without = f", without node {', '.join(skipped)}" if skip and skipped else ""
-    return noted(going, actor, f"{actor} resumes the run{without}.", now)
+    without = [f"without node {', '.join(skipped)}"] if skip and skipped else []
+    said = ", ".join([f"{actor} resumes the run", *without, *_changes(run.options, going.options)])
+    return noted(going, actor, f"{said}.", now)
+
+
+def _changes(before: Options, after: Options) -> Iterator[str]:
+    if after.parallel_per_zone != before.parallel_per_zone:
+        most, least = after.parallel_per_zone, before.parallel_per_zone
+        yield f"at most {most} brokers of a zone at a time instead of {least}"
+    if after.any_time and not before.any_time:
+        yield "at any time"
+    if after.acknowledged != before.acknowledged:
+        yield "knowing of the metadata errors counted by now"
+    topics = sorted(set(after.accepted_topics) - set(before.accepted_topics))
+    if topics:
+        yield f"though topic {', '.join(topics)} cannot be kept up"
 
 
 def _again(run: Run, turn: NodeTurn, now: float, *, skip: bool) -> NodeTurn:

@@ -171,6 +171,52 @@ def test_a_number_that_is_none_is_said_to_be_so(station: Station, asked: object)
     assert "must be a whole number from 1" in str(answer["problems"])
 
 
+def test_a_resume_says_how_many_go_together_from_then_on(station: Station) -> None:
+    start(station)
+    ask(station, "pause")
+    said = ask(station, "resume", parallel_per_zone=2)["said"]
+    assert said == ("ada resumes the run, at most 2 brokers of a zone at a time instead of 1.")
+    run = turn(station)
+    assert run.options.parallel_per_zone == 2
+    assert [t.node_id for t in run.in_hand] == [10, 11]
+    assert said in [note.text for note in run.notes]
+
+
+def test_a_resume_that_names_no_number_keeps_the_one_it_has(station: Station) -> None:
+    start(station, parallel_per_zone=2)
+    ask(station, "pause")
+    assert ask(station, "resume")["said"] == "ada resumes the run."
+    assert current(station).options.parallel_per_zone == 2
+
+
+def test_a_resume_is_refused_as_a_start_is(station: Station) -> None:
+    start(station)
+    ask(station, "pause")
+    shared_partition(station)
+    (problem,) = ask(station, "resume", parallel_per_zone=2)["problems"]
+    assert problem.startswith("Brokers 10 and 11 in us-east-1a both hold partition crowded-7")
+    assert "whole number from 1" in str(ask(station, "resume", parallel_per_zone=0)["problems"])
+    assert (current(station).state, current(station).options.parallel_per_zone) == ("paused", 1)
+
+
+def test_who_has_moved_already_refuses_nobody(station: Station) -> None:
+    start(station)
+    run = current(station)
+    station.runs.put(run.with_turn(replace(run.turn_of(10), phase=Phase.DONE)))
+    ask(station, "pause")
+    shared_partition(station)
+    assert "problems" not in ask(station, "resume", parallel_per_zone=2)
+
+
+def test_nobody_joins_one_that_left_alone(station: Station) -> None:
+    start(station, deadline_seconds=60)
+    turn(station)
+    station.now += 100
+    assert turn(station).state is RunState.STOPPED
+    ask(station, "resume", parallel_per_zone=2)
+    assert [t.node_id for t in turn(station).in_hand] == [10]
+
+
 def test_a_plan_shows_who_goes_together_and_counts_their_time_once(station: Station) -> None:
     alone = ask(station, "plan", selection={"everything": True})["plan"]
     together = ask(station, "plan", selection={"everything": True}, parallel_per_zone=2)["plan"]
