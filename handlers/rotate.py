@@ -17,12 +17,13 @@ from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.observations import Policy
+from core.rotation.observation import RunObservation
 from core.rotation.outdated import stale_template, why_outdated
 from core.rotation.pace import measured
 from core.rotation.parallel import refusals
 from core.rotation.plan import Plan, plan
 from core.rotation.plan import to_document as to_plan_document
-from core.rotation.preconditions import RunObservation, unkeepable
+from core.rotation.preconditions import unkeepable
 from core.rotation.run_record import (
     DEFAULT_DEADLINE_SECONDS,
     NodeTurn,

@@ -15,8 +15,8 @@ from dataclasses import replace
 from core.decisions import hooked
 from core.incident_record import Incident, State
 from core.observations import Policy
+from core.rotation.observation import RunObservation
 from core.rotation.pace import paced
-from core.rotation.preconditions import RunObservation
 from core.rotation.presence import is_back, returned
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
 from core.rotation.step import ACTOR, Begin, CallOff, Elect, RunAction, RunStep, again, stopped

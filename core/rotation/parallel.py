@@ -14,18 +14,17 @@ from itertools import combinations
 from core.observations import Policy
 from core.rotation.consent import shared
 from core.rotation.hours import wait_of
-from core.rotation.preconditions import RunObservation, objections
+from core.rotation.observation import RunObservation
+from core.rotation.preconditions import objections
 from core.rotation.run_record import NodeTurn, Options
 from core.rotation.views import ClusterView
-
-ALONE = 1
 
 
 def refusals(
     turns: Iterable[NodeTurn], kafka: ClusterView, options: Options, policy: Policy
 ) -> Iterator[str]:
     """Yield why a run may not take several nodes at a time; one that takes one is never refused."""
-    if options.parallel_per_zone == ALONE:
+    if options.parallel_per_zone == 1:
         return
     if policy.drain_route == "direct":
         yield (

@@ -12,9 +12,10 @@ from typing import Any
 from core.observations import Policy
 from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S, Estimate
 from core.rotation.hours import wait_of
+from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import in_batches
-from core.rotation.preconditions import RunObservation, objections, unavailable, unkeepable
+from core.rotation.preconditions import objections, unavailable, unkeepable
 from core.rotation.run_record import NodeTurn, Options, Run
 from core.window import clock
 

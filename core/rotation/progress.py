@@ -19,9 +19,10 @@ from core.observations import Policy
 from core.rotation.estimate import expecting
 from core.rotation.following import HOPELESS, carry
 from core.rotation.hours import Wait, wait_of
+from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import company
-from core.rotation.preconditions import RunObservation, objections
+from core.rotation.preconditions import objections
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
 from core.rotation.step import ACTOR, Begin, RunAction, RunStep, again, ended, stopped
 

@@ -56,19 +56,23 @@ class RunStep:
 
 
 def again(run: Run, policy: Policy, *actions: RunAction, delay: float | None = None) -> RunStep:
+    """Look again after a tick's time, or another."""
     delay = policy.tick_interval_seconds if delay is None else delay
     return RunStep(run=run, actions=actions, delay_seconds=delay)
 
 
 def ended(run: Run, state: RunState, reason: str, now: float) -> RunStep:
+    """End the run: it is done, or aborted."""
     over = replace(run, state=state, ended_at=now, next_turn_at=None)
     return RunStep(run=noted(over, ACTOR, reason, now))
 
 
 def stopped(run: Run, turn: NodeTurn, reason: str, now: float, key: str) -> RunStep:
     """Stop for a person, who resumes, skips or aborts."""
-    run = run.with_turn(replace(turn, reason=reason))
-    stopped = replace(run, state=RunState.STOPPED, next_turn_at=None)
-    actions = () if key in run.pages else (Call(key, f"Run {run.id} stopped. {reason}"),)
-    stopped = replace(stopped, pages=(*run.pages, key))
-    return RunStep(run=noted(stopped, ACTOR, reason, now), actions=actions)
+    run = replace(
+        run.with_turn(replace(turn, reason=reason)), state=RunState.STOPPED, next_turn_at=None
+    )
+    if key in run.pages:
+        return RunStep(run=noted(run, ACTOR, reason, now))
+    run = noted(replace(run, pages=(*run.pages, key)), ACTOR, reason, now)
+    return RunStep(run=run, actions=(Call(key, f"Run {run.id} stopped. {reason}"),))
