@@ -151,7 +151,10 @@ class Ground:
 
     @contextlib.contextmanager
     def under_load(
-        self, replicas: Mapping[int, Sequence[int]] | None = None
+        self,
+        replicas: Mapping[int, Sequence[int]] | None = None,
+        *,
+        steady_seconds: float = STEADY_SECONDS,
     ) -> Iterator[tuple[Load, Stretch]]:
         """Put the cluster under the demo's load; yield it with the steady stretch before.
 
@@ -161,7 +164,7 @@ class Ground:
         with self.cluster.under_load(replicas) as running:
             time.sleep(WARM_UP_SECONDS)
             since = time.time()
-            time.sleep(STEADY_SECONDS)
+            time.sleep(steady_seconds)
             yield running, Stretch(since, time.time())
 
     def samples(self) -> list[Mapping[str, Any]]:

@@ -83,17 +83,16 @@ def _leaving(run: Run, turn: NodeTurn, incident: Incident, seen: RunObservation)
         return stopped(run, failed, reason, now, f"failed:{turn.node_id}:{turn.attempt}")
     if run.abort_asked_by and not hooked(incident) and not incident.called_off:
         return RunStep(run=run.with_turn(turn), actions=(CallOff(turn.node_id),))
-    stuck = _stuck(turn, seen, given=incident.state is State.GATING)
-    turn = stuck[0]
-    if stuck[1]:
-        return stopped(run, turn, stuck[1], now, f"stuck:{turn.node_id}")
+    turn, stuck = _stuck(turn, seen, drained=incident.state is State.GATING)
+    if stuck:
+        return stopped(run, turn, stuck, now, f"stuck:{turn.node_id}")
     return _within_deadline(run, turn, incident.reason, now)
 
 
-def _stuck(turn: NodeTurn, seen: RunObservation, *, given: bool) -> tuple[NodeTurn, str]:
+def _stuck(turn: NodeTurn, seen: RunObservation, *, drained: bool) -> tuple[NodeTurn, str]:
     """Say whether a pod on its way does not start, and remember since when it looks so."""
     pod = seen.pod_of(turn.node_id)
-    if not given or pod is None or not pod.trouble:
+    if not drained or pod is None or not pod.trouble:
         return replace(turn, stuck_since=None), ""
     since = turn.stuck_since or seen.now
     turn = replace(turn, stuck_since=since)
