@@ -9,7 +9,7 @@ nodes and corrects it as it learns, so that core.rotation.hours can say whether 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.observations import Policy
@@ -36,6 +36,13 @@ def medians(run: Run | None) -> dict[str, float]:
         if not turn.began_at < (turn.since or 0.0) < turn.done_at:
             took.setdefault(turn.role, []).append(turn.done_at - turn.began_at)
     return {role: statistics.median(each) for role, each in took.items()}
+
+
+def together(seconds: Sequence[float]) -> float:
+    """Return how long several moves take that begin together: replacements come at once, and of
+    Kafka's pods the disruption budget lets one go at a time, each when the last is Ready again.
+    """
+    return min(sum(seconds), max(seconds) + (len(seconds) - 1) * AWAY_SECONDS)
 
 
 def expecting(run: Run, policy: Policy) -> Run:

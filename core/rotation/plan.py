@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.observations import Policy
-from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S, Estimate
+from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S, Estimate, together
 from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
@@ -50,11 +50,11 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Return how long it takes: batches one after another, each as long as its slowest."""
-        slowest: dict[int, float] = {}
+        """Return how long it takes, batches one after another."""
+        batches: dict[int, list[float]] = {}
         for node in self.nodes:
-            slowest[node.batch] = max(node.seconds, slowest.get(node.batch, 0.0))
-        return sum(slowest.values())
+            batches.setdefault(node.batch, []).append(node.seconds)
+        return sum(together(each) for each in batches.values())
 
 
 def plan(

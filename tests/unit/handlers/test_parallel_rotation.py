@@ -10,6 +10,7 @@ from core.incident_record import Incident, State
 from core.observations import BudgetView
 from core.rotation import PartitionView
 from core.rotation.run_record import Phase, RunState
+from core.window import DAYS, Window
 from tests.unit.handlers.fakes import ZONES, group_of, six_brokers
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
@@ -217,14 +218,16 @@ def test_nobody_joins_one_that_left_alone(station: Station) -> None:
     assert [t.node_id for t in turn(station).in_hand] == [10]
 
 
-def test_a_plan_shows_who_goes_together_and_counts_their_time_once(station: Station) -> None:
+def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(station: Station) -> None:
     alone = ask(station, "plan", selection={"everything": True})["plan"]
     together = ask(station, "plan", selection={"everything": True}, parallel_per_zone=2)["plan"]
     assert isinstance(alone, dict)
     assert isinstance(together, dict)
     assert [node["batch"] for node in alone["nodes"]] == [1, 2, 3, 4, 5, 6]
     assert [node["batch"] for node in together["nodes"]] == [1, 1, 2, 2, 3, 3]
-    assert together["seconds"] == pytest.approx(alone["seconds"] / 2)
+    # Three minutes for a replacement and ten seconds' hold each; the second stops after the first.
+    assert alone["seconds"] == pytest.approx(6 * (180 + 90 + 10))
+    assert together["seconds"] == pytest.approx(3 * (180 + 90 + 90 + 10))
 
 
 def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_out(
@@ -261,3 +264,17 @@ def test_room_that_another_has_asked_for_is_not_counted_as_ones_own(station: Sta
     station.ledger.put(replace(first, surge_to=3))
     look(station, "i-1a")
     assert station.incident("i-1a").surge_to == 4
+
+
+def test_who_would_not_be_back_in_time_together_goes_alone(station: Station) -> None:
+    window = Window(days=frozenset(DAYS), start_minute=9 * 60, duration_minutes=120)
+    hours = Station(policy=replace(POLICY, maintenance=window), cluster=station.cluster)
+    start(hours, parallel_per_zone=2)
+    # Five minutes are left: enough for the 4 min 40 s of one, not for a minute and a half more.
+    hours.now += 3600 - 320
+    run = turn(hours)
+    assert [t.node_id for t in run.in_hand] == [10]
+    assert any(
+        note.text.startswith("Broker 11 does not go together with them. Broker 11 is expected")
+        for note in run.notes
+    )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.rotation import ClusterView
-from core.rotation.estimate import expecting, medians
+from core.rotation.estimate import expecting, medians, together
 from core.rotation.hours import wait_of
 from core.rotation.progress import next_step
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, open_run
@@ -153,13 +153,31 @@ def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
     options = Options(accepted_topics=("t",), parallel_per_zone=most)
     run = open_run(turns, options, "ada", seen.now)
     begun = next_step(run, seen, policy_with(maintenance=window)).run.in_hand
-    for turn in begun:
-        minutes = range(now, now + int((turn.expected_seconds or 0.0) // MINUTE))
-        assert all(is_open(window, minute) for minute in minutes)
+    lasts = together([turn.expected_seconds or 0.0 for turn in begun]) if begun else 0.0
+    assert all(is_open(window, minute) for minute in range(now, now + int(lasts // MINUTE)))
     # Whoever may go at any time, and would be back in time, goes.
     at_once = next_step(replace(run, options=replace(options, any_time=True)), seen, policy_with())
-    fits = [is_open(window, minute) for minute in range(now, now + 3 * takes)]
+    fits = [is_open(window, minute) for minute in range(now, now + 3 * takes + 6)]
     assert begun == at_once.run.in_hand or not all(fits)
+
+
+@given(st.integers(1, 119), st.integers(1, 90), st.integers(1, 90))
+def test_two_that_share_nothing_go_together_where_both_would_be_back_in_time(
+    left: int, one: int, other: int
+) -> None:
+    view = ClusterView(
+        brokers=frozenset({10, 11}),
+        fenced=frozenset(),
+        voters=(),
+        quorum_leader=10,
+        partitions=(),
+    )
+    seen = around(view, now=at("2026-11-21 05:00") - left * MINUTE)
+    turns = [replace(turn_of(n), expected_seconds=m * 60.0) for n, m in ((10, one), (11, other))]
+    run = open_run(turns, Options(parallel_per_zone=2), "ada", seen.now)
+    begun = next_step(run, seen, policy_with(maintenance=WEEKEND)).run.in_hand
+    both = together([one * 60.0, other * 60.0]) <= left * MINUTE
+    assert len(begun) == (2 if both else 1 if one <= left else 0)
 
 
 def moved(run: Run, node_id: int, began_at: float, seconds: float, since: float = 0.0) -> Run:
@@ -181,6 +199,13 @@ def test_a_run_learns_from_its_own_moves_what_the_next_will_take() -> None:
     assert [t.expected_seconds for t in expecting(run, policy).turns] == [300.0] * 3
     run = moved(run, 10, 100.0, 900.0)
     assert [t.expected_seconds for t in expecting(run, policy).waiting] == [900.0] * 2
+
+
+@given(st.lists(st.floats(1, 1e5), min_size=1, max_size=6))
+def test_together_takes_as_long_as_the_slowest_at_least_and_never_longer_than_one_by_one(
+    seconds: list[float],
+) -> None:
+    assert max(seconds) <= together(seconds) <= sum(seconds) + 1e-6
 
 
 def test_a_move_that_waited_for_a_person_says_nothing_about_the_next() -> None:
