@@ -24,7 +24,7 @@ from rich.table import Table
 
 from bench import record
 from bench.fleet import seen, ways
-from bench.fleet.ground import Ground, provisioned
+from bench.fleet.ground import Ground, probes, provisioned
 from core.errors import InvalidInput
 from core.rotation.run_record import Run
 from local.demo import load
@@ -169,6 +169,7 @@ def write(rows: Sequence[Mapping[str, Any]]) -> Path:
         "partitions": load.PARTITIONS,
         "replication_factor": load.REPLICATION_FACTOR,
         "min_insync_replicas": load.MIN_INSYNC_REPLICAS,
+        "probes": probes(),
         "records_per_second": load.RECORDS_PER_SECOND,
         "boot_seconds": float(os.environ["STILLWATER_BOOT_SECONDS"]),
     }

@@ -233,6 +233,11 @@ def brokers_of(pool: Mapping[str, Any]) -> frozenset[int]:
     return frozenset(n for z in zones for n in naming.node_ids(first, reserved, z)[:count])
 
 
+def probes() -> str:
+    """Return by which rules Kafka's pods are probed; STILLWATER_HEALTH_RULES names others."""
+    return os.environ.get(RULES_VARIABLE, RuleSet.SHIPPED.value)
+
+
 @contextlib.contextmanager
 def provisioned(console: Console, logs: Path, *, brokers_per_zone: int = 1) -> Iterator[Ground]:
     """Provision the demo's cluster on a twin of its own, probed as Strimzi's pods are on EKS.
@@ -242,7 +247,7 @@ def provisioned(console: Console, logs: Path, *, brokers_per_zone: int = 1) -> I
     sync since it started is not Ready by them, the disruption budget then refuses the eviction,
     and the peer would be spared what it does on EKS.
     """
-    os.environ.setdefault(RULES_VARIABLE, RuleSet.SHIPPED.value)
+    os.environ[RULES_VARIABLE] = probes()
     prepare_tools(console)
     with twins.running(console.log, keep_logs=logs) as twin:
         spec = demo_spec.spec(twin.place)
