@@ -59,6 +59,8 @@ SETTINGS = {
     ),
     "spark.sql.shuffle.partitions": str(LOCAL_CORES),
     **COMPILED_ONCE,
+    # What is kept for a minute costs more to compress than to hold.
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
 }
 
 

@@ -35,9 +35,11 @@ class Table:
 
     name: str
     schema: StructType
+    # Of the bill's own size: every task writes what it has. Others are one small file a month.
+    is_large: bool = False
 
 
-USAGE = Table("usage", schemas.USAGE)
+USAGE = Table("usage", schemas.USAGE, is_large=True)
 COST = Table("cost", schemas.COST)
 TRANSFER = Table("transfer", schemas.TRANSFER)
 NODE_SHARES = Table("node_shares", schemas.NODE_SHARES)
@@ -80,8 +82,9 @@ class ParquetStore:
     def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
         frame = require_schema(rows, table.schema, f"The table {table.name}")
         before = {period: self._files(table, period) for period in periods}
-        chosen = frame.where(F.col(PARTITION).isin(*periods)).coalesce(1)
-        writer = chosen.write.mode("overwrite").partitionBy(PARTITION)
+        chosen = frame.where(F.col(PARTITION).isin(*periods))
+        pieces = chosen if table.is_large else chosen.coalesce(1)
+        writer = pieces.write.mode("overwrite").partitionBy(PARTITION)
         writer.option("partitionOverwriteMode", "dynamic").parquet(self._address(table))
         for period, files in before.items():
             # An overwrite leaves a month that it has no rows for as it was: it is empty now.
