@@ -25,7 +25,7 @@ DONE, FAILED = "SUCCESS", ("FAILED", "CANCELLED", "CANCELLING")
 # What the job makes (spark.entry); a run's take the place of those of the run before.
 TABLES = (
     *("usage", "cost", "transfer", "quarantine", "deliveries"),
-    *("unit", "anomalies", "resync", "storage", "economics"),
+    *("unit", "anomalies", "resync", "storage", "economics", "node_shares"),
 )
 # The schedule's job leaves out what its tables hold; a run's own tables hold nothing yet.
 OF_THE_SCHEDULE = "--unsettled"

@@ -19,7 +19,7 @@ from local.bills.export import write
 from local.bills.line import truth
 from spark import findings, tables
 from spark.ingest import bill
-from spark.jobs import cost, every, ingest
+from spark.jobs import cost, every, ingest, nodes
 from spark.tables import ParquetStore
 from tests.integration.spark import simulated, standalone
 from tests.integration.spark.simulated import FACTS, Rotation
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.integration
 ROTATION = Rotation(10, simulated.at(10, 1, 1), 240)
 BILL = ClusterBill(name=FACTS.cluster, hours=6)
 TABLES = (
-    *(tables.USAGE, tables.COST, tables.TRANSFER),
+    *(tables.USAGE, tables.COST, tables.TRANSFER, tables.NODE_SHARES),
     *(findings.UNIT_TABLE, findings.ANOMALIES_TABLE, findings.STORAGE_TABLE),
     *(findings.RESYNC_TABLE, findings.ECONOMICS_TABLE),
 )
@@ -67,6 +67,7 @@ def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathF
     delivery = bill.read(session, given.path("bill"))
     ingest.run(session, delivery, store, now=datetime.now(UTC), cluster=FACTS.cluster)
     cost.run(store, [BILL.period])
+    nodes.run(session, store, delivery, [BILL.period])
     inputs = every.Inputs(
         month=BILL.period,
         metrics=str(given.path("metrics")),
