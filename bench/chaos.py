@@ -26,7 +26,7 @@ from rich.console import Console
 from bench import record
 from bench.fleet import seen
 from bench.fleet.faults import FAULTS, Disruption, draw
-from bench.fleet.ground import Ground, provisioned
+from bench.fleet.ground import Ground, probes, provisioned
 from core.errors import StillwaterError
 from local.demo import load
 
@@ -146,6 +146,7 @@ def write(
         "faults": sorted(FAULTS),
         "records_per_second": load.RECORDS_PER_SECOND,
         "min_insync_replicas": load.MIN_INSYNC_REPLICAS,
+        "probes": probes(),
     }
     path = record.write("chaos", parameters, rows, summary)
     _draw(rows, samples, path.with_suffix(".png"))

@@ -25,7 +25,7 @@ from rich.table import Table
 
 from bench import record
 from bench.fleet import seen, ways
-from bench.fleet.ground import STEADY_SECONDS, Ground, provisioned
+from bench.fleet.ground import STEADY_SECONDS, Ground, probes, provisioned
 from local.demo import load
 
 LOGS = Path("out/bench/rotation-logs")
@@ -93,6 +93,7 @@ def write(measured: Sequence[tuple[dict[str, Any], list[Mapping[str, Any]]]]) ->
         "partitions": load.PARTITIONS,
         "replication_factor": load.REPLICATION_FACTOR,
         "min_insync_replicas": load.MIN_INSYNC_REPLICAS,
+        "probes": probes(),
         "isr_looked_at_every_s": load.ISR_SAMPLE_SECONDS,
         "lagging": f"broker {ways.LAGGING} is Ready and out of sync, broker {ways.LEAVING} goes",
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -82,6 +83,36 @@ def everything(s3: Any, address: str, folder: Path) -> Path:
         for name in files.below(source, ""):
             _into(files, source, name, folder)
     return folder
+
+
+def months(s3: Any, address: str, month: str | None) -> list[str]:
+    """Return the month asked for, or the newest, and, to compare it with, the one before.
+
+    Of a bill that is one file none are named: it is read whole.
+    """
+    files = S3Files(s3)
+    with reachable(address):
+        is_export = files.is_folder(address)
+        delivered = sorted(manifest.refreshes(files, _plain(address))) if is_export else []
+    if not delivered:
+        return []
+    asked = month or delivered[-1]
+    try:
+        before = f"{date.fromisoformat(f'{asked}-01') - timedelta(days=1):%Y-%m}"
+    except ValueError:
+        raise InvalidInput([f"--month {month} is no month; write YYYY-MM."]) from None
+    if asked not in delivered:
+        problem = f"The export {address} has no delivery of {asked}, only {', '.join(delivered)}."
+        raise InvalidInput([problem])
+    return [each for each in (before, asked) if each in delivered]
+
+
+def kept(s3: Any, folder: str | None) -> str | None:
+    """Return a folder, or None for one that nothing is in yet."""
+    if folder is None:
+        return None
+    with reachable(folder):
+        return folder if S3Files(s3).is_folder(folder) else None
 
 
 def _one_file(files: S3Files, source: str, folder: Path) -> Path:

@@ -21,11 +21,14 @@ from core import naming
 from core.errors import InvalidInput, StillwaterError
 
 POLL_SECONDS = 5.0
-# Under the one folder that the job's role may write.
-RUNS = "tables/runs"
 DONE, FAILED = "SUCCESS", ("FAILED", "CANCELLED", "CANCELLING")
 # What the job makes (spark.entry); a run's take the place of those of the run before.
-TABLES = ("usage", "cost", "transfer", "quarantine", "deliveries")
+TABLES = (
+    *("usage", "cost", "transfer", "quarantine", "deliveries"),
+    *("unit", "anomalies", "resync", "storage", "economics"),
+)
+# The schedule's job leaves out what its tables hold; a run's own tables hold nothing yet.
+OF_THE_SCHEDULE = "--unsettled"
 # Each start of the schedule has its own; a run by hand brings one.
 ONCE = "ClientToken"
 
@@ -61,12 +64,12 @@ def deployed(scheduler: Any, prefix: str) -> str:
     return str(found["Target"]["Input"])
 
 
-def bill_of(job: str) -> str:
-    """Return the bill that a job reads."""
+def told(job: str, name: str) -> str | None:
+    """Return what a job is told under a name (`bill`, `history`), or None where it is not."""
     try:
         given = json.loads(job)["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
-        return str(given[given.index("--bill") + 1])
-    except (IndexError, KeyError, TypeError, ValueError) as error:
+        return str(given[given.index(f"--{name}") + 1]) if f"--{name}" in given else None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise _no_request(error) from None
 
 
@@ -76,11 +79,12 @@ def submit(
     *,
     token: str,
     months: Sequence[str] = (),
-    bill: str | None = None,
+    instead: Mapping[str, str | None] | None = None,
 ) -> Run:
     """Start the deployed job with tables of its own; the same token twice is one run.
 
-    `bill` is read instead of the stack's own export.
+    `instead` names what is read instead of what the deployed job reads, or beside it: a bill,
+    metrics, a history. What is None there stays as it is.
     """
     try:
         document = json.loads(job)
@@ -89,12 +93,14 @@ def submit(
         submitted = request["jobDriver"]["sparkSubmit"]
         given = list(submitted["entryPointArguments"])
         bucket = urlsplit(submitted["entryPoint"]).netloc
-        where, whose = given.index("--namespace"), given.index("--bill")
+        where = given.index("--namespace")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _no_request(error) from None
-    tables = f"s3://{bucket}/{RUNS}/{token}"
-    given[whose + 1] = bill or given[whose + 1]
+    tables = f"s3://{bucket}/{naming.REPORT_RUNS}/{token}"
     given[where : where + 2] = ["--tables", tables]
+    for name, value in (instead or {}).items():
+        given = _told_instead(given, f"--{name}", value)
+    given = [word for word in given if word != OF_THE_SCHEDULE]
     submitted["entryPointArguments"] = [*given, *(a for m in months for a in ("--month", m))]
     answer = emr.start_job_run(clientToken=token, **request)
     monitoring = request["configurationOverrides"]["monitoringConfiguration"]
@@ -104,6 +110,15 @@ def submit(
         tables=tables,
         logs=monitoring["s3MonitoringConfiguration"]["logUri"],
     )
+
+
+def _told_instead(given: list[str], name: str, value: str | None) -> list[str]:
+    if value is None:
+        return given
+    if name not in given:
+        return [*given, name, value]
+    at = given.index(name)
+    return [*given[:at], name, value, *given[at + 2 :]]
 
 
 def _no_request(error: Exception) -> InvalidInput:

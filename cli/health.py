@@ -87,19 +87,14 @@ def shown(
     A watch begins with an examination that succeeds, and outlasts later ones that do not.
     """
     desk = Desk.of(environment)
-    examined = ask(desk)
-    if not watch:
+    if watch and not as_json:
+        return watching.watch(console, lambda _now: (page(ask(desk)), None), pace)
+    while True:
+        examined = ask(desk)
         _print(examined, console, as_json=as_json)
-        return examined.exit_code
-    if as_json:
-        while True:
-            _print(examined, console, as_json=True)
-            pace.pause(pace.seconds)
-            examined = ask(desk)
-    first = [examined]
-    return watching.watch(
-        console, lambda _now: (page(first.pop() if first else ask(desk)), None), pace
-    )
+        if not watch:
+            return examined.exit_code
+        pace.pause(pace.seconds)
 
 
 def _print(examined: Examined, console: Console, *, as_json: bool) -> None:

@@ -16,11 +16,12 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console, Group
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from cli import watching
 from cli.doctor import target
+from cli.watching import Pace, Page
 from core import naming
 from core.cluster import ClusterSpec
 from core.errors import Conflict, InvalidInput, StillwaterError
@@ -31,7 +32,7 @@ from core.wishes import ask_release, hold, ignore
 from handlers.adapters.aws import tick_message
 from handlers.ledger import DynamoLedger, incident_in, rounds
 
-REFRESH_SECONDS = 2.0
+PACE = Pace(seconds=2.0)
 MOST_ATTEMPTS = 5
 _SPAN = re.compile(r"\+?(\d{1,5})\s*(min|h|d)")
 _UNITS = {"min": 60, "h": 3_600, "d": 86_400}
@@ -120,7 +121,15 @@ class Desk:
         return arn.rpartition("/")[2].rpartition(":")[2]
 
 
-def listed(environment: str, console: Console, *, closed: bool, watch: bool, as_json: bool) -> None:
+def listed(
+    environment: str,
+    console: Console,
+    *,
+    closed: bool,
+    watch: bool,
+    as_json: bool,
+    pace: Pace = PACE,
+) -> None:
     """Print the incidents: once, as JSON lines, or again and again until Ctrl-C."""
     with _sentences():
         desk = Desk.of(environment)
@@ -133,13 +142,15 @@ def listed(environment: str, console: Console, *, closed: bool, watch: bool, as_
                     soft_wrap=True,
                 )
             return
-        if not watch:
-            console.print(table(desk.incidents(closed=closed), time.time()))
-            return
-        with Live(console=console, auto_refresh=False) as live:
-            while True:
-                live.update(table(desk.incidents(closed=closed), time.time()), refresh=True)
-                time.sleep(REFRESH_SECONDS)
+
+        def look(now: float) -> Page[None]:
+            return table(desk.incidents(closed=closed), now), None
+
+        if watch:
+            watching.watch(console, look, pace)
+        else:
+            page, _ = look(time.time())
+            console.print(page)
 
 
 def shown(environment: str, named: str, console: Console) -> None:

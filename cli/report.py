@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -21,8 +21,14 @@ from rich.console import Console
 from cli.incidents import Desk
 from core import pricing
 from core.errors import InvalidInput, StillwaterError
-from spark.facts import Facts, of_spec
-from spark.facts import load as load_facts
+from core.facts import Facts, of_spec
+from core.facts import load as load_facts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from cli.warehouse import Warehouse
+    from spark.tables import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +47,8 @@ class Asked:
     today: date | None = None
     # Whose stacks: for the job on EMR, the AWS profile, and the spec where none is named.
     environment: str | None = None
+    # Where the tables are kept as Iceberg, instead of Parquet in `tables`.
+    warehouse: Warehouse | None = None
 
 
 def on_this_machine(asked: Asked, console: Console) -> Path:
@@ -55,7 +63,6 @@ def _made(asked: Asked, console: Console) -> Path:
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
     from spark.report import formats, page  # noqa: PLC0415
     from spark.session import local_session  # noqa: PLC0415
-    from spark.tables import ParquetStore  # noqa: PLC0415
 
     kind = formats.Format(asked.format)
     facts = _facts(asked)
@@ -69,8 +76,11 @@ def _made(asked: Asked, console: Console) -> Path:
         book=book,
         today=asked.today,
     )
-    with console.status("Spark makes the report"), local_session() as session:
-        made = job.run(session, ParquetStore(session, str(asked.tables.resolve())), inputs)
+    settings = asked.warehouse.settings() if asked.warehouse else None
+    with console.status("Spark makes the report"), local_session(settings=settings) as session:
+        store = _store(session, asked)
+        made = job.run(session, store, inputs)
+        store.tidy(datetime.now(UTC))
     for line in page.summary(made.document):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     path = asked.output / kind.file_name
@@ -78,16 +88,40 @@ def _made(asked: Asked, console: Console) -> Path:
     return path
 
 
+def _store(session: SparkSession, asked: Asked) -> Store:
+    from spark.ingest.delivery import readable  # noqa: PLC0415 - starts Spark's imports
+    from spark.tables import IcebergStore, ParquetStore  # noqa: PLC0415
+
+    if asked.warehouse is None:
+        return ParquetStore(session, str(asked.tables.resolve()))
+    # A session that was there before knows nothing of this catalog.
+    for key, value in asked.warehouse.catalog_settings().items():
+        session.conf.set(key, value)
+    with readable(f"The warehouse {asked.warehouse.folder}, with {asked.warehouse.jar.name},"):
+        session.sql(f"SHOW NAMESPACES IN {asked.warehouse.catalog}")
+    return IcebergStore(session, asked.warehouse.namespace)
+
+
 def on_emr(asked: Asked, console: Console) -> Path:
-    """Make the tables on EMR Serverless, as the schedule does, and the report of them here."""
-    from cli import emr  # noqa: PLC0415 - a local report needs no AWS
+    """Make the tables on EMR Serverless, as the schedule does, and the report of them here.
+
+    Facts, samples and history are those that the schedule's job reads; others that are in S3 are
+    the job's to read in their place.
+    """
+    from cli import bill_in_s3, emr  # noqa: PLC0415 - a local report needs no AWS
 
     if asked.environment is None:
         raise InvalidInput(["Name whose job is to run: --on emr --environment ENVIRONMENT."])
-    if asked.bill is not None and not asked.bill.startswith("s3://"):
+    if asked.bill is not None and not bill_in_s3.is_in_s3(asked.bill):
         problem = (
             f"EMR does not see {asked.bill}; name a bill below s3://, or none, for the export "
             f"of the environment's own stacks."
+        )
+        raise InvalidInput([problem])
+    if asked.warehouse is not None:
+        problem = (
+            "A run on EMR is fetched as Parquet, into --tables; leave --warehouse out. The "
+            "schedule's own runs keep Iceberg tables in Glue."
         )
         raise InvalidInput([problem])
     _made_folders(asked)
@@ -96,8 +130,19 @@ def on_emr(asked: Asked, console: Console) -> Path:
         job = emr.deployed(desk.client("scheduler"), desk.spec.prefix)
         s3 = desk.client("s3")
         client = desk.client("emr-serverless")
-        months = _months(s3, asked.bill or emr.bill_of(job), asked.month)
-        run = emr.submit(client, job, token=uuid.uuid4().hex, months=months, bill=asked.bill)
+        bill = asked.bill or emr.told(job, "bill")
+        months = bill_in_s3.months(s3, bill, asked.month) if bill else ()
+        asked = replace(
+            asked,
+            metrics=asked.metrics or bill_in_s3.kept(s3, emr.told(job, "metrics")),
+            history=asked.history or bill_in_s3.kept(s3, emr.told(job, "history")),
+        )
+        shared = {
+            name: value
+            for name in ("bill", "metrics", "history")
+            if bill_in_s3.is_in_s3(value := getattr(asked, name))
+        }
+        run = emr.submit(client, job, token=uuid.uuid4().hex, months=months, instead=shared)
         console.print(f"Job run {run.run_id} on {run.application_id}", highlight=False)
         emr.follow(client, run, lambda state: console.print(f"  {state}", highlight=False))
         emr.fetch(s3, run, asked.tables)
@@ -120,21 +165,6 @@ def make(asked: Asked, on: str, console: Console) -> None:
     console.print(f"The report: {path}", highlight=False, soft_wrap=True)
 
 
-def _months(s3: Any, bill: str, month: str | None) -> Sequence[str]:
-    """Return the month asked for and, to compare it with, the one before, if it was delivered."""
-    from cli.bill_in_s3 import S3Files, reachable  # noqa: PLC0415 - reads Spark's own modules
-
-    if month is None:
-        return ()
-    try:
-        before = f"{date.fromisoformat(f'{month}-01') - timedelta(days=1):%Y-%m}"
-    except ValueError:
-        raise InvalidInput([f"--month {month} is no month; write YYYY-MM."]) from None
-    with reachable(bill):
-        delivered = S3Files(s3).is_folder(f"{bill}/metadata/BILLING_PERIOD={before}")
-    return (before, month) if delivered else (month,)
-
-
 def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
     """Return what was asked with copies in the place of addresses in S3."""
     from cli import bill_in_s3  # noqa: PLC0415 - the same
@@ -148,7 +178,7 @@ def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
         address, target = getattr(asked, name), scratch / name
         with console.status(f"Copying {address}"):
             copies[name] = str(
-                bill_in_s3.bill(s3, address, target, _months(s3, address, asked.month))
+                bill_in_s3.bill(s3, address, target, bill_in_s3.months(s3, address, asked.month))
                 if name == "bill"
                 else bill_in_s3.everything(s3, address, target)
             )
@@ -180,7 +210,8 @@ def _text(path: Path) -> str:
 
 
 def _made_folders(asked: Asked) -> None:
-    for folder in (asked.output, asked.tables):
+    tables = asked.warehouse.folder if asked.warehouse else asked.tables
+    for folder in (asked.output, tables):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

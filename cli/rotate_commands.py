@@ -116,6 +116,10 @@ def rotate_resume(
     environment: Environment,
     *,
     skip: Annotated[bool, typer.Option("--skip", help="Leave the node it stopped at.")] = False,
+    parallel_per_zone: Annotated[
+        int | None,
+        typer.Option("--parallel-per-zone", min=1, help="As for start; without it, as it was."),
+    ] = None,
     any_time: AnyTime = False,
     accept_unavailable: AcceptUnavailable = False,
     acknowledge_errors: AcknowledgeErrors = False,
@@ -128,6 +132,7 @@ def rotate_resume(
         "resume",
         console,
         skip=skip,
+        parallel_per_zone=parallel_per_zone,
         any_time=any_time,
         accept_unavailable=accept_unavailable,
         acknowledge_errors=acknowledge_errors,

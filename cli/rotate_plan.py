@@ -40,6 +40,10 @@ def _parts(plan: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield Text(f"About {span(plan['seconds'])} altogether, {copied / MIB:.1f} MiB to copy.")
     for note in plan["notes"]:
         yield Text(note, "dim")
+    if plan["too_long"]:
+        yield Text("What fits into no maintenance window, and needs --any-time:", "bold")
+    for sentence in plan["too_long"]:
+        yield Text(f"  {sentence}", "yellow")
     blocked = objections(plan)
     if blocked:
         yield Text("What blocks it now:", "bold")

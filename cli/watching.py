@@ -1,7 +1,8 @@
 """A page that is drawn again and again, until what it shows is over or somebody presses Ctrl-C.
 
 Ctrl-C goes through: rich gives the terminal back, and the command's entry (cli.__main__) ends with
-a sentence and exit code 130. What cannot be read for a moment is said on the page, not an end.
+a sentence and exit code 130. What cannot be read for a moment is said on the page, not an end; what
+cannot be read at the first look is an end, since nothing says that it ever could.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ class Pace:
 
 def watch(console: Console, look: Callable[[float], Page[T]], pace: Pace) -> T:
     """Draw what `look` returns for each moment; return what it has come to."""
+    page, end = look(pace.now())
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            page, end = _seen(look, pace.now())
             live.update(page, refresh=True)
             if end is not None:
                 return end
             pace.pause(pace.seconds)
+            page, end = _seen(look, pace.now())
 
 
 def _seen(look: Callable[[float], Page[T]], now: float) -> Page[T]:

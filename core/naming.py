@@ -36,6 +36,9 @@ CONTROLLER_ROLE_LABEL = "strimzi.io/controller-role"
 # A namespace with this label has its pods' readiness held back until the load balancer agrees.
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 STORAGE_CLASS = "gp3-kafka"
+# With it brokers let a consumer that says its rack (client.rack) read from the replica there.
+REPLICA_SELECTOR = "replica.selector.class"
+FOLLOWER_FETCHING = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 NODE_POOL_LABEL = "stillwater.dev/pool"
 # The pool of everything that is not Kafka; EKS itself looks after its nodes.
 SYSTEM_POOL = "system"
@@ -192,6 +195,10 @@ def ledger_table(prefix: str) -> str:
 def reports(prefix: str) -> str:
     """Return what the job that reads bills, its application and its schedule are called by."""
     return f"{prefix}-reports"
+
+
+# Below the billing bucket: the tables of each run that somebody started by hand.
+REPORT_RUNS = "tables/runs"
 
 
 def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:

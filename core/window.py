@@ -7,11 +7,13 @@ windows are UTC, so no clock is put forward or back inside one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import inf
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_MINUTES_A_DAY = 1440
+_WEEK_SECONDS = 7 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,21 @@ class Window:
             if DAYS[day.weekday()] in self.days and end > now:
                 return start, end
         raise AssertionError("a window names at least one day")
+
+    def stretches(self, now: float) -> Iterator[tuple[float, float]]:
+        """Yield from when to when it is open, now and in the week to come; what touches is one."""
+        opens, closes = self.opening(now)
+        while opens < now + _WEEK_SECONDS:
+            following, until = self.opening(closes)
+            if following > closes:
+                yield opens, closes
+                opens, closes = following, until
+            elif until - opens < _WEEK_SECONDS:
+                closes = until
+            else:
+                # Every week is like this one.
+                yield opens, inf
+                return
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,24 +17,24 @@ from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.observations import Policy
+from core.rotation.observation import RunObservation
 from core.rotation.outdated import stale_template, why_outdated
 from core.rotation.pace import measured
 from core.rotation.parallel import refusals
 from core.rotation.plan import Plan, plan
 from core.rotation.plan import to_document as to_plan_document
-from core.rotation.preconditions import RunObservation, unkeepable
+from core.rotation.preconditions import unkeepable
 from core.rotation.run_record import (
     DEFAULT_DEADLINE_SECONDS,
     NodeTurn,
     Options,
+    Phase,
     Run,
-    abort,
     open_run,
-    pause,
-    resume,
     to_document,
 )
 from core.rotation.selection import Selection, turns_of
+from core.rotation.wishes import abort, pause, resume
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue
 from handlers.adapters.exporters import AT_ONCE, PodExporters
@@ -110,10 +110,12 @@ class Conductor:
         if planned.plan.topics and not event.get("accept_unavailable"):
             remedy = "Start with --accept-unavailable to rotate all the same."
             raise InvalidInput([*planned.plan.unavailable, remedy])
-        if planned.apart:
-            raise InvalidInput(planned.apart)
+        problems = (*planned.apart, *planned.plan.too_long)
+        if problems:
+            raise InvalidInput(problems)
+        takes = {node.node_id: node.seconds for node in planned.plan.nodes}
         run = open_run(
-            planned.turns,
+            (replace(turn, expected_seconds=takes[turn.node_id]) for turn in planned.turns),
             planned.options,
             _actor(event),
             now,
@@ -171,7 +173,10 @@ class Conductor:
         return _Planned(turns, options, planned, apart)
 
     def _resumed(self, run: Run, actor: str, now: float, event: Mapping[str, Any]) -> Run:
-        """Resume with what the person has seen since: errors, topics that cannot be kept."""
+        """Resume with what the person has seen since, or wants otherwise; refuse as `start` does.
+
+        A repetition after a Conflict asks again, of the run as it then is.
+        """
         options = run.options
         if event.get("acknowledge_errors"):
             known = self.snapshots.ask(now).errors.to_dict()
@@ -181,8 +186,18 @@ class Conductor:
             options = replace(options, accepted_topics=_topics(run.turns, seen))
         if event.get("any_time"):
             options = replace(options, any_time=True)
-        resumed = resume(run, actor, now, skip=bool(event.get("skip")))
-        return replace(resumed, options=options)
+        if event.get("parallel_per_zone") is not None:
+            options = replace(options, parallel_per_zone=_parallel(event))
+            self._refuse_together(run, options, now)
+        return resume(run, actor, now, skip=bool(event.get("skip")), options=options)
+
+    def _refuse_together(self, run: Run, options: Options, now: float) -> None:
+        """Raise InvalidInput where those who are left may not go as many at a time as asked."""
+        kafka = observe_cluster(self.sources, self.managed_tag, now).kafka
+        left = [turn for turn in run.turns if turn.phase not in {Phase.DONE, Phase.SKIPPED}]
+        apart = () if kafka is None else tuple(refusals(left, kafka, options, self.policy))
+        if apart:
+            raise InvalidInput(apart)
 
     def _appended(self, event: Mapping[str, Any], now: float) -> dict[int, float]:
         """Return what brokers take in a second, from how their logs grew since the first look."""

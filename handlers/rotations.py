@@ -18,10 +18,11 @@ from core.events import Interruption, Kind
 from core.incident_record import Incident
 from core.metrics_names import PAGES_SENT
 from core.observations import Policy
+from core.rotation.observation import RunObservation
 from core.rotation.pace import catching_up
-from core.rotation.preconditions import RunObservation
-from core.rotation.progress import Begin, Call, CallOff, Elect, RunAction, next_step
+from core.rotation.progress import next_step
 from core.rotation.run_record import NodeTurn, Run, RunState, unattended
+from core.rotation.step import Begin, Call, CallOff, Elect, RunAction
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue
 from handlers.error_snapshots import ErrorSnapshots

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
+from core import naming
 from infra import bill_export, buckets
 from infra.bill_export import BillExport, BillExportArgs
 from infra.iam import Account
@@ -21,6 +22,8 @@ from infra.versions import EMR_RELEASE
 TYPE = "stillwater:infra:Analytics"
 IDLE_MINUTES = 15
 OLD_VERSION_DAYS = 90
+# A run by hand is fetched when it ends; what stays in the bucket is for whoever asks why.
+RUN_TABLES_DAYS = 30
 UNFINISHED_UPLOAD_DAYS = 7
 # What a month of a large account needs, and a bound on what a runaway job can cost.
 MAXIMUM_CPU, MAXIMUM_MEMORY, MAXIMUM_DISK = "64 vCPU", "256 GB", "1000 GB"
@@ -31,9 +34,14 @@ class AnalyticsArgs:
     prefix: str
     cluster: str
     account: Account
+    # What core.facts writes of the cluster.
+    facts: str
+    # Where closed incidents are filed.
+    incidents_bucket: pulumi.Input[str]
     tags: Mapping[str, str]
     # Its bills go with it.
     ephemeral: bool
+    split_cost_allocation: bool = False
 
 
 class Analytics(pulumi.ComponentResource):
@@ -69,6 +77,7 @@ class Analytics(pulumi.ComponentResource):
                 bucket=bucket.bucket,
                 bucket_region=args.account.region,
                 policy=policy,
+                split=args.split_cost_allocation,
             ),
             opts=self._child,
         )
@@ -84,6 +93,8 @@ class Analytics(pulumi.ComponentResource):
                 application_arn=application.arn,
                 application_id=application.id,
                 bill=f"{bill_export.PREFIX}/{export.name}",
+                facts=args.facts,
+                incidents_bucket=args.incidents_bucket,
                 tags=args.tags,
             ),
             opts=self._child,
@@ -95,24 +106,7 @@ class Analytics(pulumi.ComponentResource):
         )
 
     def _keep_versions(self, bucket: aws.s3.Bucket) -> None:
-        # A delivery that overwrites a month can be undone.
-        rule = aws.s3.BucketLifecycleConfigurationRuleArgs(
-            id="old-versions",
-            status="Enabled",
-            filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=""),
-            # AWS writes the running month again several times a day: each would be kept for ever.
-            noncurrent_version_expiration=(
-                aws.s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs(
-                    noncurrent_days=OLD_VERSION_DAYS
-                )
-            ),
-            abort_incomplete_multipart_upload=(
-                aws.s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs(
-                    days_after_initiation=UNFINISHED_UPLOAD_DAYS
-                )
-            ),
-        )
-        buckets.keep_versions(f"{self._name}-billing", bucket, [rule], parent=self)
+        buckets.keep_versions(f"{self._name}-billing", bucket, _rules(), parent=self)
 
     def _application(self, prefix: str) -> aws.emrserverless.Application:
         return aws.emrserverless.Application(
@@ -136,3 +130,34 @@ class Analytics(pulumi.ComponentResource):
             ),
             opts=self._child,
         )
+
+
+def _rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgs]:
+    rule = aws.s3.BucketLifecycleConfigurationRuleArgs
+    only = aws.s3.BucketLifecycleConfigurationRuleFilterArgs
+    expiration = aws.s3.BucketLifecycleConfigurationRuleExpirationArgs
+    replaced = aws.s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs
+    unfinished = aws.s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs
+    return [
+        # A delivery that overwrites a month can be undone; but AWS writes the running month again
+        # several times a day, and each would be kept for ever.
+        rule(
+            id="old-versions",
+            status="Enabled",
+            filter=only(prefix=""),
+            noncurrent_version_expiration=replaced(noncurrent_days=OLD_VERSION_DAYS),
+            # Once all versions behind it are gone.
+            expiration=expiration(expired_object_delete_marker=True),
+            abort_incomplete_multipart_upload=unfinished(
+                days_after_initiation=UNFINISHED_UPLOAD_DAYS
+            ),
+        ),
+        rule(
+            id="tables-of-runs",
+            status="Enabled",
+            filter=only(prefix=f"{naming.REPORT_RUNS}/"),
+            expiration=expiration(days=RUN_TABLES_DAYS),
+            # Nobody overwrites them: what has expired need not be kept as an old version.
+            noncurrent_version_expiration=replaced(noncurrent_days=1),
+        ),
+    ]

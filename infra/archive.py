@@ -16,7 +16,8 @@ TYPE = "stillwater:infra:Archive"
 # No cheaper class in between: one bills an object of a few KiB as 128.
 KEPT_DAYS = 3 * 365
 ABANDONED_UPLOAD_DAYS = 7
-PREFIX = "incidents/"
+FOLDER = "incidents"
+PREFIX = f"{FOLDER}/"
 
 
 @dataclass(frozen=True, kw_only=True)

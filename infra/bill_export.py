@@ -54,15 +54,32 @@ COLUMNS = (
     "savings_plan_total_commitment_to_date",
     "savings_plan_used_commitment",
 )
+# What each pod had of its node. The table has them only where it includes such lines.
+SPLIT_COLUMNS = (
+    "split_line_item_net_split_cost",
+    "split_line_item_net_unused_cost",
+    "split_line_item_parent_resource_id",
+    "split_line_item_split_cost",
+    "split_line_item_unused_cost",
+)
 TABLE = "COST_AND_USAGE_REPORT"
-CONFIGURATION = {
-    TABLE: {
-        "TIME_GRANULARITY": "HOURLY",
-        "INCLUDE_RESOURCES": "TRUE",
-        "INCLUDE_SPLIT_COST_ALLOCATION_DATA": "FALSE",
-        "INCLUDE_MANUAL_DISCOUNT_COMPATIBILITY": "FALSE",
+
+
+def columns(*, split: bool) -> tuple[str, ...]:
+    """Return what is selected, with split cost allocation's columns or without."""
+    return (*COLUMNS, *SPLIT_COLUMNS) if split else COLUMNS
+
+
+def configuration(*, split: bool) -> dict[str, dict[str, str]]:
+    """Return how the table is made: by the hour, with resources."""
+    return {
+        TABLE: {
+            "TIME_GRANULARITY": "HOURLY",
+            "INCLUDE_RESOURCES": "TRUE",
+            "INCLUDE_SPLIT_COST_ALLOCATION_DATA": str(split).upper(),
+            "INCLUDE_MANUAL_DISCOUNT_COMPATIBILITY": "FALSE",
+        }
     }
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +89,8 @@ class BillExportArgs:
     bucket_region: str
     # The bucket lets AWS in.
     policy: pulumi.Resource
+    # Two lines more for every pod of the account and hour.
+    split: bool = False
 
 
 class BillExport(pulumi.ComponentResource):
@@ -97,9 +116,10 @@ class BillExport(pulumi.ComponentResource):
             s3_region=args.bucket_region,
             s3_output_configurations=[output],
         )
+        selected = columns(split=args.split)
         query = here.ExportExportDataQueryArgs(
-            query_statement=f"SELECT {', '.join(COLUMNS)} FROM {TABLE}",  # noqa: S608 - our own names
-            table_configurations=CONFIGURATION,
+            query_statement=f"SELECT {', '.join(selected)} FROM {TABLE}",  # noqa: S608 - our own names
+            table_configurations=configuration(split=args.split),
         )
         here.Export(
             f"{name}-export",

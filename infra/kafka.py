@@ -31,8 +31,6 @@ STRIMZI_ROLES = {
     Role.COMBINED: ["controller", "broker"],
 }
 INTERNAL_LISTENER = "internal"
-# Each broker's rack is its zone, and consumers that say theirs read from the replica in it.
-FOLLOWER_FETCHING = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 # Three controllers and three brokers on new nodes: images to pull, volumes to make.
 READY_TIMEOUT = "30m"
 
@@ -313,7 +311,8 @@ def _default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
         # Clients of the load balancer, our own functions among them, have no name: they keep every
         # right that no user's ACL takes for itself.
         **({"allow.everyone.if.no.acl.found": True} if authorizing else {}),
-        "replica.selector.class": FOLLOWER_FETCHING,
+        # Each broker's rack is its zone: consumers that say theirs read from the replica in it.
+        naming.REPLICA_SELECTOR: naming.FOLLOWER_FETCHING,
         "default.replication.factor": factor,
         "min.insync.replicas": minimum,
         "offsets.topic.replication.factor": factor,

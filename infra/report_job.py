@@ -1,7 +1,8 @@
 """The job that turns bills into tables: its role, its code, and the schedule that starts it.
 
 Every morning EventBridge Scheduler starts the job on the EMR Serverless application, with the very
-wheel of this program; `stillwater report --on emr` starts the same job by hand.
+wheel of this program; `stillwater report --on emr` starts the same job by hand. Beside the bill it
+reads what the ClusterSpec says of the cluster and the archive of closed incidents.
 """
 
 from __future__ import annotations
@@ -9,23 +10,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from infra import iam, spark_wheel
+from infra import archive, iam, report_request, spark_wheel
 from infra.iam import Account, Statement
+from infra.report_request import CODE, FACTS, LOGS, METRICS, TABLES, Described, Made
 
 TYPE = "stillwater:infra:ReportJob"
-CODE, TABLES, LOGS = "code", "tables", "logs"
 # AWS corrects a day's bill within a day; in the morning yesterday's is there.
 SCHEDULE = "cron(0 6 * * ? *)"
-TIMEOUT_MINUTES = 120
-# The jar that EMR's Spark brings; the catalog is Glue's.
-ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
-CATALOG = "glue"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +35,10 @@ class ReportJobArgs:
     application_id: pulumi.Input[str]
     # Where the export writes, below the bucket.
     bill: str
+    # What core.facts writes of the cluster.
+    facts: str
+    # Where the sweep files closed incidents.
+    incidents_bucket: pulumi.Input[str]
     tags: Mapping[str, str]
 
 
@@ -58,9 +58,17 @@ class ReportJob(pulumi.ComponentResource):
         )
         role = self._role()
         wheel, launcher = self._code()
+        facts = self._facts()
         self.job = pulumi.Output.all(
-            args.bucket, args.application_id, role.arn, wheel.key, launcher.key, database.name
-        ).apply(lambda parts: json.dumps(self._request(*parts)))
+            application=args.application_id,
+            role=role.arn,
+            bucket=args.bucket,
+            wheel=wheel.key,
+            launcher=launcher.key,
+            facts=facts.key,
+            incidents_bucket=args.incidents_bucket,
+            database=database.name,
+        ).apply(lambda made: json.dumps(report_request.start(self._described(), Made(**made))))
         self._schedule(role)
         self.register_outputs({"job": self.job})
 
@@ -85,10 +93,15 @@ class ReportJob(pulumi.ComponentResource):
         statements = [
             Statement(sid="ListBucket", actions=["s3:ListBucket"], resources=[arn]),
             Statement(
-                sid="ReadBillsAndCode",
+                sid="ReadInputsAndCode",
                 actions=["s3:GetObject"],
-                resources=below(args.bill.split("/")[0], CODE),
+                # Hadoop first asks whether a folder is an object, and takes a 403 for an end.
+                resources=[
+                    *below(args.bill.split("/")[0], CODE, FACTS, METRICS),
+                    pulumi.Output.concat(arn, "/", METRICS),
+                ],
             ),
+            *self._may_read_history(),
             Statement(
                 sid="KeepTablesAndLogs",
                 actions=["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
@@ -113,6 +126,35 @@ class ReportJob(pulumi.ComponentResource):
             opts=self._child,
         )
         return role
+
+    def _may_read_history(self) -> list[Statement]:
+        args, folder = self._args, archive.FOLDER
+        arn = pulumi.Output.concat(f"arn:{args.account.partition}:s3:::", args.incidents_bucket)
+        return [
+            Statement(
+                sid="ListIncidents",
+                actions=["s3:ListBucket"],
+                resources=[arn],
+                conditions={"StringLike": {"s3:prefix": [folder, f"{folder}/*"]}},
+            ),
+            Statement(
+                sid="ReadIncidents",
+                actions=["s3:GetObject"],
+                # Hadoop first asks whether the folder is an object, and takes a 403 for an end.
+                resources=[pulumi.Output.concat(arn, "/", key) for key in (folder, f"{folder}/*")],
+            ),
+        ]
+
+    def _facts(self) -> aws.s3.BucketObjectv2:
+        # One key, unlike the code's: a job reads it once, whole, and the latest is what counts.
+        return aws.s3.BucketObjectv2(
+            f"{self._name}-facts",
+            bucket=self._args.bucket,
+            key=f"{FACTS}/cluster.json",
+            content=self._args.facts,
+            content_type="application/json",
+            opts=self._child,
+        )
 
     def _code(self) -> tuple[aws.s3.BucketObjectv2, aws.s3.BucketObjectv2]:
         path = spark_wheel.build()
@@ -184,50 +226,11 @@ class ReportJob(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _request(
-        self, bucket: str, application: str, role: str, wheel: str, launcher: str, database: str
-    ) -> dict[str, Any]:
-        """Return EMR's StartJobRun, as the scheduler writes its keys."""
-        args, root = self._args, f"s3://{bucket}"
-        conf = {
-            "spark.submit.pyFiles": f"{root}/{wheel}",
-            "spark.jars": ICEBERG_JAR,
-            "spark.stillwater.scratch": f"{root}/{TABLES}/.scratch",
-            "spark.sql.extensions": (
-                "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-            ),
-            f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
-            f"spark.sql.catalog.{CATALOG}.catalog-impl": (
-                "org.apache.iceberg.aws.glue.GlueCatalog"
-            ),
-            f"spark.sql.catalog.{CATALOG}.warehouse": f"{root}/{TABLES}",
-        }
-        return {
-            "ApplicationId": application,
-            "ExecutionRoleArn": role,
-            "Name": naming.reports(args.prefix),
-            "ExecutionTimeoutMinutes": TIMEOUT_MINUTES,
-            "JobDriver": {
-                "SparkSubmit": {
-                    "EntryPoint": f"{root}/{launcher}",
-                    "EntryPointArguments": [
-                        *("--bill", f"{root}/{args.bill}"),
-                        *("--namespace", f"{CATALOG}.{database}"),
-                        *("--cluster", args.cluster),
-                    ],
-                    "SparkSubmitParameters": " ".join(
-                        f"--conf {key}={value}" for key, value in conf.items()
-                    ),
-                }
-            },
-            "ConfigurationOverrides": {
-                "MonitoringConfiguration": {
-                    "S3MonitoringConfiguration": {"LogUri": f"{root}/{LOGS}/"}
-                }
-            },
-            # Job runs are billed apart, under the cluster's own tags.
-            "Tags": dict(args.tags),
-        }
+    def _described(self) -> Described:
+        args = self._args
+        return Described(
+            name=naming.reports(args.prefix), cluster=args.cluster, bill=args.bill, tags=args.tags
+        )
 
 
 def _database(prefix: str) -> str:

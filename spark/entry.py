@@ -12,53 +12,65 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
+from core import facts
 from core.errors import InvalidInput, StillwaterError
-from spark import facts
-from spark.facts import Facts
-from spark.ingest import bill
+from core.facts import Facts
+from spark.ingest import bill, manifest
+from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
-from spark.jobs import cost, every, ingest, transfer
+from spark.jobs import cost, every, ingest, nodes, transfer
+from spark.months import Held, unsettled
 from spark.session import CONVENTIONS
-from spark.tables import UNKNOWN_PERIOD, IcebergStore, ParquetStore, Store
+from spark.tables import DELIVERIES, UNKNOWN_PERIOD, IcebergStore, ParquetStore, Store
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make a bill's tables; a mistake is a sentence and exit 1."""
-    chosen = _parser().parse_args(arguments)
+    chosen = parser().parse_args(arguments)
     session = SparkSession.builder.appName("stillwater").getOrCreate()
     for key, value in CONVENTIONS.items():
         session.conf.set(key, value)
     try:
-        print(run(session, chosen))  # noqa: T201 - the job's log is all its caller sees
+        print(run(session, chosen, datetime.now(UTC)))  # noqa: T201 - the job's log is all its caller sees
     except StillwaterError as error:
         sys.exit(str(error))
     finally:
         session.stop()
 
 
-def run(session: SparkSession, chosen: argparse.Namespace) -> str:
+def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str:
     """Make the tables and return one line on what they hold."""
     store = store_of(session, chosen.tables, chosen.namespace)
-    known = _facts(session, chosen.facts)
-    cluster = chosen.cluster or (known.cluster if known else None)
-    delivery = bill.read(session, chosen.bill, months=chosen.month)
-    ingested = ingest.run(session, delivery, store, now=datetime.now(UTC), cluster=cluster)
+    given = _inputs(session, chosen)
+    months = chosen.month
+    if chosen.unsettled:
+        months = _unsettled(session, chosen.bill, store)
+        if months == []:
+            return f"Every month of {chosen.bill} is final and in {_place(chosen)}."
+    cluster = chosen.cluster or (given.facts.cluster if given.facts else None)
+    delivery = bill.read(session, chosen.bill, months=months or ())
+    ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
     periods = list(ingested.months)
-    cost.run(store, periods)
     if chosen.all_jobs:
-        for period in (period for period in periods if period != UNKNOWN_PERIOD):
-            every.run(session, store, _inputs(chosen, known, period))
+        nodes.run(session, store, delivery, periods)
+        _every(session, store, given, periods)
     else:
+        cost.run(store, periods)
         transfer.run(session, store, periods)
-    store.tidy(datetime.now(UTC))
+    store.tidy(now)
     unreadable = sum(ingested.quarantined.values())
+    beside = ((chosen.metrics, given.metrics), (chosen.history, given.history))
+    empty = [named for named, found in beside if named != found]
     return (
         f"{ingested.lines} lines of {', '.join(periods)} worth {ingested.billed}, {unreadable} of "
-        f"them unreadable, are in {chosen.namespace or chosen.tables}."
+        f"them unreadable, are in {_place(chosen)}."
+        + "".join(f" There is nothing at {name} yet." for name in empty)
     )
 
 
@@ -71,6 +83,83 @@ def store_of(session: SparkSession, tables: str | None, namespace: str | None) -
     return ParquetStore(session, tables)
 
 
+def parser() -> argparse.ArgumentParser:
+    known = argparse.ArgumentParser(prog="stillwater-tables", description=__doc__)
+    known.add_argument("--bill", required=True, help="an export's folder, or one file")
+    known.add_argument("--tables", help="where tables are kept as Parquet")
+    known.add_argument("--namespace", help="an Iceberg catalog and namespace: glue.stillwater")
+    which = known.add_mutually_exclusive_group()
+    which.add_argument("--month", action="append", default=[], help="YYYY-MM; all if left out")
+    which.add_argument(
+        "--unsettled",
+        action="store_true",
+        help="the months that AWS may still correct, and those not in the tables yet",
+    )
+    known.add_argument("--cluster", help="a cluster that the bill must name")
+    known.add_argument(
+        "--all-jobs", action="store_true", help="every job, not cost and transfer alone"
+    )
+    known.add_argument("--facts", help="a cluster's facts (core.facts): for volumes, rotations")
+    known.add_argument("--metrics", help="Prometheus's answers, or samples as Parquet")
+    known.add_argument("--history", help="the ledger's archive of closed incidents")
+    return known
+
+
+def _every(
+    session: SparkSession, store: Store, given: every.Inputs, periods: Sequence[str]
+) -> None:
+    """Run every job on each month; of lines without a month there is their cost alone."""
+    if UNKNOWN_PERIOD in periods:
+        cost.run(store, [UNKNOWN_PERIOD])
+    for period in (period for period in periods if period != UNKNOWN_PERIOD):
+        every.run(session, store, replace(given, month=period))
+
+
+def _unsettled(session: SparkSession, written: str, store: Store) -> list[str] | None:
+    """Return the months to make again, or None for a bill that no manifest describes."""
+    address = address_of(written)
+    files = files_of(session, address)
+    with readable(f"The bill {written}"):
+        if not files.is_folder(address):
+            return None
+        delivered = manifest.refreshes(files, address)
+    rows = store.read(DELIVERIES).select("billing_period", "execution", "ingested_at").collect()
+    held = {row.billing_period: Held(row.execution, row.ingested_at.date()) for row in rows}
+    return unsettled(delivered, held)
+
+
+def _inputs(session: SparkSession, chosen: argparse.Namespace) -> every.Inputs:
+    """Return what is known beside the bill; nothing is made before all of it is found."""
+    known = _facts(session, chosen.facts)
+    return every.Inputs(
+        metrics=_there(session, chosen.metrics, "The metrics"),
+        history=_there(session, chosen.history, "The rotation history"),
+        facts=known,
+        book=every.book_of(known),
+    )
+
+
+def _there(session: SparkSession, written: str | None, what: str) -> str | None:
+    """Return an input's address, or None where a bucket holds nothing of it yet.
+
+    A bucket has no empty folders; a path of this machine that is not there is a mistake.
+    """
+    if written is None:
+        return None
+    address = address_of(written)
+    files = files_of(session, address)
+    with readable(f"{what} at {written}"):
+        if files.is_folder(address) or files.is_file(address):
+            return written
+    if urlsplit(written).scheme:
+        return None
+    raise InvalidInput([f"{what} at {written}: there is no such folder or file."])
+
+
+def _place(chosen: argparse.Namespace) -> str:
+    return str(chosen.namespace or chosen.tables)
+
+
 def _facts(session: SparkSession, written: str | None) -> Facts | None:
     if written is None:
         return None
@@ -79,32 +168,6 @@ def _facts(session: SparkSession, written: str | None) -> Facts | None:
     if not files.is_file(address):
         raise InvalidInput([f"The cluster's facts {written} are not there; name their file."])
     return facts.parse(files.read(address), written)
-
-
-def _inputs(chosen: argparse.Namespace, known: Facts | None, period: str) -> every.Inputs:
-    return every.Inputs(
-        month=period,
-        metrics=chosen.metrics,
-        history=chosen.history,
-        facts=known,
-        book=every.book_of(known),
-    )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="stillwater-tables", description=__doc__)
-    parser.add_argument("--bill", required=True, help="an export's folder, or one file")
-    parser.add_argument("--tables", help="where tables are kept as Parquet")
-    parser.add_argument("--namespace", help="an Iceberg catalog and namespace: glue.stillwater")
-    parser.add_argument("--month", action="append", default=[], help="YYYY-MM; all if left out")
-    parser.add_argument("--cluster", help="a cluster that the bill must name")
-    parser.add_argument(
-        "--all-jobs", action="store_true", help="every job, not cost and transfer alone"
-    )
-    parser.add_argument("--facts", help="a cluster's facts (spark.facts): for volumes, rotations")
-    parser.add_argument("--metrics", help="Prometheus's answers, or samples as Parquet")
-    parser.add_argument("--history", help="the ledger's archive of closed incidents")
-    return parser
 
 
 if __name__ == "__main__":

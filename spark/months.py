@@ -1,14 +1,40 @@
-"""When a billing period is final."""
+"""When a billing period is final, and which of them a job that runs every day makes again."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
 
 # AWS corrects a month for up to two weeks after it closed (Data Exports, "Export refreshing").
 SETTLING_DAYS = 14
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What tables hold of a month: which refresh of it, and the day that it was read."""
+
+    execution: str
+    read_on: date
+
+
 def settled_on(billing_period: str) -> date:
     """Return the day from which a month's bill is final: 2026-11 -> 2026-12-15."""
     year, month = (int(part) for part in billing_period.split("-"))
     return date(year + month // 12, month % 12 + 1, 1) + timedelta(days=SETTLING_DAYS)
+
+
+def unsettled(delivered: Mapping[str, str], held: Mapping[str, Held]) -> list[str]:
+    """Return the months to make again: all but those held as AWS left them.
+
+    `delivered` is the newest refresh of every month of the bill. A month last read before it was
+    final is made once more, however long the job was away.
+    """
+    done = {
+        period
+        for period, execution in delivered.items()
+        if period in held
+        and held[period].execution == execution
+        and held[period].read_on >= settled_on(period)
+    }
+    return sorted(set(delivered) - done)

@@ -87,7 +87,7 @@ TRANSFER = _struct(
     day=DateType(),
     cluster=STRING,
     flow=STRING,  # spark.transforms.transfer.Flow
-    certainty=STRING,  # `billed` by its own meter, or `shared` out by measured traffic
+    certainty=STRING,  # spark.transforms.transfer.Certainty
     currency=STRING,
     billed_bytes=LongType(),  # as billed: a byte between two brokers counts on both its sides
     billed_cost=MONEY,
@@ -104,7 +104,57 @@ TRAFFIC = _struct(
     replicated_bytes=LongType(),  # sum of ReplicationBytesInPerSec over brokers
     consumed_bytes=LongType(),  # sum of BytesOutPerSec over brokers: excludes replication
     zones=IntegerType(),
-    rack_aware_consumers=STRING,  # `true`, `false`, or null where it is not known
+    # Whether consumers read from their own zone: `true`; `possible` where brokers let them and each
+    # consumer decides; `false` where brokers do not; null where neither is known.
+    rack_aware_consumers=STRING,
+)
+
+# Split lines of a bill, as the reader leaves them: what one pod had of its node in one interval, a
+# row per meter (vCPU, memory). A second view of the node's money.
+POD_HOURS = _struct(
+    billing_period=STRING,
+    at=TimestampType(),  # when the interval began
+    instance_id=STRING,  # the node: i-...
+    eks_cluster=STRING,
+    namespace=STRING,
+    workload_type=STRING,  # DaemonSet, ReplicaSet, ...; null where AWS does not know the controller
+    workload=STRING,
+    pod=STRING,
+    split_cost=DoubleType(),  # for the larger of what it asked for and what it used
+    unused_cost=DoubleType(),  # its part of what no pod had
+    net_split_cost=DoubleType(),
+    net_unused_cost=DoubleType(),
+)
+# An instance's lines in one interval: there are several where a commitment covers a part of it.
+NODE_HOURS = _struct(
+    billing_period=STRING,
+    at=TimestampType(),
+    instance_id=STRING,
+    paid_by=STRING,  # `savings plan`, `reserved`, `spot` or `on demand`
+    hours=DecimalType(24, 12),
+)
+
+# What the nodes of Kafka's pools cost on a day, by what ran on them. Rows of an instance and day
+# add up to its amortised cost in USAGE exactly.
+NODE_SHARES = _struct(
+    billing_period=STRING,
+    day=DateType(),
+    cluster=STRING,
+    owner=STRING,  # KafkaNodePool (broker-a)
+    zone=STRING,
+    instance_id=STRING,
+    currency=STRING,
+    kind=STRING,  # spark.transforms.node_shares.Kind
+    paid_by=STRING,  # as in NODE_HOURS; null where nothing was allocated
+    eks_cluster=STRING,
+    namespace=STRING,
+    workload_type=STRING,
+    workload=STRING,
+    pod=STRING,
+    split_cost=MONEY,
+    unused_cost=MONEY,
+    net_split_cost=MONEY,
+    net_unused_cost=MONEY,
 )
 
 # A row that cannot be placed: why, and as much of it as can be read. Its dollars, where they can be

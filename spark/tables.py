@@ -40,6 +40,7 @@ class Table:
 USAGE = Table("usage", schemas.USAGE)
 COST = Table("cost", schemas.COST)
 TRANSFER = Table("transfer", schemas.TRANSFER)
+NODE_SHARES = Table("node_shares", schemas.NODE_SHARES)
 QUARANTINE = Table("quarantine", schemas.QUARANTINE)
 DELIVERIES = Table("deliveries", schemas.DELIVERIES)
 
@@ -147,10 +148,18 @@ class IcebergStore:
         catalog, _, namespace = self._namespace.partition(".")
         before = f"{now - timedelta(days=SNAPSHOT_DAYS):%Y-%m-%d %H:%M:%S}"
         for name in sorted(self._written):
+            if not self._has_expired(f"{self._namespace}.{name}", before):
+                continue
             self._session.sql(
                 f"CALL {catalog}.system.expire_snapshots(table => '{namespace}.{name}', "
                 f"older_than => TIMESTAMP '{before}', retain_last => {SNAPSHOTS_KEPT})"
             )
+
+    def _has_expired(self, name: str, before: str) -> bool:
+        """Say whether a snapshot may go: to ask takes a quarter of the time that expiring does."""
+        is_old = F.col("committed_at") < F.lit(before).cast("timestamp")
+        seen = self._session.table(f"{name}.snapshots").agg(F.count("*"), F.count_if(is_old)).head()
+        return seen is not None and seen[0] > SNAPSHOTS_KEPT and seen[1] > 0
 
     def _name(self, table: Table) -> str:
         return f"{self._namespace}.{table.name}"

@@ -6,11 +6,12 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
 from kafka.admin import ConfigResource, KafkaAdminClient
 from rich.console import Console
 
@@ -18,6 +19,7 @@ from bench.fleet.seen import Stretch
 from bench.storm.ground import until
 from cli.setup import prepare_tools
 from cli.twin_layers import TwinLayers
+from core import naming
 from core.health.rules import RuleSet
 from core.rotation import ClusterView
 from local import twin as twins
@@ -43,6 +45,7 @@ class Ground:
     """One cluster; `watched` tells whether the toolkit's functions hear anything."""
 
     cluster: Cluster
+    brokers: frozenset[int] = BROKERS
     watched: bool = True
     _mappings: list[str] = field(default_factory=list)
 
@@ -64,16 +67,19 @@ class Ground:
     def whole(self) -> bool:
         """Say whether all brokers and controllers are in sync and their groups at rest."""
         view = self.cluster.kafka()
-        if view is None or not in_sync(view) or (self.watched and self._incidents()):
+        if view is None or not in_sync(view, self.brokers):
+            return False
+        if self.watched and self._incidents():
             return False
         groups = self.cluster.twin.aws("autoscaling").describe_auto_scaling_groups()
         ours = set(self.cluster.outputs["auto_scaling_groups"].values())
-        states = [
+        at_rest = [
             [instance["LifecycleState"] for instance in group["Instances"]]
+            == ["InService"] * group["MinSize"]
             for group in groups["AutoScalingGroups"]
             if group["AutoScalingGroupName"] in ours
         ]
-        return len(states) == len(ours) and all(state == ["InService"] for state in states)
+        return len(at_rest) == len(ours) and all(at_rest)
 
     def settle(self, seconds: float = WHOLE_SECONDS) -> None:
         self.wait(self.whole, "the cluster is whole", seconds)
@@ -144,12 +150,21 @@ class Ground:
             self._throttle(str(10**9))
 
     @contextlib.contextmanager
-    def under_load(self) -> Iterator[tuple[Load, Stretch]]:
-        """Put the cluster under the demo's load; yield it with the steady stretch before."""
-        with self.cluster.under_load() as running:
+    def under_load(
+        self,
+        replicas: Mapping[int, Sequence[int]] | None = None,
+        *,
+        steady_seconds: float = STEADY_SECONDS,
+    ) -> Iterator[tuple[Load, Stretch]]:
+        """Put the cluster under the demo's load; yield it with the steady stretch before.
+
+        `replicas` says on which brokers each partition is, the preferred one first; without it
+        Kafka places them.
+        """
+        with self.cluster.under_load(replicas) as running:
             time.sleep(WARM_UP_SECONDS)
             since = time.time()
-            time.sleep(STEADY_SECONDS)
+            time.sleep(steady_seconds)
             yield running, Stretch(since, time.time())
 
     def samples(self) -> list[Mapping[str, Any]]:
@@ -174,7 +189,7 @@ class Ground:
         """
         every = {"leader.replication.throttled.replicas": "*"}
         limit = {"leader.replication.throttled.rate": rate}
-        brokers = [ConfigResource("broker", str(id_), limit) for id_ in sorted(BROKERS)]
+        brokers = [ConfigResource("broker", str(id_), limit) for id_ in sorted(self.brokers)]
         admin = self.admin()
         try:
             admin.alter_configs(
@@ -192,11 +207,11 @@ class Ground:
             queues.purge_queue(QueueUrl=url)
 
 
-def in_sync(view: ClusterView) -> bool:
+def in_sync(view: ClusterView, brokers: frozenset[int] = BROKERS) -> bool:
     """Say whether every broker is there, every voter caught up, and every replica in sync."""
     return (
         not view.stale
-        and view.brokers == BROKERS
+        and view.brokers == brokers
         and not view.fenced
         and all(voter.caught_up for voter in view.voters)
         and all(set(p.isr) == set(p.replicas) for p in view.partitions)
@@ -211,17 +226,37 @@ def commands() -> Iterator[tuple[int, list[str]]]:
             yield int(entry.name), words
 
 
+def brokers_of(pool: Mapping[str, Any]) -> frozenset[int]:
+    """Return the node ids of a pool that has nodes in every zone."""
+    first, reserved = int(pool["first_node_id"]), int(pool["node_ids_per_zone"])
+    count, zones = int(pool.get("nodes_per_zone", 1)), range(len(demo_spec.ZONES))
+    return frozenset(n for z in zones for n in naming.node_ids(first, reserved, z)[:count])
+
+
+def probes() -> str:
+    """Return by which rules Kafka's pods are probed; STILLWATER_HEALTH_RULES names others."""
+    return os.environ.get(RULES_VARIABLE, RuleSet.SHIPPED.value)
+
+
 @contextlib.contextmanager
-def provisioned(console: Console, logs: Path) -> Iterator[Ground]:
+def provisioned(console: Console, logs: Path, *, brokers_per_zone: int = 1) -> Iterator[Ground]:
     """Provision the demo's cluster on a twin of its own, probed as Strimzi's pods are on EKS.
 
-    The strict rules would hold evictions back where the peer's own cluster does not.
+    There nobody can replace Strimzi's probes, so the toolkit has to hold with them, and so have
+    its peers. The twin's strict rules would decide bench.rotation's lagging rows: a broker out of
+    sync since it started is not Ready by them, the disruption budget then refuses the eviction,
+    and the peer would be spared what it does on EKS.
     """
-    os.environ.setdefault(RULES_VARIABLE, RuleSet.SHIPPED.value)
+    os.environ[RULES_VARIABLE] = probes()
     prepare_tools(console)
     with twins.running(console.log, keep_logs=logs) as twin:
-        layers = TwinLayers(twin, demo_spec.write(twin.place))
+        spec = demo_spec.spec(twin.place)
+        (pool,) = (pool for pool in spec["pools"] if pool["role"] == "broker")
+        pool["nodes_per_zone"] = brokers_per_zone
+        written = demo_spec.path(twin.place)
+        written.write_text(yaml.safe_dump(spec, sort_keys=False))
+        layers = TwinLayers(twin, written)
         cluster = Cluster(twin, layers, layers.up(console.log))
-        ground = Ground(cluster)
+        ground = Ground(cluster, brokers_of(pool))
         ground.settle()
         yield ground

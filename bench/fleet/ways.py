@@ -39,8 +39,7 @@ class Told:
 
 def ours(ground: Ground) -> Told:
     """Let a rotation run take all brokers, one after the other."""
-    run = _run(ground, sorted(BROKERS))
-    return Told([run.reason])
+    return Told([rotated(ground, sorted(BROKERS)).reason])
 
 
 def evict(ground: Ground) -> Told:
@@ -92,14 +91,18 @@ def rotations() -> Rotor:
     return rotor(TWIN_ENVIRONMENT)
 
 
-def _run(ground: Ground, node_ids: Sequence[int]) -> Run:
+def rotated(ground: Ground, node_ids: Sequence[int], **asked: Any) -> Run:
+    """Take brokers through a run; return it once it is over and the cluster whole.
+
+    Raises InvalidInput where the run is refused.
+    """
     runs = rotations()
-    _start(runs, node_ids)
+    _start(runs, node_ids, **asked)
     return _follow(ground, runs)
 
 
-def _start(runs: Rotor, node_ids: Sequence[int]) -> str:
-    return str(runs.ask("start", selection={"node_ids": list(node_ids)})["said"])
+def _start(runs: Rotor, node_ids: Sequence[int], **asked: Any) -> str:
+    return str(runs.ask("start", selection={"node_ids": list(node_ids)}, **asked)["said"])
 
 
 def _follow(ground: Ground, runs: Rotor) -> Run:

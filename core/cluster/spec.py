@@ -93,6 +93,11 @@ class ClusterSpec(Frozen):
     """
     slack: Slack | None = None
     """Where incidents are told; without it they stand in the ledger alone."""
+    split_cost_allocation: bool = False
+    """Whether the bill's export has [what each pod cost of its
+    node](../how-to/set-up-the-bill-export.md#what-ran-on-a-node): for the report, at two lines more
+    per pod and hour.
+    """
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on everything, beside the project's own."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.rotation.preconditions import RunObservation
+from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Replication, Run
 from core.rotation.views import ClusterView
 

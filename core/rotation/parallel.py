@@ -9,22 +9,24 @@ consent is asked again for each of them with the lease in hand (core.rotation.le
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from core.observations import Policy
 from core.rotation.consent import shared
-from core.rotation.preconditions import RunObservation, objections
+from core.rotation.estimate import together
+from core.rotation.hours import wait_of
+from core.rotation.observation import RunObservation
+from core.rotation.preconditions import objections
 from core.rotation.run_record import NodeTurn, Options
 from core.rotation.views import ClusterView
-
-ALONE = 1
 
 
 def refusals(
     turns: Iterable[NodeTurn], kafka: ClusterView, options: Options, policy: Policy
 ) -> Iterator[str]:
     """Yield why a run may not take several nodes at a time; one that takes one is never refused."""
-    if options.parallel_per_zone == ALONE:
+    if options.parallel_per_zone == 1:
         return
     if policy.drain_route == "direct":
         yield (
@@ -60,8 +62,7 @@ def company(
             break
         if not _neighbours(first, turn):
             continue
-        away = [first.node_id, *(other.node_id for other in chosen)]
-        objection = next(_against(turn, seen, options, policy, away), None)
+        objection = next(_against(turn, seen, options, policy, [first, *chosen]), None)
         if objection is None:
             chosen.append(turn)
         else:
@@ -70,12 +71,21 @@ def company(
 
 
 def _against(
-    turn: NodeTurn, seen: RunObservation, options: Options, policy: Policy, away: Sequence[int]
+    turn: NodeTurn,
+    seen: RunObservation,
+    options: Options,
+    policy: Policy,
+    away: Sequence[NodeTurn],
 ) -> Iterator[str]:
     home = seen.node_of(turn.node_id)
     if home is None or home.instance_id != turn.instance_id:
         yield f"Node {turn.node_id} is not on instance {turn.instance_id}."
-    yield from objections(turn, seen, options, policy, away)
+    # All of them have to be back before the maintenance window closes, whoever stops last.
+    takes = together([each.expected_seconds or 0.0 for each in (turn, *away)])
+    wait = wait_of(replace(turn, expected_seconds=takes), seen.now, options, policy)
+    if wait is not None:
+        yield wait.sentence
+    yield from objections(turn, seen, options, policy, [each.node_id for each in away])
 
 
 def in_batches(turns: Iterable[NodeTurn], kafka: ClusterView | None, most: int) -> list[int]:

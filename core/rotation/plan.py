@@ -1,35 +1,23 @@
 """What a rotation would do, before it is started: order, time, bytes, what blocks, what is lost.
 
-Times and bytes are estimates: how long earlier runs took for a node of the role, else what their
-timings allow for, and core.resync's model over what is appended now and the rate at which earlier
-runs saw replication bring logs back (core.rotation.pace).
+Times and bytes are core.rotation.estimate's.
 """
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.observations import Policy
-from core.resync import CatchUp, Divergence, Flow, after_outage
+from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S, Estimate, together
+from core.rotation.hours import wait_of
+from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
-from core.rotation.pace import measured
 from core.rotation.parallel import in_batches
-from core.rotation.preconditions import RunObservation, objections, unavailable, unkeepable
-from core.rotation.run_record import NodeTurn, Options, Phase, Replication, Run
-from core.window import start_of
-
-# Without an earlier run to go by: an EKS node boots, joins and registers its volume driver.
-REPLACEMENT_SECONDS = 180.0
-# From the stop of a broker's pod until its fetchers run on the new node: controlled shutdown, its
-# volume's detaching and attaching, start.
-AWAY_SECONDS = 90.0
-
-
-# What a gp3 volume takes when nothing more is provisioned; replication that is faster waits for it.
-ASSUMED_REPLICATION_BYTES_PER_S = 125e6
+from core.rotation.preconditions import objections, unavailable, unkeepable
+from core.rotation.run_record import NodeTurn, Options, Run
+from core.window import clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +42,7 @@ class Plan:
     nodes: tuple[PlannedNode, ...]
     unavailable: tuple[str, ...]  # what nobody can keep, a sentence per partition
     topics: tuple[str, ...]  # whose partitions those are
+    too_long: tuple[str, ...] = ()  # for which no maintenance window is ever open long enough
     notes: tuple[str, ...] = ()
     # What replication brings in, and the run that measured it; None: it is assumed.
     replication_bytes_per_s: float = ASSUMED_REPLICATION_BYTES_PER_S
@@ -61,11 +50,11 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Return how long it takes: batches one after another, each as long as its slowest."""
-        slowest: dict[int, float] = {}
+        """Return how long it takes, batches one after another."""
+        batches: dict[int, list[float]] = {}
         for node in self.nodes:
-            slowest[node.batch] = max(node.seconds, slowest.get(node.batch, 0.0))
-        return sum(slowest.values())
+            batches.setdefault(node.batch, []).append(node.seconds)
+        return sum(together(each) for each in batches.values())
 
 
 def plan(
@@ -90,7 +79,9 @@ def plan(
         else [partition for turn in ordered for partition in unkeepable(turn.node_id, seen.kafka)]
     )
     batches = in_batches(ordered, seen.kafka, options.parallel_per_zone)
-    estimate = _Estimate(policy, earlier, appended or {})
+    estimate = Estimate(policy, earlier, appended or {})
+    ordered = tuple(replace(turn, expected_seconds=estimate.seconds(turn)) for turn in ordered)
+    waits = (wait_of(turn, seen.now, options, policy) for turn in ordered)
     nodes = tuple(
         PlannedNode(
             node_id=turn.node_id,
@@ -98,7 +89,7 @@ def plan(
             zone=turn.zone,
             instance_id=turn.instance_id,
             why=turn.why,
-            seconds=estimate.seconds(turn),
+            seconds=turn.expected_seconds or 0.0,
             resync_bytes=estimate.resync_bytes(turn),
             batch=batch,
             objections=tuple(objections(turn, seen, options, policy)),
@@ -109,86 +100,23 @@ def plan(
         nodes=nodes,
         unavailable=tuple(dict.fromkeys(unavailable(partition) for partition in lost)),
         topics=tuple(sorted({partition.topic for partition in lost})),
+        too_long=tuple(wait.sentence for wait in waits if wait is not None and wait.until is None),
         notes=(*notes, *estimate.notes(), *_hours(seen, options, policy)),
         replication_bytes_per_s=estimate.replication_bytes_per_s,
         replication_measured_in=None if estimate.pace is None else estimate.pace.run_id,
     )
 
 
-@dataclass(frozen=True)
-class _Estimate:
-    policy: Policy
-    earlier: Run | None
-    appended: Mapping[int, float]
-    _measured: dict[str, float] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        took: dict[str, list[float]] = {}
-        for turn in self.earlier.turns if self.earlier else ():
-            if turn.phase is Phase.DONE and turn.began_at is not None and turn.done_at is not None:
-                took.setdefault(turn.role, []).append(turn.done_at - turn.began_at)
-        self._measured.update({role: statistics.median(each) for role, each in took.items()})
-
-    @property
-    def pace(self) -> Replication | None:
-        return measured(self.earlier)
-
-    @property
-    def replication_bytes_per_s(self) -> float:
-        return ASSUMED_REPLICATION_BYTES_PER_S if self.pace is None else self.pace.bytes_per_s
-
-    def seconds(self, turn: NodeTurn) -> float:
-        if turn.role in self._measured:
-            return self._measured[turn.role]
-        resync = self._resync(turn)
-        catching_up = resync.seconds if isinstance(resync, CatchUp) else 0.0
-        hold = self.policy.post_condition_hold_seconds
-        return REPLACEMENT_SECONDS + AWAY_SECONDS + catching_up + hold
-
-    def resync_bytes(self, turn: NodeTurn) -> float | None:
-        resync = self._resync(turn)
-        return resync.gross_bytes if isinstance(resync, CatchUp) else None
-
-    def _resync(self, turn: NodeTurn) -> CatchUp | Divergence | None:
-        appended = self.appended.get(turn.node_id)
-        if appended is None or not turn.is_broker:
-            return None
-        flow = Flow(
-            append_bytes_per_s=appended, replication_bytes_per_s=self.replication_bytes_per_s
-        )
-        return after_outage(flow, outage_seconds=AWAY_SECONDS)
-
-    def notes(self) -> tuple[str, ...]:
-        said = []
-        if self._measured:
-            roles = ", ".join(f"{r} {s:.0f} s" for r, s in sorted(self._measured.items()))
-            said.append(f"Times are medians of the last run: {roles}.")
-        else:
-            said.append(
-                f"No earlier run to go by: {REPLACEMENT_SECONDS:.0f} s for a new node and "
-                f"{AWAY_SECONDS:.0f} s without the old one are assumed."
-            )
-        rate = f"{self.replication_bytes_per_s / 1e6:.1f} MB/s"
-        if self.pace is None:
-            said.append(
-                f"Replication at {rate} is assumed, what a gp3 volume takes when nothing more is "
-                f"provisioned; no run has measured it."
-            )
-        else:
-            by = "1 broker" if self.pace.brokers == 1 else f"{self.pace.brokers} brokers"
-            said.append(f"Replication at {rate} was measured in {self.pace.run_id}, by {by}.")
-        return tuple(said)
-
-
-def _hours(seen: RunObservation, options: Options, policy: Policy) -> tuple[str, ...]:
-    """Say when a run could begin, where a maintenance window is set."""
+def _hours(seen: RunObservation, options: Options, policy: Policy) -> Iterator[str]:
+    """Say when the run may begin with nodes, where a maintenance window is set."""
     if policy.maintenance is None or options.any_time:
-        return ()
-    start = start_of(
-        None, seen.now, policy.maintenance, margin_seconds=policy.planned_margin_seconds
+        return
+    opens, closes = next(policy.maintenance.stretches(seen.now))
+    moment = f"opens at {clock(opens)}" if opens > seen.now else f"is open until {clock(closes)}"
+    yield (
+        f"The maintenance window {moment}. A run begins with a node while it stays open for as "
+        f"long as the node is expected to take; --any-time: whenever."
     )
-    waits = " A run waits for it before each node; --any-time: it does not."
-    return (f"{start.reason[0].upper()}{start.reason[1:]}.{waits}",)
 
 
 def to_document(found: Plan) -> dict[str, Any]:

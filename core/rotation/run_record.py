@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from core.errors import Conflict
-
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 300
 DEFAULT_DEADLINE_SECONDS = 3600.0
@@ -66,6 +64,8 @@ class NodeTurn:
     zone: str
     instance_id: str  # the one that is to go
     why: str
+    # From its beginning until it is back for good (core.rotation.estimate).
+    expected_seconds: float | None = None
     phase: Phase = Phase.WAITING
     attempt: int = 1
     incident_id: str | None = None
@@ -217,61 +217,6 @@ def noted(run: Run, actor: str, text: str, now: float, *, quiet: bool = False) -
         run.notes if len(run.notes) >= MOST_NOTES else (*run.notes, Note(now, actor, text, quiet))
     )
     return replace(run, reason=text, notes=notes)
-
-
-def pause(run: Run, actor: str, now: float) -> Run:
-    """Begin with no further node: the run stands still once nobody is away."""
-    _still_open(run, "paused")
-    asked = replace(run, pause_asked_by=actor)
-    if run.state is not RunState.RUNNING or not run.in_hand:
-        asked = replace(asked, state=RunState.PAUSED, next_turn_at=None)
-        return noted(asked, actor, f"{actor} paused the run.", now)
-    away = " and ".join(f"node {t.node_id}" for t in run.in_hand)
-    verb = "is" if len(run.in_hand) == 1 else "are"
-    return noted(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)
-
-
-def resume(run: Run, actor: str, now: float, *, skip: bool = False) -> Run:
-    """Go on after a pause or a stop; every node in hand gets its whole deadline again.
-
-    With `skip` a node that failed, or is not allowed to begin, is left as it is.
-    """
-    _still_open(run, "resumed")
-    turns = tuple(_again(run, t, now, skip=skip) for t in run.turns)
-    going = replace(
-        run,
-        state=RunState.RUNNING,
-        pause_asked_by=None,
-        turns=turns,
-        pages=(),
-        next_turn_at=now,
-    )
-    skipped = [str(t.node_id) for t, u in zip(turns, run.turns, strict=True) if t.phase != u.phase]
-    without = f", without node {', '.join(skipped)}" if skip and skipped else ""
-    return noted(going, actor, f"{actor} resumes the run{without}.", now)
-
-
-def _again(run: Run, turn: NodeTurn, now: float, *, skip: bool) -> NodeTurn:
-    blocked = turn.phase is Phase.WAITING and turn.since is not None
-    if skip and (turn.phase is Phase.FAILED or (blocked and run.state is RunState.STOPPED)):
-        return replace(turn, phase=Phase.SKIPPED, reason="Left as it is.", done_at=now)
-    if turn.phase is Phase.FAILED:
-        return replace(
-            turn, phase=Phase.WAITING, attempt=turn.attempt + 1, incident_id=None, since=None
-        )
-    return replace(turn, since=None if turn.since is None else now, stuck_since=None)
-
-
-def abort(run: Run, actor: str, now: float) -> Run:
-    """Begin with no further node and end once nobody is away; who has not left yet stays."""
-    _still_open(run, "aborted")
-    asked = replace(run, abort_asked_by=actor, state=RunState.RUNNING, next_turn_at=now)
-    return noted(asked, actor, f"{actor} aborts the run.", now)
-
-
-def _still_open(run: Run, done: str) -> None:
-    if run.over:
-        raise Conflict(f"Run {run.id} cannot be {done}: it is {run.state.value} ({run.reason})")
 
 
 def unattended(run: Run, now: float, late_seconds: float) -> bool:

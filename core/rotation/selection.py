@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from core.errors import InvalidInput
-from core.rotation.preconditions import RunObservation
+from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn
 
 BY_HAND = "asked for by hand"

@@ -7,7 +7,8 @@ they do on a real bill; what does not vary compresses as well as it does there.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
+from core.naming import CLUSTER_TAG
 from local.bills import columns, export
 from local.bills.cluster import Broker, ClusterBill, Coverage, hour_lines, monthly_lines
 from local.bills.line import Line, month_start, next_month
+from local.bills.pods import KAFKA
 
 NAME = "synthetic"
 BROKERS = 8
@@ -72,7 +75,7 @@ def _template(count: int, month: str) -> pa.Table:
     lines: list[Line] = []
     number = 0
     while len(lines) < count * CLUSTER_SHARE:
-        lines += hour_lines(_cluster(number, month), 0)
+        lines += _measured(_cluster(number, month))
         number += 1
     lines = lines[:count]
     while len(lines) < count:
@@ -93,6 +96,15 @@ def _template(count: int, month: str) -> pa.Table:
     return _table(lines, None)
 
 
+def _measured(bill: ClusterBill) -> Iterator[Line]:
+    """Return an hour with one split line per broker, the mix that every figure was taken at."""
+    for line in hour_lines(bill, 0):
+        if not line.parent:
+            yield line
+        elif line.usage_type.endswith("vCPU-Hours"):
+            yield replace(line, tags={CLUSTER_TAG: bill.name})
+
+
 def _cluster(number: int, month: str) -> ClusterBill:
     brokers = [
         Broker(
@@ -105,7 +117,7 @@ def _cluster(number: int, month: str) -> ClusterBill:
         )
         for node in range(BROKERS)
     ]
-    return ClusterBill(name=f"kafka-{number:03d}", period=month, brokers=brokers)
+    return ClusterBill(name=f"kafka-{number:03d}", period=month, brokers=brokers, pods=(KAFKA,))
 
 
 def _table(lines: Sequence[Line], schema: pa.Schema | None) -> pa.Table:

@@ -15,15 +15,15 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from core.naming import CLUSTER_TAG, POOL_TAG
-from local.bills.line import Line, month_start
+from core.naming import CLUSTER_TAG, POOL_TAG, pod
+from local.bills.line import PAYER, Line, month_start
+from local.bills.pods import PLACES, PODS, Pod, shares
 from spark.tag_keys import CLAIM_TAG
 
 HOUR_PRICE = Decimal("0.5")
 PLAN_HOUR, RESERVED_HOUR = Decimal("0.3"), Decimal("0.25")
 GIB_MONTH, IOPS_MONTH, GIBPS_MONTH = Decimal("0.08"), Decimal("0.005"), Decimal("40.96")
 CROSSING_GB = Decimal("0.01")
-PLACES = Decimal("0.0000000001")
 PLAN = "arn:aws:savingsplans::111111111111:savingsplan/synthetic"
 RESERVATION = "arn:aws:ec2:us-east-1:111111111111:reserved-instances/synthetic"
 
@@ -34,6 +34,12 @@ class Coverage(StrEnum):
     ON_DEMAND = "on demand"
     SAVINGS_PLAN = "savings plan"
     RESERVED = "reserved"
+    # Half of every hour by a savings plan, the other half on demand: two lines of one instance.
+    MIXED = "savings plan and on demand"
+
+
+# The part of an hour that a savings plan covers.
+_PLANNED = {Coverage.SAVINGS_PLAN: Decimal(1), Coverage.MIXED: Decimal("0.5")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +84,8 @@ class ClusterBill:
     marketplace: Decimal = Decimal("0.75")
     # Of every usage line, where a private agreement's discount is in net columns.
     net_discount: Decimal | None = None
-    with_split_rows: bool = True
+    # What runs on every node, by split cost allocation data; nothing leaves such lines out.
+    pods: Sequence[Pod] = PODS
 
     @property
     def seconds_in_month(self) -> int:
@@ -150,7 +157,9 @@ def hour_lines(bill: ClusterBill, hour: int) -> Iterator[Line]:
 def monthly_lines(bill: ClusterBill) -> Iterator[Line]:
     """Return what is billed once a month: fees of commitments, taxes, credits, refunds, support."""
     start = month_start(bill.period)
-    used = Decimal(sum(b.coverage is Coverage.SAVINGS_PLAN for b in bill.brokers) * bill.hours)
+    used = (
+        sum((_PLANNED.get(b.coverage, Decimal(0)) for b in bill.brokers), Decimal(0)) * bill.hours
+    )
     commitment = (used + bill.unused_plan_hours) * PLAN_HOUR
     yield Line(
         hour=start,
@@ -197,44 +206,80 @@ def monthly_lines(bill: ClusterBill) -> Iterator[Line]:
 
 
 def _instance(bill: ClusterBill, broker: Broker, hour: int) -> Iterator[Line]:
-    usage: dict[str, Any] = {
+    planned = _PLANNED.get(broker.coverage, Decimal(0))
+    paid = [*_covered(bill, broker, hour, planned)] if planned else []
+    if broker.coverage is Coverage.RESERVED:
+        discounted: dict[str, Any] = {"kind": "DiscountedUsage", "ri_arn": RESERVATION}
+        effective: dict[str, Any] = {"ri_effective": RESERVED_HOUR, "amortised": RESERVED_HOUR}
+        usage = _usage(bill, broker, Decimal(1))
+        paid.append(_line(bill, hour, cost=Decimal(0), **discounted, **effective, **usage))
+    elif planned < 1:
+        rest = 1 - planned
+        paid.append(_line(bill, hour, cost=rest * HOUR_PRICE, **_usage(bill, broker, rest)))
+    yield from paid
+    if bill.pods:
+        yield from _split(bill, broker, hour, paid)
+
+
+def _usage(bill: ClusterBill, broker: Broker, hours: Decimal) -> dict[str, Any]:
+    return {
         "component": "broker compute",
         "owner": _pool(broker),
         "usage_type": f"BoxUsage:{broker.instance_type}",
         "operation": "RunInstances",
         "unit": "Hrs",
-        "quantity": Decimal(1),
+        "quantity": hours,
         "resource_id": _instance_id(broker),
         "zone": broker.zone,
         "tags": _node_tags(bill, broker),
     }
-    if broker.coverage is Coverage.ON_DEMAND:
-        yield _line(bill, hour, cost=HOUR_PRICE, **usage)
-    elif broker.coverage is Coverage.SAVINGS_PLAN:
-        covered: dict[str, Any] = {"kind": "SavingsPlanCoveredUsage", "sp_effective": PLAN_HOUR}
-        yield _line(bill, hour, cost=HOUR_PRICE, amortised=PLAN_HOUR, **covered, **usage)
-        negation = {**usage, "kind": "SavingsPlanNegation"}
-        yield _line(bill, hour, cost=-HOUR_PRICE, amortised=Decimal(0), **negation)
-    else:
-        discounted: dict[str, Any] = {"kind": "DiscountedUsage", "ri_arn": RESERVATION}
-        effective: dict[str, Any] = {"ri_effective": RESERVED_HOUR, "amortised": RESERVED_HOUR}
-        yield _line(bill, hour, cost=Decimal(0), **discounted, **effective, **usage)
-    if bill.with_split_rows:
+
+
+def _covered(bill: ClusterBill, broker: Broker, hour: int, hours: Decimal) -> Iterator[Line]:
+    """Return what a savings plan covers of an hour, and the line that takes its price back."""
+    usage, price, worth = _usage(bill, broker, hours), hours * HOUR_PRICE, hours * PLAN_HOUR
+    covered: dict[str, Any] = {"kind": "SavingsPlanCoveredUsage", "sp_effective": worth}
+    yield _line(bill, hour, cost=price, amortised=worth, **covered, **usage)
+    negation = {**usage, "kind": "SavingsPlanNegation"}
+    yield _line(bill, hour, cost=-price, amortised=Decimal(0), **negation)
+
+
+def _split(bill: ClusterBill, broker: Broker, hour: int, paid: Sequence[Line]) -> Iterator[Line]:
+    """Return the second view of an instance's hour: what each pod on it had of it."""
+    cost = sum((line.amortised for line in paid), Decimal(0))
+    off = bill.net_discount or Decimal(0)
+    discounted = sum((line.amortised * off for line in paid if line.kind == "Usage"), Decimal(0))
+    net = 1 - discounted / cost
+    pod_of_broker = pod(bill.name, _pool(broker), broker.node_id)
+    for share in shares(bill.pods, cost):
+        name = share.pod.name.format(broker=pod_of_broker, node=broker.node_id)
+        known = {
+            "aws:eks:cluster-name": f"{bill.name}-eks",
+            "aws:eks:namespace": share.pod.namespace,
+            "aws:eks:node": _instance_id(broker),
+            "aws:eks:workload-type": share.pod.workload_type,
+            "aws:eks:workload-name": share.pod.workload,
+        }
         yield _line(
             bill,
             hour,
             component="split cost allocation",
-            owner="whole cluster",
             product="AmazonEKS",
-            usage_type="EKS-EC2-vCPU-Hours",
+            usage_type=f"EKS-EC2-{share.meter}-Hours",
             operation="EKSPod-EC2",
-            unit="vCPU-Hours",
-            quantity=Decimal(1),
+            unit=f"{share.meter}-Hours",
+            quantity=share.quantity,
             cost=Decimal(0),
-            split_cost=HOUR_PRICE / 2,
+            split_cost=share.split,
+            unused_cost=share.unused,
+            net_split_cost=None if bill.net_discount is None else share.split * net,
+            net_unused_cost=None if bill.net_discount is None else share.unused * net,
             parent=_instance_id(broker),
-            resource_id=f"arn:aws:eks:us-east-1:{bill.name}:pod/kafka-{broker.node_id}",
-            tags={CLUSTER_TAG: bill.name},
+            resource_id=(
+                f"arn:aws:eks:us-east-1:{PAYER}:pod/{bill.name}-eks/{share.pod.namespace}/"
+                f"{name}/{broker.node_id:08d}"
+            ),
+            tags={key: value for key, value in known.items() if value is not None},
         )
 
 

@@ -23,6 +23,10 @@ def _net(line: Line) -> float | None:
     return None if line.net is None else float(line.net)
 
 
+def _of_a_pod(line: Line, amount: Decimal | None) -> float | None:
+    return None if amount is None or not line.parent else float(amount)
+
+
 # Columns as CUR 2.0 names them.
 CUR2: Mapping[str, Cell] = {
     "bill_bill_type": lambda _: "Anniversary",
@@ -53,8 +57,11 @@ CUR2: Mapping[str, Cell] = {
     "savings_plan_savings_plan_effective_cost": lambda line: float(line.sp_effective),
     "savings_plan_total_commitment_to_date": lambda line: float(line.sp_commitment),
     "savings_plan_used_commitment": lambda line: float(line.sp_used),
+    "split_line_item_net_split_cost": lambda line: _of_a_pod(line, line.net_split_cost),
+    "split_line_item_net_unused_cost": lambda line: _of_a_pod(line, line.net_unused_cost),
     "split_line_item_parent_resource_id": lambda line: line.parent,
-    "split_line_item_split_cost": lambda line: float(line.split_cost),
+    "split_line_item_split_cost": lambda line: _of_a_pod(line, line.split_cost),
+    "split_line_item_unused_cost": lambda line: _of_a_pod(line, line.unused_cost),
 }
 FLOATS = frozenset(name for name in CUR2 if re.search(r"cost|fee|amount|commitment", name))
 TIMES = frozenset(name for name in CUR2 if name.endswith(("start_date", "end_date")))

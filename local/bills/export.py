@@ -120,7 +120,8 @@ def _legacy_cells(dealt: Sequence[Sequence[Line]], *, parquet: bool) -> dict[str
         if name not in columns.MAPS
     }
     for key in sorted({key for lines in dealt for line in lines for key in line.all_tags}):
-        named = f"resource_tags_{export_key(key)}" if parquet else f"resourceTags/user:{key}"
+        marked = key if key.startswith("aws:") else f"user:{key}"
+        named = f"resource_tags_{export_key(key)}" if parquet else f"resourceTags/{marked}"
         cells[named] = lambda line, key=key: line.all_tags.get(key, "")  # type: ignore[misc] # bound
     return cells
 

@@ -41,6 +41,9 @@ class Line:
     ri_unused_fee: Decimal = NOUGHT
     parent: str = ""
     split_cost: Decimal = NOUGHT
+    unused_cost: Decimal = NOUGHT
+    net_split_cost: Decimal | None = None
+    net_unused_cost: Decimal | None = None
     # The truth.
     component: str = "other"
     owner: str = "unattributed"

@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core import pricing
+from core import facts, pricing
 from core.cluster import ClusterSpec, parse
 from core.incident_record import Incident
 from handlers.export import archive_key, archive_line
@@ -20,7 +20,6 @@ from local import environment
 from local.aws import billing
 from local.demo import spec as demo_spec
 from local.twin import Twin
-from spark import facts
 
 if TYPE_CHECKING:
     from spark.jobs.report import Made

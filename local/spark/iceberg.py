@@ -19,6 +19,8 @@ from local.tools.cache import making
 POM = Path(__file__).with_name("pom.xml")
 NAME = "iceberg"
 JAR = "iceberg-spark-runtime-*.jar"
+# Spark takes jars when it starts, and no later.
+JARS = "spark.jars"
 
 
 def jar() -> Path:
@@ -39,7 +41,7 @@ def jar() -> Path:
 def settings(path: Path, warehouse: str, catalog: str) -> dict[str, str]:
     """Return the settings of a session with an Iceberg catalog of folders."""
     return {
-        "spark.jars": str(path),
+        JARS: str(path),
         f"spark.sql.catalog.{catalog}": "org.apache.iceberg.spark.SparkCatalog",
         f"spark.sql.catalog.{catalog}.type": "hadoop",
         f"spark.sql.catalog.{catalog}.warehouse": warehouse,

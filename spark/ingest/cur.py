@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from core.errors import InvalidInput
+from spark.ingest import splits
 from spark.ingest.delivery import (
     Delivery,
     Format,
@@ -110,7 +111,8 @@ def delivery(source: Source, what: str) -> Delivery:
     spread = [s for key in TAGS for s in column_spellings(key) if s in known]
     if not maps and not spread and not legacy:
         raise InvalidInput([f"{what} has no column resource_tags; {_NO_TAGS}."])
-    months = [_named(frame, maps, spread, what) for frame in source.frames]
+    renamed = [_modern(frame) for frame in source.frames]
+    months = [_named(frame, maps, spread, what) for frame in renamed]
     _require_amortisation(months, known, what)
     return Delivery(
         label=source.label,
@@ -124,14 +126,19 @@ def delivery(source: Source, what: str) -> Delivery:
         ],
         refreshes=source.refreshes,
         simulated=source.simulated,
+        splits=partial(splits.read, renamed, maps, known),
     )
 
 
-def _named(frame: DataFrame, maps: Sequence[str], spread: Sequence[str], what: str) -> DataFrame:
-    """Return a month's columns under CUR 2.0's names, its tags' maps as maps."""
+def _modern(frame: DataFrame) -> DataFrame:
+    """Return a month's columns under CUR 2.0's names."""
     spelled = {name: modern_name(name) for name in frame.columns}
-    renamed = frame.select(*(F.col(f"`{old}`").alias(new) for old, new in spelled.items()))
-    raw = named(renamed, REQUIRED, [*OPTIONAL, *maps, *spread, DELIVERED_PERIOD], what)
+    return frame.select(*(F.col(f"`{old}`").alias(new) for old, new in spelled.items()))
+
+
+def _named(frame: DataFrame, maps: Sequence[str], spread: Sequence[str], what: str) -> DataFrame:
+    """Return the columns that are needed, its tags' maps as maps."""
+    raw = named(frame, REQUIRED, [*OPTIONAL, *maps, *spread, DELIVERED_PERIOD], what)
     for name in maps:
         raw = as_map(raw, name)
     return raw

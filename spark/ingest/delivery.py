@@ -7,7 +7,7 @@ is a hundredth of it (spark.transforms.daily).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -49,6 +49,17 @@ class Refresh:
 
 
 @dataclass(frozen=True)
+class Splits:
+    """Split cost allocation data: pods' shares (POD_HOURS), and their nodes' hours (NODE_HOURS).
+
+    A second view of money that `Delivery.parts` hold: never summed with it (spark.ingest.splits).
+    """
+
+    pods: DataFrame
+    hours: DataFrame
+
+
+@dataclass(frozen=True)
 class Delivery:
     """One bill as delivered.
 
@@ -64,6 +75,8 @@ class Delivery:
     part_costs: Sequence[DataFrame]
     refreshes: Sequence[Refresh] = ()
     simulated: bool = False
+    # Asked for by one job alone, so that no other waits for its plan.
+    splits: Callable[[], Splits | None] = lambda: None
 
     @property
     def lines(self) -> DataFrame:

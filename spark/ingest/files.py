@@ -44,6 +44,11 @@ def address_of(path: str | Path) -> str:
     return written.rstrip("/") if _URI.match(written) else str(Path(written).resolve())
 
 
+def _written(address: str) -> str:
+    """Return an address as a user writes it: Hadoop says file:/folder for file:///folder."""
+    return re.sub(r"^file:/(?!/)", "file:///", address)
+
+
 class LocalFiles:
     """This machine's disk."""
 
@@ -74,7 +79,7 @@ class HadoopFiles:
         if self.is_folder(folder):
             names = self._system(folder).listFiles(self._path(folder), True)  # noqa: FBT003 - Java's
             while names.hasNext():
-                found.append(str(names.next().getPath().toString()))
+                found.append(_written(str(names.next().getPath().toString())))
         return sorted(name for name in found if name.endswith(suffix))
 
     def is_file(self, address: str) -> bool:

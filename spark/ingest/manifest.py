@@ -91,6 +91,15 @@ def pinned(files: Files, folder: str, months: Collection[str] = ()) -> Export:
     return Export(name=names[0], months=tuple(delivered))
 
 
+def refreshes(files: Files, folder: str) -> dict[str, str]:
+    """Return what tells each month's newest refresh from the one before, by billing period.
+
+    Its data files are not looked for: those of a month that nobody reads may be gone.
+    """
+    newest = _newest_by_period(files, folder)
+    return {period: _execution(_manifest(files, path)) for period, path in newest.items()}
+
+
 def _newest_by_period(files: Files, folder: str) -> dict[str, str]:
     """Return each month's newest manifest: the last in order, since a refresh's folder is a time.
 
@@ -142,8 +151,12 @@ def _month(files: Files, folder: str, period: str, path: str, problems: list[str
             )
         else:
             found.append(address)
-    execution = manifest.get("executionId") or manifest.get("assemblyId") or ""
-    return Month(period, path, tuple(found), str(execution), manifest.get("simulated") is True)
+    simulated = manifest.get("simulated") is True
+    return Month(period, path, tuple(found), _execution(manifest), simulated)
+
+
+def _execution(manifest: Mapping[str, Any]) -> str:
+    return str(manifest.get("executionId") or manifest.get("assemblyId") or "")
 
 
 def _manifest(files: Files, path: str) -> Mapping[str, Any]:

@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from core import economics, pricing
 from core.economics import Brokers, Comparison, Design
+from core.facts import Facts
 from core.pricing import PriceBook
-from spark.facts import Facts
 from spark.findings import ECONOMICS, RESYNC, STORAGE
 from spark.schemas import require_schema
 

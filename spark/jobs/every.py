@@ -20,9 +20,9 @@ from pyspark.sql import functions as F
 
 from core import pricing
 from core.errors import InvalidInput
+from core.facts import Facts
 from core.pricing import PriceBook
 from spark import frames, tables
-from spark.facts import Facts
 from spark.findings import (
     ANOMALIES_TABLE,
     ECONOMICS_TABLE,
@@ -38,6 +38,7 @@ from spark.jobs import (
     cost,
     economics,
     ingest,
+    nodes,
     resync,
     storage,
     transfer,
@@ -100,7 +101,8 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
     cluster = inputs.facts.cluster if inputs.facts else None
     if inputs.bill is not None:
         delivery = bill.read(session, inputs.bill)
-        ingest.run(session, delivery, store, now=now, cluster=cluster)
+        ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
+        nodes.run(session, store, delivery, list(ingested.months))
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
     month = _month(inputs.month, deliveries)
     note = deliveries[month]
@@ -151,7 +153,7 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
     moved = (
         frames.empty(session, TRAFFIC)
         if facts is None or samples is None
-        else seen.transform(lambda frame: traffic(frame, facts.zones))
+        else traffic(seen, facts.zones, follower_fetching=facts.follower_fetching)
     )
     return _Read(seen, past.persist(), moved)
 
@@ -171,6 +173,7 @@ def _of_bill(
             report=report,
             days=_days(paid),
             transfer=_transfer(session, store, read, month),
+            nodes=_nodes(store, month),
             unit=units.collect(),
             anomalies=odd.where(F.col("billing_period") == month).collect(),
         )
@@ -218,6 +221,11 @@ def _transfer(session: SparkSession, store: Store, read: _Read, month: str) -> l
         F.sum("billed_cost").cast(MONEY).alias("billed_cost"),
         F.sum("rack_aware_saving").cast(MONEY).alias("rack_aware_saving"),
     ).collect()
+
+
+def _nodes(store: Store, month: str) -> list[Row]:
+    shares = store.read(tables.NODE_SHARES).where(F.col("billing_period") == month)
+    return nodes.listed(shares).collect()
 
 
 def _days(paid: DataFrame) -> list[DayCost]:

@@ -1,7 +1,7 @@
 """The ingest job: a bill becomes the usage table, month by month, every dollar in one row.
 
-    read -> require_lines -> sum to a day -> classify -> attribute -> require_schema -> reconcile
-         -> replace the months -> note the delivery
+    read -> require_lines -> sum to a day -> say of each line what it is and whose -> require_schema
+         -> reconcile -> replace the months -> note the delivery
 
 The bill is read once for the table and once, one column of it, for the control total. Nothing of
 its size is ever in the driver's memory.
@@ -25,16 +25,15 @@ from core.pricing import plain, total
 from spark import frames, money, tables
 from spark.ingest.delivery import Delivery, Refresh, readable
 from spark.months import settled_on
-from spark.schemas import LINE_AMOUNTS, MONEY, QUARANTINE, USAGE, require_lines, require_schema
+from spark.schemas import MONEY, QUARANTINE, USAGE, require_lines, require_schema
 from spark.tables import UNKNOWN_PERIOD, Store
 from spark.tag_keys import spellings
 from spark.transforms.amortise import DISCOUNTS
 from spark.transforms.attribute import attributed
 from spark.transforms.classify import classified
-from spark.transforms.daily import TOTALS, net_of_discounts, summed, tidied
+from spark.transforms.daily import LINE, TOTALS, net_of_discounts, said, summed
 
 CLUSTERS_SHOWN = 10
-KEYS = tuple(name for name in USAGE.names if name not in (*LINE_AMOUNTS, "charges"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +81,10 @@ def run(
         months = control_of(*delivery.part_costs)
         if not months:
             raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
-        rows = usage(*delivery.parts, discounted=_is_discounted(delivery))
-        rows.persist(StorageLevel.MEMORY_AND_DISK)
+        days = by_day(*delivery.parts, discounted=_is_discounted(delivery))
+        days.persist(StorageLevel.MEMORY_AND_DISK)
         try:
+            rows = table_of(days)
             placed = _placed(rows, cluster)
             _require_one_currency(placed, delivery.label)
             _require_cluster(placed, delivery, cluster)
@@ -101,7 +101,7 @@ def run(
             frame = frames.of_rows(session, noted, tables.DELIVERIES.schema)
             store.replace(tables.DELIVERIES, frame, list(months))
         finally:
-            rows.unpersist()
+            days.unpersist()
     return Ingested(delivery.label, months, found, delivery.simulated)
 
 
@@ -110,20 +110,24 @@ def usage(*parts: DataFrame, discounted: bool = True) -> DataFrame:
 
     `discounted` is whether lines of a private agreement's discounts may be among them.
     """
+    return table_of(by_day(*parts, discounted=discounted))
+
+
+def by_day(*parts: DataFrame, discounted: bool) -> DataFrame:
+    """Sum a bill's lines to a day each (spark.transforms.daily)."""
     known = [summed(require_lines(part, "The ingest job's input")) for part in parts]
-    rows = reduce(DataFrame.unionByName, known).transform(tidied)
-    if discounted:
-        rows = rows.transform(net_of_discounts)
-    keyed = (
-        rows.transform(classified)
-        .transform(attributed)
-        .withColumn("billing_period", _known_period())
-    )
-    # What differed by a region's prefix, a blank or somebody else's tag alone is one row now.
-    merged = keyed.groupBy(*KEYS, "reason").agg(
-        F.sum("charges").alias("charges"), *money.added(keyed, LINE_AMOUNTS)
-    )
-    whole = merged.withColumns(money.finished(merged, TOTALS))
+    rows = reduce(DataFrame.unionByName, known).withColumn("billing_period", _known_period())
+    return rows.transform(net_of_discounts) if discounted else rows
+
+
+def table_of(days: DataFrame) -> DataFrame:
+    """Turn the days of lines into the USAGE table, and `_reason` beside it.
+
+    What a line is and whose is said of each line once, not of each of its days.
+    """
+    described = said(days).transform(classified).transform(attributed)
+    rows = days.join(F.broadcast(described), LINE)
+    whole = rows.withColumns(money.finished(rows, TOTALS))
     table = whole.select(*USAGE.names, F.col("reason").alias("_reason"))
     require_schema(table.drop("_reason"), USAGE, "The usage table")
     return table

@@ -19,8 +19,8 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from core import economics, instance_rates, instances, resync
+from core.facts import Facts
 from core.pricing import PriceBook
-from spark.facts import Facts
 from spark.findings import RESYNC, ROTATIONS, SAMPLES
 from spark.schemas import require_schema
 from spark.transforms import rotations as transform

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from core import instances
+from core.facts import Facts, Pool
 from core.pricing import PriceBook
 from core.volumes.forecast import Forecast
 from core.volumes.growth import DAY_SECONDS, room
@@ -28,7 +29,6 @@ from core.volumes.sizing import GIB, Goals, Resync, Use, monthly_usd, right_size
 from core.volumes.speed import helps, said
 from core.volumes.throttled import Limit, limited_by, next_step
 from core.volumes.views import Load
-from spark.facts import Facts, Pool
 from spark.findings import SAMPLES, STORAGE
 from spark.schemas import USAGE, require_schema
 from spark.transforms import volumes

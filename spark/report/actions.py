@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from core.economics import EBS
-from core.naming import CLUSTER_TAG, POOL_TAG
+from core.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
 from core.pricing import total
 from spark.report.document import Action
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import slug
 from spark.report.words import count, dollars, listed
 from spark.transforms.attribute import Attribution
+from spark.transforms.transfer import Certainty
 from spark.transforms.volumes import Finding
 
 SHOWN = 3
@@ -41,6 +42,15 @@ _TITLES = {
     Finding.SMALLER: "Replace {} by smaller ones",
     Finding.SLOWER: "Lower the performance of {}",
 }
+
+_CLIENT_RACK = (
+    "set client.rack to the availability zone in every consumer that has none; the brokers' "
+    "selector is rack-aware already"
+)
+_SELECTOR = (
+    f"take {REPLICA_SELECTOR} out of the ClusterSpec's kafka.config, so that brokers choose by "
+    f"rack, and set client.rack to the availability zone in every consumer"
+)
 
 
 def chosen(evidence: Evidence) -> tuple[Action, ...]:
@@ -86,12 +96,13 @@ def _of_flows(evidence: Evidence) -> Iterator[Action]:
     days = [row.day for row in evidence.transfer if row.day is not None]
     length = (max(days) - min(days)).days + 1 if days else 30
     saved = total(row.rack_aware_saving for row in rows)
+    is_known = all(row.certainty != Certainty.AT_MOST.value for row in rows)
+    at_most = "" if is_known else "at most "
     yield Action(
         title="Let consumers read from their own zone",
-        why=f"they fetched from other zones for {dollars(saved)} {evidence.report.currency} in "
-        f"{count(length, 'day')}",
-        how="set client.rack to the availability zone in every consumer; the brokers' selector is "
-        "rack-aware already",
+        why=f"they fetched from other zones for {at_most}{dollars(saved)} "
+        f"{evidence.report.currency} in {count(length, 'day')}",
+        how=_SELECTOR if is_known else _CLIENT_RACK,
         evidence=slug("flow", "consume"),
         usd_per_month=saved * 30 / length,
     )

@@ -35,6 +35,7 @@ class Evidence:
     report: Report
     days: Sequence[DayCost] = ()  # of the month and of the one before
     transfer: Sequence[Found] = ()
+    nodes: Sequence[Found] = ()
     storage: Sequence[Found] = ()
     resync: Sequence[Found] = ()
     economics: Sequence[Found] = ()

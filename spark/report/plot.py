@@ -116,7 +116,8 @@ def lines(
                 fontsize=9,
                 va="top",
             )
-        axes.set_ylim(bottom=0)
+        # Room above the highest line, where the marks are called by name.
+        axes.set_ylim(bottom=0, top=1.15 * axes.get_ylim()[1])
         axes.set_xlabel(across, color=_INK)
         axes.set_ylabel(up, color=_INK)
         axes.locator_params(nbins=5)

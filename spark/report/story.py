@@ -10,7 +10,7 @@ from spark.report import actions
 from spark.report.document import Action, Document, Section, Total
 from spark.report.evidence import Evidence, compared
 from spark.report.model import Report
-from spark.report.sections import changes, cost, economics, resync, storage, transfer, unit
+from spark.report.sections import changes, cost, economics, nodes, resync, storage, transfer, unit
 from spark.report.words import change, dollars, headline_places, listed, money, percent
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
@@ -31,6 +31,7 @@ def told(evidence: Evidence) -> Document:
     sections = [
         changes.section(evidence),
         cost.section(report),
+        nodes.section(evidence),
         transfer.section(evidence),
         storage.section(evidence),
         resync.section(evidence),

@@ -8,9 +8,17 @@ from pyspark.sql import functions as F
 from spark.schemas import TRAFFIC, require_schema
 from spark.transforms.counters import BYTES_IN, BYTES_OUT, REPLICATION_IN, increases, of_all_topics
 
+# Of rack_aware_consumers.
+RACK_AWARE, POSSIBLE, NOT_RACK_AWARE = "true", "possible", "false"
 
-def traffic(samples: DataFrame, zones: int) -> DataFrame:
-    """Turn SAMPLES into TRAFFIC; what fell between two days counts on the later."""
+
+def traffic(samples: DataFrame, zones: int, *, follower_fetching: bool | None = None) -> DataFrame:
+    """Turn SAMPLES into TRAFFIC; what fell between two days counts on the later.
+
+    No counter of a broker tells bytes it served as a follower from those it served as a leader,
+    and consumers alone know which replica they prefer: what the brokers allow is all there is.
+    """
+    allowed = {True: POSSIBLE, False: NOT_RACK_AWARE, None: None}[follower_fetching]
     counted = samples.transform(
         lambda frame: of_all_topics(frame, BYTES_IN, BYTES_OUT, REPLICATION_IN)
     ).transform(increases)
@@ -24,7 +32,7 @@ def traffic(samples: DataFrame, zones: int) -> DataFrame:
         .withColumns(
             {
                 "zones": F.lit(zones),
-                "rack_aware_consumers": F.lit(None).cast("string"),
+                "rack_aware_consumers": F.lit(allowed).cast("string"),
             }
         )
     )

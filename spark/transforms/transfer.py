@@ -3,9 +3,10 @@
 The bill knows that bytes crossed zones, not why. A cluster's own counters do: what producers sent,
 what followers fetched, what consumers read. With brokers in Z zones, balanced, (Z-1)/Z of what is
 produced crosses on its way in and (Z-1)/Z of what is consumed on its way out, unless consumers
-fetch from their own zone; what followers fetch crosses whole, since replicas stand in different
-zones. A broker's account is billed once for a byte from or to a client, and on both sides for one
-between brokers. The billed money is shared out by these bytes, never more of them than were
+fetch from their own zone: where brokers let them and nobody knows which do, no more is theirs than
+the bill leaves beside the other flows. What followers fetch crosses whole, since replicas stand in
+different zones. A broker's account is billed once for a byte from or to a client, and on both sides
+for one between brokers. The billed money is shared out by these bytes, never more of them than were
 billed; what no flow explains stays visible.
 """
 
@@ -20,12 +21,12 @@ from pyspark.sql import functions as F
 
 from spark.schemas import MONEY, TRANSFER, require_schema
 from spark.transforms.classify import Component
+from spark.transforms.traffic import NOT_RACK_AWARE, POSSIBLE, RACK_AWARE
 
 # AWS writes GB and bills GiB.
 BYTES_PER_GB = 1 << 30
 COSTS = ("billed_cost", "amortised_cost", "net_cost")
 KEYS = ("billing_period", "day", "cluster", "flow", "currency")
-RACK_AWARE = "true"
 # Wide enough for a cluster's money on a day and for a share of it, in one multiplication.
 _COST, _SHARE = "decimal(24,12)", "decimal(13,12)"
 
@@ -48,6 +49,8 @@ class Certainty(StrEnum):
 
     BILLED = "billed"
     SHARED = "shared"
+    # What consumers may have fetched from other zones, of which some may have stayed in their own.
+    AT_MOST = "at most"
 
 
 _COMPONENTS = (Component.INTER_AZ, Component.LOAD_BALANCER, Component.PRIVATELINK)
@@ -77,8 +80,13 @@ def by_flow(transfers: DataFrame, traffic: DataFrame) -> DataFrame:
     cluster and day hold adds up to what was billed.
     """
     crossing = F.col("flow") == Flow.UNEXPLAINED.value
-    known = traffic.select("day", "cluster", *(c.alias(n) for n, c in _crossing().items()))
-    joined = transfers.where(crossing).join(F.broadcast(known), ["day", "cluster"], "left")
+    sizes = (c.alias(n) for n, c in _crossing().items())
+    known = traffic.select("day", "cluster", "rack_aware_consumers", *sizes)
+    joined = (
+        transfers.where(crossing)
+        .join(F.broadcast(known), ["day", "cluster"], "left")
+        .withColumn("_consume", _consumed())
+    )
     shared = joined.select("*", F.inline(_parts()).alias(*_PART))
     is_rest = F.col("_flow") == Flow.UNEXPLAINED.value
     wanted = shared.where((F.col("_share") > 0) | (is_rest & _is_worth_a_row()))
@@ -86,6 +94,7 @@ def by_flow(transfers: DataFrame, traffic: DataFrame) -> DataFrame:
         *("billing_period", "day", "cluster"),
         F.col("_flow").alias("flow"),
         F.when(is_rest, Certainty.BILLED.value)
+        .when(_is_at_most(), Certainty.AT_MOST.value)
         .otherwise(Certainty.SHARED.value)
         .alias("certainty"),
         "currency",
@@ -100,6 +109,19 @@ def by_flow(transfers: DataFrame, traffic: DataFrame) -> DataFrame:
     )
     table = rows.unionByName(others.select(*rows.columns))
     return require_schema(table, TRANSFER, "The transfer table")
+
+
+def _consumed() -> Column:
+    """Return the bytes of consumers: where they may stay in their zone, what the bill leaves."""
+    left = F.col("billed_bytes") - F.col("_produce") - F.col("_replicate")
+    within = F.least(F.col("_consume"), F.greatest(left, F.lit(0.0)))
+    is_open = F.col("rack_aware_consumers") == POSSIBLE
+    return F.when(is_open, within).otherwise(F.col("_consume"))
+
+
+def _is_at_most() -> Column:
+    not_allowed = F.coalesce(F.col("rack_aware_consumers") == NOT_RACK_AWARE, F.lit(False))  # noqa: FBT003 - a literal column
+    return (F.col("_flow") == Flow.CONSUME.value) & ~not_allowed
 
 
 def _billed_flow() -> Column:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pulumi
 
+from core import facts
+from core.naming import OPERATIONS
 from infra.analytics import Analytics, AnalyticsArgs
 from stacks.layer import Layer
 
@@ -15,8 +17,11 @@ def build(layer: Layer) -> None:
             prefix=layer.spec.prefix,
             cluster=layer.spec.name,
             account=layer.account,
+            facts=facts.to_json(facts.of_spec(layer.spec)),
+            incidents_bucket=layer.earlier(OPERATIONS).text("incidents_bucket"),
             tags=layer.tags.everywhere,
             ephemeral=layer.spec.ephemeral,
+            split_cost_allocation=layer.spec.split_cost_allocation,
         ),
         opts=layer.on_aws,
     )

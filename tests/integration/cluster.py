@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -136,10 +136,16 @@ class Cluster:
         return view if states == [["InService"]] * len(BROKERS | CONTROLLERS) else None
 
     @contextlib.contextmanager
-    def under_load(self) -> Iterator[Load]:
-        """Produce and consume for the block, as the demo does, on a topic of its own life."""
+    def under_load(self, replicas: Mapping[int, Sequence[int]] | None = None) -> Iterator[Load]:
+        """Produce and consume for the block, as the demo does, on a topic of its own life.
+
+        Kafka places its partitions, unless `replicas` says on which brokers each of them is.
+        """
         directory = self.twin.place.directory
         self._forget_load()
+        if replicas is not None:
+            least = {"min.insync.replicas": str(load.MIN_INSYNC_REPLICAS)}
+            self.create_topic(load.TOPIC, assignments=replicas, configs=least)
         client = self.twin.start_program("load", "local.demo.load", self.bootstrap, str(directory))
         try:
             demo._wait_for_acks(self.twin, quiet())

@@ -1,4 +1,4 @@
-"""The report's page in a real browser: on a desk, in the dark, on a phone."""
+"""The report's page in a real browser: on a desk, in the dark, on a phone, on paper."""
 
 from __future__ import annotations
 
@@ -8,13 +8,30 @@ from pathlib import Path
 import pytest
 
 from spark.report import formats, story
-from tests import browser
+from tests import browser, printing
 from tests.unit.spark import month
 
 CHROMIUM = browser.find()
 MEASURE = """<script>
   document.body.append(`wide: ${document.documentElement.scrollWidth - innerWidth}`);
 </script></body>"""
+
+# What a page is made of in print: how far it reaches, its paper, its links and its legend.
+IN_PRINT = """(() => {
+  const style = (what, pseudo) => getComputedStyle(document.querySelector(what), pseudo);
+  const shown = (what) => [...document.querySelectorAll(what)].filter((one) => one.offsetHeight);
+  return {
+    reaches: Math.max(...[...document.querySelectorAll("body *")]
+      .map((one) => one.getBoundingClientRect().right)),
+    paper: style("body").backgroundColor,
+    ink: style("td").color,
+    link: style("a").color,
+    legend: style(".key", "::before").printColorAdjust,
+    onScreen: shown("nav, .on-screen").length,
+    foot: style("tfoot").display,
+  };
+})()"""
+PAGE = re.compile(rb"/Type\s*/Page\b(?!s)")
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +61,28 @@ def test_the_page_opens_without_a_complaint_and_nothing_sticks_out(page: Path) -
     seen = browser.look(CHROMIUM, page)
     assert seen.console == ()
     assert re.search(r"wide: (-\d+|0)\b", seen.dom)
+
+
+@browser.needed
+def test_on_paper_nothing_is_cut_off_and_nothing_is_dark(page: Path) -> None:
+    assert CHROMIUM is not None
+    made = printing.printed(CHROMIUM, page, IN_PRINT, dark=True)
+    width, _ = printing.PAPER_PX
+    # What is wider than the paper is cut off, or makes a browser print everything smaller.
+    assert made.found["reaches"] <= width + 1
+    assert made.found["paper"] == "rgb(255, 255, 255)"
+    assert contrast(made.found["ink"]) > 15
+    assert contrast(made.found["link"]) > 4.5
+    assert made.found["legend"] == "exact"
+    assert made.found["onScreen"] == 0
+    assert made.found["foot"] == "table-row-group"
+    assert made.pdf.startswith(b"%PDF")
+    assert 4 <= len(PAGE.findall(made.pdf)) <= 12
+    assert len(made.picture) > 60_000
+
+
+def contrast(colour: str) -> float:
+    """Return WCAG's contrast of a colour on white paper."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)

@@ -10,14 +10,18 @@ from spark.report.document import Cell, Column, Row, Section, Table
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import exact, slug
 from spark.report.words import DASH, money, percent, size
+from spark.transforms.transfer import Certainty
 
 PLACES = 2
 METHOD = (
     "The bill says that bytes crossed zones, not why: with Z zones (Z - 1) / Z of what is produced "
     "crosses on its way in, as much of what is consumed on its way out, and all that followers "
-    "fetch, since replicas stand in zones of their own. `billed` is what a meter of its own says, "
-    "`shared` what the brokers' counters share out. Consumers with client.rack set read from a "
-    "replica of their own zone and cross nothing (KIP-392)."
+    "fetch, since replicas stand in zones of their own. 'billed' is what a meter of its own says, "
+    "'shared' what the brokers' counters share out. Consumers with client.rack set read from a "
+    "replica of their own zone and cross nothing, where the brokers' replica.selector.class lets "
+    "them (KIP-392). Which do is in no metric of a broker, only in each consumer's own "
+    "preferred-read-replica: 'at most' is the smaller of what all of them would cross with and "
+    "what the bill leaves beside what was produced and replicated."
 )
 
 
@@ -35,11 +39,7 @@ def section(evidence: Evidence) -> Section | None:
             f"{percent(largest.billed, billed)} of it."
         )
     ]
-    saving = total(flow.saving for flow in flows)
-    if saving:
-        said.append(
-            f"Fetching from the own zone would leave out {money(saving, PLACES)} {currency} of it."
-        )
+    said += _own_zone(flows, currency)
     if all(row.certainty == "billed" for row in evidence.transfer):
         said.append("Without the brokers' counters (--metrics) what crossed zones has no flow.")
     return Section(
@@ -51,6 +51,22 @@ def section(evidence: Evidence) -> Section | None:
     )
 
 
+def _own_zone(flows: Sequence[FlowCost], currency: str) -> list[str]:
+    """Say what fetching from the own zone would save, and how well that is known."""
+    saving = total(flow.saving for flow in flows)
+    if not saving:
+        return []
+    figure = f"{money(saving, PLACES)} {currency}"
+    said = f"Fetching from the own zone would leave out {figure} of it"
+    if all(flow.is_known for flow in flows if flow.saving):
+        return [f"{said}; the brokers do not allow it yet."]
+    why = (
+        "no counter of the brokers tells which consumers do already, so theirs is what the bill "
+        "leaves beside the other flows"
+    )
+    return [f"{said} at most: {why}."]
+
+
 class FlowCost:
     """One flow over the month."""
 
@@ -60,6 +76,7 @@ class FlowCost:
         self.billed_bytes = sum(row.billed_bytes or 0 for row in rows)
         self.billed = total(row.billed_cost for row in rows)
         self.saving = total(row.rack_aware_saving or Decimal(0) for row in rows)
+        self.is_known = all(row.certainty != Certainty.AT_MOST.value for row in rows)
 
 
 def by_flow(rows: Sequence[Found]) -> list[FlowCost]:
@@ -67,6 +84,12 @@ def by_flow(rows: Sequence[Found]) -> list[FlowCost]:
     names = dict.fromkeys(row.flow for row in rows)
     flows = [FlowCost(name, [row for row in rows if row.flow == name]) for name in names]
     return sorted(flows, key=lambda flow: (-flow.billed, flow.name))
+
+
+def _saves(flow: FlowCost) -> str:
+    if not flow.saving:
+        return DASH
+    return f"{'' if flow.is_known else 'at most '}{money(flow.saving, PLACES)}"
 
 
 def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> Table:
@@ -84,7 +107,7 @@ def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> Table:
                 Cell(size(flow.billed_bytes), f"{flow.billed_bytes}"),
                 Cell(money(flow.billed, PLACES), exact(flow.billed)),
                 Cell(percent(flow.billed, billed), exact(flow.billed)),
-                Cell(money(flow.saving, PLACES) if flow.saving else DASH, exact(flow.saving)),
+                Cell(_saves(flow), exact(flow.saving)),
             ),
             key=slug("flow", flow.name),
         )

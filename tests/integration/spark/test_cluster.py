@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from core import facts
 from core.pricing import plain
 from infra import spark_wheel
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import truth
-from spark import facts, findings, tables
+from spark import findings, tables
 from spark.ingest import bill
 from spark.jobs import cost, every, ingest
 from spark.tables import ParquetStore

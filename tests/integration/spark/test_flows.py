@@ -10,8 +10,11 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from spark import frames
+from spark.findings import SAMPLES
 from spark.jobs.transfer import transfer_table
 from spark.schemas import TRAFFIC, USAGE
+from spark.transforms import counters
+from spark.transforms.traffic import traffic as daily_traffic
 from spark.transforms.transfer import BYTES_PER_GB
 
 pytestmark = pytest.mark.integration
@@ -69,7 +72,12 @@ def test_each_flow_has_the_bytes_its_counters_say_were_billed(session: SparkSess
     }
     assert sum(row.billed_bytes for row in found.values()) == 200 * GB
     assert sum(row.billed_cost for row in found.values()) == Decimal(2)
-    assert {row.certainty for flow, row in found.items() if "known" not in flow} == {"shared"}
+    assert {flow: row.certainty for flow, row in found.items()} == {
+        "produce": "shared",
+        "replicate": "shared",
+        "consume": "at most",
+        "between zones, flow not known": "billed",
+    }
 
 
 def test_fetching_from_the_own_zone_would_leave_out_what_consumers_cost(
@@ -82,6 +90,46 @@ def test_fetching_from_the_own_zone_would_leave_out_what_consumers_cost(
     already = flows(bill, traffic(session, 30, 60, 60, rack_aware="true"))
     assert "consume" not in already
     assert {row.rack_aware_saving for row in already.values()} == {0}
+
+
+def test_where_brokers_let_them_consumers_have_what_the_bill_leaves(session: SparkSession) -> None:
+    # Of 40 GB that would cross 15 were billed beside what was produced and replicated.
+    seen = traffic(session, 30, 60, 60, rack_aware="possible")
+    found = flows(usage(session, {"quantity": 155}), seen)
+    assert {flow: row.billed_bytes // GB for flow, row in found.items()} == {
+        "produce": 20,
+        "replicate": 120,
+        "consume": 15,
+    }
+    assert found["consume"].certainty == "at most"
+    assert found["consume"].rack_aware_saving == pytest.approx(Decimal("0.15"))
+    # More than all of them would cross with is never theirs.
+    roomy = flows(usage(session, {"quantity": 200}), seen)
+    assert roomy["consume"].billed_bytes // GB == 40
+    assert roomy["between zones, flow not known"].billed_bytes // GB == 20
+
+
+def test_where_brokers_do_not_what_consumers_cross_with_is_known(session: SparkSession) -> None:
+    seen = traffic(session, 30, 60, 60, rack_aware="false")
+    found = flows(usage(session, {"quantity": 200}), seen)
+    assert found["consume"].certainty == "shared"
+    assert found["consume"].rack_aware_saving == found["consume"].billed_cost > 0
+
+
+@pytest.mark.parametrize(
+    ("follower_fetching", "known"), [(True, "possible"), (False, "false"), (None, None)]
+)
+def test_what_the_brokers_allow_stands_beside_their_counters(
+    session: SparkSession, follower_fetching: bool | None, known: str | None
+) -> None:
+    plain = {"series": "{}", "cluster": "orders", "name": counters.BYTES_OUT}
+    samples = [
+        [{**plain, "at": f"2026-10-03 0{hour}:00:00", "value": value}.get(n) for n in SAMPLES.names]
+        for hour, value in ((1, 5.0), (2, 12.0))
+    ]
+    frame = frames.of_rows(session, samples, SAMPLES)
+    (row,) = daily_traffic(frame, 3, follower_fetching=follower_fetching).collect()
+    assert (row.consumed_bytes, row.rack_aware_consumers) == (7, known)
 
 
 def test_counters_that_saw_more_than_was_billed_share_out_the_bill_and_no_more(

@@ -1,13 +1,13 @@
 """`stillwater report --on emr` on moto: the schedule's job is run, its tables become the page.
 
-EMR itself is moto's, which runs nothing; what the job would have written is written by the same
-jobs in this process and put where the request says.
+EMR itself is moto's, which runs nothing: what its request asks for is done by the job's own entry
+in this process, on copies of what stands in moto's S3, which Spark here cannot reach.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,21 +19,23 @@ from moto import mock_aws
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from cli import emr
+from cli import bill_in_s3, emr
 from cli.emr import Run
 from cli.main import app
+from core import facts
+from handlers.export import archive_key, archive_line
+from infra.spec import read
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import truth
-from spark.ingest import bill
-from spark.jobs import cost, ingest
-from spark.tables import ParquetStore
+from spark import entry
 from tests.integration.spark import simulated
 from tests.integration.spark.simulated import Rotation
 from tests.unit.cli.test_emr import REGION, ROLE, a_job
 
 pytestmark = pytest.mark.integration
-BUCKET = "bills"
+BUCKET, INCIDENTS = "bills", "incidents"
+EXAMPLE = Path(__file__).parents[3] / "stacks" / "config" / "clusters" / "example.yaml"
 OCTOBER = ClusterBill(name="orders")
 
 
@@ -49,7 +51,8 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
         return boto3.client(service, region_name=REGION)
 
     with mock_aws():
-        client("s3").create_bucket(Bucket=BUCKET)
+        for name in (BUCKET, INCIDENTS):
+            client("s3").create_bucket(Bucket=name)
         made = client("emr-serverless").create_application(
             name="reports", releaseLabel="emr-7.0.0", type="SPARK"
         )
@@ -70,36 +73,60 @@ def put_below(s3: Any, folder: Path, address: str) -> None:
             s3.upload_file(str(path), BUCKET, f"{prefix}/{path.relative_to(folder)}")
 
 
+def run_as_emr_would(session: SparkSession, s3: Any, told: Sequence[str], folder: Path) -> None:
+    """Do what a request asks for, and put its tables where it says."""
+    chosen = entry.parser().parse_args(told)
+    files = bill_in_s3.S3Files(s3)
+    tables, chosen.tables = chosen.tables, str(folder / "made")
+    for name in ("bill", "facts", "metrics", "history"):
+        address = getattr(chosen, name)
+        copy = folder / name
+        if files.is_folder(address) or files.is_file(address):
+            copy = bill_in_s3.everything(s3, address, copy)
+        setattr(chosen, name, copy.as_uri())
+    entry.run(session, chosen, datetime.now(UTC))
+    put_below(s3, folder / "made", tables)
+
+
 def test_the_schedules_job_is_run_and_its_tables_become_the_page(
     session: SparkSession,
     aws: Callable[[str], Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    s3 = aws("s3")
     write(tmp_path / "bill", lines(OCTOBER))
-    store = ParquetStore(session, str(tmp_path / "made"))
-    delivery = bill.read(session, tmp_path / "bill")
-    ingest.run(session, delivery, store, now=datetime.now(UTC), cluster="orders")
-    cost.run(store, [OCTOBER.period])
-    submitted: list[Run] = []
+    put_below(s3, tmp_path / "bill", f"s3://{BUCKET}/export/x")
+    known = facts.to_json(facts.of_spec(read(EXAMPLE)))
+    s3.put_object(Bucket=BUCKET, Key="facts/cluster.json", Body=known.encode())
+    rotated = simulated.incident_of(Rotation(10, simulated.at(10, 3), 60), "i-1")
+    line = archive_line(rotated, "example-orders").encode()
+    s3.put_object(Bucket=INCIDENTS, Key=archive_key(rotated), Body=line)
+    submitted: list[Sequence[str]] = []
     follow = emr.follow
 
     def finished(client: Any, run: Run, on_state: Callable[[str], None]) -> None:
-        submitted.append(run)
-        put_below(aws("s3"), tmp_path / "made", run.tables)
+        asked = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)
+        told = asked["jobRun"]["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+        submitted.append(told)
+        run_as_emr_would(session, s3, told, tmp_path / "emr")
         follow(client, run, on_state)
 
     monkeypatch.setattr(emr, "follow", finished)
     options = {"format": "json", "tables": tmp_path / "tables", "output": tmp_path}
-    result = report("--on", "emr", "--environment", "example", "--month", "2026-10", **options)
+    result = report("--on", "emr", "--environment", "example", **options)
     assert result.exception is None, result.output
     assert "SUCCESS" in result.output
     assert total(tmp_path) == truth(lines(OCTOBER)).billed
-    (run,) = submitted
-    found = aws("emr-serverless").get_job_run(
-        applicationId=run.application_id, jobRunId=run.run_id
-    )["jobRun"]["jobDriver"]["sparkSubmit"]["entryPointArguments"]
-    assert found == ["--bill", "s3://bills/export/x", "--tables", run.tables, "--month", "2026-10"]
+    (told,) = submitted
+    chosen = entry.parser().parse_args(told)
+    assert (chosen.bill, chosen.month) == ("s3://bills/export/x", ["2026-10"])
+    assert not chosen.unsettled
+    for name in ("storage", "resync"):
+        assert list((tmp_path / "emr" / "made" / name).rglob("*.parquet")), name
+    document = json.loads((tmp_path / "report.json").read_text())
+    sections = {section["key"] for section in document["sections"]}
+    assert sections >= {"cost", "storage", "resync"}
 
 
 def test_a_bill_and_its_history_are_read_where_they_are_in_s3(

@@ -19,6 +19,7 @@ from core.price_check import disagreements
 from local.bills import cluster as bills
 from local.bills import export
 from local.bills.line import Line
+from local.bills.pods import PODS
 from spark import tables
 from spark.jobs import report as job
 from spark.report import formats
@@ -63,16 +64,19 @@ class World:
 def lines() -> Iterator[Line]:
     """Yield October and eleven days of November, with a volume that nobody mounts."""
     for period, hours in (("2026-10", OCTOBER_HOURS), ("2026-11", NOVEMBER_HOURS)):
-        bill = bills.ClusterBill(name=FACTS.cluster, period=period, hours=hours, brokers=BROKERS)
+        bill = bills.ClusterBill(
+            name=FACTS.cluster, period=period, hours=hours, brokers=BROKERS, pods=PODS[:2]
+        )
         busy = bills.ClusterBill(
             name=FACTS.cluster,
             period=period,
+            pods=(),
             brokers=[
                 *BROKERS[1:],
                 bills.Broker(node_id=10, zone="us-east-1a", crossing_gb_per_hour=Decimal(60)),
             ],
         )
-        lost = bills.ClusterBill(name=FACTS.cluster, period=period, brokers=[FORGOTTEN])
+        lost = bills.ClusterBill(name=FACTS.cluster, period=period, brokers=[FORGOTTEN], pods=())
         for hour in range(hours):
             is_odd = period == "2026-11" and hour // 24 + 1 == ODD_DAY
             own = bills.hour_lines(bill, hour)
@@ -160,6 +164,13 @@ def test_a_unit_costs_its_days_share(world: World) -> None:
     assert not last.complete
 
 
+def test_what_ran_on_the_nodes_adds_up_to_what_they_cost(world: World) -> None:
+    rows = world.table("nodes")
+    assert {row.kind for row in rows} == {"Kafka", "daemon set"}
+    cost = [each for each in world.made.evidence.report.lines if each.component == "broker compute"]
+    assert sum(row.split_cost + row.unused_cost for row in rows) == sum(c.amortised for c in cost)
+
+
 def test_the_story_has_three_things_to_do_the_dearest_first(world: World) -> None:
     actions = world.made.document.actions
     assert len(actions) == 3
@@ -214,4 +225,5 @@ def test_the_json_says_what_the_page_says(world: World) -> None:
     document = json.loads(formats.write(world.made.document, Format.JSON))
     assert Decimal(document["total"]["exact"]) == world.total
     keys = [section["key"] for section in document["sections"]]
-    assert keys == ["changes", "cost", "transfer", "storage", "resync", "economics", "unit"]
+    known = ["changes", "cost", "nodes", "transfer", "storage", "resync", "economics", "unit"]
+    assert keys == known

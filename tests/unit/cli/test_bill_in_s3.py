@@ -96,3 +96,45 @@ def test_nothing_at_an_address_is_said(s3: Any, tmp_path: Path) -> None:
 def test_what_s3_refuses_names_the_rights_that_are_needed(s3: Any, tmp_path: Path) -> None:
     with pytest.raises(StillwaterError, match="You need s3:ListBucket on the bucket"):
         bill_in_s3.bill(s3, "s3://another/export", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        (None, ["2026-10", "2026-11"]),
+        ("2026-11", ["2026-10", "2026-11"]),
+        ("2026-10", ["2026-10"]),
+        ("2026-08", ["2026-08"]),
+    ],
+)
+def test_the_month_asked_for_comes_with_the_one_before_it(
+    s3: Any, asked: str | None, named: list[str]
+) -> None:
+    for period in ("2026-08", "2026-10", "2026-11"):
+        deliver(s3, period, "first")
+    assert bill_in_s3.months(s3, EXPORT, asked) == named
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ("2026-09", "has no delivery of 2026-09, only 2026-10"),
+        ("October", "--month October is no month; write YYYY-MM"),
+    ],
+)
+def test_a_month_that_was_never_delivered_is_named(s3: Any, asked: str, sentence: str) -> None:
+    deliver(s3, "2026-10", "first")
+    with pytest.raises(InvalidInput, match=sentence):
+        bill_in_s3.months(s3, EXPORT, asked)
+
+
+def test_of_a_bill_that_is_one_file_no_month_is_named(s3: Any) -> None:
+    put(s3, "focus.csv.gz", b"bill")
+    assert bill_in_s3.months(s3, f"{EXPORT}/focus.csv.gz", "2026-10") == []
+
+
+def test_a_folder_is_kept_once_something_is_in_it(s3: Any) -> None:
+    assert bill_in_s3.kept(s3, f"{EXPORT}/metrics") is None
+    put(s3, "metrics/answer.json", b"{}")
+    assert bill_in_s3.kept(s3, f"{EXPORT}/metrics") == f"{EXPORT}/metrics"
+    assert bill_in_s3.kept(s3, None) is None

@@ -14,10 +14,16 @@ from moto import mock_aws
 from cli import emr
 from cli.emr import Run
 from core.errors import InvalidInput, StillwaterError
-from spark import tables
+from spark import entry, findings, tables
+from spark.tables import Table
 
 REGION = "us-east-1"
 ROLE = "arn:aws:iam::123456789012:role/report-job"
+TOLD = (
+    *("--bill", "s3://bills/export/x", "--namespace", "glue.x", "--cluster", "orders"),
+    *("--facts", "s3://bills/facts/cluster.json", "--metrics", "s3://bills/metrics"),
+    *("--history", "s3://incidents/incidents", "--all-jobs", "--unsettled"),
+)
 RUN = Run("app", "run-1", "s3://bills/tables/runs/token", "s3://bills/logs/")
 
 
@@ -39,7 +45,7 @@ def a_job(**changes: Any) -> str:
         "JobDriver": {
             "SparkSubmit": {
                 "EntryPoint": "s3://bills/code/0a/launcher.py",
-                "EntryPointArguments": ["--bill", "s3://bills/export/x", "--namespace", "glue.x"],
+                "EntryPointArguments": list(TOLD),
                 "SparkSubmitParameters": "--conf a=b",
             }
         },
@@ -72,8 +78,9 @@ def test_a_run_is_the_stacks_job_with_tables_of_its_own(aws: None) -> None:
     found = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
     assert found["jobDriver"]["sparkSubmit"]["entryPointArguments"] == [
         *("--bill", "s3://bills/export/x"),
-        *("--tables", "s3://bills/tables/runs/token"),
-        *("--month", "2026-10"),
+        *("--tables", "s3://bills/tables/runs/token", "--cluster", "orders"),
+        *("--facts", "s3://bills/facts/cluster.json", "--metrics", "s3://bills/metrics"),
+        *("--history", "s3://incidents/incidents", "--all-jobs", "--month", "2026-10"),
     ]
     assert found["tags"] == {"stillwater:cluster": "orders"}
     assert run.tables == "s3://bills/tables/runs/token"
@@ -110,7 +117,7 @@ def test_tables_are_fetched_and_nothing_leads_out_of_their_folder(
         s3.put_object(Bucket="bills", Key=f"tables/runs/token/{name}", Body=b"x")
     s3.put_object(Bucket="bills", Key="tables/runs/token-2/cost/b.parquet", Body=b"x")
     stale = tmp_path / "out" / "quarantine" / "billing_period=2026-10" / "of-the-run-before"
-    others = tmp_path / "out" / "storage" / "of-another-job"
+    others = tmp_path / "out" / "another" / "of-somebody-else"
     for path in (stale, others):
         path.parent.mkdir(parents=True)
         path.touch()
@@ -119,13 +126,14 @@ def test_tables_are_fetched_and_nothing_leads_out_of_their_folder(
     assert found == {
         "out/cost/billing_period=2026-10/a.parquet",
         "out/usage/_SUCCESS",
-        "out/storage/of-another-job",
+        "out/another/of-somebody-else",
     }
 
 
 def test_what_is_fetched_is_what_the_job_makes() -> None:
-    made = (tables.USAGE, tables.COST, tables.TRANSFER, tables.QUARANTINE, tables.DELIVERIES)
-    assert tuple(table.name for table in made) == emr.TABLES
+    known = [each for module in (tables, findings) for each in vars(module).values()]
+    made = {table.name for table in known if isinstance(table, Table)}
+    assert sorted(emr.TABLES) == sorted(made)
 
 
 def test_the_job_is_the_one_the_schedule_starts(aws: None) -> None:
@@ -139,17 +147,22 @@ def test_the_job_is_the_one_the_schedule_starts(aws: None) -> None:
         FlexibleTimeWindow={"Mode": "OFF"},
         Target=target,
     )
-    assert emr.bill_of(emr.deployed(scheduler, "example-orders")) == "s3://bills/export/x"
+    job = emr.deployed(scheduler, "example-orders")
+    assert emr.told(job, "bill") == "s3://bills/export/x"
+    assert emr.told(job, "tables") is None
 
 
-def test_another_bill_takes_the_place_of_the_stacks_own(aws: None) -> None:
+def test_what_a_user_names_takes_the_place_of_what_the_schedule_reads(aws: None) -> None:
     client = boto3.client("emr-serverless", region_name=REGION)
     made = client.create_application(name="x", releaseLabel="emr-7.0.0", type="SPARK")
     job = a_job(ApplicationId=made["applicationId"], ClientToken="<aws.scheduler.execution-id>")
-    run = emr.submit(client, job, token="token", bill="s3://elsewhere/focus.csv.gz")
+    instead = {"bill": "s3://a/focus.csv.gz", "metrics": "s3://b/metrics", "history": None}
+    run = emr.submit(client, job, token="token", instead=instead)
     found = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
     given = found["jobDriver"]["sparkSubmit"]["entryPointArguments"]
-    assert given[:2] == ["--bill", "s3://elsewhere/focus.csv.gz"]
+    known = entry.parser().parse_args(given)
+    assert (known.bill, known.metrics) == ("s3://a/focus.csv.gz", "s3://b/metrics")
+    assert known.history == "s3://incidents/incidents"
 
 
 def test_a_run_without_tables_is_no_success(aws: None, tmp_path: Path) -> None:

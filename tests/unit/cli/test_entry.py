@@ -136,6 +136,18 @@ def test_an_unknown_command_is_exit_code_2() -> None:
 
 
 WATCHES = {
+    "incidents": """
+from cli import incidents
+class Ledger:
+    seen = []
+    def incidents(self, *, closed):
+        self.seen.append(1)
+        if len(self.seen) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return []
+incidents.Desk.of = lambda environment: Ledger()
+incidents.listed.__kwdefaults__["pace"] = incidents.Pace(seconds=0.01)
+""",
     "health": """
 from cli import health
 from cli.incidents import Desk

@@ -14,8 +14,9 @@ from rich.console import Console
 
 from cli import incidents as command
 from cli.incidents import Desk, moment_of
-from core.errors import Conflict, InvalidInput
-from core.incident_record import State
+from cli.watching import Pace
+from core.errors import Conflict, InvalidInput, StillwaterError
+from core.incident_record import Incident, State
 from tests.unit.core.test_thread import AT, incident
 from tests.unit.handlers.tables import REGION, TABLE, make_table
 from tests.unit.infra.programs import spec
@@ -55,6 +56,43 @@ def test_open_incidents_are_listed_and_closed_ones_on_demand(desk: Desk) -> None
         console, out = said()
         command.listed("local", console, closed=closed, watch=False, as_json=False)
         assert {name for name in ("i-0a", "i-0b") if name in out.getvalue()} == expected
+
+
+class Enough(Exception):
+    """Whoever watches has seen enough."""
+
+
+def test_a_watch_shows_what_opens_and_outlasts_a_ledger_that_cannot_be_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=200, force_terminal=True)
+    naps: list[float] = []
+
+    def pause(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 1:
+            desk.ledger.put(incident(id="i-0b", instance_id="i-0b"))
+        elif len(naps) == 2:
+            monkeypatch.setattr(Desk, "incidents", refused)
+        else:
+            raise Enough
+
+    def refused(_desk: Desk, *, closed: bool) -> list[Incident]:
+        raise StillwaterError("The ledger says nothing.")
+
+    pace = Pace(seconds=7.0, now=lambda: AT, pause=pause)
+    with pytest.raises(Enough):
+        command.listed("local", console, closed=True, watch=True, as_json=False, pace=pace)
+    shown = [out.getvalue().index(s) for s in ("No incident.", "i-0b", "The ledger says nothing.")]
+    assert shown == sorted(shown)
+    assert naps == [7.0] * 3
+
+
+def test_a_watch_of_what_cannot_be_read_at_all_ends_with_the_sentence(desk: Desk) -> None:
+    desk.client("dynamodb").delete_table(TableName=TABLE)
+    with pytest.raises(StillwaterError, match="could not be read"):
+        command.listed("local", Console(), closed=False, watch=True, as_json=False)
 
 
 def test_json_is_one_object_a_line_without_tokens(desk: Desk) -> None:

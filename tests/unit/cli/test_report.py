@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from cli import report
 from cli.main import app
+from core import facts
 from core.errors import InvalidInput
 from infra.spec import read
-from spark import facts
 
 RUNNER = CliRunner()
 EXAMPLE = Path(__file__).parents[3] / "stacks" / "config" / "clusters" / "example.yaml"
@@ -71,6 +71,16 @@ def test_a_spec_becomes_the_facts_that_a_job_reads_back(tmp_path: Path) -> None:
     assert report.facts_of(None) is None
     assert known.retention_seconds == 168 * 3600
     assert known.pool_of("broker-a") == known.pool_of("broker")
+
+
+def test_whether_consumers_may_stay_in_their_zone_is_a_fact_of_the_spec() -> None:
+    spec = read(EXAMPLE)
+    assert facts.of_spec(spec).follower_fetching is True
+    kafka = spec.kafka.model_copy(update={"config": {"replica.selector.class": "org.acme.Own"}})
+    assert facts.of_spec(spec.model_copy(update={"kafka": kafka})).follower_fetching is False
+    written = json.loads(facts.to_json(facts.of_spec(spec)))
+    del written["follower_fetching"]
+    assert facts.parse(json.dumps(written).encode(), "older").follower_fetching is None
 
 
 def test_facts_of_another_version_say_how_to_write_them_again(tmp_path: Path) -> None:

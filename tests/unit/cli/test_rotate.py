@@ -10,10 +10,12 @@ import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
 from rich.console import Console
+from typer.testing import CliRunner
 
 from cli import rotate as command
 from cli.incidents import Desk
 from cli.rotate import Rotor
+from cli.rotate_commands import rotate
 from cli.rotate_plan import rendered
 from cli.watching import Pace
 from core.errors import StillwaterError
@@ -109,6 +111,7 @@ def test_a_plan_numbers_those_that_go_together_once() -> None:
         "nodes": [{**node, "node_id": id_, "batch": batch} for id_, batch in batches],
         "seconds": 660.0,
         "notes": ["Replication at 38.2 MB/s was measured in rotation-1, by 1 broker."],
+        "too_long": [],
         "unavailable": [],
     }
     console, said = page()
@@ -122,3 +125,29 @@ def test_a_plan_numbers_those_that_go_together_once() -> None:
     assert ["1" in rows["broker 10"][:6], "1" in rows["broker 11"][:6]] == [True, False]
     assert "2" in rows["broker 20"][:6]
     assert "measured in rotation-1" in said()
+
+
+def test_a_plan_names_what_fits_into_no_maintenance_window() -> None:
+    sentence = "Broker 10 is expected to take 3 h, and no maintenance window stays open as long."
+    document = {"nodes": [], "notes": [], "unavailable": [], "too_long": [sentence]}
+    console, said = page()
+    console.print(rendered(document))
+    assert sentence in said()
+    assert "needs --any-time" in said()
+
+
+@pytest.mark.parametrize(("given", "asked"), [([], None), (["--parallel-per-zone", "3"], 3)])
+def test_a_resume_leaves_how_many_go_together_unless_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, given: list[str], asked: int | None
+) -> None:
+    heard: list[dict[str, object]] = []
+
+    class Asked(Ledger):
+        def ask(self, command: str, **said: object) -> dict[str, object]:
+            heard.append({"command": command, **said})
+            return {"said": "ada resumes the run."}
+
+    monkeypatch.setattr(command, "rotor", lambda _environment: Asked())
+    result = CliRunner().invoke(rotate, ["resume", "local", *given])
+    assert result.exit_code == 0, result.output
+    assert [(one["command"], one["parallel_per_zone"]) for one in heard] == [("resume", asked)]

@@ -10,6 +10,7 @@ from core.incident_record import Incident, State
 from core.observations import BudgetView
 from core.rotation import PartitionView
 from core.rotation.run_record import Phase, RunState
+from core.window import DAYS, Window
 from tests.unit.handlers.fakes import ZONES, group_of, six_brokers
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
@@ -171,14 +172,62 @@ def test_a_number_that_is_none_is_said_to_be_so(station: Station, asked: object)
     assert "must be a whole number from 1" in str(answer["problems"])
 
 
-def test_a_plan_shows_who_goes_together_and_counts_their_time_once(station: Station) -> None:
+def test_a_resume_says_how_many_go_together_from_then_on(station: Station) -> None:
+    start(station)
+    ask(station, "pause")
+    said = ask(station, "resume", parallel_per_zone=2)["said"]
+    assert said == ("ada resumes the run, at most 2 brokers of a zone at a time instead of 1.")
+    run = turn(station)
+    assert run.options.parallel_per_zone == 2
+    assert [t.node_id for t in run.in_hand] == [10, 11]
+    assert said in [note.text for note in run.notes]
+
+
+def test_a_resume_that_names_no_number_keeps_the_one_it_has(station: Station) -> None:
+    start(station, parallel_per_zone=2)
+    ask(station, "pause")
+    assert ask(station, "resume")["said"] == "ada resumes the run."
+    assert current(station).options.parallel_per_zone == 2
+
+
+def test_a_resume_is_refused_as_a_start_is(station: Station) -> None:
+    start(station)
+    ask(station, "pause")
+    shared_partition(station)
+    (problem,) = ask(station, "resume", parallel_per_zone=2)["problems"]
+    assert problem.startswith("Brokers 10 and 11 in us-east-1a both hold partition crowded-7")
+    assert "whole number from 1" in str(ask(station, "resume", parallel_per_zone=0)["problems"])
+    assert (current(station).state, current(station).options.parallel_per_zone) == ("paused", 1)
+
+
+def test_who_has_moved_already_refuses_nobody(station: Station) -> None:
+    start(station)
+    run = current(station)
+    station.runs.put(run.with_turn(replace(run.turn_of(10), phase=Phase.DONE)))
+    ask(station, "pause")
+    shared_partition(station)
+    assert "problems" not in ask(station, "resume", parallel_per_zone=2)
+
+
+def test_nobody_joins_one_that_left_alone(station: Station) -> None:
+    start(station, deadline_seconds=60)
+    turn(station)
+    station.now += 100
+    assert turn(station).state is RunState.STOPPED
+    ask(station, "resume", parallel_per_zone=2)
+    assert [t.node_id for t in turn(station).in_hand] == [10]
+
+
+def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(station: Station) -> None:
     alone = ask(station, "plan", selection={"everything": True})["plan"]
     together = ask(station, "plan", selection={"everything": True}, parallel_per_zone=2)["plan"]
     assert isinstance(alone, dict)
     assert isinstance(together, dict)
     assert [node["batch"] for node in alone["nodes"]] == [1, 2, 3, 4, 5, 6]
     assert [node["batch"] for node in together["nodes"]] == [1, 1, 2, 2, 3, 3]
-    assert together["seconds"] == pytest.approx(alone["seconds"] / 2)
+    # Three minutes for a replacement and ten seconds' hold each; the second stops after the first.
+    assert alone["seconds"] == pytest.approx(6 * (180 + 90 + 10))
+    assert together["seconds"] == pytest.approx(3 * (180 + 90 + 90 + 10))
 
 
 def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_out(
@@ -215,3 +264,17 @@ def test_room_that_another_has_asked_for_is_not_counted_as_ones_own(station: Sta
     station.ledger.put(replace(first, surge_to=3))
     look(station, "i-1a")
     assert station.incident("i-1a").surge_to == 4
+
+
+def test_who_would_not_be_back_in_time_together_goes_alone(station: Station) -> None:
+    window = Window(days=frozenset(DAYS), start_minute=9 * 60, duration_minutes=120)
+    hours = Station(policy=replace(POLICY, maintenance=window), cluster=station.cluster)
+    start(hours, parallel_per_zone=2)
+    # Five minutes are left: enough for the 4 min 40 s of one, not for a minute and a half more.
+    hours.now += 3600 - 320
+    run = turn(hours)
+    assert [t.node_id for t in run.in_hand] == [10]
+    assert any(
+        note.text.startswith("Broker 11 does not go together with them. Broker 11 is expected")
+        for note in run.notes
+    )

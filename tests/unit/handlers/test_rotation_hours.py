@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from core.incident_record import State
 from core.rotation.run_record import DEFAULT_DEADLINE_SECONDS, Phase, RunState
 from core.window import DAYS, Window
-from tests.unit.handlers.fakes import healthy_kafka
+from tests.unit.handlers.fakes import OLD, ec2_event, healthy_kafka, hook_event
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, current, look, start, turn
 
@@ -26,9 +27,7 @@ def test_a_run_waits_for_the_window_and_says_until_when() -> None:
     station = station_with(NIGHT)
     start(station)
     run = turn(station)
-    assert run.reason == (
-        "The maintenance window opens at 2026-11-20 22:00 UTC; 3 nodes wait for it."
-    )
+    assert run.reason == ("The maintenance window opens at 2026-11-20 22:00 UTC; 3 nodes wait.")
     assert (run.state, run.in_hand) == (RunState.RUNNING, ())
     # SQS carries it for a quarter of an hour, and the sweep does not take it for lost meanwhile.
     assert station.ticks.sent[-1][1] == 900
@@ -65,6 +64,110 @@ def test_a_window_that_closes_over_a_run_stops_no_node_and_begins_with_none() ->
     look(station)
     turn(station)
     assert turn(station).state is RunState.ABORTED
+
+
+def late_in_the_window(**said: object) -> Station:
+    """Return a station on which a run was started four minutes before the window closes."""
+    station = station_with(NOON)
+    station.now += 3600 - 260
+    start(station, **said)
+    return station
+
+
+def test_a_node_that_would_not_be_back_before_the_window_closes_waits_for_the_next() -> None:
+    station = late_in_the_window()
+    run = turn(station)
+    assert run.in_hand == ()
+    assert run.reason == (
+        "Broker 10 is expected to take 4 min 40 s, and the maintenance window closes at "
+        "2026-11-20 11:00 UTC: it waits for the one that opens at 2026-11-21 09:00 UTC; 3 nodes "
+        "wait."
+    )
+    assert run.notes[-1].text == run.reason
+    assert station.ticks.sent[-1][1] == 900
+    station.now += 22 * 3600 + 300
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+def test_a_node_that_fits_into_what_is_left_of_the_window_begins() -> None:
+    station = late_in_the_window()
+    station.now -= 60
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+def test_any_time_begins_in_the_last_minutes_of_a_window_too() -> None:
+    assert turn(late_in_the_window(any_time=True)).turn_of(10).phase is Phase.LEAVING
+
+
+def test_a_run_goes_by_what_its_own_nodes_have_taken() -> None:
+    station = station_with(NOON)
+    start(station)
+    run = current(station)
+    an_hour_ago = station.now - 3600
+    slow = replace(
+        run.turn_of(10),
+        phase=Phase.DONE,
+        since=an_hour_ago,
+        began_at=an_hour_ago,
+        done_at=station.now,
+    )
+    station.runs.put(run.with_turn(slow))
+    said = turn(station).reason
+    assert said.startswith("Broker 20 is expected to take 1 h, and the maintenance window closes")
+
+
+def test_a_run_stops_for_a_person_where_no_window_is_as_long_as_a_move() -> None:
+    station = station_with(NOON)
+    start(station)
+    run = current(station)
+    took = replace(
+        run.turn_of(10),
+        phase=Phase.DONE,
+        since=station.now - 10_000,
+        began_at=station.now - 10_000,
+        done_at=station.now,
+    )
+    station.runs.put(run.with_turn(took))
+    run = turn(station)
+    assert run.state is RunState.STOPPED
+    assert "no maintenance window stays open as long: make" in run.reason
+    ask(station, "resume", any_time=True)
+    assert turn(station).turn_of(20).phase is Phase.LEAVING
+
+
+def test_a_run_is_not_started_where_the_last_one_took_longer_than_any_window() -> None:
+    station = station_with(NOON)
+    start(station)
+    run = current(station)
+    long_ago = station.now - 90_000
+    turns = tuple(
+        replace(t, phase=Phase.DONE, since=long_ago, began_at=long_ago, done_at=long_ago + 9_000)
+        for t in run.turns
+    )
+    station.runs.put(replace(run, state=RunState.DONE, turns=turns))
+    station.now += 60
+    problems = ask(station, "start", **EVERYTHING)["problems"]
+    assert "Broker 10 is expected to take 2 h 30 min, and no maintenance" in str(problems)
+    planned = ask(station, "plan", **EVERYTHING)["plan"]
+    assert isinstance(planned, dict)
+    assert len(planned["too_long"]) == 3
+    assert "problems" not in ask(station, "start", any_time=True, **EVERYTHING)
+
+
+@pytest.mark.parametrize("left_seconds", [30, -3600], ids=["closing", "closed"])
+def test_what_aws_takes_waits_for_no_window(left_seconds: float) -> None:
+    station = station_with(NOON)
+    station.now += 3600 - left_seconds
+    warning = "EC2 Spot Instance Interruption Warning"
+    station.announce(ec2_event(warning, OLD, **{"instance-action": "terminate"}))
+    station.tick()
+    assert station.incident().state is State.DRAINING
+    terminated = station_with(NOON)
+    terminated.now += 3600 - left_seconds
+    terminated.cluster.terminate(OLD)
+    terminated.announce(hook_event("drain"))
+    terminated.tick_until_quiet()
+    assert terminated.incident().state is State.REPLACING
 
 
 @pytest.mark.parametrize("command", ["start", "resume"])

@@ -168,9 +168,22 @@ def test_a_bill_that_was_written_again_does_not_stay_for_ever(layers: dict[str, 
     lifecycle = layers["analytics"].one(
         "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
     )
-    (rule,) = lifecycle.inputs["rules"]
-    assert rule["noncurrentVersionExpiration"] == {"noncurrentDays": 90}
-    assert "expiration" not in rule
+    rules = {rule["id"]: rule for rule in lifecycle.inputs["rules"]}
+    everything = rules["old-versions"]
+    assert everything["noncurrentVersionExpiration"] == {"noncurrentDays": 90}
+    assert everything["expiration"] == {"expiredObjectDeleteMarker": True}
+    assert everything["filter"] == {"prefix": ""}
+
+
+def test_the_tables_of_runs_by_hand_expire_and_no_others(layers: dict[str, Recorded]) -> None:
+    lifecycle = layers["analytics"].one(
+        "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
+    )
+    rules = [rule for rule in lifecycle.inputs["rules"] if rule.get("expiration", {}).get("days")]
+    (rule,) = rules
+    assert rule["filter"] == {"prefix": "tables/runs/"}
+    assert rule["expiration"] == {"days": 30}
+    assert rule["noncurrentVersionExpiration"] == {"noncurrentDays": 1}
 
 
 def test_an_idle_spark_application_stops_and_a_busy_one_has_a_bound(

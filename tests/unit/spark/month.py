@@ -170,6 +170,24 @@ def a_flow(flow: str, billed: str, saving: str = "0", **changes: Any) -> Row:
     return row(schemas.TRANSFER, **{**fields, **changes})
 
 
+def a_node_share(split: str, unused: str, **changes: Any) -> Row:
+    fields: dict[str, Any] = {
+        "cluster": "harbour",
+        "kind": "daemon set",
+        "namespace": "kube-system",
+        "workload_type": "DaemonSet",
+        "workload": "aws-node",
+        "currency": "USD",
+        "pods": 3,
+        "nodes": 3,
+        "split_cost": Decimal(split),
+        "unused_cost": Decimal(unused),
+        "net_split_cost": Decimal(split),
+        "net_unused_cost": Decimal(unused),
+    }
+    return Row(**{**fields, **changes})
+
+
 def a_day_of_units(day: date, cost: float, **changes: Any) -> Row:
     fields: dict[str, Any] = {
         "billing_period": f"{day:%Y-%m}",
@@ -219,9 +237,29 @@ def evidence(**changes: Any) -> Evidence:
         "days": costs,
         "transfer": (
             a_flow("replicate", "610.20"),
-            a_flow("consume", "402.10", "402.10", day=date(2026, 11, 20)),
+            a_flow("consume", "402.10", "402.10", day=date(2026, 11, 20), certainty="at most"),
             a_flow("produce", "215.70"),
             a_flow("load balancer", "63.00", certainty="billed"),
+        ),
+        "nodes": (
+            a_node_share("6.30", "1.20"),
+            a_node_share("12.60", "2.40", workload="agent", namespace="observability"),
+            a_node_share(
+                "4.10",
+                "0.80",
+                kind="other pod",
+                workload="report-5d8f",
+                workload_type="ReplicaSet",
+                namespace="default",
+            ),
+            a_node_share(
+                "588.00",
+                "112.60",
+                kind="Kafka",
+                workload=None,
+                workload_type=None,
+                namespace="kafka",
+            ),
         ),
         "storage": (
             *_volumes(),

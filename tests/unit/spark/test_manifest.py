@@ -144,3 +144,10 @@ def test_two_formats_in_one_export_are_refused(tmp_path: Path) -> None:
     deliver(tmp_path, ["a.parquet", "b.csv.gz"])
     with pytest.raises(InvalidInput, match="mixes file formats"):
         pinned(tmp_path)
+
+
+def test_a_refresh_is_known_by_its_manifest_though_its_files_are_gone(tmp_path: Path) -> None:
+    deliver(tmp_path, ["a.parquet"], missing=("a.parquet",), executionId="first")
+    deliver(tmp_path, ["b.parquet"], period="BILLING_PERIOD=2026-10")
+    found = manifest.refreshes(LocalFiles(), str(tmp_path))
+    assert found == {"2026-10": "", "2026-11": "first"}

@@ -15,6 +15,7 @@ from pyspark.sql import Row
 
 from core import pricing
 from core.cluster import ClusterSpec, parse
+from core.facts import Facts, of_spec
 from core.volumes.deciding import decide
 from core.volumes.decisions import Decision, Kind
 from core.volumes.forecast import Forecast
@@ -27,7 +28,6 @@ from handlers.volume_settings import VARIABLE, VolumeSettings
 from infra.volumes import policies
 from local.demo import spec as demo_spec
 from local.place import Place
-from spark.facts import Facts, of_spec
 from tests.unit.spark.test_storage_job import advised as sized
 from tests.unit.spark.test_storage_job import billed
 

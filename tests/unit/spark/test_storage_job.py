@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import Row
 
 from core import instances, pricing
+from core.facts import Facts, Pool, Volume
 from core.volumes.limits import Gp3, Performance, instance_ceiling
 from core.volumes.sizing import Goals, Resync, Use, right_size
-from spark.facts import Facts, Pool, Volume
 from spark.findings import STORAGE
 from spark.jobs import storage
 

@@ -52,6 +52,29 @@ def test_what_cannot_be_judged_is_the_thing_to_do() -> None:
     assert "Give the report Prometheus's samples" in {action.title for action in told}
 
 
+@pytest.mark.parametrize(
+    ("certainty", "sentence", "how"),
+    [
+        ("at most", "would leave out 402.10 USD of it at most: no counter", "every consumer that"),
+        ("shared", "402.10 USD of it; the brokers do not allow it yet.", "replica.selector.class"),
+    ],
+)
+def test_how_well_the_saving_of_the_own_zone_is_known_is_said(
+    certainty: str, sentence: str, how: str
+) -> None:
+    flow = month.a_flow("consume", "402.10", "402.10", certainty=certainty)
+    told = story.told(month.evidence(transfer=(flow,)))
+    section = told.section("transfer")
+    assert section is not None
+    assert sentence in " ".join(section.sentences)
+    assert section.tables[0].rows[0].cells[-1].text == (
+        "at most 402.10" if certainty == "at most" else "402.10"
+    )
+    (action,) = [each for each in told.actions if each.title.startswith("Let consumers")]
+    assert how in action.how
+    assert ("at most" in action.why) == (certainty == "at most")
+
+
 def test_every_action_leads_to_a_row_that_is_there(document: Document) -> None:
     html = formats.write(document, Format.HTML)
     targets = re.findall(r'href="#([^"]+)"', html)

@@ -48,6 +48,7 @@ METRICS_OF_PODS = {
     role: {"rules": "names each pod whose metrics may be read"}
     for role in ("handlers-access-role", "health-role", "rotate-access-role")
 }
+FACTS_OF_THE_REPORT = {"analytics-job-facts": {"content": "what the job on EMR is told of pools"}}
 # growth -> resource -> the one input that changes, in place, and why no other way is left.
 INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "a broker per zone": {
@@ -59,6 +60,7 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "kafka-rules": {"spec": "alerts that count brokers"},
         "health-function-function": {"environment": "which nodes there should be"},
         **METRICS_OF_PODS,
+        **FACTS_OF_THE_REPORT,
     },
     "a zone": {
         "cluster-control-plane": {"vpcConfig": "EKS may stand in the new subnet, too"},
@@ -88,6 +90,7 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "vpcConfig": "stands in every private subnet",
         },
         **METRICS_OF_PODS,
+        **FACTS_OF_THE_REPORT,
     },
     "a pool": {
         "termination-terminate": {"eventPattern": "hears the new pool's groups"},
@@ -102,6 +105,7 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "health-function-function": {"environment": "which nodes there should be"},
         "volumes-function-function": {"environment": "the pools it looks after"},
         **METRICS_OF_PODS,
+        **FACTS_OF_THE_REPORT,
     },
     "spare nodes": METRICS_OF_PODS,
 }
@@ -180,8 +184,9 @@ def test_a_spare_broker_finds_its_place_prepared(provisioner: str, cache: None) 
     changed = {grown[urn].name for urn in grown if changes(prepared[urn], grown[urn])}
     nodes = {f"nodes-{zone}-broker" for zone in ZONES} if provisioner == "asg" else set()
     pools = {f"kafka-{zone}-broker" for zone in ZONES}
-    # The last is told which nodes there should be.
-    assert changed == {*pools, *nodes, "kafka-rules", "health-function-function"}
+    # Health and the report are told which nodes there should be.
+    told = {"health-function-function", *FACTS_OF_THE_REPORT}
+    assert changed == {*pools, *nodes, "kafka-rules", *told}
 
 
 def controllers(resources: Mapping[str, Resource]) -> set[str]:

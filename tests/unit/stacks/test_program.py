@@ -114,6 +114,9 @@ def test_a_module_on_the_engines_path_hides_nobody_elses() -> None:
 
 def test_main_reads_the_stack_it_is_run_for(layers: dict[str, Recorded]) -> None:
     recorded = run_program(
-        main, stack_name="test-analytics", config={"cluster": json.dumps(description())}
+        main,
+        stack_name="test-analytics",
+        config={"cluster": json.dumps(description())},
+        references={"test-operations": layers["operations"].outputs},
     )
     assert recorded.outputs == layers["analytics"].outputs

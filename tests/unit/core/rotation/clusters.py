@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.observations import GroupView, NodeView, PodView
 from core.rotation import ClusterView, PartitionView, VoterView
-from core.rotation.preconditions import RunObservation
+from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn
 
 NODES = tuple(range(6))

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from core.rotation import ClusterView, PartitionView, may_leave
 from core.rotation.lease import companions, grant, in_the_way
+from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import company, in_batches, refusals
-from core.rotation.preconditions import RunObservation, objections
+from core.rotation.preconditions import objections
 from core.rotation.run_record import NodeTurn, Options
 from core.rotation.views import VoterView
 from tests.unit.core.rotation import roller

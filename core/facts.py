@@ -1,7 +1,8 @@
 """What a cluster was described as: the ClusterSpec's figures that a bill does not say.
 
 A plain document, so that a job on EMR needs no more than the standard library: `of_spec` makes it
-where the ClusterSpec is, `load` reads it where the job runs.
+where the ClusterSpec is, in `pulumi up` or for a report on one machine, and `parse` reads it where
+the job runs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InvalidInput
+from core.naming import FOLLOWER_FETCHING, REPLICA_SELECTOR
 from core.volumes import policy
 from core.volumes.policy import Policy
 
@@ -65,6 +67,9 @@ class Facts:
     retention_seconds: float
     resync_within_seconds: float
     pools: tuple[Pool, ...]
+    # Whether brokers let consumers read from a replica in their own zone (KIP-392); None where
+    # facts were written before this was one.
+    follower_fetching: bool | None = None
 
     @property
     def brokers(self) -> Sequence[Pool]:
@@ -101,6 +106,9 @@ def of_spec(spec: ClusterSpec) -> Facts:
             )
             for pool in spec.pools
         ),
+        # infra.kafka sets the selector unless the spec says otherwise.
+        follower_fetching=spec.kafka.config.get(REPLICA_SELECTOR, FOLLOWER_FETCHING)
+        == FOLLOWER_FETCHING,
     )
 
 
@@ -136,7 +144,7 @@ def parse(text: bytes, name: str) -> Facts:
     except (KeyError, TypeError, ValueError) as error:
         problem = (
             f"The cluster's facts {name} are not what this version writes ({error}); write them "
-            f"again with `stillwater report --spec`."
+            f"again: `stillwater up` does for the job on EMR."
         )
         raise InvalidInput([problem]) from None
 

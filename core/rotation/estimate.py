@@ -1,0 +1,122 @@
+"""How long a node's move takes, and what it copies, before it is made.
+
+How long earlier runs took for a node of the role, else what their timings allow for, and
+core.resync's model over what is appended now and the rate at which earlier runs saw replication
+bring logs back (core.rotation.pace). core.rotation.plan prints it; a run keeps it with each of its
+nodes and corrects it as it learns, so that core.rotation.hours can say whether a move still fits.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from core.observations import Policy
+from core.resync import CatchUp, Divergence, Flow, after_outage
+from core.rotation.pace import measured
+from core.rotation.run_record import NodeTurn, Phase, Replication, Run
+
+# Without an earlier run to go by: an EKS node boots, joins and registers its volume driver.
+REPLACEMENT_SECONDS = 180.0
+# From the stop of a broker's pod until its fetchers run on the new node: controlled shutdown, its
+# volume's detaching and attaching, start.
+AWAY_SECONDS = 90.0
+# What a gp3 volume takes when nothing more is provisioned; replication that is faster waits for it.
+ASSUMED_REPLICATION_BYTES_PER_S = 125e6
+
+
+def medians(run: Run | None) -> dict[str, float]:
+    """Return how long a run's moves took, by role; one that waited for a person says nothing."""
+    took: dict[str, list[float]] = {}
+    for turn in run.turns if run else ():
+        if turn.phase is not Phase.DONE or turn.began_at is None or turn.done_at is None:
+            continue
+        # A resume gives the nodes in hand their whole deadline again.
+        if not turn.began_at < (turn.since or 0.0) < turn.done_at:
+            took.setdefault(turn.role, []).append(turn.done_at - turn.began_at)
+    return {role: statistics.median(each) for role, each in took.items()}
+
+
+def together(seconds: Sequence[float]) -> float:
+    """Return how long several moves take that begin together: replacements come at once, and of
+    Kafka's pods the disruption budget lets one go at a time, each when the last is Ready again.
+    """
+    return min(sum(seconds), max(seconds) + (len(seconds) - 1) * AWAY_SECONDS)
+
+
+def expecting(run: Run, policy: Policy) -> Run:
+    """Return a run whose waiting nodes are expected to take what its other ones have taken.
+
+    Before it has moved one of the role, it is what the plan said when the run was started.
+    """
+    seen, unseen = medians(run), Estimate(policy, None, {})
+    for turn in run.waiting:
+        known = turn.expected_seconds
+        fallback = unseen.seconds(turn) if known is None else known
+        run = run.with_turn(replace(turn, expected_seconds=seen.get(turn.role, fallback)))
+    return run
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is known before a move about how long it takes and what it copies."""
+
+    policy: Policy
+    earlier: Run | None
+    appended: Mapping[int, float]
+    _measured: dict[str, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._measured.update(medians(self.earlier))
+
+    @property
+    def pace(self) -> Replication | None:
+        return measured(self.earlier)
+
+    @property
+    def replication_bytes_per_s(self) -> float:
+        return ASSUMED_REPLICATION_BYTES_PER_S if self.pace is None else self.pace.bytes_per_s
+
+    def seconds(self, turn: NodeTurn) -> float:
+        """Return how long a move takes, from its beginning until the node is back for good."""
+        if turn.role in self._measured:
+            return self._measured[turn.role]
+        resync = self._resync(turn)
+        catching_up = resync.seconds if isinstance(resync, CatchUp) else 0.0
+        hold = self.policy.post_condition_hold_seconds
+        return REPLACEMENT_SECONDS + AWAY_SECONDS + catching_up + hold
+
+    def resync_bytes(self, turn: NodeTurn) -> float | None:
+        resync = self._resync(turn)
+        return resync.gross_bytes if isinstance(resync, CatchUp) else None
+
+    def _resync(self, turn: NodeTurn) -> CatchUp | Divergence | None:
+        appended = self.appended.get(turn.node_id)
+        if appended is None or not turn.is_broker:
+            return None
+        flow = Flow(
+            append_bytes_per_s=appended, replication_bytes_per_s=self.replication_bytes_per_s
+        )
+        return after_outage(flow, outage_seconds=AWAY_SECONDS)
+
+    def notes(self) -> tuple[str, ...]:
+        said = []
+        if self._measured:
+            roles = ", ".join(f"{r} {s:.0f} s" for r, s in sorted(self._measured.items()))
+            said.append(f"Times are medians of the last run: {roles}.")
+        else:
+            said.append(
+                f"No earlier run to go by: {REPLACEMENT_SECONDS:.0f} s for a new node and "
+                f"{AWAY_SECONDS:.0f} s without the old one are assumed."
+            )
+        rate = f"{self.replication_bytes_per_s / 1e6:.1f} MB/s"
+        if self.pace is None:
+            said.append(
+                f"Replication at {rate} is assumed, what a gp3 volume takes when nothing more is "
+                f"provisioned; no run has measured it."
+            )
+        else:
+            by = "1 broker" if self.pace.brokers == 1 else f"{self.pace.brokers} brokers"
+            said.append(f"Replication at {rate} was measured in {self.pace.run_id}, by {by}.")
+        return tuple(said)

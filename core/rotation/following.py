@@ -1,0 +1,166 @@
+"""Follows the nodes that are away: leaving, returning, done, or late.
+
+    leaving    its incident is open: replacement, consent, drain, gate
+    returning  its instance was let go; until every post-condition holds
+    done
+
+core.rotation.progress asks `carry` on every turn on which the run has nodes in hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from core.decisions import hooked
+from core.incident_record import Incident, State
+from core.observations import Policy
+from core.rotation.observation import RunObservation
+from core.rotation.pace import paced
+from core.rotation.presence import is_back, returned
+from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
+from core.rotation.step import ACTOR, Begin, CallOff, Elect, RunAction, RunStep, again, stopped
+from core.rotation.views import ClusterView, PartitionView
+
+# Kubernetes' words for what does not get better by waiting.
+HOPELESS = frozenset(
+    {
+        "CrashLoopBackOff",
+        "ImagePullBackOff",
+        "ErrImagePull",
+        "InvalidImageName",
+        "CreateContainerConfigError",
+    }
+)
+# A pod without a node, or whose volume is still attached elsewhere, may be on its way for minutes
+# (Strimzi's operation timeout).
+STUCK_SECONDS = 300.0
+
+
+def carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
+    """Follow the nodes that are away."""
+    actions: list[RunAction] = []
+    for turn in run.in_hand:
+        step = _follow(run, paced(turn, seen), seen, policy)
+        run, actions = step.run, [*actions, *step.actions]
+        if run.state is not RunState.RUNNING:
+            return replace(step, actions=tuple(actions))
+    done = not run.in_hand
+    return again(run, policy, *actions, delay=0.0 if done else None)
+
+
+def _follow(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> RunStep:
+    incident = seen.incidents.get(turn.node_id)
+    if incident is None:
+        # Dying between this record and the incident leaves a node that nobody has begun with.
+        step = _within_deadline(run, turn, turn.reason, seen.now)
+        return replace(step, actions=(*step.actions, Begin(turn.node_id)))
+    turn = replace(turn, incident_id=incident.id)
+    if turn.phase is Phase.LEAVING:
+        return _leaving(run, turn, incident, seen)
+    return _returning(run, turn, seen, policy)
+
+
+def _leaving(run: Run, turn: NodeTurn, incident: Incident, seen: RunObservation) -> RunStep:
+    now = seen.now
+    if incident.state is State.RELEASED:
+        back = replace(
+            turn,
+            phase=Phase.RETURNING,
+            released_at=incident.entered_at,
+            back_since=incident.broker_back_at,
+            stuck_since=None,
+            reason=incident.reason,
+        )
+        return RunStep(run=run.with_turn(back))
+    if not incident.open:
+        called_off = incident.called_off and incident.state is State.CANCELLED
+        if called_off and run.abort_asked_by:
+            waits = replace(turn, phase=Phase.WAITING, reason="Called off.", since=None)
+            return RunStep(run=run.with_turn(waits))
+        failed = replace(turn, phase=Phase.FAILED)
+        reason = f"Incident {incident.id} ended {incident.state.value}: {incident.reason}"
+        return stopped(run, failed, reason, now, f"failed:{turn.node_id}:{turn.attempt}")
+    if run.abort_asked_by and not hooked(incident) and not incident.called_off:
+        return RunStep(run=run.with_turn(turn), actions=(CallOff(turn.node_id),))
+    turn, stuck = _stuck(turn, seen, drained=incident.state is State.GATING)
+    if stuck:
+        return stopped(run, turn, stuck, now, f"stuck:{turn.node_id}")
+    return _within_deadline(run, turn, incident.reason, now)
+
+
+def _stuck(turn: NodeTurn, seen: RunObservation, *, drained: bool) -> tuple[NodeTurn, str]:
+    """Say whether a pod on its way does not start, and remember since when it looks so."""
+    pod = seen.pod_of(turn.node_id)
+    if not drained or pod is None or not pod.trouble:
+        return replace(turn, stuck_since=None), ""
+    since = turn.stuck_since or seen.now
+    turn = replace(turn, stuck_since=since)
+    if pod.trouble not in HOPELESS and seen.now - since < STUCK_SECONDS:
+        return turn, ""
+    return turn, f"Pod {pod.name} does not start: {pod.trouble} for {seen.now - since:.0f} s."
+
+
+def _within_deadline(run: Run, turn: NodeTurn, reason: str, now: float) -> RunStep:
+    since = turn.since or turn.began_at or now
+    run = run.with_turn(replace(turn, reason=reason))
+    if now - since <= run.options.deadline_seconds:
+        return RunStep(run=run)
+    late = (
+        f"Node {turn.node_id} is not back {now - since:.0f} s after its turn began; the deadline "
+        f"is {run.options.deadline_seconds:.0f} s. {reason}"
+    )
+    return stopped(run, turn, late, now, f"deadline:{turn.node_id}")
+
+
+def _returning(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> RunStep:
+    """Hold the run until the node is whole again: Ready with its gates, in sync, leading."""
+    if seen.kafka is not None and not returned(turn.node_id, seen.kafka).allowed:
+        turn = replace(turn, back_since=None)
+    elif seen.kafka is not None and turn.back_since is None:
+        turn = replace(turn, back_since=seen.now)
+    missing = next(_missing(turn, seen, policy), None)
+    if missing:
+        return _within_deadline(run, turn, missing, seen.now)
+    idle = () if seen.kafka is None else _idle_preferences(turn.node_id, seen.kafka)
+    if idle:
+        reason = f"Broker {turn.node_id} is to lead {len(idle)} partitions again."
+        step = _within_deadline(run, turn, reason, seen.now)
+        return replace(step, actions=(*step.actions, Elect(idle)))
+    took = seen.now - (turn.began_at or seen.now)
+    node = seen.node_of(turn.node_id)
+    where = "" if node is None else f" on {node.instance_id}"
+    said = f"{turn.role.capitalize()} {turn.node_id} is back{where} after {took:.0f} s."
+    done = replace(turn, phase=Phase.DONE, done_at=seen.now, reason=said)
+    return RunStep(run=noted(run.with_turn(done), ACTOR, said, seen.now))
+
+
+def _missing(turn: NodeTurn, seen: RunObservation, policy: Policy) -> Iterator[str]:
+    pod, node = seen.pod_of(turn.node_id), seen.node_of(turn.node_id)
+    if pod is None or not pod.ready:
+        # Ready includes the load balancer's readiness gates.
+        yield f"Pod {turn.pod} is not Ready, or a readiness gate of it is not."
+    elif node is None or not node.ready:
+        yield f"The node of pod {turn.pod} is not Ready."
+    if seen.kafka is None:
+        yield seen.kafka_silence or "Kafka was not asked."
+        return
+    back = is_back(
+        turn.node_id,
+        seen.kafka,
+        back_since=turn.back_since,
+        now=seen.now,
+        hold_seconds=policy.post_condition_hold_seconds,
+    )
+    if not back.allowed:
+        yield back.reason
+
+
+def _idle_preferences(node_id: int, kafka: ClusterView) -> tuple[tuple[str, int], ...]:
+    """Return what a broker in sync is preferred for and does not lead."""
+
+    def idle(partition: PartitionView) -> bool:
+        preferred = partition.replicas[:1] == (node_id,)
+        return preferred and partition.leader != node_id and node_id in partition.isr
+
+    return tuple((p.topic, p.partition) for p in kafka.partitions if idle(p))

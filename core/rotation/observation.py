@@ -1,0 +1,44 @@
+"""One reading of everything a run decides by; handlers.rotations takes it before each turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from core.health.metadata_errors import ErrorSnapshot
+from core.incident_record import Incident
+from core.observations import GroupView, NodeView, PodView
+from core.rotation.views import ClusterView
+from core.zones import Freeze
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunObservation:
+    """Everything true at `now` that a decision about a run may rest on."""
+
+    now: float  # epoch seconds
+    nodes: tuple[NodeView, ...] = ()
+    pods: tuple[PodView, ...] = ()
+    groups: tuple[GroupView, ...] = ()
+    kafka: ClusterView | None = None
+    kafka_silence: str = ""  # why `kafka` is None, as a sentence
+    incidents: Mapping[int, Incident] = field(default_factory=dict)  # the run's own, by node id
+    others: tuple[Incident, ...] = ()  # open incidents that are not the run's
+    freezes: tuple[Freeze, ...] = ()
+    errors: ErrorSnapshot | None = None  # None: nobody was asked
+    recovering: tuple[int, ...] = ()  # brokers that still read their logs
+    held: Mapping[int, int] = field(default_factory=dict)  # bytes of log, of who catches up
+    blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
+
+    def pod_of(self, node_id: int) -> PodView | None:
+        return next((p for p in self.pods if p.node_id == node_id), None)
+
+    def node_of(self, node_id: int) -> NodeView | None:
+        """Return the Kubernetes node a Kafka node runs on."""
+        pod = self.pod_of(node_id)
+        if pod is None or pod.node_name is None:
+            return None
+        return next((n for n in self.nodes if n.name == pod.node_name), None)
+
+    def group_of(self, instance_id: str) -> GroupView | None:
+        return next((g for g in self.groups if instance_id in g.instances), None)

@@ -1,0 +1,85 @@
+"""What a person may want of a run: pause, resume, abort. λ rotate writes it into the record.
+
+core.rotation.progress heeds it at the next safe point: when nobody is away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from core.errors import Conflict
+from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
+
+
+def pause(run: Run, actor: str, now: float) -> Run:
+    """Begin with no further node: the run stands still once nobody is away."""
+    _still_open(run, "paused")
+    asked = replace(run, pause_asked_by=actor)
+    if run.state is not RunState.RUNNING or not run.in_hand:
+        asked = replace(asked, state=RunState.PAUSED, next_turn_at=None)
+        return noted(asked, actor, f"{actor} paused the run.", now)
+    away = " and ".join(f"node {t.node_id}" for t in run.in_hand)
+    verb = "is" if len(run.in_hand) == 1 else "are"
+    return noted(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)
+
+
+def resume(
+    run: Run, actor: str, now: float, *, skip: bool = False, options: Options | None = None
+) -> Run:
+    """Go on after a pause or a stop; every node in hand gets its whole deadline again.
+
+    With `skip` a node that failed, or is not allowed to begin, is left as it is. Other `options`
+    are for whoever begins from now on, and the record says what they change.
+    """
+    _still_open(run, "resumed")
+    turns = tuple(_again(run, t, now, skip=skip) for t in run.turns)
+    going = replace(
+        run,
+        state=RunState.RUNNING,
+        pause_asked_by=None,
+        turns=turns,
+        options=options or run.options,
+        pages=(),
+        next_turn_at=now,
+    )
+    skipped = [str(t.node_id) for t, u in zip(turns, run.turns, strict=True) if t.phase != u.phase]
+    without = [f"without node {', '.join(skipped)}"] if skip and skipped else []
+    said = ", ".join([f"{actor} resumes the run", *without, *_changes(run.options, going.options)])
+    return noted(going, actor, f"{said}.", now)
+
+
+def _changes(before: Options, after: Options) -> Iterator[str]:
+    if after.parallel_per_zone != before.parallel_per_zone:
+        most, least = after.parallel_per_zone, before.parallel_per_zone
+        yield f"at most {most} brokers of a zone at a time instead of {least}"
+    if after.any_time and not before.any_time:
+        yield "at any time"
+    if after.acknowledged != before.acknowledged:
+        yield "knowing of the metadata errors counted by now"
+    topics = sorted(set(after.accepted_topics) - set(before.accepted_topics))
+    if topics:
+        yield f"though topic {', '.join(topics)} cannot be kept up"
+
+
+def _again(run: Run, turn: NodeTurn, now: float, *, skip: bool) -> NodeTurn:
+    blocked = turn.phase is Phase.WAITING and turn.since is not None
+    if skip and (turn.phase is Phase.FAILED or (blocked and run.state is RunState.STOPPED)):
+        return replace(turn, phase=Phase.SKIPPED, reason="Left as it is.", done_at=now)
+    if turn.phase is Phase.FAILED:
+        return replace(
+            turn, phase=Phase.WAITING, attempt=turn.attempt + 1, incident_id=None, since=None
+        )
+    return replace(turn, since=None if turn.since is None else now, stuck_since=None)
+
+
+def abort(run: Run, actor: str, now: float) -> Run:
+    """Begin with no further node and end once nobody is away; who has not left yet stays."""
+    _still_open(run, "aborted")
+    asked = replace(run, abort_asked_by=actor, state=RunState.RUNNING, next_turn_at=now)
+    return noted(asked, actor, f"{actor} aborts the run.", now)
+
+
+def _still_open(run: Run, done: str) -> None:
+    if run.over:
+        raise Conflict(f"Run {run.id} cannot be {done}: it is {run.state.value} ({run.reason})")

@@ -1,0 +1,140 @@
+"""Evidence of what ran on Kafka's nodes: its own pods, daemon sets, others, and what was idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from core.pricing import total
+from spark.report.document import Cell, Column, Row, Section, Table, shown
+from spark.report.evidence import Evidence, Found
+from spark.report.sections.cost import exact, slug
+from spark.report.words import count, decimal_places, money, percent
+from spark.transforms.attribute import Attribution
+from spark.transforms.classify import Component
+from spark.transforms.node_shares import Kind
+
+ROWS_SHOWN = 40
+TITLE = "What ran on Kafka's nodes"
+METHOD = (
+    "AWS shares a node's amortised hour out among its pods (split cost allocation data): a vCPU "
+    "weighs nine times a GB of memory, a pod has the larger of what it asks for and what it uses, "
+    "and what no pod has is idle and shown beside the pods it stood by, in proportion. Where "
+    "several lines paid for one hour of a node a share is scaled by their hours, as the Cloud "
+    "Intelligence Dashboards do. It is a second view of the nodes' own lines: nothing of it is in "
+    "any other figure of this report. After private discounts it is in the table node_shares."
+)
+MISSING = (
+    "This bill does not say: it has no split lines. Turn on split cost allocation data for EKS in "
+    "the payer account (Billing, Cost Management preferences) and set "
+    "INCLUDE_SPLIT_COST_ALLOCATION_DATA = TRUE in a CUR 2.0 export; AWS fills nothing in "
+    "afterwards. FOCUS has no such lines."
+)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Return what ran on the nodes, how to find out, or None of a bill without Kafka's nodes."""
+    if not evidence.nodes:
+        has_nodes = any(
+            line.component is Component.BROKER_COMPUTE and line.attribution is Attribution.NODE_POOL
+            for line in evidence.report.lines
+        )
+        return Section("nodes", TITLE, (MISSING,)) if has_nodes else None
+    currency = evidence.report.currency
+    return Section(
+        key="nodes",
+        title=TITLE,
+        sentences=tuple(_sentences(evidence.nodes, currency)),
+        tables=(_table(evidence.nodes, currency),),
+        method=METHOD,
+    )
+
+
+def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
+    allocated = [row for row in rows if row.kind != Kind.NOT_ALLOCATED.value]
+    whole = total(_whole(row) for row in rows)
+    places = decimal_places(whole)
+    kafka = _had(row for row in allocated if row.kind == Kind.KAFKA.value)
+    others = _had(row for row in allocated if row.kind != Kind.KAFKA.value)
+    idle = total(row.unused_cost for row in allocated)
+    told = [
+        (
+            f"Kafka's nodes cost {money(whole, places)} {currency}, amortised: "
+            f"{percent(kafka, whole)} of it went to Kafka's own pods, {percent(others, whole)} to "
+            f"daemon sets and other pods, and {percent(idle, whole)} was idle."
+        )
+    ]
+    rest = whole - kafka - others - idle
+    # AWS writes ten places of a share: less than this is rounding.
+    if abs(rest) >= Decimal("0.01"):
+        told.append(
+            f"No split line explains {money(rest, places)} {currency} of it, as of hours before "
+            f"split cost allocation data was turned on."
+        )
+    return told
+
+
+def _had(rows: Iterable[Found]) -> Decimal:
+    return total(row.split_cost for row in rows)
+
+
+def _whole(row: Found) -> Decimal:
+    return Decimal(row.split_cost + row.unused_cost)
+
+
+def _table(rows: Sequence[Found], currency: str) -> Table:
+    order = {kind.value: place for place, kind in enumerate(Kind)}
+    ranked = sorted(rows, key=lambda row: (order[row.kind], -_whole(row), _name(row)))
+    whole = total(_whole(row) for row in rows)
+    places = decimal_places(whole)
+    several = len({row.cluster for row in rows}) > 1
+    columns = (
+        Column("What ran", is_text=True),
+        Column("Asked for or used", currency, wide=True),
+        Column("Idle beside it", currency, wide=True),
+        Column("Together", currency),
+        Column("Share"),
+    )
+
+    def cells(name: str, note: str, split: Decimal, unused: Decimal) -> tuple[Cell, ...]:
+        both = split + unused
+        return (
+            Cell(name, note=note),
+            Cell(money(split, places), exact(split)),
+            Cell(money(unused, places), exact(unused)),
+            Cell(money(both, places), exact(both)),
+            Cell(percent(both, whole), exact(both)),
+        )
+
+    listed = [
+        Row(
+            cells(_name(row), _note(row, several=several), row.split_cost, row.unused_cost),
+            key=slug("node", f"{row.cluster} {row.kind} {row.namespace} {_name(row)}"),
+        )
+        for row in ranked
+    ]
+    first, left_out = shown(listed, ROWS_SHOWN)
+    foot = cells(
+        "What the nodes cost",
+        "",
+        _had(rows),
+        total(row.unused_cost for row in rows),
+    )
+    return Table("", columns, first, foot=foot, left_out=left_out)
+
+
+def _name(row: Found) -> str:
+    if row.kind == Kind.KAFKA.value:
+        return "Kafka"
+    if row.kind == Kind.NOT_ALLOCATED.value:
+        return "In no split line"
+    return str(row.workload or "pods without a controller")
+
+
+def _note(row: Found, *, several: bool) -> str:
+    parts = [str(row.cluster)] if several else []
+    if row.kind != Kind.NOT_ALLOCATED.value:
+        kind = "" if row.kind == Kind.KAFKA.value else f"{row.workload_type or row.kind}, "
+        where = f" in {row.namespace}" if row.namespace else ""
+        parts.append(f"{kind}{count(row.pods, 'pod')}{where}")
+    return ", ".join(parts)

@@ -1,0 +1,108 @@
+"""What the schedule starts every morning: every table of the months that are not final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from core import facts
+from core.errors import InvalidInput
+from local.bills.cluster import ClusterBill, lines
+from local.bills.export import write
+from local.bills.line import Line
+from spark import entry, findings, tables
+from spark.tables import IcebergStore, Table
+from tests.integration.spark import simulated
+from tests.integration.spark.simulated import FACTS, Rotation
+
+pytestmark = pytest.mark.integration
+NAMESPACE = "here.scheduled"
+FIRST, NEXT = datetime(2026, 11, 20, 6, tzinfo=UTC), datetime(2026, 11, 21, 6, tzinfo=UTC)
+OF_A_BILL = (tables.USAGE, tables.COST, tables.TRANSFER)
+OF_A_CLUSTER = (findings.UNIT_TABLE, findings.STORAGE_TABLE, findings.RESYNC_TABLE)
+
+
+@dataclass(frozen=True)
+class Mornings:
+    """Two mornings of the job, and the store as each left it."""
+
+    said: tuple[str, str]
+    store: IcebergStore
+    folder: Path
+
+    def deliveries(self) -> dict[str, Row]:
+        return {row.billing_period: row for row in self.store.read(tables.DELIVERIES).collect()}
+
+
+def month(period: str, hours: int) -> Iterator[Line]:
+    return lines(ClusterBill(name=FACTS.cluster, period=period, hours=hours))
+
+
+@pytest.fixture(scope="module")
+def mornings(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Mornings:
+    folder = tmp_path_factory.mktemp("scheduled")
+    bill, history = folder / "bill", folder / "history"
+    for period in ("2026-10", "2026-11"):
+        write(bill, month(period, 2), execution="first")
+    (folder / "facts.json").write_text(facts.to_json(FACTS))
+    known = ["--facts", str(folder / "facts.json"), "--history", history.as_uri()]
+    told = ["--bill", str(bill), "--namespace", NAMESPACE, "--unsettled", *known]
+    # The bill's tables alone: the other jobs take their time, and run on the second morning.
+    first = entry.run(session, entry.parser().parse_args(told), FIRST)
+    # The open month has come again, and a broker was rotated.
+    write(bill, month("2026-11", 3), execution="second")
+    simulated.write_history(history, [Rotation(10, simulated.at(11, 1, 1), 240)])
+    second = entry.run(session, entry.parser().parse_args([*told, "--all-jobs"]), NEXT)
+    return Mornings((first, second), IcebergStore(session, NAMESPACE), folder)
+
+
+def test_the_first_morning_makes_every_month_and_the_next_one_the_open_month_alone(
+    mornings: Mornings,
+) -> None:
+    assert " of 2026-10, 2026-11 worth " in mornings.said[0]
+    assert " of 2026-11 worth " in mornings.said[1]
+    read_on = {period: row.ingested_at.date() for period, row in mornings.deliveries().items()}
+    assert read_on == {"2026-10": date(2026, 11, 20), "2026-11": date(2026, 11, 21)}
+    assert mornings.deliveries()["2026-11"].execution == "second"
+
+
+def test_every_table_is_there_and_of_a_bill_in_every_month(mornings: Mornings) -> None:
+    for each in OF_A_BILL:
+        assert months_of(mornings, each) == {"2026-10", "2026-11"}, each.name
+    for each in OF_A_CLUSTER:
+        assert "2026-11" in months_of(mornings, each), each.name
+
+
+def test_what_is_not_there_yet_is_said_until_it_is(mornings: Mornings) -> None:
+    assert mornings.said[0].endswith("/history yet.")
+    assert mornings.said[1].endswith(f"are in {NAMESPACE}.")
+    (rotation,) = mornings.store.read(findings.RESYNC_TABLE).collect()
+    assert (rotation.billing_period, rotation.node_id) == ("2026-11", 10)
+
+
+def months_of(mornings: Mornings, table: Table) -> set[str]:
+    rows = mornings.store.read(table).select("billing_period").distinct().collect()
+    return {row[0] for row in rows}
+
+
+def test_when_every_month_is_final_nothing_is_read(
+    session: SparkSession, mornings: Mornings, tmp_path: Path
+) -> None:
+    write(tmp_path / "bill", month("2026-10", 2), execution="first")
+    told = ["--bill", str(tmp_path / "bill"), "--namespace", NAMESPACE, "--unsettled"]
+    chosen = entry.parser().parse_args(told)
+    assert "is final and in here.scheduled" in entry.run(session, chosen, NEXT)
+
+
+@pytest.mark.parametrize("option", ["--metrics", "--history"])
+def test_a_path_of_this_machine_that_is_not_there_is_a_mistake(
+    session: SparkSession, tmp_path: Path, option: str
+) -> None:
+    told = ["--bill", "unread", "--tables", str(tmp_path), option, str(tmp_path / "absent")]
+    with pytest.raises(InvalidInput, match=r"absent: there is no such folder or file"):
+        entry.run(session, entry.parser().parse_args(told), NEXT)

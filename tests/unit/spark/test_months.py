@@ -1,0 +1,55 @@
+"""Which months a daily job makes again: those AWS may still correct, and what it has not read."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark.months import Held, settled_on, unsettled
+
+FINAL = date(2026, 11, 15)
+DAYS = st.dates(date(2026, 9, 1), date(2027, 3, 1))
+
+
+@pytest.mark.parametrize(("period", "final"), [("2026-10", FINAL), ("2026-12", date(2027, 1, 15))])
+def test_a_month_is_final_two_weeks_after_it_closed(period: str, final: date) -> None:
+    assert settled_on(period) == final
+
+
+def test_what_the_tables_do_not_hold_is_made() -> None:
+    assert unsettled({"2026-09": "a", "2026-10": "b"}, {}) == ["2026-09", "2026-10"]
+
+
+@pytest.mark.parametrize(
+    ("read_on", "again"), [(FINAL - timedelta(days=1), ["2026-10"]), (FINAL, [])]
+)
+def test_a_month_read_before_it_was_final_is_made_once_more(
+    read_on: date, again: list[str]
+) -> None:
+    assert unsettled({"2026-10": "a"}, {"2026-10": Held("a", read_on)}) == again
+
+
+def test_a_final_month_that_aws_delivers_again_is_made_again() -> None:
+    assert unsettled({"2026-10": "b"}, {"2026-10": Held("a", FINAL)}) == ["2026-10"]
+
+
+def test_a_month_that_is_no_longer_delivered_is_left_as_it_is() -> None:
+    assert unsettled({}, {"2026-10": Held("a", date(2026, 10, 3))}) == []
+
+
+@given(DAYS, st.integers(1, 80))
+def test_a_job_that_runs_every_day_makes_the_open_month_and_at_most_the_one_before_it(
+    first: date, days: int
+) -> None:
+    held: dict[str, Held] = {}
+    delivered: dict[str, str] = {}
+    for today in (first + timedelta(days=number) for number in range(days)):
+        delivered[f"{today:%Y-%m}"] = "same"
+        made = unsettled(delivered, held)
+        held |= {period: Held("same", today) for period in made}
+        assert made[-1] == f"{today:%Y-%m}"
+        assert len(made) <= 2
+    assert set(held) == set(delivered)
