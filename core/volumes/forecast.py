@@ -9,8 +9,10 @@ day's backfill as though it went on for ever.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter, mul
 
 SHORT_SECONDS = 6 * 3600.0
 SHORT_BELIEVED_SECONDS = 12 * 3600.0
@@ -19,6 +21,7 @@ QUANTILE = 0.95
 LEAST_SPAN_SECONDS = 600.0
 # A long trend over less than this is no trend of days.
 LONG_LEAST_SECONDS = 24 * 3600.0
+_AT, _USED = attrgetter("at"), attrgetter("used_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,35 +64,55 @@ class Forecast:
 
 
 def forecast(samples: Sequence[Sample], used_bytes: float, now: float) -> Forecast:
-    """Return the forecast of a volume that holds `used_bytes` now, from what it held before."""
-    points = [s for s in samples if s.at < now]
-    points.append(Sample(now, used_bytes))
-    recent = [s for s in points if s.at >= now - SHORT_SECONDS]
-    short = max(_slope(recent), _steepest_end(recent))
+    """Return the forecast of a volume that holds `used_bytes` now, from what it held before.
+
+    Samples come the oldest first.
+    """
+    points = [*samples[: bisect_left(samples, now, key=_AT)], Sample(now, used_bytes)]
+    recent = points[bisect_left(points, now - SHORT_SECONDS, key=_AT) :]
+    short = max(_Line(recent).slope, _steepest_end(recent))
     span = now - points[0].at
     if span < LONG_LEAST_SECONDS:
         return Forecast(used_bytes=used_bytes, short_rate=short, span_seconds=span)
-    long = _slope(points)
+    long = _Line(points)
     return Forecast(
         used_bytes=used_bytes,
-        long_rate=long,
+        long_rate=long.slope,
         short_rate=short,
-        spread_bytes=_spread(points, long),
+        spread_bytes=long.spread(),
         span_seconds=span,
         long_believed_seconds=span,
     )
 
 
-def _slope(points: Sequence[Sample]) -> float:
-    """Return the slope of the least squares' line, 0 where there is too little to say."""
-    if len(points) < 2 or points[-1].at - points[0].at < LEAST_SPAN_SECONDS:
-        return 0.0
-    count = len(points)
-    mid_at = sum(p.at for p in points) / count
-    mid_used = sum(p.used_bytes for p in points) / count
-    over = sum((p.at - mid_at) * (p.used_bytes - mid_used) for p in points)
-    under = sum((p.at - mid_at) ** 2 for p in points)
-    return over / under if under else 0.0
+class _Line:
+    """The least squares' line through points; its slope is 0 where there is too little to say.
+
+    Two weeks of hours for every volume at every look: sums run over lists of their own.
+    """
+
+    def __init__(self, points: Sequence[Sample]) -> None:
+        self._from_mid = _centred(list(map(_AT, points)))
+        self._above_mid = _centred(list(map(_USED, points)))
+        self.slope = 0.0
+        if len(points) >= 2 and points[-1].at - points[0].at >= LEAST_SPAN_SECONDS:
+            over = sum(map(mul, self._from_mid, self._above_mid))
+            self.slope = over / sum(map(mul, self._from_mid, self._from_mid))
+
+    def spread(self) -> float:
+        """Return how much higher above the line a volume may stand than it does now."""
+        slope = self.slope
+        above = [
+            used - slope * at for at, used in zip(self._from_mid, self._above_mid, strict=True)
+        ]
+        high = sorted(above)[min(len(above) - 1, int(QUANTILE * len(above)))]
+        return max(0.0, high - above[-1])
+
+
+def _centred(values: list[float]) -> list[float]:
+    """Return values less their mean."""
+    mid = sum(values) / len(values)
+    return [value - mid for value in values]
 
 
 def _steepest_end(points: Sequence[Sample]) -> float:
@@ -99,12 +122,3 @@ def _steepest_end(points: Sequence[Sample]) -> float:
         if last.at - before.at >= LEAST_SPAN_SECONDS:
             return (last.used_bytes - before.used_bytes) / (last.at - before.at)
     return 0.0
-
-
-def _spread(points: Sequence[Sample], slope: float) -> float:
-    """Return how much higher above its trend it may stand than it does now."""
-    mid_at = sum(p.at for p in points) / len(points)
-    mid_used = sum(p.used_bytes for p in points) / len(points)
-    above = [p.used_bytes - mid_used - slope * (p.at - mid_at) for p in points]
-    high = sorted(above)[min(len(above) - 1, int(QUANTILE * len(above)))]
-    return max(0.0, high - above[-1])
