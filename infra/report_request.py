@@ -101,4 +101,6 @@ def _settings(made: Made) -> dict[str, str]:
         catalog: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalog}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
         f"{catalog}.warehouse": f"{made.root}/{TABLES}",
+        # All jobs on several months compile more stages than Spark keeps by itself (100).
+        "spark.sql.codegen.cache.maxEntries": "1000",
     }

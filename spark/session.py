@@ -42,8 +42,9 @@ CONVENTIONS = {
 # compile most of them again, and Java would warm up to each anew.
 COMPILED_ONCE = {"spark.sql.codegen.cache.maxEntries": "1000"}
 # Measured on two cores: AQE cannot mend 200 shuffle partitions on a small bill (3.5 times slower),
-# the parallel collector costs less CPU than G1, and the first compiler alone (C1) makes the best
-# one-shot run, which is what a command is.
+# and with two it only plans again what needs no better plan (a seventh of a small bill's run); the
+# parallel collector costs less CPU than G1, and the first compiler alone (C1) makes the best
+# one-shot run of a small bill, which is what a command is.
 SETTINGS = {
     **CONVENTIONS,
     "spark.ui.enabled": "false",
@@ -58,6 +59,7 @@ SETTINGS = {
         "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
     ),
     "spark.sql.shuffle.partitions": str(LOCAL_CORES),
+    "spark.sql.adaptive.enabled": "false",
     **COMPILED_ONCE,
     # What is kept for a minute costs more to compress than to hold.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",

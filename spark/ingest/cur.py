@@ -117,7 +117,7 @@ def delivery(source: Source, what: str) -> Delivery:
     return Delivery(
         label=source.label,
         format=Format.CUR if legacy else Format.CUR2,
-        parts=[require_lines(_lines(raw, maps), "The CUR reader's output") for raw in months],
+        parts=[require_lines(part, "The CUR reader's output") for part in _lines(months, maps)],
         part_costs=[
             raw.select(
                 _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
@@ -144,11 +144,23 @@ def _named(frame: DataFrame, maps: Sequence[str], spread: Sequence[str], what: s
     return raw
 
 
-def _lines(raw: DataFrame, maps: list[str]) -> DataFrame:
+def _lines(months: Sequence[DataFrame], maps: list[str]) -> list[DataFrame]:
+    """Return the months' lines; those of one shape share their expressions, slow to make."""
+    made: dict[str, list[Column]] = {}
+    lines = []
+    for raw in months:
+        shape = raw.schema.json()
+        if shape not in made:
+            made[shape] = _columns(raw, maps)
+        lines.append(raw.select(*made[shape]))
+    return lines
+
+
+def _columns(raw: DataFrame, maps: list[str]) -> list[Column]:
     money = _money(raw)
     kind = F.col("line_item_line_item_type")
     is_plain = kind.isin(*PLAIN_KINDS)
-    return raw.select(
+    return [
         _period().alias("billing_period"),
         day("line_item_usage_start_date").alias("day"),
         F.coalesce(text(ENTITY), F.lit("AWS")).alias("provider"),
@@ -170,7 +182,7 @@ def _lines(raw: DataFrame, maps: list[str]) -> DataFrame:
         amortise.amortised_cost(money).cast(kind_of(raw, COST)).alias("amortised_cost"),
         amortise.net_cost(money).cast(kind_of(raw, COST)).alias("net_cost"),
         shown(SHOWN).alias("line"),
-    )
+    ]
 
 
 def _period() -> Column:

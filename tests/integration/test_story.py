@@ -80,10 +80,16 @@ def test_a_rotation_is_reported_told_and_filed(cluster: Cluster, incident: Incid
         .read()
     )
     assert json.loads(body)["transitions"][-1]["state"] == "released"
-    item = cluster.twin.aws("dynamodb").get_item(
-        TableName=str(cluster.outputs["ledger_table"]), Key={"pk": {"S": f"incident#{incident.id}"}}
-    )["Item"]
-    assert "open" not in item
+
+    def closed() -> dict[str, Any] | None:
+        item = cluster.twin.aws("dynamodb").get_item(
+            TableName=str(cluster.outputs["ledger_table"]),
+            Key={"pk": {"S": f"incident#{incident.id}"}},
+        )["Item"]
+        return item if "open" not in item else None
+
+    # The ledger lets go of it after S3 holds it, never before.
+    item = until(closed, "the ledger lets go of what is filed")
     assert int(item["expires_at"]["N"]) > incident.entered_at
 
 
