@@ -74,7 +74,8 @@ def _why() -> Column:
         F.concat(
             F.lit("; "),
             F.col("rotations").cast("string"),
-            F.lit(" rotation(s) on that day or the one before"),
+            F.when(F.col("rotations") == 1, " rotation").otherwise(" rotations"),
+            F.lit(" on that day or the one before"),
         ),
     ).otherwise(F.lit(""))
     return F.concat(F.coalesce(most, nothing), rotated)

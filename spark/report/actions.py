@@ -86,7 +86,8 @@ def _why(rows: Sequence[Found]) -> str:
     named = [f"{row.resource_id} ({dollars(row.monthly_saving)} a month)" for row in rows[:NAMED]]
     if len(rows) > NAMED:
         named.append(f"{len(rows) - NAMED} more")
-    return listed(named)
+    # A sentence begins with a capital, an id never does.
+    return f"this is about {listed(named)}"
 
 
 def _of_flows(evidence: Evidence) -> Iterator[Action]:

@@ -221,7 +221,7 @@ def an_anomaly(**changes: Any) -> Row:
         "zone": "us-east-1b",
         "owner_excess": Decimal("64.00"),
         "rotations": 1,
-        "reason": "charges of broker-b in us-east-1b account for 92 % of it; 1 rotation(s) on that "
+        "reason": "charges of broker-b in us-east-1b account for 92 % of it; 1 rotation on that "
         "day or the one before",
     }
     return row(findings.ANOMALIES, **{**fields, **changes})

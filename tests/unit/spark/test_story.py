@@ -84,6 +84,12 @@ def test_every_action_leads_to_a_row_that_is_there(document: Document) -> None:
     assert len(re.findall(r'id="([^"]+)"', html.split("<svg")[0])) > 0
 
 
+def test_an_id_is_never_written_with_a_capital(document: Document) -> None:
+    html = formats.write(document, Format.HTML)
+    assert "about vol-" in html
+    assert "Vol-" not in html
+
+
 def test_the_open_month_is_provisional_everywhere(document: Document) -> None:
     for kind in Format:
         assert "Provisional" in formats.write(document, kind)
