@@ -102,5 +102,5 @@ def _settings(made: Made) -> dict[str, str]:
         f"{catalog}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
         f"{catalog}.warehouse": f"{made.root}/{TABLES}",
         # All jobs on several months compile more stages than Spark keeps by itself (100).
-        "spark.sql.codegen.cache.maxEntries": "1000",
+        "spark.sql.codegen.cache.maxEntries": "400",
     }

@@ -40,7 +40,7 @@ CONVENTIONS = {
 }
 # A run of all jobs compiles some 100 stages, which is also how many Spark keeps: every run would
 # compile most of them again, and Java would warm up to each anew.
-COMPILED_ONCE = {"spark.sql.codegen.cache.maxEntries": "1000"}
+COMPILED_ONCE = {"spark.sql.codegen.cache.maxEntries": "400"}
 # Measured on two cores: AQE cannot mend 200 shuffle partitions on a small bill (3.5 times slower),
 # and with two it only plans again what needs no better plan (a seventh of a small bill's run); the
 # parallel collector costs less CPU than G1, and the first compiler alone (C1) makes the best
@@ -54,9 +54,12 @@ SETTINGS = {
     "spark.driver.host": LOOPBACK,
     "spark.driver.bindAddress": LOOPBACK,
     "spark.driver.memory": "1g",
-    # Spark makes one method of a whole stage, which Java would leave uncompiled for its length.
+    # Spark makes one method of a whole stage, which Java would leave uncompiled for its length. All
+    # that is kept compiled needs room: C1 alone has 48 MB of it by default, and a JVM whose code
+    # cache is full compiles nothing any more, or ends.
     "spark.driver.extraJavaOptions": (
-        "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
+        "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods "
+        "-XX:ReservedCodeCacheSize=240m"
     ),
     "spark.sql.shuffle.partitions": str(LOCAL_CORES),
     "spark.sql.adaptive.enabled": "false",
