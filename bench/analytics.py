@@ -42,6 +42,7 @@ ONE_SHOT = (
     f"spark.sql.shuffle.partitions={CORES}",
     "spark.sql.adaptive.enabled=false",
     "spark.sql.inMemoryColumnarStorage.compressed=false",
+    "spark.python.sql.dataFrameDebugging.enabled=false",
 )
 LIMITS = {"warm_to_duckdb_at_10m": 2.5, "one_shot_seconds_at_10m": 16.0, "growth_30m_to_10m": 3.3}
 

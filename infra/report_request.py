@@ -103,4 +103,5 @@ def _settings(made: Made) -> dict[str, str]:
         f"{catalog}.warehouse": f"{made.root}/{TABLES}",
         # All jobs on several months compile more stages than Spark keeps by itself (100).
         "spark.sql.codegen.cache.maxEntries": "400",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }

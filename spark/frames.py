@@ -1,4 +1,4 @@
-"""Small frames made of what the driver knows, without a Python worker.
+"""Small frames made of what the driver knows, and frames kept while they are used more than once.
 
 createDataFrame hands its rows to a Python process on an executor and takes them back, even when
 there are none: seconds of a run of seconds.
@@ -6,12 +6,14 @@ there are none: seconds of a run of seconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
+from pyspark.storagelevel import StorageLevel
 
 
 def empty(session: SparkSession, schema: StructType) -> DataFrame:
@@ -33,6 +35,16 @@ def of_rows(session: SparkSession, rows: Sequence[Sequence[Any]], schema: Struct
         for row in rows
     ]
     return session.range(1).select(F.inline(F.array(*structs)))
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Yield a frame that is made once, however often it is read until the block ends."""
+    frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield frame
+    finally:
+        frame.unpersist()
 
 
 def _cell(value: Any, kind: DataType) -> Column:

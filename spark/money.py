@@ -7,34 +7,51 @@ text is read, keeps its 18 places.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal, localcontext
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, FloatType
 
-from spark.schemas import MONEY
+from spark.schemas import MONEY, PARTS, TRILLIONTHS, WHOLE
 
-TRILLION = 10**12
+PLACES = 12
+TRILLION = 10**PLACES
 # A larger amount is damage, and would not fit an integer of trillionths beside the others.
 LARGEST = 1e15
 _COUNT = "decimal(19,0)"
+_DIGITS = 60
+
+# An amount by the name of its column, and what is made of some.
+Amount = Callable[[str], Column]
+Formula = Callable[[Amount], Column]
 
 
 def kind_of(delivered: DataType) -> DataType:
     """Return how money of a delivered column is carried until it is summed."""
+    if delivered == PARTS:
+        return PARTS
     return DoubleType() if isinstance(delivered, DoubleType | FloatType) else MONEY
 
 
 def amount(column: Column, kind: DataType) -> Column:
-    """Return a delivered amount as it is carried; `usable` says which can be added up."""
-    return column.try_cast(kind)
-
-
-def usable(value: Column, kind: DataType) -> Column:
-    """Return an amount, or null where it is no number that can be added up (NaN, 1e300)."""
+    """Return a delivered amount as it is carried, null where it cannot be added up (NaN, 1e300)."""
+    if kind == PARTS:
+        return column
+    value = column.try_cast(kind)
     return value if kind == MONEY else F.when(F.abs(value) < LARGEST, value)
+
+
+def made_of(formula: Formula, amount: Amount, kind: DataType) -> Column:
+    """Return what a formula of additions and subtractions makes of amounts, as they are carried."""
+    if kind != PARTS:
+        return formula(amount).cast(kind)
+    parts = (
+        formula(lambda name, part=part: amount(name)[part]).alias(part)  # type: ignore[misc] # mypy
+        for part in PARTS.names
+    )
+    return F.struct(*parts)
 
 
 def sums(frame: DataFrame, names: Mapping[str, str]) -> list[Column]:
@@ -44,20 +61,22 @@ def sums(frame: DataFrame, names: Mapping[str, str]) -> list[Column]:
     """
     parts = []
     for name, called in names.items():
-        if frame.schema[name].dataType == MONEY:
+        kind = frame.schema[name].dataType
+        if kind == MONEY:
             parts.append(F.sum(name).alias(called))
-            continue
-        is_usable = F.abs(F.col(name)) < LARGEST
-        whole = F.col(name).cast("long")
-        rest = F.rint((F.col(name) - whole.cast("double")) * F.lit(float(TRILLION))).cast("long")
-        parts.append(F.sum(F.when(is_usable, whole)).alias(f"{called}_whole"))
-        parts.append(F.sum(F.when(is_usable, rest)).alias(f"{called}_trillionths"))
+        elif kind == PARTS:
+            parts += [F.sum(F.col(name)[part]).alias(f"{called}_{part}") for part in PARTS.names]
+        else:
+            whole = F.col(name).cast("long")
+            rest = (F.col(name) - whole.cast("double")) * F.lit(float(TRILLION))
+            parts.append(F.sum(whole).alias(f"{called}_{WHOLE}"))
+            parts.append(F.sum(F.rint(rest).cast("long")).alias(f"{called}_{TRILLIONTHS}"))
     return parts
 
 
 def parts_of(summed: DataFrame, called: str) -> list[str]:
     """Return the columns that a total is carried in."""
-    spread = [f"{called}_whole", f"{called}_trillionths"]
+    spread = [f"{called}_{part}" for part in PARTS.names]
     return [called] if called in summed.columns else spread
 
 
@@ -74,8 +93,14 @@ def finished(summed: DataFrame, names: Mapping[str, str]) -> dict[str, Column]:
 def _total(summed: DataFrame, called: str) -> Column:
     if called in summed.columns:
         return F.col(called).cast(MONEY)
-    trillionths = F.col(f"{called}_trillionths").cast(_COUNT) * F.lit(Decimal(1).scaleb(-12))
-    return (F.col(f"{called}_whole").cast(_COUNT) + trillionths).cast(MONEY)
+    trillionths = F.col(f"{called}_{TRILLIONTHS}").cast(_COUNT) * F.lit(Decimal(1).scaleb(-PLACES))
+    return (F.col(f"{called}_{WHOLE}").cast(_COUNT) + trillionths).cast(MONEY)
+
+
+def of_parts(whole: int, trillionths: int) -> Decimal:
+    """Return the sum that two parts make."""
+    with localcontext(prec=_DIGITS):
+        return Decimal(whole * TRILLION + trillionths).scaleb(-PLACES)
 
 
 def _nothing() -> Column:

@@ -34,6 +34,9 @@ def _struct(**columns: DataType) -> StructType:
 
 
 STRING = StringType()
+# An exact sum of doubles, in whole dollars and trillionths of one (spark.money).
+WHOLE, TRILLIONTHS = "whole", "trillionths"
+PARTS = _struct(whole=LongType(), trillionths=LongType())
 
 # The normalised bill: what one resource, on one meter, cost on one day. Every dollar of the bill is
 # in exactly one row; what no rule or tag knows is a row too (component `other`, `unattributed`).
@@ -201,6 +204,8 @@ LINE_KEYS = _struct(
 )
 # 1 where the export says what remains after private discounts.
 HAS_NET = "has_net"
+# How many delivered lines a row of lines stands for: 1 but where a reader has added them up.
+CHARGES = "charges"
 LINE_AMOUNTS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 
 
@@ -234,12 +239,12 @@ def require_lines(frame: DataFrame, what: str) -> DataFrame:
         if found.get(name) != kind
     ]
     problems += [
-        f"column {name} is {kind}, neither double nor {MONEY}"
+        f"column {name} is {kind}, neither double, {MONEY} nor a sum's parts"
         for name, kind in amounts.items()
-        if kind not in (DoubleType(), MONEY)
+        if kind not in (DoubleType(), MONEY, PARTS)
     ]
     _refuse(what, problems)
-    return frame.select(*keys, HAS_NET, *amounts, "line")
+    return frame.select(*keys, HAS_NET, CHARGES, *amounts)
 
 
 def _refuse(what: str, problems: list[str]) -> None:

@@ -38,9 +38,13 @@ CONVENTIONS = {
     # A number too large for its type is an error, never another number.
     "spark.sql.ansi.enabled": "true",
 }
-# A run of all jobs compiles some 100 stages, which is also how many Spark keeps: every run would
-# compile most of them again, and Java would warm up to each anew.
-COMPILED_ONCE = {"spark.sql.codegen.cache.maxEntries": "400"}
+# For every driver of ours. A run of all jobs compiles some 100 stages, which is also how many Spark
+# keeps: every run would compile most of them again, and Java would warm up to each anew. Noting the
+# line of Python that made an expression takes several calls to Java for every one.
+QUICK = {
+    "spark.sql.codegen.cache.maxEntries": "400",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
 # Measured on two cores: AQE cannot mend 200 shuffle partitions on a small bill (3.5 times slower),
 # and with two it only plans again what needs no better plan (a seventh of a small bill's run); the
 # parallel collector costs less CPU than G1, and the first compiler alone (C1) makes the best
@@ -63,7 +67,7 @@ SETTINGS = {
     ),
     "spark.sql.shuffle.partitions": str(LOCAL_CORES),
     "spark.sql.adaptive.enabled": "false",
-    **COMPILED_ONCE,
+    **QUICK,
     # What is kept for a minute costs more to compress than to hold.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
 }

@@ -40,7 +40,7 @@ class Table:
 
 
 USAGE = Table("usage", schemas.USAGE, is_large=True)
-COST = Table("cost", schemas.COST)
+COST = Table("cost", schemas.COST, is_large=True)
 TRANSFER = Table("transfer", schemas.TRANSFER)
 NODE_SHARES = Table("node_shares", schemas.NODE_SHARES)
 QUARANTINE = Table("quarantine", schemas.QUARANTINE)

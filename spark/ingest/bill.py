@@ -25,7 +25,7 @@ def read(session: SparkSession, address: str | Path, *, months: Collection[str] 
     what = f"The bill {address}"
     with readable(what):
         opened = source.opened(session, address_of(address), months, what)
-        columns = opened.frames[0].columns
+        columns = opened.columns
         if focus.is_focus(columns):
             return focus.delivery(opened, what)
         if any(cur.modern_name(name).startswith("line_item_") for name in columns):

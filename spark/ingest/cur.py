@@ -15,11 +15,13 @@ from pyspark.sql import functions as F
 
 from core.errors import InvalidInput
 from spark.ingest import splits
+from spark.ingest.control import control_of
 from spark.ingest.delivery import (
     Delivery,
     Format,
     amount,
     as_map,
+    charges,
     day,
     kind_of,
     moment,
@@ -28,10 +30,10 @@ from spark.ingest.delivery import (
     shown,
     tags,
     text,
-    usable,
 )
 from spark.ingest.source import DELIVERED_PERIOD, Source
-from spark.schemas import HAS_NET, require_lines
+from spark.money import Formula, made_of
+from spark.schemas import CHARGES, HAS_NET, require_lines
 from spark.tag_keys import TAGS, column_spellings
 from spark.transforms import amortise
 
@@ -64,6 +66,7 @@ _NO_TAGS = f"{_LISTED} and activate the tags as cost allocation tags"
 # A marketplace's seller is no part of AWS's own meters.
 ENTITY = "bill_billing_entity"
 OPTIONAL = (*amortise.COLUMNS, *amortise.NET_COLUMNS, ENTITY)
+AMOUNTS = (*amortise.AMOUNTS, "line_item_usage_amount")
 SHOWN = (
     COST,
     "bill_billing_period_start_date",
@@ -104,30 +107,39 @@ def modern_name(legacy: str) -> str:
 
 def delivery(source: Source, what: str) -> Delivery:
     """Turn an opened report into lines; a report that lacks a column raises InvalidInput."""
-    delivered = source.frames[0].columns
-    legacy = is_legacy(delivered)
-    known = {modern_name(name).lower() for name in delivered}
+    legacy = is_legacy(source.columns)
+    known = {modern_name(name).lower() for name in source.columns}
     maps = [name for name in TAG_MAPS if name in known]
     spread = [s for key in TAGS for s in column_spellings(key) if s in known]
     if not maps and not spread and not legacy:
         raise InvalidInput([f"{what} has no column resource_tags; {_NO_TAGS}."])
-    renamed = [_modern(frame) for frame in source.frames]
-    months = [_named(frame, maps, spread, what) for frame in renamed]
-    _require_amortisation(months, known, what)
+
+    def months() -> list[DataFrame]:
+        return [_named(_modern(frame), maps, spread, what) for frame in source.frames]
+
+    _require_amortisation(source, known, what)
+    quick = source.added_up(REQUIRED, [*OPTIONAL, *maps, *spread], AMOUNTS, COST)
+    if quick:
+        parts = [_named(quick.lines, maps, spread, what)]
+        control = quick.control
+    else:
+        parts = months()
+        control = partial(control_of, *map(_costs, parts))
     return Delivery(
         label=source.label,
         format=Format.CUR if legacy else Format.CUR2,
-        parts=[require_lines(part, "The CUR reader's output") for part in _lines(months, maps)],
-        part_costs=[
-            raw.select(
-                _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
-            )
-            for raw in months
-        ],
+        parts=[require_lines(part, "The CUR reader's output") for part in _lines(parts, maps)],
+        control=control,
+        every_line=lambda: _lines(months(), maps),
         refreshes=source.refreshes,
         simulated=source.simulated,
-        splits=partial(splits.read, renamed, maps, known),
+        splits=lambda: splits.read([_modern(frame) for frame in source.frames], maps, known),
     )
+
+
+def _costs(raw: DataFrame) -> DataFrame:
+    cost = amount(COST, kind_of(raw, COST))
+    return raw.select(_period().alias("billing_period"), cost.alias("cost"))
 
 
 def _modern(frame: DataFrame) -> DataFrame:
@@ -138,7 +150,7 @@ def _modern(frame: DataFrame) -> DataFrame:
 
 def _named(frame: DataFrame, maps: Sequence[str], spread: Sequence[str], what: str) -> DataFrame:
     """Return the columns that are needed, its tags' maps as maps."""
-    raw = named(frame, REQUIRED, [*OPTIONAL, *maps, *spread, DELIVERED_PERIOD], what)
+    raw = named(frame, REQUIRED, [*OPTIONAL, *maps, *spread, DELIVERED_PERIOD, CHARGES], what)
     for name in maps:
         raw = as_map(raw, name)
     return raw
@@ -157,7 +169,11 @@ def _lines(months: Sequence[DataFrame], maps: list[str]) -> list[DataFrame]:
 
 
 def _columns(raw: DataFrame, maps: list[str]) -> list[Column]:
-    money = _money(raw)
+    carried = kind_of(raw, COST)
+
+    def money(formula: Formula) -> Column:
+        return made_of(formula, lambda name: amount(name, carried), carried)
+
     kind = F.col("line_item_line_item_type")
     is_plain = kind.isin(*PLAIN_KINDS)
     return [
@@ -176,11 +192,12 @@ def _columns(raw: DataFrame, maps: list[str]) -> list[Column]:
         text("line_item_availability_zone").alias("zone"),
         *tags(raw, maps, TAGS),
         _reason(raw).alias("reason"),
-        money(amortise.NET_UNBLENDED).isNotNull().cast("int").alias(HAS_NET),
-        F.when(kind.isin(*USED), money("line_item_usage_amount")).alias("quantity"),
-        money(COST).alias("billed_cost"),
-        amortise.amortised_cost(money).cast(kind_of(raw, COST)).alias("amortised_cost"),
-        amortise.net_cost(money).cast(kind_of(raw, COST)).alias("net_cost"),
+        amount(amortise.NET_UNBLENDED, carried).isNotNull().cast("int").alias(HAS_NET),
+        F.when(kind.isin(*USED), amount("line_item_usage_amount", carried)).alias("quantity"),
+        amount(COST, carried).alias("billed_cost"),
+        money(amortise.amortised_cost).alias("amortised_cost"),
+        money(amortise.net_cost).alias("net_cost"),
+        charges(),
         shown(SHOWN).alias("line"),
     ]
 
@@ -204,12 +221,7 @@ def _reason(raw: DataFrame) -> Column:
     return F.coalesce(unreadable, F.when(elsewhere, F.lit(ELSEWHERE)))
 
 
-def _money(raw: DataFrame) -> amortise.Amount:
-    kind = kind_of(raw, COST)
-    return lambda name: amount(name, kind)
-
-
-def _require_amortisation(months: Sequence[DataFrame], delivered: set[str], what: str) -> None:
+def _require_amortisation(source: Source, delivered: set[str], what: str) -> None:
     """Refuse a bill whose line types need a column that the export leaves out."""
     lacking = {
         kind: missing
@@ -219,7 +231,8 @@ def _require_amortisation(months: Sequence[DataFrame], delivered: set[str], what
     if not lacking:
         return
     kind = F.col("line_item_line_item_type")
-    rows = reduce(DataFrame.unionByName, (raw.select(kind) for raw in months))
+    months = (_modern(frame).select(kind) for frame in source.frames)
+    rows = reduce(DataFrame.unionByName, months)
     present = rows.where(kind.isin(*lacking)).distinct().collect()
     problems = [
         f"{what} has {row[0]} lines but no column {name}, without which their amortised cost is "

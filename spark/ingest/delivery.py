@@ -17,12 +17,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, MapType, NumericType, StringType
+from pyspark.sql.types import DataType, MapType, StringType
 
 from core.errors import InvalidInput
 from spark import money
+from spark.ingest.control import Control
 from spark.ingest.lines import CORRUPT
-from spark.schemas import MONEY, TEXTS
+from spark.schemas import CHARGES, TEXTS
 from spark.tag_keys import column_spellings
 
 LINE_CHARACTERS = 300
@@ -63,16 +64,18 @@ class Splits:
 class Delivery:
     """One bill as delivered.
 
-    `parts` hold the lines of one month each: LINE_KEYS, HAS_NET, LINE_AMOUNTS and `line`.
-    `part_costs` hold month and delivered cost alone, straight from the files: the control totals
-    are taken from them, past every transform. Parts are summed apart and then put together, since
-    Spark copies every row of a union. `refreshes` is empty for a file that no manifest describes.
+    `parts` hold lines: LINE_KEYS, HAS_NET, LINE_AMOUNTS, and of how many delivered lines a row is
+    the sum. Parts are summed apart and then put together, since Spark copies every row of a union.
+    `control` takes the control totals straight from the files, past every transform. `every_line`
+    reads each line as it was delivered, with `line`, its text. `refreshes` is empty for a file that
+    no manifest describes.
     """
 
     label: str
     format: Format
     parts: Sequence[DataFrame]
-    part_costs: Sequence[DataFrame]
+    control: Callable[[], Mapping[str, Control]]
+    every_line: Callable[[], Sequence[DataFrame]]
     refreshes: Sequence[Refresh] = ()
     simulated: bool = False
     # Asked for by one job alone, so that no other waits for its plan.
@@ -80,7 +83,7 @@ class Delivery:
 
     @property
     def lines(self) -> DataFrame:
-        return reduce(DataFrame.unionByName, self.parts)
+        return reduce(DataFrame.unionByName, self.every_line())
 
 
 def named(
@@ -122,13 +125,13 @@ def filled(name: str) -> Column:
 
 
 def amount(name: str, kind: DataType) -> Column:
-    """Return an amount as it is carried until it is added up."""
+    """Return an amount as it is carried until it is added up, null where it cannot be."""
     return money.amount(_trusted(name), kind)
 
 
-def usable(name: str, kind: DataType) -> Column:
-    """Return an amount, or null where it is no number that can be added up."""
-    return money.usable(amount(name, kind), kind)
+def charges() -> Column:
+    """Return of how many delivered lines a row is the sum."""
+    return F.coalesce(F.col(CHARGES).cast("long"), F.lit(1)).alias(CHARGES)
 
 
 def moment(name: str) -> Column:
@@ -199,7 +202,7 @@ def reason(
     """
     problems = [
         (F.col(CORRUPT).isNotNull(), F.lit(BROKEN_LINE)),
-        *((usable(n, kind).isNull(), _sentence(n, "a number")) for n, kind in numbers.items()),
+        *((amount(n, kind).isNull(), _sentence(n, "a number")) for n, kind in numbers.items()),
         *((_is_no_day(frame, name), _sentence(name, "a time")) for name in days),
     ]
     for name in present:
@@ -227,9 +230,8 @@ def _sentence(name: str, kind: str) -> Column:
 
 
 def kind_of(frame: DataFrame, name: str) -> DataType:
-    """Return how a bill's money is carried: as doubles where it is delivered so, else decimal."""
-    delivered = frame.schema[name].dataType
-    return money.kind_of(delivered) if isinstance(delivered, NumericType) else MONEY
+    """Return how a bill's money is carried: doubles and sums as they are, all else decimal."""
+    return money.kind_of(frame.schema[name].dataType)
 
 
 @contextmanager

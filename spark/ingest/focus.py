@@ -7,14 +7,18 @@ where present.
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark.ingest.control import control_of
 from spark.ingest.delivery import (
     Delivery,
     Format,
     amount,
     as_map,
+    charges,
     day,
     filled,
     kind_of,
@@ -24,10 +28,9 @@ from spark.ingest.delivery import (
     shown,
     tags,
     text,
-    usable,
 )
 from spark.ingest.source import DELIVERED_PERIOD, Source
-from spark.schemas import HAS_NET, require_lines
+from spark.schemas import CHARGES, HAS_NET, require_lines
 
 COST = "BilledCost"
 _LISTED = "list it in the export's column selection (table FOCUS with AWS columns)"
@@ -50,7 +53,8 @@ REQUIRED = dict.fromkeys(
     ],
     _LISTED,
 )
-OPTIONAL = ("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation", DELIVERED_PERIOD)
+OPTIONAL = ("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation")
+AMOUNTS = (COST, "EffectiveCost", "PricingQuantity")
 SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeDescription")
 
 
@@ -60,20 +64,36 @@ def is_focus(columns: list[str]) -> bool:
 
 def delivery(source: Source, what: str) -> Delivery:
     """Turn an opened bill into lines; a bill that lacks a column raises InvalidInput."""
-    months = [as_map(named(frame, REQUIRED, OPTIONAL, what), "Tags") for frame in source.frames]
+
+    def months() -> list[DataFrame]:
+        return [_named(frame, what) for frame in source.frames]
+
+    quick = source.added_up(REQUIRED, OPTIONAL, AMOUNTS, COST)
+    if quick:
+        parts = [_named(quick.lines, what)]
+        control = quick.control
+    else:
+        parts = months()
+        control = partial(control_of, *map(_costs, parts))
     return Delivery(
         label=source.label,
         format=Format.FOCUS,
-        parts=[require_lines(_lines(raw), "The FOCUS reader's output") for raw in months],
-        part_costs=[
-            raw.select(
-                _period().alias("billing_period"), usable(COST, kind_of(raw, COST)).alias("cost")
-            )
-            for raw in months
-        ],
+        parts=[require_lines(_lines(raw), "The FOCUS reader's output") for raw in parts],
+        control=control,
+        every_line=lambda: [_lines(raw) for raw in months()],
         refreshes=source.refreshes,
         simulated=source.simulated,
     )
+
+
+def _named(frame: DataFrame, what: str) -> DataFrame:
+    raw = named(frame, REQUIRED, [*OPTIONAL, DELIVERED_PERIOD, CHARGES], what)
+    return as_map(raw, "Tags")
+
+
+def _costs(raw: DataFrame) -> DataFrame:
+    cost = amount(COST, kind_of(raw, COST))
+    return raw.select(_period().alias("billing_period"), cost.alias("cost"))
 
 
 def _lines(raw: DataFrame) -> DataFrame:
@@ -101,6 +121,7 @@ def _lines(raw: DataFrame) -> DataFrame:
         amount(COST, kind).alias("billed_cost"),
         effective.alias("amortised_cost"),
         effective.alias("net_cost"),
+        charges(),
         shown(SHOWN).alias("line"),
     )
 

@@ -6,8 +6,10 @@ Stands between the manifest, which says what was delivered, and the reader of ea
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,6 +18,9 @@ from core.errors import InvalidInput
 from spark.ingest import lines, manifest
 from spark.ingest.delivery import Refresh
 from spark.ingest.files import Files, files_of
+
+if TYPE_CHECKING:
+    from spark.ingest.arrow import AddedUp, Columns
 
 # The month a file belongs to, as its manifest says; null for a file that has no manifest.
 DELIVERED_PERIOD = "_delivered_period"
@@ -29,10 +34,30 @@ class Source:
     """A bill's delivered columns, as they are named in its files, and what its manifests say."""
 
     label: str
-    # One per month, of the same columns.
-    frames: Sequence[DataFrame]
+    # Reads one frame per month, of the same columns.
+    read: Callable[[], Sequence[DataFrame]] = field(repr=False)
+    # The same columns, where they can be added up as they are read.
+    quick: Columns | None = None
     refreshes: Sequence[Refresh] = ()
     simulated: bool = False
+
+    @cached_property
+    def frames(self) -> Sequence[DataFrame]:
+        return self.read()
+
+    def added_up(
+        self,
+        required: Collection[str],
+        optional: Collection[str],
+        amounts: Collection[str],
+        cost: str,
+    ) -> AddedUp | None:
+        """Return these columns with lines added up as they are read, or None if Spark must read."""
+        return self.quick.added_up(required, optional, amounts, cost) if self.quick else None
+
+    @cached_property
+    def columns(self) -> list[str]:
+        return list(self.quick.schema.names if self.quick else self.frames[0].columns)
 
 
 def opened(session: SparkSession, address: str, months: Collection[str], what: str) -> Source:
@@ -46,26 +71,44 @@ def opened(session: SparkSession, address: str, months: Collection[str], what: s
         raise InvalidInput(
             [f"{what} is neither .csv, .csv.gz, .zip nor .parquet, the formats that can be read."]
         )
-    frame = _read(session, files, [address], what)
-    return Source(address.rsplit("/", 1)[-1], [_with_period(frame, None)])
+    return Source(
+        address.rsplit("/", 1)[-1],
+        lambda: [_with_period(_read(session, files, [address], what), None)],
+    )
 
 
 def _export(
     session: SparkSession, files: Files, folder: str, months: Collection[str], what: str
 ) -> Source:
     export = manifest.pinned(files, folder, months)
-    # Month by month: the delivery says which month a file is of, and a month not asked for is not
-    # opened at all.
-    frames = [
-        _with_period(_read(session, files, month.files, what), month.period)
-        for month in export.months
-    ]
+
+    def frames() -> list[DataFrame]:
+        # Month by month: the delivery says which month a file is of, and a month not asked for is
+        # not opened at all.
+        return _of_one_shape(
+            [
+                _with_period(_read(session, files, month.files, what), month.period)
+                for month in export.months
+            ]
+        )
+
     return Source(
         label=export.name,
-        frames=_of_one_shape(frames),
+        read=frames,
+        quick=_quick(session, export),
         refreshes=[Refresh(m.period, m.execution, len(m.files)) for m in export.months],
         simulated=export.simulated,
     )
+
+
+def _quick(session: SparkSession, export: manifest.Export) -> Columns | None:
+    try:
+        # A cluster has Spark's own packages, and pyarrow is none of them.
+        from spark.ingest import arrow  # noqa: PLC0415
+    except ImportError:
+        return None
+    months = [(month.period, month.files) for month in export.months]
+    return arrow.opened(session, months, DELIVERED_PERIOD)
 
 
 def _of_one_shape(frames: Sequence[DataFrame]) -> list[DataFrame]:

@@ -17,15 +17,15 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.storagelevel import StorageLevel
 
 from core.errors import InvalidInput, StillwaterError
 from core.naming import CLUSTER_TAG
 from core.pricing import plain, total
 from spark import frames, money, tables
+from spark.ingest.control import Control, known_period
 from spark.ingest.delivery import Delivery, Refresh, readable
 from spark.months import settled_on
-from spark.schemas import MONEY, QUARANTINE, USAGE, require_lines, require_schema
+from spark.schemas import CHARGES, MONEY, QUARANTINE, USAGE, require_lines, require_schema
 from spark.tables import UNKNOWN_PERIOD, Store
 from spark.tag_keys import spellings
 from spark.transforms.amortise import DISCOUNTS
@@ -34,15 +34,6 @@ from spark.transforms.classify import classified
 from spark.transforms.daily import LINE, TOTALS, net_of_discounts, said, summed
 
 CLUSTERS_SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """What a month's delivered files hold, summed before any transform touched them."""
-
-    lines: int
-    lines_without_cost: int
-    billed: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +69,19 @@ def run(
     StillwaterError when the table does not add up to the bill. Nothing is written then.
     """
     with readable(f"The bill {delivery.label}"):
-        months = control_of(*delivery.part_costs)
+        months = delivery.control()
         if not months:
             raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
-        days = by_day(*delivery.parts, discounted=_is_discounted(delivery))
-        days.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            rows = table_of(days)
+        with frames.kept(by_day(*delivery.parts)) as days, frames.kept(described(days)) as lines:
+            net = days.transform(net_of_discounts) if _is_discounted(days) else days
+            rows = net.join(F.broadcast(lines), LINE)
             placed = _placed(rows, cluster)
             _require_one_currency(placed, delivery.label)
             _require_cluster(placed, delivery, cluster)
             reconcile(months, placed)
             before = _require_same_bill(store, delivery, months)
             found = {period: row.quarantined for period, row in placed.items()}
-            store.replace(tables.USAGE, rows.drop("_reason"), list(months))
+            store.replace(tables.USAGE, table_of(rows), list(months))
             bad = quarantine(delivery.lines) if any(found.values()) else _no_rows(session)
             store.replace(tables.QUARANTINE, bad, list(months))
             noted = [
@@ -100,77 +90,43 @@ def run(
             ]
             frame = frames.of_rows(session, noted, tables.DELIVERIES.schema)
             store.replace(tables.DELIVERIES, frame, list(months))
-        finally:
-            days.unpersist()
     return Ingested(delivery.label, months, found, delivery.simulated)
 
 
-def usage(*parts: DataFrame, discounted: bool = True) -> DataFrame:
-    """Turn a bill's lines into the USAGE table, and `_reason` beside it.
+def usage(*parts: DataFrame) -> DataFrame:
+    """Turn a bill's lines into the USAGE table, and `reason` beside it."""
+    days = by_day(*parts).transform(net_of_discounts)
+    rows = days.join(F.broadcast(described(days)), LINE)
+    return table_of(rows, "reason")
 
-    `discounted` is whether lines of a private agreement's discounts may be among them.
-    """
-    return table_of(by_day(*parts, discounted=discounted))
 
-
-def by_day(*parts: DataFrame, discounted: bool) -> DataFrame:
+def by_day(*parts: DataFrame) -> DataFrame:
     """Sum a bill's lines to a day each (spark.transforms.daily)."""
     known = [summed(require_lines(part, "The ingest job's input")) for part in parts]
-    rows = reduce(DataFrame.unionByName, known).withColumn("billing_period", _known_period())
-    return rows.transform(net_of_discounts) if discounted else rows
+    return reduce(DataFrame.unionByName, known).withColumn("billing_period", known_period())
 
 
-def table_of(days: DataFrame) -> DataFrame:
-    """Turn the days of lines into the USAGE table, and `_reason` beside it.
+def described(days: DataFrame) -> DataFrame:
+    """Say of each line what it is and whose: once, not for each of its days."""
+    return said(days).transform(classified).transform(attributed)
 
-    What a line is and whose is said of each line once, not of each of its days.
-    """
-    described = said(days).transform(classified).transform(attributed)
-    rows = days.join(F.broadcast(described), LINE)
+
+def table_of(rows: DataFrame, *beside: str) -> DataFrame:
+    """Turn the days of lines, joined with what is said of each, into the USAGE table."""
     whole = rows.withColumns(money.finished(rows, TOTALS))
-    table = whole.select(*USAGE.names, F.col("reason").alias("_reason"))
-    require_schema(table.drop("_reason"), USAGE, "The usage table")
-    return table
+    require_schema(whole.select(*USAGE.names), USAGE, "The usage table")
+    return whole.select(*USAGE.names, *beside)
 
 
-def _is_discounted(delivery: Delivery) -> bool:
-    """Say whether a bill has discounts as lines; files without any are known by their footers."""
-    is_discount = F.col("category").isin(*DISCOUNTS)
-    found = [part.where(is_discount).select("category") for part in delivery.parts]
-    return bool(reduce(DataFrame.unionByName, found).head(1))
-
-
-def control_of(*costs: DataFrame) -> dict[str, Control]:
-    """Sum the delivered cost column by month: the figures that the table must come to."""
-    named = {"cost": "total"}
-    months = [
-        part.groupBy(_known_period().alias("billing_period")).agg(
-            F.count("*").alias("lines"),
-            F.count("cost").alias("with_cost"),
-            *money.sums(part, named),
-        )
-        for part in costs
-    ]
-    apart = reduce(DataFrame.unionByName, months)
-    summed_costs = apart.groupBy("billing_period").agg(
-        F.sum("lines").alias("lines"),
-        F.sum("with_cost").alias("with_cost"),
-        *money.added(apart, named.values()),
-    )
-    totals = money.finished(summed_costs, named)
-    rows = summed_costs.select(
-        "billing_period", "lines", "with_cost", totals["total"].alias("total")
-    )
-    return {
-        row.billing_period: Control(row.lines, row.lines - row.with_cost, row.total)
-        for row in sorted(rows.collect(), key=lambda row: str(row.billing_period))
-    }
+def _is_discounted(days: DataFrame) -> bool:
+    # All of them are counted: to look for the first, Spark makes one partition after the other.
+    return days.where(F.col(f"{LINE}.category").isin(*DISCOUNTS)).count() > 0
 
 
 def quarantine(lines: DataFrame) -> DataFrame:
     """Return the lines that could not be read, each with its reason."""
     bad = lines.where(F.col("reason").isNotNull()).select(
-        _known_period().alias("billing_period"),
+        known_period().alias("billing_period"),
         "reason",
         "line",
         F.col("billed_cost").try_cast(MONEY).alias("billed_cost"),
@@ -194,17 +150,19 @@ def reconcile(control: Mapping[str, Control], placed: Mapping[str, Row]) -> None
 
 
 def _placed(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
+    named = {"billed_cost": "billed_cost"}
     months = rows.groupBy("billing_period").agg(
-        F.sum("charges").alias("charges"),
-        F.coalesce(F.sum("billed_cost"), F.lit(0)).cast(MONEY).alias("billed"),
-        F.sum(F.when(F.col("_reason").isNotNull(), F.col("charges")).otherwise(0)).alias(
+        F.sum(CHARGES).alias("charges"),
+        *money.added(rows, named),
+        F.sum(F.when(F.col("reason").isNotNull(), F.col(CHARGES)).otherwise(0)).alias(
             "quarantined"
         ),
         F.collect_set("currency").alias("currencies"),
         F.slice(F.collect_set("cluster"), 1, CLUSTERS_SHOWN).alias("some"),
         F.max(_is(cluster)).alias("names_it"),
     )
-    return {row.billing_period: row for row in months.collect()}
+    billed = money.finished(months, named)["billed_cost"]
+    return {row.billing_period: row for row in months.withColumn("billed", billed).collect()}
 
 
 def _is(cluster: str | None) -> Column:
@@ -277,7 +235,3 @@ def _note(
 
 def _no_rows(session: SparkSession) -> DataFrame:
     return frames.empty(session, QUARANTINE)
-
-
-def _known_period() -> Column:
-    return F.coalesce(F.col("billing_period"), F.lit(UNKNOWN_PERIOD))

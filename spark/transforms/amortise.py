@@ -9,12 +9,13 @@ delivers one figure for both ready made, as EffectiveCost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from spark.money import Amount
+
 UNBLENDED = "line_item_unblended_cost"
+RESERVATION = "reservation_reservation_a_r_n"
 NET_UNBLENDED = "line_item_net_unblended_cost"
 # Delivered columns the formula reads, by the line item type that makes each indispensable.
 NEEDED_FOR = {
@@ -28,7 +29,7 @@ NEEDED_FOR = {
         "reservation_unused_amortized_upfront_fee_for_billing_period",
         "reservation_unused_recurring_fee",
     ),
-    "Fee": ("reservation_reservation_a_r_n",),
+    "Fee": (RESERVATION,),
 }
 COLUMNS = tuple(name for names in NEEDED_FOR.values() for name in names)
 # What stands in for each after private discounts; where it is null, nothing was discounted.
@@ -42,10 +43,9 @@ NET_OF = {
     "reservation_unused_recurring_fee": "reservation_net_unused_recurring_fee",
 }
 NET_COLUMNS = tuple(NET_OF.values())
+AMOUNTS = (UNBLENDED, *(name for name in COLUMNS if name != RESERVATION), *NET_COLUMNS)
 # The older way to write a private agreement's discounts: as lines of their own.
 DISCOUNTS = ("EdpDiscount", "PrivateRateDiscount", "Discount")
-
-Amount = Callable[[str], Column]
 
 
 def amortised_cost(amount: Amount) -> Column:
@@ -57,9 +57,7 @@ def amortised_cost(amount: Amount) -> Column:
         return F.coalesce(amount(name), nothing)
 
     kind = F.col("line_item_line_item_type")
-    reservation_fee = (kind == "Fee") & (
-        F.coalesce(F.col("reservation_reservation_a_r_n"), F.lit("")) != ""
-    )
+    reservation_fee = (kind == "Fee") & (F.coalesce(F.col(RESERVATION), F.lit("")) != "")
     savings_plan_refund = (kind == "Refund") & F.coalesce(
         F.col("line_item_product_code") == "ComputeSavingsPlans",
         F.lit(False),  # noqa: FBT003 - a literal column

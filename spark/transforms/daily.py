@@ -15,7 +15,7 @@ from pyspark.sql.window import Window
 from core.naming import CLUSTER_TAG, POOL_TAG
 from spark import money
 from spark.ingest.delivery import EMPTY
-from spark.schemas import HAS_NET, LINE_AMOUNTS, LINE_KEYS
+from spark.schemas import CHARGES, HAS_NET, LINE_AMOUNTS, LINE_KEYS
 from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, column_spellings, spellings
 from spark.transforms.amortise import DISCOUNTS
 
@@ -42,7 +42,7 @@ def summed(lines: DataFrame) -> DataFrame:
     The amounts are parts of sums (spark.money), which can be added up again.
     """
     rows = lines.groupBy(*LINE_KEYS.names).agg(
-        F.count("*").alias("charges"),
+        F.sum(CHARGES).alias(CHARGES),
         F.max(HAS_NET).alias(HAS_NET),
         *money.sums(lines, TOTALS),
     )

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from core.errors import InvalidInput
 from spark.ingest import bill
 from spark.jobs import ingest
-from spark.jobs.ingest import Control, control_of
+from spark.ingest.control import Control
 from tests.integration.spark import bills
 
 pytestmark = pytest.mark.integration
@@ -78,7 +78,7 @@ def test_a_broken_line_is_kept_whole_and_none_of_its_numbers_is_trusted(
     assert [row.reason is None for row in rows] == [True, False, False, False, True]
     assert rows[1].line == '"us-east-1a","9.0"'
     assert (rows[1].zone, rows[2].billing_period, rows[3].zone) == (None, None, None)
-    assert control_of(*delivery.part_costs) == {
+    assert delivery.control() == {
         "2026-11": Control(2, 0, Decimal(2)),
         "unknown": Control(3, 3, Decimal(0)),
     }
@@ -179,17 +179,17 @@ def test_a_cur_row_without_a_finite_cost_or_a_period_is_quarantined(
 
 def test_a_path_is_taken_as_it_is_written(session: SparkSession, tmp_path: Path) -> None:
     path = bills.focus_file(tmp_path / "focus {a} [1]*.csv", [{}])
-    assert control_of(bill.read(session, path).part_costs[0])["2026-11"].lines == 1
+    assert bill.read(session, path).control()["2026-11"].lines == 1
     # CREATE_NEW_REPORT names its folders by time, and Hadoop takes a colon for a scheme.
     export = bills.cur_export(tmp_path / "2026-11-20T08:00:00.000Z-aaaa", [{}])
-    assert control_of(bill.read(session, export).part_costs[0])["2026-11"].lines == 1
+    assert bill.read(session, export).control()["2026-11"].lines == 1
 
 
 def test_files_beside_the_manifest_are_not_read(session: SparkSession, tmp_path: Path) -> None:
     bills.cur_export(tmp_path, [{}])
     (file,) = tmp_path.glob("data/*/*.parquet")
     file.with_name("export-00002.snappy.parquet").write_bytes(file.read_bytes())
-    assert control_of(bill.read(session, tmp_path).part_costs[0])["2026-11"].lines == 1
+    assert bill.read(session, tmp_path).control()["2026-11"].lines == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,207 @@
+"""Reads an export's Parquet on this machine in Arrow, and adds its lines up as it reads them.
+
+Spark makes rows of columns before it can add anything up; here Python workers of the same Spark job
+hand it rows that stand for a day (spark.ingest.combine). Whatever this cannot do (files elsewhere,
+another format, money that is delivered as text) Spark's own reader does: the same lines, slower.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from spark.ingest.combine import combined, total
+from spark.ingest.control import Control
+from spark.schemas import PARTS
+
+# A row group is one to four times as many lines; more are added up in pieces, to bound memory.
+LINES_AT_ONCE = 1 << 20
+# Of each core, so that none waits long for the other's last one.
+PARTS_PER_CORE = 2
+PARQUET = ".parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A row group of a file."""
+
+    address: str
+    row_group: int
+    lines: int
+    period: str
+
+
+@dataclass(frozen=True)
+class AddedUp:
+    """Rows that stand for CHARGES lines each, and the control totals of all lines."""
+
+    lines: DataFrame
+    control: Callable[[], Mapping[str, Control]]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of an export's months."""
+
+    session: SparkSession
+    pieces: Sequence[Piece]
+    schema: pa.Schema
+    # The column that says which month a piece was delivered for.
+    period: str
+
+    def added_up(
+        self,
+        required: Collection[str],
+        optional: Collection[str],
+        amounts: Collection[str],
+        cost: str,
+    ) -> AddedUp | None:
+        """Return these columns as rows that stand for CHARGES lines each, or None if Spark must.
+
+        `amounts` are those of the columns to add up, PARTS afterwards; they must be delivered as
+        doubles. Case does not matter. An optional amount that is not delivered is null.
+        """
+        spelled = {name.lower(): name for name in self.schema.names}
+        there = [spelled[n.lower()] for n in (*required, *optional) if n.lower() in spelled]
+        summed = [spelled[n.lower()] for n in amounts if n.lower() in spelled]
+        is_whole = all(name.lower() in spelled for name in required)
+        if not is_whole or not all(pa.types.is_float64(self._kind(name)) for name in summed):
+            return None
+        wanted = pa.schema([field for field in self.schema if field.name in there])
+        like = combined(pa.RecordBatch.from_pylist([], wanted), summed)
+        like = like.append_column(self.period, pa.array([], pa.string()))
+        kind = from_arrow_schema(like.schema, prefer_timestamp_ntz=True)
+        shares = _shares(self.pieces, self.session.sparkContext.defaultParallelism)
+        rows = _Rows(shares, wanted, tuple(summed), self.period, kind)
+        lines = self.session.range(0, len(shares), 1, len(shares)).mapInArrow(rows, kind)
+        absent = {n: F.lit(None).cast(PARTS) for n in amounts if n.lower() not in spelled}
+        return AddedUp(lines.withColumns(absent), partial(self._control, spelled[cost.lower()]))
+
+    def _kind(self, name: str) -> pa.DataType:
+        return self.schema.field(name).type
+
+    def _control(self, cost: str) -> dict[str, Control]:
+        """Return what each month's files hold, straight from their cost column."""
+
+        def held(piece: Piece) -> tuple[int, Decimal]:
+            read = pq.ParquetFile(piece.address, memory_map=True)
+            column = read.read_row_group(piece.row_group, [cost], use_threads=False)[cost]
+            sums = [total(chunk) for chunk in column.chunks]
+            return sum(known for known, _ in sums), sum((s for _, s in sums), Decimal(0))
+
+        months: dict[str, Control] = defaultdict(lambda: Control(0, 0, Decimal(0)))
+        cores = self.session.sparkContext.defaultParallelism
+        with ThreadPoolExecutor(cores) as pool:
+            for piece, (known, billed) in zip(
+                self.pieces, pool.map(held, self.pieces), strict=True
+            ):
+                months[piece.period] += Control(piece.lines, piece.lines - known, billed)
+        return {period: month for period, month in sorted(months.items()) if month.lines}
+
+
+def opened(
+    session: SparkSession, months: Sequence[tuple[str, Sequence[str]]], period: str
+) -> Columns | None:
+    """Return the columns of these months' files, or None where only Spark can read them.
+
+    `months` holds a billing period and its files each.
+    """
+    files = [(month, address) for month, addresses in months for address in addresses]
+    is_here = str(session.sparkContext.master).startswith("local")
+    if not is_here or not all(_is_local_parquet(address) for _, address in files):
+        return None
+    pieces = []
+    schemas = []
+    try:
+        for month, address in files:
+            footer = pq.ParquetFile(address, memory_map=True)
+            schemas.append(footer.schema_arrow.remove_metadata())
+            for number in range(footer.num_row_groups):
+                lines = footer.metadata.row_group(number).num_rows
+                pieces.append(Piece(address, number, lines, month))
+        schema = pa.unify_schemas(schemas)
+    except (pa.ArrowException, OSError):
+        # Spark's own reader says what is wrong with a file, or can read it.
+        return None
+    return Columns(session, pieces, schema, period) if pieces else None
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What a worker does: reads the pieces of its share one after the other, and adds each up."""
+
+    shares: Sequence[Sequence[Piece]]
+    wanted: pa.Schema
+    amounts: Sequence[str]
+    period: str
+    kind: StructType
+
+    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        shape = to_arrow_schema(self.kind)
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                for piece in self.shares[number]:
+                    for rows in self._of(piece):
+                        yield from rows.select(shape.names).cast(shape).to_batches()
+
+    def _of(self, piece: Piece) -> Iterator[pa.Table]:
+        with pq.ParquetFile(
+            piece.address, memory_map=True, read_dictionary=_texts(self.wanted)
+        ) as file:
+            there = [name for name in self.wanted.names if name in file.schema_arrow.names]
+            for lines in file.iter_batches(
+                LINES_AT_ONCE, [piece.row_group], there, use_threads=False
+            ):
+                rows = combined(_with_all(lines, self.wanted), self.amounts)
+                period = pa.repeat(pa.scalar(piece.period), rows.num_rows)
+                yield rows.append_column(self.period, period)
+
+
+def _is_local_parquet(address: str) -> bool:
+    return address.endswith(PARQUET) and Path(address).is_absolute()
+
+
+def _texts(schema: pa.Schema) -> list[str]:
+    """Return the Parquet columns to read as numbers of a dictionary: texts, and those in maps."""
+    found = []
+    for field in schema:
+        if pa.types.is_map(field.type):
+            found += [f"{field.name}.key_value.key", f"{field.name}.key_value.value"]
+        elif pa.types.is_string(field.type):
+            found.append(field.name)
+    return found
+
+
+def _with_all(lines: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+    """Return the lines with every column; one that AWS added later is null before that."""
+    columns = [
+        lines[field.name]
+        if field.name in lines.schema.names
+        else pa.nulls(lines.num_rows, field.type)
+        for field in wanted
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=wanted.names)
+
+
+def _shares(pieces: Sequence[Piece], cores: int) -> list[list[Piece]]:
+    """Share pieces out evenly by their lines, the largest first."""
+    count = min(len(pieces), cores * PARTS_PER_CORE)
+    shares: list[list[Piece]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for piece in sorted(pieces, key=lambda piece: piece.lines, reverse=True):
+        least = sizes.index(min(sizes))
+        shares[least].append(piece)
+        sizes[least] += piece.lines
+    return shares
