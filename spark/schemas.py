@@ -202,6 +202,8 @@ LINE_KEYS = _struct(
     tag_values=TEXTS,
     reason=STRING,
 )
+# Why a line cannot be read is for the quarantine; past the sums it is enough that it cannot.
+IS_UNREADABLE = "is_unreadable"
 # 1 where the export says what remains after private discounts.
 HAS_NET = "has_net"
 # How many delivered lines a row of lines stands for: 1 but where a reader has added them up.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -22,6 +23,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from core.errors import InvalidInput
+from core.pricing import total as exactly
 from spark.ingest.combine import combined, total
 from spark.ingest.control import Control
 from spark.schemas import PARTS
@@ -95,19 +98,17 @@ class Columns:
     def _control(self, cost: str) -> dict[str, Control]:
         """Return what each month's files hold, straight from their cost column."""
 
-        def held(piece: Piece) -> tuple[int, Decimal]:
-            read = pq.ParquetFile(piece.address, memory_map=True)
-            column = read.read_row_group(piece.row_group, [cost], use_threads=False)[cost]
-            sums = [total(chunk) for chunk in column.chunks]
-            return sum(known for known, _ in sums), sum((s for _, s in sums), Decimal(0))
+        def held(piece: Piece) -> Control:
+            with _read(piece) as file:
+                column = file.read_row_group(piece.row_group, [cost], use_threads=False)[cost]
+                sums = [total(chunk) for chunk in column.chunks]
+            known = sum(count for count, _ in sums)
+            return Control(piece.lines, piece.lines - known, exactly(billed for _, billed in sums))
 
         months: dict[str, Control] = defaultdict(lambda: Control(0, 0, Decimal(0)))
-        cores = self.session.sparkContext.defaultParallelism
-        with ThreadPoolExecutor(cores) as pool:
-            for piece, (known, billed) in zip(
-                self.pieces, pool.map(held, self.pieces), strict=True
-            ):
-                months[piece.period] += Control(piece.lines, piece.lines - known, billed)
+        with ThreadPoolExecutor(self.session.sparkContext.defaultParallelism) as pool:
+            for piece, found in zip(self.pieces, pool.map(held, self.pieces), strict=True):
+                months[piece.period] += found
         return {period: month for period, month in sorted(months.items()) if month.lines}
 
 
@@ -157,9 +158,7 @@ class _Rows:
                         yield from rows.select(shape.names).cast(shape).to_batches()
 
     def _of(self, piece: Piece) -> Iterator[pa.Table]:
-        with pq.ParquetFile(
-            piece.address, memory_map=True, read_dictionary=_texts(self.wanted)
-        ) as file:
+        with _read(piece, _texts(self.wanted)) as file:
             there = [name for name in self.wanted.names if name in file.schema_arrow.names]
             for lines in file.iter_batches(
                 LINES_AT_ONCE, [piece.row_group], there, use_threads=False
@@ -167,6 +166,18 @@ class _Rows:
                 rows = combined(_with_all(lines, self.wanted), self.amounts)
                 period = pa.repeat(pa.scalar(piece.period), rows.num_rows)
                 yield rows.append_column(self.period, period)
+
+
+@contextmanager
+def _read(piece: Piece, numbered: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+    """Yield a piece's file; one that is damaged, or cannot be added up, is a sentence."""
+    try:
+        with pq.ParquetFile(piece.address, memory_map=True, read_dictionary=list(numbered)) as file:
+            yield file
+    except (pa.ArrowException, OSError, OverflowError) as error:
+        reason = str(error).splitlines()[0].rstrip(" :.")
+        problem = f"The file {Path(piece.address).name} is damaged ({reason}); export it again."
+        raise InvalidInput([problem]) from error
 
 
 def _is_local_parquet(address: str) -> bool:

@@ -28,6 +28,7 @@ from spark.tag_keys import column_spellings
 
 LINE_CHARACTERS = 300
 BROKEN_LINE = "the line does not hold the columns of its header"
+OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
 # What exports write for "nothing".
 EMPTY = ("", "NULL", "null")
 
@@ -240,7 +241,12 @@ def readable(what: str) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        causes = [line for line in lines if line.startswith("Caused by:")]
-        cause = (causes or lines[:1])[-1].removeprefix("Caused by: ")
-        raise InvalidInput([f"{what} cannot be read: {cause}"]) from error
+        raise InvalidInput([f"{what} cannot be read: {_cause(str(error))}"]) from error
+
+
+def _cause(complaint: str) -> str:
+    lines = [line.strip() for line in complaint.splitlines() if line.strip()]
+    # A worker in Python says why in a sentence of ours, which stands below its stack.
+    said = [line for line in lines if line.startswith(OWN)]
+    caused = [line for line in lines if line.startswith(CAUSED)]
+    return (said or caused or lines[:1])[-1].removeprefix(OWN).removeprefix(CAUSED)

@@ -25,7 +25,15 @@ from spark import frames, money, tables
 from spark.ingest.control import Control, known_period
 from spark.ingest.delivery import Delivery, Refresh, readable
 from spark.months import settled_on
-from spark.schemas import CHARGES, MONEY, QUARANTINE, USAGE, require_lines, require_schema
+from spark.schemas import (
+    CHARGES,
+    IS_UNREADABLE,
+    MONEY,
+    QUARANTINE,
+    USAGE,
+    require_lines,
+    require_schema,
+)
 from spark.tables import UNKNOWN_PERIOD, Store
 from spark.tag_keys import spellings
 from spark.transforms.amortise import DISCOUNTS
@@ -94,10 +102,10 @@ def run(
 
 
 def usage(*parts: DataFrame) -> DataFrame:
-    """Turn a bill's lines into the USAGE table, and `reason` beside it."""
+    """Turn a bill's lines into the USAGE table, and IS_UNREADABLE beside it."""
     days = by_day(*parts).transform(net_of_discounts)
     rows = days.join(F.broadcast(described(days)), LINE)
-    return table_of(rows, "reason")
+    return table_of(rows, IS_UNREADABLE)
 
 
 def by_day(*parts: DataFrame) -> DataFrame:
@@ -154,9 +162,7 @@ def _placed(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
     months = rows.groupBy("billing_period").agg(
         F.sum(CHARGES).alias("charges"),
         *money.added(rows, named),
-        F.sum(F.when(F.col("reason").isNotNull(), F.col(CHARGES)).otherwise(0)).alias(
-            "quarantined"
-        ),
+        F.sum(F.when(F.col(IS_UNREADABLE), F.col(CHARGES)).otherwise(0)).alias("quarantined"),
         F.collect_set("currency").alias("currencies"),
         F.slice(F.collect_set("cluster"), 1, CLUSTERS_SHOWN).alias("some"),
         F.max(_is(cluster)).alias("names_it"),

@@ -13,6 +13,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark.schemas import IS_UNREADABLE
+
 
 class Component(StrEnum):
     """What money buys, in the order the report lists it."""
@@ -159,7 +161,7 @@ def classified(rows: DataFrame) -> DataFrame:
     """Add the column `component`; a row that cannot be read is of the component for those."""
     unreadable = F.lit(Component.UNREADABLE.value)
     return rows.withColumn(
-        "component", F.when(F.col("reason").isNotNull(), unreadable).otherwise(component())
+        "component", F.when(F.col(IS_UNREADABLE), unreadable).otherwise(component())
     )
 
 

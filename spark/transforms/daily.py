@@ -15,7 +15,7 @@ from pyspark.sql.window import Window
 from core.naming import CLUSTER_TAG, POOL_TAG
 from spark import money
 from spark.ingest.delivery import EMPTY
-from spark.schemas import CHARGES, HAS_NET, LINE_AMOUNTS, LINE_KEYS
+from spark.schemas import CHARGES, HAS_NET, IS_UNREADABLE, LINE_AMOUNTS, LINE_KEYS
 from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, column_spellings, spellings
 from spark.transforms.amortise import DISCOUNTS
 
@@ -32,8 +32,9 @@ OWNERS = {
 TOTALS = {name: name for name in LINE_AMOUNTS}
 LINE = "line"
 # What a line says that is the same tomorrow.
-SAID = tuple(name for name in LINE_KEYS.names if name not in ("billing_period", "day"))
-_TEXTS = tuple(name for name in SAID if isinstance(LINE_KEYS[name].dataType, StringType))
+_KEPT = [name for name in LINE_KEYS.names if name not in ("billing_period", "day", "reason")]
+_TEXTS = [name for name in _KEPT if isinstance(LINE_KEYS[name].dataType, StringType)]
+SAID = (*_KEPT, IS_UNREADABLE)
 
 
 def summed(lines: DataFrame) -> DataFrame:
@@ -41,19 +42,20 @@ def summed(lines: DataFrame) -> DataFrame:
 
     The amounts are parts of sums (spark.money), which can be added up again.
     """
-    rows = lines.groupBy(*LINE_KEYS.names).agg(
+    is_unreadable = F.col("reason").isNotNull().alias(IS_UNREADABLE)
+    rows = lines.groupBy("billing_period", "day", *_KEPT, is_unreadable).agg(
         F.sum(CHARGES).alias(CHARGES),
         F.max(HAS_NET).alias(HAS_NET),
         *money.sums(lines, TOTALS),
     )
-    sums = [name for name in rows.columns if name not in LINE_KEYS.names]
+    sums = [name for name in rows.columns if name not in ("billing_period", "day", *SAID)]
     return rows.select("billing_period", "day", F.struct(*SAID).alias(LINE), *sums)
 
 
 def said(rows: DataFrame) -> DataFrame:
     """Return each LINE of summed rows once, and what it says: tidied, owners' tags looked up."""
     once = rows.select(LINE).distinct().select(LINE, f"{LINE}.*")
-    blank = {name: _blank(F.col(name)) for name in _TEXTS if name != "reason"}
+    blank = {name: _blank(F.col(name)) for name in _TEXTS}
     owners = {name: _tag(key) for name, key in OWNERS.items()}
     usage_type = F.regexp_replace(blank["usage_type"], REGION_PREFIX, "")
     return once.withColumns({**blank, **owners, "usage_type": usage_type}).drop(

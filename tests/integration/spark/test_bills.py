@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from core.errors import InvalidInput
 from spark.ingest import bill
-from spark.jobs import ingest
 from spark.ingest.control import Control
+from spark.jobs import ingest
 from tests.integration.spark import bills
 
 pytestmark = pytest.mark.integration

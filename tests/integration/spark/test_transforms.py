@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from core.errors import StillwaterError
 from spark.ingest import bill
-from spark.schemas import COST, LINE_KEYS, require_schema
+from spark.schemas import COST, IS_UNREADABLE, LINE_KEYS, require_schema
 from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import Component, classified
 from spark.transforms.daily import OWNERS
@@ -32,7 +32,7 @@ EC2_HOUR: Mapping[str, Any] = {
 
 def charges(session: SparkSession, *rows: Mapping[str, Any]) -> Any:
     owners = [StructField(name, StringType()) for name in OWNERS]
-    schema = StructType([*LINE_KEYS.fields, *owners])
+    schema = StructType([*LINE_KEYS.fields, *owners, StructField(IS_UNREADABLE, BooleanType())])
     filled = [tuple({**EC2_HOUR, **row}.get(f.name) for f in schema.fields) for row in rows]
     return session.createDataFrame(filled, schema)
 

@@ -28,9 +28,10 @@ BILL = ClusterBill(region_prefix="APS1-")
 
 
 def usage(session: SparkSession, folder: Path, every: Iterable[Line], **how: Any) -> list[Row]:
-    """Deliver these lines and return their USAGE."""
+    """Deliver these lines and return their USAGE: the same from lines and from what is added up."""
     delivery = bill.read(session, write(folder, every, **how))
-    found: list[Row] = ingest.usage(delivery.lines).collect()
+    found: list[Row] = ingest.usage(*delivery.parts).collect()
+    assert sorted(map(repr, found)) == sorted(map(repr, ingest.usage(delivery.lines).collect()))
     return found
 
 
