@@ -17,13 +17,19 @@ from infra import bill_export, buckets
 from infra.bill_export import BillExport, BillExportArgs
 from infra.iam import Account
 from infra.report_job import ReportJob, ReportJobArgs
+from infra.report_request import LOGS, SCRATCH
 from infra.versions import EMR_RELEASE
 
 TYPE = "stillwater:infra:Analytics"
 IDLE_MINUTES = 15
 OLD_VERSION_DAYS = 90
-# A run by hand is fetched when it ends; what stays in the bucket is for whoever asks why.
-RUN_TABLES_DAYS = 30
+# What stays in the bucket for whoever asks why: a run by hand is fetched when it ends, and what was
+# unzipped for a job is of no use after it.
+EXPIRING = {
+    "tables-of-runs": (naming.REPORT_RUNS, 30),
+    "logs-of-jobs": (LOGS, 90),
+    "unzipped": (SCRATCH, 7),
+}
 UNFINISHED_UPLOAD_DAYS = 7
 # What a month of a large account needs, and a bound on what a runaway job can cost.
 MAXIMUM_CPU, MAXIMUM_MEMORY, MAXIMUM_DISK = "64 vCPU", "256 GB", "1000 GB"
@@ -152,12 +158,15 @@ def _rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgs]:
                 days_after_initiation=UNFINISHED_UPLOAD_DAYS
             ),
         ),
-        rule(
-            id="tables-of-runs",
-            status="Enabled",
-            filter=only(prefix=f"{naming.REPORT_RUNS}/"),
-            expiration=expiration(days=RUN_TABLES_DAYS),
-            # Nobody overwrites them: what has expired need not be kept as an old version.
-            noncurrent_version_expiration=replaced(noncurrent_days=1),
+        *(
+            rule(
+                id=name,
+                status="Enabled",
+                filter=only(prefix=f"{prefix}/"),
+                expiration=expiration(days=days),
+                # Nobody overwrites them: what has expired need not be kept as an old version.
+                noncurrent_version_expiration=replaced(noncurrent_days=1),
+            )
+            for name, (prefix, days) in EXPIRING.items()
         ),
     ]

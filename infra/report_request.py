@@ -15,6 +15,7 @@ from infra import archive
 # Folders of the billing bucket, beside the one the export is delivered to. Nothing of ours writes
 # METRICS: it is where a user puts Prometheus's answers that a job is to read.
 CODE, FACTS, METRICS, TABLES, LOGS = "code", "facts", "metrics", "tables", "logs"
+SCRATCH = f"{TABLES}/.scratch"
 TIMEOUT_MINUTES = 120
 # The jar that EMR's Spark brings; the catalog is Glue's.
 ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
@@ -96,7 +97,7 @@ def _settings(made: Made) -> dict[str, str]:
     return {
         "spark.submit.pyFiles": f"{made.root}/{made.wheel}",
         "spark.jars": ICEBERG_JAR,
-        "spark.stillwater.scratch": f"{made.root}/{TABLES}/.scratch",
+        "spark.stillwater.scratch": f"{made.root}/{SCRATCH}",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         catalog: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalog}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",

@@ -29,7 +29,7 @@ from spark.ingest.combine import combined, total
 from spark.ingest.control import Control
 from spark.schemas import PARTS
 
-# A row group is one to four times as many lines; more are added up in pieces, to bound memory.
+# More lines than these of a row group are added up apart, which bounds a worker's memory.
 LINES_AT_ONCE = 1 << 20
 # Of each core, so that none waits long for the other's last one.
 PARTS_PER_CORE = 2

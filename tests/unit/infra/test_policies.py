@@ -175,15 +175,17 @@ def test_a_bill_that_was_written_again_does_not_stay_for_ever(layers: dict[str, 
     assert everything["filter"] == {"prefix": ""}
 
 
-def test_the_tables_of_runs_by_hand_expire_and_no_others(layers: dict[str, Recorded]) -> None:
+def test_what_runs_leave_behind_expires_and_the_tables_do_not(layers: dict[str, Recorded]) -> None:
     lifecycle = layers["analytics"].one(
         "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
     )
     rules = [rule for rule in lifecycle.inputs["rules"] if rule.get("expiration", {}).get("days")]
-    (rule,) = rules
-    assert rule["filter"] == {"prefix": "tables/runs/"}
-    assert rule["expiration"] == {"days": 30}
-    assert rule["noncurrentVersionExpiration"] == {"noncurrentDays": 1}
+    assert {rule["filter"]["prefix"]: rule["expiration"]["days"] for rule in rules} == {
+        "tables/runs/": 30,
+        "logs/": 90,
+        "tables/.scratch/": 7,
+    }
+    assert all(rule["noncurrentVersionExpiration"] == {"noncurrentDays": 1} for rule in rules)
 
 
 def test_an_idle_spark_application_stops_and_a_busy_one_has_a_bound(
