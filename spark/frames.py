@@ -17,8 +17,9 @@ from pyspark.storagelevel import StorageLevel
 
 
 def empty(session: SparkSession, schema: StructType) -> DataFrame:
-    """Return a frame of this shape without rows."""
-    return session.range(0).select(*(_cell(None, f.dataType).alias(f.name) for f in schema.fields))
+    """Return a frame of this shape without rows, which Spark leaves out of what it plans."""
+    nothing = session.range(0).where(F.lit(False))  # noqa: FBT003 - a literal column
+    return nothing.select(*(_cell(None, f.dataType).alias(f.name) for f in schema.fields))
 
 
 def of_rows(session: SparkSession, rows: Sequence[Sequence[Any]], schema: StructType) -> DataFrame:

@@ -70,8 +70,8 @@ SETTINGS = {
     **QUICK,
     # What is kept for a minute costs more to compress than to hold.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
-    # What has no room goes to disk by Java's own serializer, which holds on to all it has read until
-    # it is reset: by default after a hundred batches of ten thousand rows, more than the heap.
+    # What has no room goes to disk by Java's own serializer. Read back, all of it stays in memory
+    # until that is reset: by default for a hundred batches of ten thousand rows, more than the heap.
     "spark.serializer.objectStreamReset": "1",
 }
 

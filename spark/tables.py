@@ -58,6 +58,10 @@ class Store(Protocol):
         """Make these months of the table hold these rows and no others; other months stay."""
         ...
 
+    def clear(self, table: Table, periods: Collection[str]) -> None:
+        """Make these months of the table hold nothing; other months stay."""
+        ...
+
     def tidy(self, now: datetime) -> None:
         """Let go of what is kept for audit and is too old for that."""
         ...
@@ -86,11 +90,13 @@ class ParquetStore:
         pieces = chosen if table.is_large else chosen.coalesce(1)
         writer = pieces.write.mode("overwrite").partitionBy(PARTITION)
         writer.option("partitionOverwriteMode", "dynamic").parquet(self._address(table))
-        for period, files in before.items():
-            # An overwrite leaves a month that it has no rows for as it was: it is empty now.
-            if files and files == self._files(table, period):
-                path = self._path(self._month(table, period))
-                path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Java's
+        # An overwrite leaves a month that it has no rows for as it was: it is empty now.
+        self.clear(table, [p for p, files in before.items() if files == self._files(table, p)])
+
+    def clear(self, table: Table, periods: Collection[str]) -> None:
+        for period in periods:
+            path = self._path(self._month(table, period))
+            path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Java's
 
     def tidy(self, now: datetime) -> None:
         """Do nothing: of a month that was replaced nothing is kept."""
@@ -145,6 +151,13 @@ class IcebergStore:
         # The condition also empties a month that has no rows any more, in the same commit.
         chosen = frame.where(F.col(PARTITION).isin(*periods))
         chosen.writeTo(self._name(table)).overwrite(F.col(PARTITION).isin(*periods))
+
+    def clear(self, table: Table, periods: Collection[str]) -> None:
+        if not self._session.catalog.tableExists(self._name(table)):
+            return
+        self._written.add(table.name)
+        months = ", ".join(f"'{period}'" for period in periods)
+        self._session.sql(f"DELETE FROM {self._name(table)} WHERE {PARTITION} IN ({months})")  # noqa: S608 - months as a bill's reader made them
 
     def tidy(self, now: datetime) -> None:
         """Expire old snapshots of what was written, and with them the files only they named."""

@@ -90,8 +90,10 @@ def run(
             before = _require_same_bill(store, delivery, months)
             found = {period: row.quarantined for period, row in placed.items()}
             store.replace(tables.USAGE, table_of(rows), list(months))
-            bad = quarantine(delivery.lines) if any(found.values()) else _no_rows(session)
-            store.replace(tables.QUARANTINE, bad, list(months))
+            if any(found.values()):
+                store.replace(tables.QUARANTINE, quarantine(delivery.lines), list(months))
+            else:
+                store.clear(tables.QUARANTINE, list(months))
             noted = [
                 _note(delivery, period, month, found.get(period, 0), before.get(period), now)
                 for period, month in months.items()
@@ -237,7 +239,3 @@ def _note(
         now.replace(tzinfo=None),
         settled_on(period) if period != UNKNOWN_PERIOD else None,
     )
-
-
-def _no_rows(session: SparkSession) -> DataFrame:
-    return frames.empty(session, QUARANTINE)
