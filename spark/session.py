@@ -71,7 +71,7 @@ SETTINGS = {
     # What is kept for a minute costs more to compress than to hold.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     # What has no room goes to disk by Java's own serializer. Read back, all of it stays in memory
-    # until that is reset: by default for a hundred batches of ten thousand rows, more than the heap.
+    # until that is reset: by default a hundred batches of ten thousand rows, more than the heap.
     "spark.serializer.objectStreamReset": "1",
 }
 
