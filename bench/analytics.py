@@ -118,8 +118,9 @@ def _spark(bill: Path, out: Path) -> dict[str, Any]:
 
         return {
             "start_s": round(start_seconds, 2),
-            **_timed(costs, transfers, lambda: _processor_seconds(java)),
-            "peak_mib": _peak_mib(java) + _own_peak_mib(),
+            **_timed(costs, transfers, lambda: _spark_processor_seconds(java)),
+            # Java's workers in Python are its descendants, and the driver is this process.
+            "peak_mib": sum(map(_peak_mib, _family(java))) + _own_peak_mib(),
             "total": f"{held['in'].billed:f}",
         }
 
@@ -242,6 +243,17 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _units(trillionths: int) -> str:
     whole = f"{int(trillionths):013d}"
     return f"{int(whole[:-12])}.{whole[-12:]}".rstrip("0").rstrip(".")
+
+
+def _spark_processor_seconds(java: int) -> float:
+    return sum(map(_processor_seconds, _family(java))) + time.process_time()
+
+
+def _family(pid: int) -> list[int]:
+    """Return a process and all that descend from it."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    children = [int(child) for task in tasks for child in task.read_text().split()]
+    return [pid, *(each for child in children for each in _family(child))]
 
 
 def _processor_seconds(pid: int) -> float:

@@ -127,11 +127,11 @@ def opened(
     schemas = []
     try:
         for month, address in files:
-            footer = pq.ParquetFile(address, memory_map=True)
-            schemas.append(footer.schema_arrow.remove_metadata())
-            for number in range(footer.num_row_groups):
-                lines = footer.metadata.row_group(number).num_rows
-                pieces.append(Piece(address, number, lines, month))
+            with pq.ParquetFile(address, memory_map=True) as file:
+                schemas.append(file.schema_arrow.remove_metadata())
+                for number in range(file.num_row_groups):
+                    lines = file.metadata.row_group(number).num_rows
+                    pieces.append(Piece(address, number, lines, month))
         schema = pa.unify_schemas(schemas)
     except (pa.ArrowException, OSError):
         # Spark's own reader says what is wrong with a file, or can read it.

@@ -118,7 +118,9 @@ def delivery(source: Source, what: str) -> Delivery:
         return [_named(_modern(frame), maps, spread, what) for frame in source.frames]
 
     _require_amortisation(source, known, what)
-    quick = source.added_up(REQUIRED, [*OPTIONAL, *maps, *spread], AMOUNTS, COST)
+    quick = source.quick and source.quick.added_up(
+        REQUIRED, [*OPTIONAL, *maps, *spread], AMOUNTS, COST
+    )
     if quick:
         parts = [_named(quick.lines, maps, spread, what)]
         control = quick.control

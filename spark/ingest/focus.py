@@ -68,7 +68,7 @@ def delivery(source: Source, what: str) -> Delivery:
     def months() -> list[DataFrame]:
         return [_named(frame, what) for frame in source.frames]
 
-    quick = source.added_up(REQUIRED, OPTIONAL, AMOUNTS, COST)
+    quick = source.quick and source.quick.added_up(REQUIRED, OPTIONAL, AMOUNTS, COST)
     if quick:
         parts = [_named(quick.lines, what)]
         control = quick.control

@@ -20,7 +20,7 @@ from spark.ingest.delivery import Refresh
 from spark.ingest.files import Files, files_of
 
 if TYPE_CHECKING:
-    from spark.ingest.arrow import AddedUp, Columns
+    from spark.ingest.arrow import Columns
 
 # The month a file belongs to, as its manifest says; null for a file that has no manifest.
 DELIVERED_PERIOD = "_delivered_period"
@@ -44,16 +44,6 @@ class Source:
     @cached_property
     def frames(self) -> Sequence[DataFrame]:
         return self.read()
-
-    def added_up(
-        self,
-        required: Collection[str],
-        optional: Collection[str],
-        amounts: Collection[str],
-        cost: str,
-    ) -> AddedUp | None:
-        """Return these columns with lines added up as they are read, or None if Spark must read."""
-        return self.quick.added_up(required, optional, amounts, cost) if self.quick else None
 
     @cached_property
     def columns(self) -> list[str]:
