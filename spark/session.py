@@ -115,6 +115,11 @@ def _context(cores: int, scratch: Path, settings: Mapping[str, str]) -> Iterator
         yield context
         context.stop()
         gateway.shutdown()
+    except Exception as error:
+        # Whatever the first call to a Java that is gone raised, this is why.
+        if gateway is not None and gateway.proc.poll() is not None:
+            raise StillwaterError(_ended(gateway.proc.returncode, conf)) from error
+        raise
     finally:
         # After Ctrl-C in the middle of a call nothing polite gets through to the JVM any more.
         if gateway is not None:
@@ -144,6 +149,14 @@ def _start(conf: SparkConf, log: Path) -> tuple[JavaGateway, SparkContext]:
             raise StillwaterError(f"Spark did not start: {error}\n{tail}") from error
     context.setLogLevel("ERROR")
     return gateway, context
+
+
+def _ended(code: int, conf: SparkConf) -> str:
+    return (
+        f"Spark's Java ended in the middle of its work (exit code {code}), as it does when "
+        f"{conf.get('spark.driver.memory')} of memory are too little for what was read. "
+        f"Read fewer months at a time (--month), or use a cluster (--on emr)."
+    )
 
 
 def _end(gateway: JavaGateway) -> None:
