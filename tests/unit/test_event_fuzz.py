@@ -29,9 +29,9 @@ SEED = int(os.environ.get("STILLWATER_FUZZ_SEED", str(random.randrange(2**32))))
 # Of the parsed messages a share goes through the function: what it does with one takes longer.
 ENTRY_COUNT = COUNT // 10
 # Counting every allocation takes long, so the last ones stand for all.
-WEIGHED = min(COUNT // 2, 3000)
+WEIGHED = min(COUNT // 2, 6000)
 # Less than a reference per message: nothing is kept of any of them.
-ALLOWED_GROWTH_BYTES = 20_000
+ALLOWED_GROWTH_BYTES = 40_000
 
 
 @pytest.fixture(autouse=True)
