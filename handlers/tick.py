@@ -30,6 +30,7 @@ from handlers.act import Effects, perform
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
 from handlers.adapters.exporters import AT_ONCE, PodExporters
+from handlers.adapters.inventory import Ec2Inventory
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.chronicle import open_ledger, run_teller
 from handlers.connections import open_api, open_nodes
@@ -176,6 +177,7 @@ def _loop() -> Loop:
             freezes=freezes,
             ledger=ledger,
             cloud=cloud,
+            inventory=Ec2Inventory(settings.region),
             nodes=nodes,
             leadership=leadership,
             records=records,
