@@ -14,6 +14,7 @@ from rich.console import Console
 
 from cli import reporting
 from cli.rotate_commands import rotate
+from cli.zone_commands import zones
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
@@ -32,6 +33,7 @@ app.add_typer(incident, name="incident")
 volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
 app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
+app.add_typer(zones, name="zones")
 console = Console()
 complaints = Console(stderr=True)
 
