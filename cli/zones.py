@@ -20,11 +20,11 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.fields import zone_id_in
-from core.thread_text import span, time_said
+from core.slack.text import span, time_said
 from core.zone_incidents import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, frozen
-from handlers.freezes import LedgerFreezes
-from handlers.messages import SHIFT_MESSAGE
-from handlers.records import DynamoRecords
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.messages import SHIFT_MESSAGE
+from handlers.store.records import DynamoRecords
 
 
 def listed(environment: str, console: Console, *, closed: bool, as_json: bool) -> None:

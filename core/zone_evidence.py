@@ -2,7 +2,7 @@
 
 Prose is read by a machine and written for people: on it alone nothing is frozen. It counts for one
 zone, once our own nodes there, EC2's checks of them, or ARC say the same. It never freezes a zone
-beside another, and nobody ever freezes the last zone of a cluster. handlers.shifts asks each
+beside another, and nobody ever freezes the last zone of a cluster. handlers.incidents.shifts asks each
 minute while anything is announced.
 """
 
@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.inventory import StatusView
-from core.observations import NodeView
+from core.availability.zones import HEALTH_ISSUE, LOST_ZONE
+from core.incidents.inventory import StatusView
+from core.incidents.observation import NodeView
 from core.window import clock
 from core.zone_incidents import (
     AUTOSHIFT,
@@ -23,7 +24,6 @@ from core.zone_incidents import (
     ends_at,
     speaker,
 )
-from core.zones import HEALTH_ISSUE, LOST_ZONE
 
 ACTOR = "shift"
 

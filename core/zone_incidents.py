@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
+from core.availability.zones import HEALTH_ISSUE, LOST_ZONE, Freeze
 from core.window import clock
-from core.zones import HEALTH_ISSUE, LOST_ZONE, Freeze
 
 PERSON = "person"
 AUTOSHIFT = "autoshift"

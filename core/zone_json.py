@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
+from core.availability.zones import LOST_ZONE
 from core.zone_incidents import (
     ZoneEntry,
     ZoneIncident,
@@ -17,7 +18,6 @@ from core.zone_incidents import (
     legacy_key,
     silence_limit,
 )
-from core.zones import LOST_ZONE
 
 VERSION = 1
 _KNOWN = frozenset(field.name for field in fields(ZoneIncident))

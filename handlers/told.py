@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core.errors import Conflict
 from core.fields import digest
-from handlers.records import Records
+from handlers.store.records import Records
 
 KEY = "told"
 # AWS repeats what it asks an owner to do for weeks; after this, once more is right.

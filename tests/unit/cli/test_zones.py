@@ -17,9 +17,9 @@ from cli import zones as command
 from cli.incidents import Desk
 from cli.main import app
 from core.errors import InvalidInput
-from handlers.freezes import LedgerFreezes, LostZone
-from handlers.messages import SHIFT_MESSAGE
-from handlers.records import DynamoRecords
+from handlers.store.freezes import LedgerFreezes, LostZone
+from handlers.store.messages import SHIFT_MESSAGE
+from handlers.store.records import DynamoRecords
 from tests.unit.handlers.tables import REGION, make_table
 from tests.unit.infra.programs import spec
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.availability.zones import HEALTH_ISSUE
 from core.events import ZoneNotice, parse
-from core.observations import NodeView
+from core.incidents.observation import NodeView
 from core.zone_evidence import ZonePage, ZoneSight, evidence_of, judge
 from core.zone_incidents import (
     LONGEST_SILENCE_SECONDS,
@@ -20,7 +21,6 @@ from core.zone_incidents import (
     hear,
     thaw,
 )
-from core.zones import HEALTH_ISSUE
 from tests.unit.core.health_issues import (
     DECEMBER_2021,
     HISTORIES,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from core.availability.zones import HEALTH_ISSUE
 from core.errors import Conflict
-from core.zones import HEALTH_ISSUE
-from handlers.freezes import LedgerFreezes, LostZone
+from handlers.store.freezes import LedgerFreezes, LostZone
 from tests.unit.handlers.memory_records import MemoryRecords
 
 NOW = 1_795_168_800.0

@@ -1,0 +1,265 @@
+"""Answers announcements that are about no instance: of a volume, a zone, an Auto Scaling group.
+
+A volume's problem becomes the incident of the instance it is attached to; a zone's shift a freeze;
+what a group did or could not do wakes the incidents that wait for it. Every one leaves a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from aws_lambda_powertools import Logger
+
+from core.availability.zones import Freeze
+from core.errors import Conflict
+from core.events import (
+    Advisory,
+    GroupChange,
+    GroupNotice,
+    Interruption,
+    Kind,
+    VolumeChange,
+    VolumeNotice,
+    ZoneNotice,
+    ZoneSource,
+)
+from core.fields import eks_cluster_in, instance_in, volume_in
+from core.incidents.inventory import VolumeView
+from core.incidents.record import Incident
+from core.incidents.requests import awaiting, note_group
+from core.metric_names import PAGES_SENT
+from core.volumes.ledger import State
+from core.window import clock
+from core.zone_incidents import ZoneIncident, ZoneWord, said_at, too_old
+from handlers import told
+from handlers.adapters import metrics
+from handlers.adapters.inventory import Inventory
+from handlers.incidents.reception import MOST_ATTEMPTS, Reception
+from handlers.store import volume_records
+from handlers.store.messages import SHIFT_MESSAGE
+from handlers.store.records import Records
+
+logger = Logger(service="stillwater", child=True)
+# What ends or begins a wait for a replacement; a refresh goes on by hooks that announce themselves.
+WAKING = frozenset(
+    {
+        GroupChange.LAUNCHED,
+        GroupChange.LAUNCH_FAILED,
+        GroupChange.TERMINATED,
+        GroupChange.TERMINATE_FAILED,
+    }
+)
+# What a person must see although no incident can say it.
+_FAILED = frozenset({VolumeChange.MODIFICATION_FAILED, VolumeChange.CREATE_FAILED})
+_ENDS = {
+    VolumeChange.MODIFICATION_COMPLETED: State.COMPLETED,
+    VolumeChange.MODIFICATION_FAILED: State.FAILED,
+}
+
+
+class FreezeNotes(Protocol):
+    """Where words about zones are noted; handlers.store.freezes."""
+
+    def note(
+        self, word: ZoneWord, now: float, names: Mapping[str, str] | None = None
+    ) -> tuple[Freeze, ...]:
+        """Add what was said and return what is in force; a duplicate changes nothing."""
+
+    def incidents(self) -> tuple[ZoneIncident, ...]:
+        """Return every zone's incident that is remembered."""
+
+
+@dataclass(frozen=True)
+class Notices:
+    """Takes in what is announced of volumes, zones and groups."""
+
+    reception: Reception
+    inventory: Inventory
+    freezes: FreezeNotes
+    prefix: str
+    # None: nobody remembers modifications, nor whom a person was called about.
+    records: Records | None = None
+
+    def of_volume(self, notice: VolumeNotice, now: float) -> None:
+        """Turn a harmed volume into its instance's incident; keep every other outcome on record."""
+        volume = self.inventory.volume(notice.volume_id)
+        if volume is None:
+            self._ignore(notice, f"EC2 does not know volume {notice.volume_id}.", now)
+        elif not volume.belongs_to(self.prefix) and not self._attached_to_ours(volume):
+            self._ignore(notice, f"Volume {notice.volume_id} is another's.", now)
+        elif not notice.change.harmful:
+            said = f"Volume {notice.volume_id}: {notice.change.value}. {notice.cause}".strip()
+            if notice.change in _FAILED:
+                logger.error(said, volume_id=notice.volume_id)
+            self._close_modification(notice, now)
+            self._record(notice, said, now)
+        else:
+            self._harmed(notice, volume, now)
+
+    def _close_modification(self, notice: VolumeNotice, now: float) -> None:
+        """Let λ volumes know that EC2 would start another; it finds out by itself otherwise."""
+        state = _ENDS.get(notice.change)
+        if state is None or self.records is None:
+            return
+        try:
+            volume_records.close(self.records, notice.volume_id, state, now)
+        except Conflict:
+            logger.info("λ volumes looked at the same moment.", volume_id=notice.volume_id)
+
+    def _harmed(self, notice: VolumeNotice, volume: VolumeView, now: float) -> None:
+        instance_id = volume.instance_id or self._waiting_for(volume)
+        if instance_id is not None:
+            self.reception.receive(_about(notice, instance_id), now)
+            return
+        said = (
+            f"Volume {notice.volume_id} of pod {volume.pod or '(unknown)'} is "
+            f"{notice.change.value} and attached nowhere. {notice.cause}".strip()
+        )
+        if not notice.over:
+            # No instance has it, so no incident can; a person must know all the same.
+            metrics.count(PAGES_SENT)
+            logger.critical(said, page="volume", volume_id=notice.volume_id)
+        self._record(notice, said, now)
+
+    def _attached_to_ours(self, volume: VolumeView) -> bool:
+        """Say whether an instance of ours has the volume: root volumes carry no claim's tags."""
+        if volume.instance_id is None:
+            return False
+        instance = self.reception.cloud.instance(volume.instance_id)
+        return instance is not None and self.reception.managed_tag in instance.tags
+
+    def _waiting_for(self, volume: VolumeView) -> str | None:
+        """Return the instance whose incident moves the pod this volume belongs to."""
+        if volume.pod is None:
+            return None
+        incidents = self.reception.ledger.open_incidents()
+        return next((i.instance_id for i in incidents if i.pod_name == volume.pod), None)
+
+    def of_zone(self, notice: ZoneNotice, now: float) -> None:
+        """Note what is said of zones; whether one is frozen is decided by a turn (shifts)."""
+        refusal = self._no_zone_of_ours(notice, now)
+        if refusal is not None:
+            self._ignore(notice, refusal, now)
+            return
+        self.freezes.note(notice, now, self.inventory.zone_names())
+        self.reception.ticks.send(SHIFT_MESSAGE)
+        incident = self._incident(notice)
+        said = "It is over." if incident is None else f"{incident.state.value}: {incident.reason}"
+        self._record(notice, f"{_zones(notice)}: {said}", now)
+
+    def _no_zone_of_ours(self, notice: ZoneNotice, now: float) -> str | None:
+        """Say why a word about zones is about none of ours; None: it is, or may be."""
+        if notice.source is ZoneSource.PRACTICE_RUN:
+            return f"A practice run in {_zones(notice)} says nothing about the zone itself."
+        if self._incident(notice) is not None:
+            return None  # Whatever it says, it is about what we have heard of.
+        if not notice.zone_ids and not notice.over:
+            return f"{notice.event_type or 'The issue'} names no entity, and no zone by its id."
+        if notice.zone_ids:
+            names = self.inventory.zone_names()
+            if not any(zone_id in names for zone_id in notice.zone_ids):
+                return f"This region has no zone {_zones(notice)}."
+        if too_old(notice, now):
+            return f"What is said of {_zones(notice)} is from {clock(said_at(notice, now))}."
+        return None
+
+    def _incident(self, notice: ZoneNotice) -> ZoneIncident | None:
+        return next((i for i in self.freezes.incidents() if i.key == notice.key), None)
+
+    def of_advisory(self, advisory: Advisory, now: float) -> None:
+        """Call a person for what no rule answers, once, unless it is all about others' things."""
+        if not self._concerns_us(advisory):
+            named = ", ".join(advisory.subjects[:3])
+            self._ignore(advisory, f"Nothing it names is this cluster's: {named}.", now)
+            return
+        self._call_once(advisory, now)
+        self._record(advisory, advisory.sentence, now)
+
+    def _concerns_us(self, advisory: Advisory) -> bool:
+        """Say whether anything named is ours, or may be: what nobody can place is told."""
+        ours: Mapping[str, str] | None = None
+        for subject in advisory.subjects:
+            instance_id, volume_id = instance_in(subject), volume_in(subject)
+            cluster = eks_cluster_in(subject)
+            if instance_id is not None:
+                if ours is None:
+                    ours = self.inventory.instance_states(self.reception.managed_tag)
+                if instance_id in ours:
+                    return True
+            elif volume_id is not None:
+                volume = self.inventory.volume(volume_id)
+                if volume is not None and (
+                    volume.belongs_to(self.prefix) or self._attached_to_ours(volume)
+                ):
+                    return True
+            elif cluster is None or cluster == self.prefix:
+                return True
+        return not advisory.subjects
+
+    def _call_once(self, advisory: Advisory, now: float) -> None:
+        if self.records is not None and told.known(self.records, advisory.dedupe_key, now):
+            return
+        metrics.count(PAGES_SENT)
+        logger.critical(advisory.sentence, page="advisory")
+        if self.records is not None:
+            told.remember(self.records, advisory.dedupe_key, now)
+
+    def of_group(self, notice: GroupNotice, now: float) -> None:
+        """Tell the open incidents of a group what it did, and let the loop look at them now."""
+        waiting: tuple[Incident, ...] = ()
+        if notice.what in WAKING:
+            waiting = awaiting(self.reception.ledger.open_incidents(), notice)
+        for incident in waiting:
+            noted = self._noted(incident.id, notice, now)
+            if noted is not None:
+                self.reception.wake(noted)
+        woken = ", ".join(incident.id for incident in waiting) or "nobody"
+        self._record(notice, f"{notice.sentence} Woken: {woken}.", now)
+
+    def _noted(self, incident_id: str, notice: GroupNotice, now: float) -> Incident | None:
+        for attempt in range(MOST_ATTEMPTS):
+            incident = self.reception.ledger.get(incident_id)
+            if incident is None or notice.dedupe_key in incident.announcements:
+                return incident
+            changed = note_group(incident, notice, now)
+            if changed == incident:
+                return incident
+            joined = (*changed.announcements, notice.dedupe_key)
+            try:
+                return self.reception.ledger.put(replace(changed, announcements=joined))
+            except Conflict:
+                if attempt == MOST_ATTEMPTS - 1:
+                    raise
+        raise AssertionError("every attempt returns or raises")
+
+    def _record(
+        self, notice: VolumeNotice | ZoneNotice | GroupNotice | Advisory, said: str, now: float
+    ) -> None:
+        self.reception.record(notice.dedupe_key, notice.body, said, now)
+
+    def _ignore(
+        self, notice: VolumeNotice | ZoneNotice | Advisory, reason: str, now: float
+    ) -> None:
+        self.reception.ignore(notice.body, reason, now)
+
+
+def _zones(notice: ZoneNotice) -> str:
+    return ", ".join(notice.zone_ids) or "no zone by its id"
+
+
+def _about(notice: VolumeNotice, instance_id: str) -> Interruption:
+    """Return a volume's problem as what it means for the instance it belongs to."""
+    return Interruption(
+        kind=Kind.VOLUME_PROBLEM,
+        instance_id=instance_id,
+        event_id=notice.event_id,
+        dedupe_key=notice.dedupe_key,
+        account=notice.account,
+        region=notice.region,
+        occurred_at=notice.occurred_at,
+        event_type=f"{notice.change.value} {notice.volume_id}",
+        closed=notice.over,
+        body=notice.body,
+    )

@@ -1,0 +1,179 @@
+"""Carries out freezes: leaders away from the zone, its instances protected; all undone on thaw.
+
+λ interruption and λ tick ask for a turn on the ticks queue (handlers.store.messages), and the sweep asks
+again each minute while a zone's incident is open, anything is frozen or left to undo. A turn first
+has the incidents judged by what is seen (core.zone_evidence), then compares what is frozen with
+what was done about it, so one too many changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from aws_lambda_powertools import Logger
+
+from core.availability.zones import LOST_ZONE
+from core.errors import StillwaterError
+from core.incidents.observation import GroupView, NodeView
+from core.metric_names import PAGES_SENT
+from core.zone_evidence import ZonePage, ZoneSight, evidence_of
+from core.zone_incidents import frozen
+from handlers.adapters import metrics
+from handlers.adapters.aws import Cloud
+from handlers.adapters.inventory import Inventory
+from handlers.adapters.kubernetes import Nodes
+from handlers.incidents.leadership import Leadership, shifted
+from handlers.store.freezes import Freezes, LostZone
+from handlers.store.ledger import Ledger
+from handlers.store.records import Records
+
+logger = Logger(service="stillwater", child=True)
+ZONE_CAUSE = "zone:"
+INCIDENT_CAUSE = "incident:"
+
+# group -> instances protected by us
+Protected = Mapping[str, frozenset[str]]
+
+
+def pending(freezes: Freezes, records: Records, cluster: str, now: float) -> bool:
+    """Say whether a turn is worth its while: a zone is announced or frozen, or left to undo."""
+    return bool(
+        any(incident.open or incident.holds(now) for incident in freezes.incidents())
+        or records.read(_protected_key(cluster)).document
+        or not shifted(records, cluster).nothing
+    )
+
+
+def _protected_key(cluster: str) -> str:
+    return f"protected#{cluster}"
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """What is done about frozen zones."""
+
+    freezes: Freezes
+    ledger: Ledger
+    cloud: Cloud
+    inventory: Inventory
+    nodes: Nodes
+    leadership: Leadership
+    records: Records
+    managed_tag: str
+    cluster: str
+
+    def turn(self, now: float) -> None:
+        """Bring leaders and protection to what is frozen now.
+
+        Raises StillwaterError when Kafka or Kubernetes does not answer; what was done stays done.
+        """
+        nodes = self._nodes()
+        self._thaw_returned(nodes, now)
+        judged = self.freezes.judge(self._sight(nodes, now), _call)
+        zones = frozenset(f.zone for f in frozen(judged, now) if f.zone is not None)
+        self._protect(zones)
+        if nodes is None:
+            raise StillwaterError("Kubernetes does not answer, so no leaders were moved.")
+        self._lead(zones)
+
+    def _nodes(self) -> tuple[NodeView, ...] | None:
+        """Return Kubernetes' nodes; a zone in trouble may have taken its API along."""
+        try:
+            return self.nodes.nodes()
+        except StillwaterError as error:
+            logger.warning("No node bears a zone's trouble out.", error=str(error))
+            return None
+
+    def _thaw_returned(self, nodes: Iterable[NodeView] | None, now: float) -> None:
+        """End the freeze of a zone that was lost and has a Kafka node again."""
+        alive = {node.zone for node in nodes or () if node.ready and node.pool is not None}
+        for freeze in self.freezes.current(now):
+            if freeze.source == LOST_ZONE and freeze.zone in alive:
+                logger.info("A zone is back.", zone=freeze.zone)
+                self.freezes.note(LostZone(freeze.zone_id, freeze.zone, over=True), now)
+
+    def _sight(self, nodes: tuple[NodeView, ...] | None, now: float) -> ZoneSight:
+        groups = self.cloud.groups_tagged(self.managed_tag)
+        kafka = tuple(node for node in nodes or () if node.pool is not None)
+        return ZoneSight(
+            now=now,
+            names=self.cloud.zone_names(),
+            zones=frozenset(zone for group in groups for zone in group.zones)
+            | frozenset(node.zone for node in kafka if node.zone is not None),
+            evidence=self._evidence(kafka) if self._asked(now) else {},
+        )
+
+    def _asked(self, now: float) -> bool:
+        """Say whether anything waits to be borne out: EC2 is asked for checks only then."""
+        return any(i.open and not i.holds(now) for i in self.freezes.incidents())
+
+    def _evidence(self, kafka: tuple[NodeView, ...]) -> dict[str, str]:
+        statuses = self.inventory.statuses([n.instance_id for n in kafka if n.instance_id])
+        # Whom we take out is not Ready by our own doing; who was lost is not.
+        leaving = {i.instance_id for i in self.ledger.open_incidents() if i.lost_at is None}
+        return evidence_of(kafka, statuses, leaving)
+
+    def _protect(self, zones: frozenset[str]) -> None:
+        """Keep groups from scaling in where zones are frozen; undo it where they no longer are.
+
+        What somebody else has protected stays so: only our own is remembered, and undone.
+        """
+        held, version = self._protected()
+        groups = {group.name: group for group in self.cloud.groups_tagged(self.managed_tag)}
+        frozen = {name: g for name, g in groups.items() if zones & set(g.zones)}
+        wanted = {
+            name: held.get(name, frozenset()) & frozenset(group.instances) | _unprotected(group)
+            for name, group in frozen.items()
+        }
+        if wanted != held:
+            # Before AWS is told: a crash in between leaves one to undo that was never done.
+            self._write_protected({**held, **wanted}, version)
+            version += 1
+        for name, group in frozen.items():
+            self.cloud.protect(name, _unprotected(group), protected=True)
+        for name, instances in held.items():
+            if name in groups and name not in frozen:
+                left = instances & groups[name].protected
+                self.cloud.protect(name, left, protected=False)
+        if any(name not in wanted for name in held):
+            self._write_protected(wanted, version)
+
+    def _lead(self, zones: frozenset[str]) -> None:
+        """Keep brokers of frozen zones from leading; give back what is frozen no longer."""
+        homes = {node.name: node.zone for node in self.nodes.nodes()}
+        brokers: dict[str, set[int]] = {}
+        for pod in self.nodes.kafka_pods():
+            zone = homes.get(pod.node_name or "")
+            if zone in zones and pod.role != "controller":
+                brokers.setdefault(zone or "", set()).add(pod.node_id)
+        for zone, ids in brokers.items():
+            self.leadership.avoid(f"{ZONE_CAUSE}{zone}", ids)
+        open_ids = {incident.id for incident in self.ledger.open_incidents()}
+        current = {f"{ZONE_CAUSE}{zone}" for zone in zones} | {
+            f"{INCIDENT_CAUSE}{id_}" for id_ in open_ids
+        }
+        for cause in self.leadership.keep_only(current.__contains__):
+            logger.info("Leaders were given back.", cause=cause)
+
+    def _protected(self) -> tuple[Protected, int]:
+        record = self.records.read(self._key)
+        stored: dict[str, list[str]] = record.document or {}
+        return {name: frozenset(ids) for name, ids in stored.items()}, record.version
+
+    def _write_protected(self, protected: Protected, version: int) -> None:
+        document = {name: sorted(ids) for name, ids in protected.items()}
+        self.records.write(self._key, document, version)
+
+    @property
+    def _key(self) -> str:
+        return _protected_key(self.cluster)
+
+
+def _call(page: ZonePage) -> None:
+    metrics.count(PAGES_SENT)
+    logger.critical(page.reason, page=page.key)
+
+
+def _unprotected(group: GroupView) -> frozenset[str]:
+    return group.staying() - group.protected
