@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from core import loss, planned
-from core.decisions import ENDING, STOPPED, ec2_state, go, hooked, retained, stay
+from core.decisions import ENDING, STOPPED, ec2_state, go, hooked, renewed, retained, stay
 from core.departure import forward_now, holding, into_hooks, overdue, replacing
 from core.drain import draining, gating
 from core.events import Interruption, Kind
@@ -150,8 +150,8 @@ def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return overdue(incident, seen, policy) or stay(incident, policy, seen.blind)
     if drained and seen.now - incident.entered_at > policy.hold_limit_seconds:
         # The hooks run out of heartbeats unseen: somebody must look before they do.
-        return stay(incident, policy, seen.blind, Page("blind", seen.blind))
-    return stay(incident, policy, seen.blind)
+        return stay(incident, policy, seen.blind, Page("blind", seen.blind), *renewed(incident))
+    return stay(incident, policy, seen.blind, *(renewed(incident) if drained else ()))
 
 
 def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:

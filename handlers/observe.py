@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import StillwaterError
+from core.incident_record import instance_of
 from core.incidents import Incident, State
-from core.observations import Observation
-from core.rotation import ClusterView, companions, in_the_way
+from core.observations import Observation, StandingDrain
+from core.rotation import ClusterView, Lease, companions, hinders, in_the_way, lease_of
 from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster
 from handlers.adapters.kubernetes import Nodes
@@ -17,7 +18,7 @@ from handlers.freezes import Freezes
 from handlers.ledger import Ledger
 
 # Kafka is asked where its answer decides; asking it costs more than everything else together.
-_ASKS_KAFKA = frozenset({State.HOLDING, State.GATING})
+_ASKS_KAFKA = frozenset({State.HOLDING, State.DRAINING, State.GATING})
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
     kafka, silence = _ask_kafka(incident, sources.kafka)
     others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     leases = sources.ledger.leases()
+    own = lease_of(leases, incident.id)
     return Observation(
         now=now,
         instance=instance,
@@ -62,11 +64,47 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
         kafka_silence=silence,
         lease_holder=in_the_way(leases, incident.id, incident.party, now),
         beside=companions(leases, incident.id, incident.party, now),
+        drains=_drains(incident, leases, sources),
+        own_drain_at=None if own is None else own.forwarded_at,
         leaving=frozenset(other.instance_id for other in others),
         others=frozenset(other.id for other in others),
         asking=frozenset(o.id for o in others if _asks_the_same_group(o, incident)),
         lost={o.instance_id: o.zone for o in others if o.lost_at is not None and o.zone},
         freezes=sources.freezes.current(now),
+    )
+
+
+def _drains(
+    incident: Incident, leases: tuple[Lease, ...], sources: Sources
+) -> tuple[StandingDrain, ...]:
+    """Return what is known of the drains that others have begun, where they decide."""
+    if incident.state is not State.HOLDING:
+        return ()
+    return tuple(
+        _drain(lease, sources)
+        for lease in leases
+        if lease.out_at is not None and hinders(lease, incident.id, incident.party)
+    )
+
+
+def _drain(lease: Lease, sources: Sources) -> StandingDrain:
+    holder = sources.ledger.get(lease.holder)
+    instance_id = instance_of(lease.holder)
+    instance = sources.cloud.instance(instance_id)
+    known = StandingDrain(
+        holder=lease.holder,
+        instance_id=instance_id,
+        node_id=lease.node_id,
+        forwarded_at=lease.forwarded_at,
+        instance_state=None if instance is None else instance.state,
+    )
+    if holder is None:
+        return known
+    return replace(
+        known,
+        open=holder.open,
+        state=holder.state.value,
+        expects_return=holder.expects_return,
     )
 
 

@@ -135,7 +135,7 @@ def _queues(spec: ClusterSpec) -> Mapping[str, live.Queue]:
         "events": (visibility, retention, fixed.EVENTS_MAX_RECEIVE_COUNT),
         "nth": (
             timings.nth_visibility_timeout_seconds,
-            timings.nth_queue_retention_seconds,
+            timings.nth_retention_seconds(spec.drain_route),
             timings.nth_max_receive_count,
         ),
         "ticks": (visibility, retention, fixed.TICKS_MAX_RECEIVE_COUNT),

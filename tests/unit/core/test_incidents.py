@@ -15,7 +15,6 @@ from core.observations import (
     NodeView,
     Page,
     PodView,
-    TakeLease,
 )
 from tests.unit.core.announced_incidents import OLD, POLICY, announcement, opened, seen, step
 
@@ -66,7 +65,7 @@ def test_what_takes_no_node_away_ends_at_once(
 def test_a_two_minute_warning_is_forwarded_before_anything_else(kind: Kind) -> None:
     decision = next_action(opened(kind), seen(), POLICY)
     assert decision.state is State.DRAINING
-    assert decision.actions == (ForwardDrain(), TakeLease())
+    assert decision.actions == (ForwardDrain(),)
 
 
 def test_an_instance_the_group_retains_is_left_to_a_person() -> None:
