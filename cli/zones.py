@@ -21,7 +21,7 @@ from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.fields import zone_id_in
 from core.slack.text import span, time_said
-from core.zone_incidents import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, frozen
+from core.zones.incident import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, frozen
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.messages import SHIFT_MESSAGE
 from handlers.store.records import DynamoRecords

@@ -2,7 +2,7 @@
 
 A freeze begins when AWS shifts traffic out of a zone, when Health reports trouble there that our
 own nodes bear out, when every Kafka node of the zone is lost, or when a person asks for it; it ends
-with whoever began it, or by its age. core.zone_incidents remembers why, handlers.store.freezes keeps the
+with whoever began it, or by its age. core.zones remembers why, handlers.store.freezes keeps the
 record, core.incidents asks it before planned work. Every function here is pure.
 """
 

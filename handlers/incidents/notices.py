@@ -32,12 +32,11 @@ from core.incidents.requests import awaiting, note_group
 from core.metric_names import PAGES_SENT
 from core.volumes.ledger import State
 from core.window import clock
-from core.zone_incidents import ZoneIncident, ZoneWord, said_at, too_old
-from handlers import told
+from core.zones.incident import ZoneIncident, ZoneWord, said_at, too_old
 from handlers.adapters import metrics
 from handlers.adapters.inventory import Inventory
 from handlers.incidents.reception import MOST_ATTEMPTS, Reception
-from handlers.store import volume_records
+from handlers.store import told, volume_records
 from handlers.store.messages import SHIFT_MESSAGE
 from handlers.store.records import Records
 

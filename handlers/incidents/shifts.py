@@ -1,9 +1,9 @@
 """Carries out freezes: leaders away from the zone, its instances protected; all undone on thaw.
 
-λ interruption and λ tick ask for a turn on the ticks queue (handlers.store.messages), and the sweep asks
-again each minute while a zone's incident is open, anything is frozen or left to undo. A turn first
-has the incidents judged by what is seen (core.zone_evidence), then compares what is frozen with
-what was done about it, so one too many changes nothing.
+λ interruption and λ tick ask for a turn on the ticks queue (handlers.store.messages), and the sweep
+asks again each minute while a zone's incident is open, anything is frozen or left to undo. A turn
+first has the incidents judged by what is seen (core.zones.evidence), then compares what is frozen
+with what was done about it, so one too many changes nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from core.availability.zones import LOST_ZONE
 from core.errors import StillwaterError
 from core.incidents.observation import GroupView, NodeView
 from core.metric_names import PAGES_SENT
-from core.zone_evidence import ZonePage, ZoneSight, evidence_of
-from core.zone_incidents import frozen
+from core.zones.evidence import ZonePage, ZoneSight, evidence_of
+from core.zones.incident import frozen
 from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud
 from handlers.adapters.inventory import Inventory

@@ -13,8 +13,9 @@ from typing import Protocol
 
 from core.availability.zones import LOST_ZONE, Freeze
 from core.errors import Conflict
-from core.zone_evidence import ZonePage, ZoneSight, judge
-from core.zone_incidents import (
+from core.zones.codec import from_document, to_document
+from core.zones.evidence import ZonePage, ZoneSight, judge
+from core.zones.incident import (
     PERSON,
     ZoneIncident,
     ZoneWord,
@@ -24,7 +25,6 @@ from core.zone_incidents import (
     named,
     thaw,
 )
-from core.zone_json import from_document, to_document
 from handlers.store.records import Records
 
 # Notices about one zone meet at the document; more than a few in a row is a fault.

@@ -108,6 +108,7 @@ class Station:
                 termination_handler=self.termination_handler,
                 ticks=self.ticks,
                 lease_seconds=900,
+                clock=lambda: self.now,
             ),
             ticks=self.ticks,
             policy=self.policy,

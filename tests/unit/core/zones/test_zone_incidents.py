@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from core.availability.zones import HEALTH_ISSUE
 from core.events import ZoneNotice, parse
 from core.incidents.observation import NodeView
-from core.zone_evidence import ZonePage, ZoneSight, evidence_of, judge
-from core.zone_incidents import (
+from core.zones.evidence import ZonePage, ZoneSight, evidence_of, judge
+from core.zones.incident import (
     LONGEST_SILENCE_SECONDS,
     ZoneIncident,
     ZoneState,
@@ -21,7 +21,7 @@ from core.zone_incidents import (
     hear,
     thaw,
 )
-from tests.unit.core.health_issues import (
+from tests.unit.core.zones.health_issues import (
     DECEMBER_2021,
     HISTORIES,
     MARCH_2026,

@@ -2,8 +2,8 @@
 
 Prose is read by a machine and written for people: on it alone nothing is frozen. It counts for one
 zone, once our own nodes there, EC2's checks of them, or ARC say the same. It never freezes a zone
-beside another, and nobody ever freezes the last zone of a cluster. handlers.incidents.shifts asks each
-minute while anything is announced.
+beside another, and nobody ever freezes the last zone of a cluster. handlers.incidents.shifts asks
+each minute while anything is announced.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from core.availability.zones import HEALTH_ISSUE, LOST_ZONE
 from core.incidents.inventory import StatusView
 from core.incidents.observation import NodeView
 from core.window import clock
-from core.zone_incidents import (
+from core.zones.incident import (
     AUTOSHIFT,
     PERSON,
     ZoneIncident,

@@ -11,7 +11,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from core.availability.zones import LOST_ZONE
-from core.zone_incidents import (
+from core.zones.incident import (
     ZoneEntry,
     ZoneIncident,
     ZoneState,

@@ -4,7 +4,7 @@
 
 An incident is known by what all words about it share: Health's eventArn, ARC's shift, a person or
 our own sight of a lost zone. ARC, people and our own sight freeze at once. Health's prose is only
-watched until somebody bears it out (core.zone_evidence). Whatever is said or not said, nothing
+watched until somebody bears it out (core.zones.evidence). Whatever is said or not said, nothing
 stays frozen for ever: every freeze has an end (`until`), counted from the last word.
 """
 
