@@ -187,11 +187,16 @@ def tainted(world: World, instance_id: str) -> None:
 
 
 def leased(world: World) -> None:
-    """Judge who holds the lease: who waits for nobody (AWS takes it, or has) may stand beside."""
+    """Judge who holds the lease.
+
+    Beside a holder may stand who waits for nobody (AWS takes it, or has), and a node that was
+    found to be out: that is noted, and was not granted.
+    """
     holders = {
         lease.holder: lease.party
         for lease in _valid(world)
-        if (incident := world.incidents.get(lease.holder)) is not None
+        if (lease.out_at is None or lease.forwarded_at is not None)
+        and (incident := world.incidents.get(lease.holder)) is not None
         and incident.kind not in URGENT
         and incident.lost_at is None
         and incident.kind is not Kind.STATE_CHANGE
