@@ -40,7 +40,7 @@ from handlers.adapters.aws import AwsCloud, Queue, SqsQueue
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.templates import AwsTemplates, Templates
-from handlers.connections import open_api, open_nodes
+from handlers.connections import kafka_access, open_api, open_nodes
 from handlers.error_snapshots import ErrorSnapshots
 from handlers.freezes import LedgerFreezes
 from handlers.ledger import DynamoLedger
@@ -285,9 +285,7 @@ def _conductor() -> Conductor:
         sources=Sources(
             cloud=AwsCloud(settings.region),
             nodes=nodes,
-            kafka=KafkaAdmin(
-                settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities
-            ),
+            kafka=KafkaAdmin(settings.kafka_bootstrap, kafka_access(api, "rotate")),
             ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
             freezes=LedgerFreezes(records, settings.cluster),
         ),

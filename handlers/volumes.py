@@ -33,7 +33,7 @@ from handlers.adapters.fill import KafkaFills
 from handlers.adapters.load import CloudWatchLoads
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volume_series import PrometheusVolumes
-from handlers.connections import open_api, open_nodes
+from handlers.connections import kafka_access, open_api
 from handlers.ledger import DynamoLedger
 from handlers.records import DynamoRecords
 from handlers.runs import LedgerRuns
@@ -192,16 +192,13 @@ class Steward:
 def _steward() -> Steward:
     settings, of_volumes = Settings.from_env(), VolumeSettings.from_env()
     api = open_api(settings)
-    nodes = open_nodes(settings, api)
     records = DynamoRecords(settings.ledger_table, settings.region)
     return Steward(
         lookout=Lookout(
             claims=EksClaims(api, settings.namespace, settings.cluster),
             sources=Sources(
                 ebs=Ec2Ebs(settings.region),
-                fills=KafkaFills(
-                    settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities
-                ),
+                fills=KafkaFills(settings.kafka_bootstrap, kafka_access(api, "volumes")),
                 loads=CloudWatchLoads(settings.region),
                 series=_series(settings, of_volumes, api),
             ),

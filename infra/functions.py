@@ -20,7 +20,7 @@ import pulumi_aws as aws
 from core import naming
 from core.cluster import ClusterSpec, Maintenance
 from core.fixed import TICKS_MAX_RECEIVE_COUNT
-from infra import iam
+from infra import iam, kafka_identity
 from infra.archive import Archive
 from infra.function import Function, FunctionArgs, Placement
 from infra.ledger import Ledger
@@ -252,7 +252,7 @@ def environment(
         "STILLWATER_EKS_ENDPOINT": args.eks_endpoint,
         "STILLWATER_EKS_CA": args.eks_ca,
         "STILLWATER_KAFKA_BOOTSTRAP": args.bootstrap,
-        "STILLWATER_KAFKA_SECURITY": "SSL" if spec.kafka.listener.tls else "PLAINTEXT",
+        **kafka_identity.environment(spec),
         "STILLWATER_DRAIN_ROUTE": spec.drain_route,
         "STILLWATER_SCALE_IN": spec.scale_in,
         "STILLWATER_ISR_MARGIN": str(spec.isr_margin),
