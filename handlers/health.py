@@ -32,9 +32,9 @@ from handlers.adapters.exporters import Exporters, PodExporters
 from handlers.adapters.kafka import KafkaAdmin, KafkaCluster
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.pods import EksPods, Pods
-from handlers.connections import kafka_identity
 from handlers.deadline import first_of, within
 from handlers.freezes import Freezes, LedgerFreezes
+from handlers.kafka_access import kafka_identity
 from handlers.ledger import DynamoLedger, Ledger
 from handlers.records import DynamoRecords
 from handlers.settings import Reader

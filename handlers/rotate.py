@@ -40,9 +40,10 @@ from handlers.adapters.aws import AwsCloud, Queue, SqsQueue
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.templates import AwsTemplates, Templates
-from handlers.connections import kafka_access, open_api, open_nodes
+from handlers.connections import open_api, open_nodes
 from handlers.error_snapshots import ErrorSnapshots
 from handlers.freezes import LedgerFreezes
+from handlers.kafka_access import kafka_access
 from handlers.ledger import DynamoLedger
 from handlers.messages import rotation_message
 from handlers.observe import Sources

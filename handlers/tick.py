@@ -32,9 +32,10 @@ from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.chronicle import open_ledger, run_teller
-from handlers.connections import kafka_access, open_api, open_nodes
+from handlers.connections import open_api, open_nodes
 from handlers.error_snapshots import ErrorSnapshots
 from handlers.freezes import LedgerFreezes
+from handlers.kafka_access import kafka_access
 from handlers.leadership import Leadership
 from handlers.messages import SHIFT_MESSAGE
 from handlers.observe import Sources, observe

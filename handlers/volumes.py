@@ -33,7 +33,8 @@ from handlers.adapters.fill import KafkaFills
 from handlers.adapters.load import CloudWatchLoads
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volume_series import PrometheusVolumes
-from handlers.connections import kafka_access, open_api
+from handlers.connections import open_api
+from handlers.kafka_access import kafka_access
 from handlers.ledger import DynamoLedger
 from handlers.records import DynamoRecords
 from handlers.runs import LedgerRuns

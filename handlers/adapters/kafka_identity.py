@@ -15,6 +15,7 @@ import ssl
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -180,9 +181,8 @@ class _Token(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python carri
 
 def _show(context: ssl.SSLContext, certificate_pem: str, key_pem: str) -> None:
     """Have a context show a certificate."""
-    with tempfile.NamedTemporaryFile("w") as file:
-        file.write(f"{key_pem}\n{certificate_pem}\n")
-        file.flush()
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_text(f"{key_pem}\n{certificate_pem}\n")
         try:
             context.load_cert_chain(file.name)
         except ssl.SSLError as error:

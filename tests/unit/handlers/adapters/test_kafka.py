@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from kafka import TopicPartition
 from kafka.errors import (
     ClusterAuthorizationFailedError,
+    KafkaTimeoutError,
     RequestTimedOutError,
+    SaslAuthenticationFailedError,
     UnknownTopicOrPartitionError,
 )
 
@@ -212,7 +215,20 @@ def test_a_reading_gives_up_in_time_for_the_function(
         KafkaAdmin(["a:1", "b:1"]).read()
 
 
-def test_tls_trusts_the_clusters_authorities_as_they_are_at_each_reading(
+class Renewed:
+    """A way in whose credentials are others at each reading."""
+
+    def __init__(self) -> None:
+        self.passwords = iter(("old", "renewed"))
+
+    def __call__(self) -> dict[str, Any]:
+        return {"security_protocol": "SASL_SSL", "sasl_plain_password": next(self.passwords)}
+
+    def remedy(self, error: BaseException) -> str:
+        return f"look at the Secret, for {type(error).__name__}"
+
+
+def test_credentials_are_those_of_the_moment_of_each_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: dict[str, Any] = {}
@@ -223,28 +239,37 @@ def test_tls_trusts_the_clusters_authorities_as_they_are_at_each_reading(
 
     monkeypatch.setattr(kafka, "KafkaAdminClient", client)
     monkeypatch.setattr(kafka, "_knock", lambda _: None)
-    monkeypatch.setattr(kafka, "trusting", lambda pem, whose: f"{whose} {pem}")
-    authorities = iter(("old", "renewed"))
-    admin = KafkaAdmin(["a:1"], "SSL", lambda: next(authorities))
-    for expected in ("Kafka's old", "Kafka's renewed"):
+    admin = KafkaAdmin(["a:1"], Renewed())
+    for expected in ("old", "renewed"):
         admin.read()
-        assert given["security_protocol"] == "SSL"
-        assert given["ssl_context"] == expected
+        assert given["sasl_plain_password"] == expected
 
 
-def test_a_listener_in_the_clear_asks_nobody_for_authorities(admin: FakeAdmin) -> None:
-    def refuse() -> str:
-        raise AssertionError
-
-    assert KafkaAdmin(["a:1"], "PLAINTEXT", refuse).read().brokers
-
-
-def test_authorities_nobody_can_read_are_kafkas_silence() -> None:
-    def refuse() -> str:
-        raise StillwaterError("The Kubernetes API answered 403.")
+def test_credentials_nobody_can_read_are_kafkas_silence() -> None:
+    class Refused(Renewed):
+        def __call__(self) -> dict[str, Any]:
+            raise StillwaterError("The Kubernetes API answered 403.")
 
     with pytest.raises(StillwaterError, match="answered 403"):
-        KafkaAdmin(["a:1"], "SSL", refuse).read()
+        KafkaAdmin(["a:1"], Refused()).read()
+
+
+def test_a_client_that_is_not_let_in_says_why_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def client(**_: Any) -> FakeAdmin:
+        # As kafka-python does: the reason is logged, and what is raised is its bootstrap's end.
+        refusal = SaslAuthenticationFailedError("no such user")
+        logging.getLogger("kafka.net.manager").error("Connection failed: %s", refusal)
+        raise KafkaTimeoutError("Unable to bootstrap")
+
+    monkeypatch.setattr(kafka, "KafkaAdminClient", client)
+    monkeypatch.setattr(kafka, "_knock", lambda _: None)
+    with pytest.raises(StillwaterError) as caught:
+        KafkaAdmin(["a:1"], Renewed()).read()
+    assert "no such user" in str(caught.value)
+    assert str(caught.value).endswith(": look at the Secret, for SaslAuthenticationFailedError.")
+    assert logging.getLogger("kafka.net.manager").handlers == []
 
 
 def test_an_order_of_replicas_is_written_for_each_partition(admin: FakeAdmin) -> None:
