@@ -15,11 +15,11 @@ from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
 from core.cluster import rights
 from core.cluster.expected import expected
-from core.drift import TITLES, Finding, findings
+from core.doctor.drift import TITLES, Finding, findings
+from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError
-from core.live import Snapshot
 from handlers.adapters.eks import EksApi
-from infra import alarms
+from infra.alerts import alarms
 
 UNREADABLE = (BotoCoreError, ClientError, StillwaterError)
 Reader = Callable[[], Iterator[Found]]

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
-from core import prometheus_address
 from core.cluster.fields import DnsLabel, Frozen, ListenerName, Seconds
 from core.cluster.identity import Acl, Asking, Functions
 from core.errors import InvalidInput
+from core.settings import prometheus_address
 
 
 class Listener(Asking):

@@ -25,9 +25,9 @@ from kafka.errors import (
     for_code,
 )
 
+from core.availability.leaders import Order, Partition
 from core.errors import StillwaterError
-from core.leaders import Order, Partition
-from core.rotation import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView, VoterView
 
 CONNECT_SECONDS = 1.0
 BOOTSTRAP_SECONDS = 2.0

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 from urllib.parse import quote
 
+from core.incidents.observation import BudgetView, NodeView, PodView
 from core.naming import (
     CLUSTER_LABEL,
     EBS_CSI_DRIVER,
@@ -14,7 +15,6 @@ from core.naming import (
     ZONE_LABEL,
     node_id_of_pod,
 )
-from core.observations import BudgetView, NodeView, PodView
 from handlers.adapters.eks import EksApi, Json
 
 # Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's

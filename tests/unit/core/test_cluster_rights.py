@@ -9,7 +9,7 @@ import pytest
 from core.cluster import advice, parse
 from core.cluster.rights import sentences
 from core.errors import InvalidInput
-from tests.unit.core.test_cluster import GOOD
+from tests.unit.core.cluster.test_cluster import GOOD
 
 ANONYMOUS = {"authentication": "none", "anonymous_clients": True}
 OPEN = {"listener": ANONYMOUS, "internal_listener": ANONYMOUS, "authorization": "none"}

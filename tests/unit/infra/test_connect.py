@@ -1,4 +1,4 @@
-"""infra.connect: probes that hear an unhealthy worker's answer, workers that keep apart."""
+"""infra.kafka.connect: probes that hear an unhealthy worker's answer, workers that keep apart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from core.cluster.rights import connect_acls
 from core.timing import FACTS
-from infra.connect import connect_spec
+from infra.kafka.connect import connect_spec
 from tests.unit.infra.programs import description, run_layers, spec
 
 ANONYMOUS = {"authentication": "none", "anonymous_clients": True}

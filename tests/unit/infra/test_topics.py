@@ -1,4 +1,4 @@
-"""infra.topics: topics that outlive their entry, users with their rights and no other."""
+"""infra.kafka.topics: topics that outlive their entry, users with their rights and no other."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from core.availability.kafka_rights import rights_for
 from core.cluster import Topic
 from core.cluster.rights import FUNCTION_CALLS, clients
-from infra.kafka import kafka_spec
-from infra.topics import resource_name, topic_spec, user_spec
+from infra.kafka.cluster import kafka_spec
+from infra.kafka.topics import resource_name, topic_spec, user_spec
 from tests.unit.infra.programs import description, run_layers, spec
 
 OAUTH = {
