@@ -18,10 +18,21 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, StillwaterError
+from core.metrics_names import PAGES_SENT
 from core.naming import SYSTEM_POOL
 from core.observations import NodeView
 from core.rotation.run_record import unattended
-from core.sweep import Announce, Finding, Snapshot, Wake, answered, findings, stranded, turn
+from core.sweep import (
+    Announce,
+    Finding,
+    Snapshot,
+    Wake,
+    answered,
+    findings,
+    stands,
+    stranded,
+    turn,
+)
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory, Inventory
@@ -143,8 +154,17 @@ class Broom:
             return False
         # An open incident is the last round; what joins it belongs to that one.
         number = len(history) if history and history[-1].open else len(history) + 1
-        if not self.reception.discover(found.in_round(number), now):
+        again = stands(history, found, now)
+        if not self.reception.discover(found.in_round(number), now, again=again):
             return False
+        if again:
+            metrics.count(PAGES_SENT)
+            last = history[-1]
+            logger.critical(
+                f"{found.reason} Incident {last.id} let it go: it is {last.state.value}.",
+                page="let_go_and_stands",
+                instance_id=last.instance_id,
+            )
         logger.warning(found.reason, instance_id=found.interruption.instance_id)
         return True
 
