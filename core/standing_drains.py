@@ -1,6 +1,6 @@
 """Decides whether a drain whose incident is over has ended safely, or may still take a broker out.
 
-core.departure asks it in state `holding`, of every lease that was used and never given back: the
+core.incidents.terminating asks it in state `holding`, of every lease that was used and never given back: the
 node of a `retained` incident may still be drained by a message that waits in the termination
 handler's queue, and the broker of a `lost` one may be on its way back. Until both are ruled out by
 what is seen, nobody else goes.
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.observations import Observation, Policy, StandingDrain
-from core.rotation import returned
+from core.availability.presence import returned
+from core.incidents.observation import Observation, Policy, StandingDrain
 from core.window import clock
 
 _GONE = frozenset({"terminated", None})  # EC2's states of an instance that nobody can drain

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.observations import NodeView, Observation, PodView, StandingDrain
-from core.rotation import ClusterView, PartitionView, VoterView
+from core.incidents.observation import NodeView, Observation, PodView, StandingDrain
 from core.standing_drains import not_ended
+from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.policies import policy_with
 
 POLICY = policy_with(drain_life_seconds=1000.0)

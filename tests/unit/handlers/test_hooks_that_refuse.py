@@ -11,11 +11,10 @@ from botocore.exceptions import EndpointConnectionError
 
 from core.errors import Conflict
 from core.events import Interruption, parse
-from core.incident_record import merge, open_incident
-from core.incidents import State
-from core.observations import CompleteHook, HookResult
-from handlers.act import logger as act_logger
-from handlers.act import perform
+from core.incidents.observation import CompleteHook, HookResult
+from core.incidents.record import State, merge, open_incident
+from handlers.incidents.act import logger as act_logger
+from handlers.incidents.act import perform
 from handlers.sweep import logger as sweep_logger
 from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event
 from tests.unit.handlers.station import START, Station

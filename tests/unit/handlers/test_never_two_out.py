@@ -12,9 +12,9 @@ import pytest
 
 from core.errors import Conflict
 from core.events import Kind
-from core.incidents import State
-from core.observations import ForwardDrain, TakeLease
-from handlers.act import perform
+from core.incidents.observation import ForwardDrain, TakeLease
+from core.incidents.record import State
+from handlers.incidents.act import perform
 from tests.unit.handlers.fakes import NEW, OLD, ec2_event, healthy_kafka, hook_event
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.walks import drained, replaced
