@@ -1,9 +1,9 @@
 """Decides whether a drain whose incident is over has ended safely, or may still take a broker out.
 
-core.incidents.terminating asks it in state `holding`, of every lease that was used and never given back: the
-node of a `retained` incident may still be drained by a message that waits in the termination
-handler's queue, and the broker of a `lost` one may be on its way back. Until both are ruled out by
-what is seen, nobody else goes.
+core.incidents.terminating asks it in state `holding`, of every lease that was used and never given
+back: the node of a `retained` incident may still be drained by a message that waits in the
+termination handler's queue, and the broker of a `lost` one may be on its way back. Until both are
+ruled out by what is seen, nobody else goes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The words core.incidents decides with: what one reading showed, and what may be done about it.
 
-handlers.incidents.observe builds an Observation per tick; handlers.incidents.act carries out the actions. Both are
-frozen and know no client.
+handlers.incidents.observe builds an Observation per tick; handlers.incidents.act carries out the
+actions. Both are frozen and know no client.
 """
 
 from __future__ import annotations

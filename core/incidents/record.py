@@ -2,7 +2,8 @@
 
 The ledger stores an Incident whole (core.incidents.codec). Announcements change facts
 (`open_incident`, `merge`), people and groups add theirs (core.incidents.requests), readings too
-(core.incidents.learn), decisions move the state (`settle`); nothing else does. core.incidents decides.
+(core.incidents.learn), decisions move the state (`settle`); nothing else does. core.incidents
+decides.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lets a node with a lifecycle go in order, up to its drain: replacement first, then its turn.
 
 One function per state, replacing and holding; core.incidents calls them. What makes planned work
-different until its hooks stand is in core.incidents.planned, what a dead machine needs in core.incidents.lost, what
-follows a drain that has begun in core.incidents.draining.
+different until its hooks stand is in core.incidents.planned, what a dead machine needs in
+core.incidents.lost, what follows a drain that has begun in core.incidents.draining.
 """
 
 from __future__ import annotations

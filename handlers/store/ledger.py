@@ -1,10 +1,11 @@
 """The ledger: incidents, the lease and what was announced, in one DynamoDB table.
 
 Keys (`pk`): `incident#<id>`, `lease#<cluster>`, `event#<dedupe key>`, `closed#<digest>`,
-`ignored#<digest>`, and `story#<id>` of handlers.store.threads. Every write that could lose another's is
-conditional on the version it read. An incident carries the attribute `open` until it is filed: its
-value is `open` while the incident is, then `closing` until handlers.store.archive has written it to the
-archive. The sparse index of that name lists both, and the sweep never reads what is over.
+`ignored#<digest>`, and `story#<id>` of handlers.store.threads. Every write that could lose
+another's is conditional on the version it read. An incident carries the attribute `open` until it
+is filed: its value is `open` while the incident is, then `closing` until handlers.store.archive has
+written it to the archive. The sparse index of that name lists both, and the sweep never reads what
+is over.
 """
 
 from __future__ import annotations

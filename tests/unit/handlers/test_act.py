@@ -1,4 +1,4 @@
-"""handlers.incidents.act: a drain is started by whoever carries the incident now, and by nobody else."""
+"""act: a drain is started by whoever carries the incident now, and by nobody else."""
 
 from __future__ import annotations
 
