@@ -29,8 +29,8 @@ def making(home: Path, on_wait: Callable[[], None]) -> Iterator[Path | None]:
     """
     if os.environ.get(BUILD) == "never" and not home.is_dir():
         raise StillwaterError(
-            f"{home.name} has not been built, and {BUILD}=never says that nothing is built now: run "
-            f"`make test-tools` first."
+            f"{home.name} has not been built, and {BUILD}=never says that nothing is built now: "
+            f"run `make test-tools` first."
         )
     home.parent.mkdir(parents=True, exist_ok=True)
     with _locked(home.parent / f"{home.name}.lock", on_wait):

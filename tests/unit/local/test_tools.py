@@ -14,7 +14,7 @@ import pytest
 from core.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
 from local.tools.build import Progress, chart_path, tool_path, tool_paths
-from local.tools.cache import making
+from local.tools.cache import BUILD, making
 from local.tools.catalogue import BINARIES, FOR_TESTS, TOOLS, Tool
 
 ETCD = next(tool for tool in TOOLS if tool.name == "etcd")
@@ -268,14 +268,14 @@ def test_a_second_maker_waits_and_finds_it_made(cache: Path) -> None:
 def test_nothing_is_built_where_somebody_said_that_everything_is_there(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(cache.BUILD, "never")
+    monkeypatch.setenv(BUILD, "never")
     made = tmp_path / "made"
     made.mkdir()
-    with cache.making(made, lambda: None) as staging:
+    with making(made, lambda: None) as staging:
         assert staging is None
     with (
         pytest.raises(StillwaterError, match="make test-tools"),
-        cache.making(tmp_path / "missing", lambda: None),
+        making(tmp_path / "missing", lambda: None),
     ):
         pass
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["made"]
