@@ -38,6 +38,7 @@ from handlers.incidents.leadership import Leadership
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
+from handlers.kafka_access import kafka_access
 from handlers.rotation.error_snapshots import ErrorSnapshots
 from handlers.rotation.turns import Rotations
 from handlers.settings import Settings
@@ -183,7 +184,7 @@ def _loop() -> Loop:
     cloud = AwsCloud(settings.region)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
-    kafka = KafkaAdmin(settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities)
+    kafka = KafkaAdmin(settings.kafka_bootstrap, kafka_access(api, "tick"))
     records = DynamoRecords(settings.ledger_table, settings.region)
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
