@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from core.words import span, time_said
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +20,7 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.fields import zone_id_in
+from core.words import span, time_said
 from core.zones.incident import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, frozen
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.messages import SHIFT_MESSAGE
