@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pulumi
 
+from core.cluster.network import service_cidr
 from core.naming import FOUNDATION
-from infra.bootstrap import ClusterAccess, service_cidr
+from infra.bootstrap import ClusterAccess
 from infra.karpenter_nodes import KarpenterNodes, KarpenterNodesArgs
 from infra.nodes import BrokerNodes, BrokerNodesArgs
 from stacks.layer import Layer
