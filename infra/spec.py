@@ -13,7 +13,8 @@ from typing import Protocol
 from core import limits, timing
 from core.cluster import ClusterSpec, advice, contradictions, parse
 from core.errors import InvalidInput
-from infra import addon_versions, spec_file
+from infra import spec_file
+from infra.eks import addon_versions
 from infra.spec_file import SpecFile
 
 ROOT = Path(__file__).resolve().parents[1]

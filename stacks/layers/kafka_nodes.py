@@ -8,9 +8,9 @@ import pulumi
 
 from core.cluster.network import service_cidr
 from core.naming import FOUNDATION
-from infra.bootstrap import ClusterAccess
-from infra.karpenter_nodes import KarpenterNodes, KarpenterNodesArgs
-from infra.nodes import BrokerNodes, BrokerNodesArgs
+from infra.nodes.bootstrap import ClusterAccess
+from infra.nodes.groups import BrokerNodes, BrokerNodesArgs
+from infra.nodes.karpenter import KarpenterNodes, KarpenterNodesArgs
 from stacks.layer import Layer
 
 
