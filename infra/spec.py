@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from core import limits, timing
-from core.cluster import ClusterSpec, advice, contradictions, parse
+from core import timing
+from core.cluster import ClusterSpec, advice, contradictions, limits, parse
 from core.errors import InvalidInput
 from infra import spec_file
 from infra.eks import addon_versions
