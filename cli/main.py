@@ -105,10 +105,13 @@ def check(
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
 ) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
+    from core.cluster import rights
     from core.errors import InvalidInput
     from infra.spec import doubts_in, read
 
     parsed = read(spec)
+    for sentence in rights.sentences(parsed):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     doubts = doubts_in(spec, parsed)
     if strict and doubts:
         raise InvalidInput(doubts)

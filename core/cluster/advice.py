@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
+from core.cluster import rights
 from core.cluster.network import service_cidr
 from core.cluster.spec import ClusterSpec
 
@@ -15,6 +16,7 @@ from core.cluster.spec import ClusterSpec
 def advice(spec: ClusterSpec) -> list[str]:
     """Return a sentence for each choice that works now and costs something later."""
     return [
+        *rights.findings(spec),
         *_growing_quorum(spec),
         *_even_quorum(spec),
         *_a_zone_away(spec),
