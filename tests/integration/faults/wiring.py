@@ -59,6 +59,7 @@ def wire(world: World, table: str) -> DynamoLedger:
         freezes=freezes,
         ledger=ledger,
         cloud=cloud,
+        inventory=inventory,
         nodes=nodes,
         leadership=leadership,
         records=records,
