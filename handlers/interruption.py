@@ -52,7 +52,7 @@ class Desk:
     reception: Reception
     notices: Notices
 
-    def take(self, body: str, now: float, home: Home | None = None) -> None:
+    def take(self, body: str, now: float, *, home: Home | None = None) -> None:
         """Give every announcement in one message its place; nothing is lost, nothing counts twice.
 
         `home` is whose announcements count; None: everybody's.
@@ -131,7 +131,8 @@ def _desk() -> Desk:
 
 def _take(record: SQSRecord) -> None:
     with logger.append_context_keys(message_id=record.message_id):
-        _desk().take(record.body, time.time(), Home.of(record.raw_event.get("eventSourceARN")))
+        home = Home.of(record.raw_event.get("eventSourceARN"))
+        _desk().take(record.body, time.time(), home=home)
 
 
 @metrics.emitted

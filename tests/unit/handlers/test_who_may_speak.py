@@ -40,7 +40,7 @@ def test_what_is_about_another_account_or_region_is_kept_with_its_reason(
     station: Station, frame: dict[str, str], says: str
 ) -> None:
     for body in (hook_event("drain"), SPOT, json.dumps(load("zone-manual-shift-started"))):
-        station.desk.take(changed(body, **frame), station.now, HOME)
+        station.desk.take(changed(body, **frame), station.now, home=HOME)
     assert station.ledger.open_incidents() == ()
     assert station.freezes.incidents() == ()
     assert len(station.ledger.ignored) == 3
@@ -62,7 +62,7 @@ def test_a_health_event_counts_for_whom_and_where_it_happens(
 ) -> None:
     event = load("health-retirement")
     event["detail"] |= detail | {"affectedEntities": [{"entityValue": OLD}]}
-    station.desk.take(json.dumps(event | frame), station.now, HOME)
+    station.desk.take(json.dumps(event | frame), station.now, home=HOME)
     assert bool(station.ledger.open_incidents()) is ours
 
 
