@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from core.errors import StillwaterError
 from core.leaders import Order, Partition, Plan, plan
 from handlers.records import Records
 
@@ -89,7 +90,11 @@ class Leadership:
             if before.avoided:
                 self._write(wanted, version)
             return
-        plan_ = plan(self._kafka.read().partitions, wanted.original, wanted.brokers)
+        kafka = self._kafka.read()
+        if kafka.doubts:
+            # A partition left out would lose the order it had before, and be led by whom it avoids.
+            raise StillwaterError(kafka.doubt)
+        plan_ = plan(kafka.partitions, wanted.original, wanted.brokers)
         intended = replace(wanted, original={**_kept(wanted, plan_), **plan_.original})
         if intended != before:
             self._write(intended, version)

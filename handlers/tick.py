@@ -22,6 +22,7 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from botocore.exceptions import BotoCoreError, ClientError
 
+from core.availability.kafka_rights import MOVING_LEADERS
 from core.errors import Conflict, StillwaterError
 from core.incidents import Decision, Incident, learn, next_action, settle, unattended
 from core.metrics_names import DECISIONS_MADE
@@ -149,7 +150,12 @@ def _loop() -> Loop:
     cloud = AwsCloud(settings.region)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
-    kafka = KafkaAdmin(settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities)
+    kafka = KafkaAdmin(
+        settings.kafka_bootstrap,
+        settings.kafka_security,
+        nodes.kafka_authorities,
+        needed=MOVING_LEADERS,
+    )
     records = DynamoRecords(settings.ledger_table, settings.region)
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)

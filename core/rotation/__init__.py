@@ -43,6 +43,7 @@ from core.rotation.lease import (
 from core.rotation.presence import is_back, returned
 from core.rotation.views import (
     ClusterView,
+    Doubt,
     PartitionView,
     Verdict,
     VoterView,
@@ -50,6 +51,7 @@ from core.rotation.views import (
 
 __all__ = [
     "ClusterView",
+    "Doubt",
     "Lease",
     "LeaseDecision",
     "PartitionView",
