@@ -22,7 +22,7 @@ from core.availability.answers import (
     unauthorized,
 )
 from core.availability.kafka_rights import RIGHT_OF, Call, Resource, grant
-from core.rotation.views import ClusterView, Doubt, PartitionView, VoterView
+from core.views import ClusterView, Doubt, PartitionView, VoterView
 
 # A broker that fetches the metadata log has it within half a second; one that is cut off is fenced
 # after nine, and until then describes what it knew.

@@ -24,10 +24,10 @@ from kafka.errors import (
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ElectLeadersRequest
 
 from core.availability.kafka_rights import Call
+from core.availability.leaders import Order, Partition
 from core.availability.wholeness import view_of
 from core.errors import StillwaterError
-from core.leaders import Order, Partition
-from core.rotation import ClusterView
+from core.views import ClusterView
 from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, permitted
 from handlers.adapters.kafka_reading import Reading
 from handlers.adapters.kafka_wire import Wire, WireAdmin, error_name

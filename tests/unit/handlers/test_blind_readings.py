@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from core.errors import StillwaterError
-from core.incidents import State
+from core.incidents.record import State
 from core.rotation import Doubt
-from handlers.leadership import Leadership
+from handlers.incidents.leadership import Leadership
 from tests.unit.handlers.fakes import healthy_kafka
 from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.handlers.station import Station

@@ -16,12 +16,14 @@ from core.availability.answers import (
     QuorumAnswer,
     ReplicaAnswer,
 )
+from core.availability.consent import may_leave
+from core.availability.presence import returned
 from core.availability.wholeness import is_current, view_of
 from core.health.kafka import broker_verdict, controller_verdict, partitions_verdict, quorum_verdict
-from core.rotation import ClusterView, may_leave, returned
 from core.rotation.preconditions import objections
 from core.rotation.run_record import Options
-from tests.unit.core.rotation.clusters import around, clusters, turn_of
+from core.views import ClusterView
+from tests.unit.core.availability.clusters import around, clusters, turn_of
 from tests.unit.policies import policy_with
 
 MANY = settings(

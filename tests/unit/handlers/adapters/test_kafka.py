@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.errors import StillwaterError
-from core.rotation import VoterView
+from core.views import VoterView
 from handlers.adapters import kafka
 from handlers.adapters.kafka import KafkaAdmin
 from local.kafka.fake_cluster import DESCRIBE, DESCRIBE_CONFIGS, FakeKafka, FakePartition

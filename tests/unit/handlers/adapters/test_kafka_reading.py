@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from core.availability.consent import may_leave
 from core.availability.kafka_rights import MOVING_LEADERS
+from core.availability.presence import returned
 from core.health.kafka import broker_verdict, partitions_verdict
 from core.health.verdict import Health
-from core.rotation import ClusterView, may_leave, returned
+from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from local.kafka.fake_cluster import (
     ALL,

@@ -14,7 +14,7 @@ from core.volumes.limits import Gp3, Performance
 from handlers.adapters.claims import FIELD_MANAGER, EksClaims
 from handlers.adapters.fill import FillView, _fills
 from handlers.adapters.load import CloudWatchLoads, load
-from handlers.volume_settings import VARIABLE, VolumeSettings
+from handlers.volume.settings import VARIABLE, VolumeSettings
 from local.kafka.fake_cluster import FakeKafka
 from tests.unit.kafka_in_memory import FakeClient
 
