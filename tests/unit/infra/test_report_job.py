@@ -8,7 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from core.cost import facts
+from core.settings import facts
 from infra.analytics import bill_export, spark_wheel
 from spark import entry
 from spark.ingest import cur, splits
