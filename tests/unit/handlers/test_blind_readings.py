@@ -48,7 +48,7 @@ def test_a_reading_that_may_mend_itself_calls_nobody(station: Station) -> None:
     assert station.incident().state is State.HOLDING
     assert station.incident().pages == ()
     station.cluster.kafka = healthy_kafka()
-    station.tick_until_quiet(2)
+    station.tick_until_quiet()
     assert station.incident().state is State.DRAINING
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kafka.errors import KafkaTimeoutError, SaslAuthenticationFailedError
 
 from core.errors import StillwaterError
 from core.views import VoterView
@@ -26,7 +28,7 @@ def test_a_reading_says_who_is_out_and_who_lags(cluster: FakeKafka) -> None:
     cluster.brokers[1] = True
     cluster.voters[10] = NOW_MS - 35_640
     cluster.topics["orders"][0] = FakePartition((1, 2, 3), (2, 3), 2)
-    view = KafkaAdmin(["a:1"], "PLAINTEXT").read()
+    view = KafkaAdmin(["a:1"]).read()
     assert view.doubts == ()
     assert view.brokers == {1, 2, 3}
     assert view.fenced == {1}
@@ -42,21 +44,21 @@ def test_a_reading_says_who_is_out_and_who_lags(cluster: FakeKafka) -> None:
 
 def test_a_connection_is_closed_after_each_reading() -> None:
     with answering(three_brokers()) as client:
-        KafkaAdmin(["a:1"], "PLAINTEXT").read()
+        KafkaAdmin(["a:1"]).read()
         assert client.closed
 
 
 @pytest.mark.parametrize("error", [0, 5, 72])  # leader not available, listener not found
 def test_a_partition_without_a_leader_has_none(cluster: FakeKafka, error: int) -> None:
     cluster.topics["orders"][0] = FakePartition((1, 2, 3), (), -1, error)
-    view = KafkaAdmin(["a:1"], "PLAINTEXT").read()
+    view = KafkaAdmin(["a:1"]).read()
     assert view.partitions[0].leader is None
     assert view.doubts == ()
 
 
 def test_a_voter_that_never_fetched_has_no_lag(cluster: FakeKafka) -> None:
     cluster.voters[10] = -1
-    assert KafkaAdmin(["a:1"], "PLAINTEXT").read().voters[0] == VoterView(10, None)
+    assert KafkaAdmin(["a:1"]).read().voters[0] == VoterView(10, None)
 
 
 @pytest.mark.parametrize("silent", [True, False])
@@ -67,22 +69,22 @@ def test_brokers_that_answer_without_a_quorum_are_not_believed(
         cluster.quorum_error = 7
     else:
         cluster.leader = -1
-    view = KafkaAdmin(["a:1"], "PLAINTEXT").read()
+    view = KafkaAdmin(["a:1"]).read()
     assert view.stale
     assert view.quorum_leader is None
 
 
 def test_topics_come_page_by_page(cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = KafkaAdmin(["a:1"], "PLAINTEXT").read()
+    whole = KafkaAdmin(["a:1"]).read()
     monkeypatch.setattr("handlers.adapters.kafka_reading.PAGE_PARTITIONS", 1)
-    assert KafkaAdmin(["a:1"], "PLAINTEXT").read() == whole
+    assert KafkaAdmin(["a:1"]).read() == whole
     assert sum(call == "DescribeTopicPartitions" for call, _ in cluster.asked) == 1 + 6
 
 
 def test_brokers_before_3_8_answer_with_all_topics_at_once(cluster: FakeKafka) -> None:
-    whole = KafkaAdmin(["a:1"], "PLAINTEXT").read()
+    whole = KafkaAdmin(["a:1"]).read()
     cluster.too_old = {"DescribeTopicPartitions", "ListConfigResources"}
-    assert KafkaAdmin(["a:1"], "PLAINTEXT").read() == whole
+    assert KafkaAdmin(["a:1"]).read() == whole
 
 
 def test_a_reading_about_a_broker_keeps_its_partitions_and_those_that_are_not_well(
@@ -93,7 +95,7 @@ def test_a_reading_about_a_broker_keeps_its_partitions_and_those_that_are_not_we
         FakePartition((2, 3), (3,), 3),
         FakePartition((3,), (), -1),
     ]
-    view = KafkaAdmin(["a:1"], "PLAINTEXT").read(about={1})
+    view = KafkaAdmin(["a:1"]).read(about={1})
     kept = {p.name for p in view.partitions if p.topic == "elsewhere"}
     assert kept == {"elsewhere-1", "elsewhere-2"}
     assert sum(1 in p.replicas for p in view.partitions) == 6
@@ -103,16 +105,16 @@ def test_a_reading_about_a_broker_keeps_its_partitions_and_those_that_are_not_we
 
 def test_a_broker_that_is_out_is_counted_by_all_others(cluster: FakeKafka) -> None:
     cluster.brokers[1] = True
-    KafkaAdmin(["a:1"], "PLAINTEXT").read(about={1})
+    KafkaAdmin(["a:1"]).read(about={1})
     assert [whom for call, whom in cluster.asked if call == "DescribeLogDirs"] == [2, 3]
 
 
 def test_a_frozen_broker_leaves_the_word_to_others(cluster: FakeKafka) -> None:
     cluster.silent = {1}
     with pytest.raises(StillwaterError, match="No Kafka broker could be asked"):
-        KafkaAdmin(["a:1"], "PLAINTEXT").read()  # the fake's bootstrap address is broker 1's
+        KafkaAdmin(["a:1"]).read()  # the fake's bootstrap address is broker 1's
     cluster.brokers = {2: False, 1: False, 3: False}
-    view = KafkaAdmin(["a:1"], "PLAINTEXT").read(about={3})
+    view = KafkaAdmin(["a:1"]).read(about={3})
     assert "Broker 1 did not answer" not in view.doubt
     assert view.doubts == ()
 
@@ -128,7 +130,7 @@ def test_addresses_are_tried_one_by_one(
             raise ConnectionRefusedError(111, "Connection refused")
 
     monkeypatch.setattr(kafka, "_knock", knock)
-    assert KafkaAdmin(["a:1", "b:1", "c:1", "d:1"], "PLAINTEXT").read().brokers
+    assert KafkaAdmin(["a:1", "b:1", "c:1", "d:1"]).read().brokers
     assert tried == ["a:1", "b:1", "c:1"]
 
 
@@ -138,7 +140,7 @@ def test_silence_names_every_address(cluster: FakeKafka, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(kafka, "_knock", knock)
     with pytest.raises(StillwaterError) as raised:
-        KafkaAdmin(["a:1", "b:1"], "PLAINTEXT").read()
+        KafkaAdmin(["a:1", "b:1"]).read()
     assert str(raised.value) == (
         "No Kafka broker could be asked: a:1: TimeoutError; b:1: TimeoutError."
     )
@@ -155,10 +157,23 @@ def test_a_reading_gives_up_in_time_for_the_function(
 
     monkeypatch.setattr(kafka, "_knock", knock)
     with pytest.raises(StillwaterError, match="b:1: not tried, 15 s are over"):
-        KafkaAdmin(["a:1", "b:1"], "PLAINTEXT").read()
+        KafkaAdmin(["a:1", "b:1"]).read()
 
 
-def test_tls_trusts_the_clusters_authorities_as_they_are_at_each_reading(
+class Renewed:
+    """A way in whose credentials are others at each reading."""
+
+    def __init__(self) -> None:
+        self.passwords = iter(("old", "renewed"))
+
+    def __call__(self) -> dict[str, Any]:
+        return {"security_protocol": "SASL_SSL", "sasl_plain_password": next(self.passwords)}
+
+    def remedy(self, error: BaseException) -> str:
+        return f"look at the Secret, for {type(error).__name__}"
+
+
+def test_credentials_are_those_of_the_moment_of_each_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: dict[str, Any] = {}
@@ -169,70 +184,79 @@ def test_tls_trusts_the_clusters_authorities_as_they_are_at_each_reading(
 
     monkeypatch.setattr(kafka, "WireAdmin", client)
     monkeypatch.setattr(kafka, "_knock", lambda _: None)
-    monkeypatch.setattr(kafka, "trusting", lambda pem, whose: f"{whose} {pem}")
-    authorities = iter(("old", "renewed"))
-    admin = KafkaAdmin(["a:1"], "SSL", lambda: next(authorities))
-    for expected in ("Kafka's old", "Kafka's renewed"):
+    admin = KafkaAdmin(["a:1"], Renewed())
+    for expected in ("old", "renewed"):
         admin.read()
-        assert given["security_protocol"] == "SSL"
-        assert given["ssl_context"] == expected
+        assert given["sasl_plain_password"] == expected
 
 
-def test_a_listener_in_the_clear_asks_nobody_for_authorities(cluster: FakeKafka) -> None:
-    def refuse() -> str:
-        raise AssertionError
-
-    assert KafkaAdmin(["a:1"], "PLAINTEXT", refuse).read().brokers
-
-
-def test_authorities_nobody_can_read_are_kafkas_silence() -> None:
-    def refuse() -> str:
-        raise StillwaterError("The Kubernetes API answered 403.")
+def test_credentials_nobody_can_read_are_kafkas_silence() -> None:
+    class Refused(Renewed):
+        def __call__(self) -> dict[str, Any]:
+            raise StillwaterError("The Kubernetes API answered 403.")
 
     with pytest.raises(StillwaterError, match="answered 403"):
-        KafkaAdmin(["a:1"], "SSL", refuse).read()
+        KafkaAdmin(["a:1"], Refused()).read()
+
+
+def test_a_client_that_is_not_let_in_says_why_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def client(**_: Any) -> FakeClient:
+        # As kafka-python does: the reason is logged, and what is raised is its bootstrap's end.
+        refusal = SaslAuthenticationFailedError("no such user")
+        logging.getLogger("kafka.net.manager").error("Connection failed: %s", refusal)
+        raise KafkaTimeoutError("Unable to bootstrap")
+
+    monkeypatch.setattr(kafka, "WireAdmin", client)
+    monkeypatch.setattr(kafka, "_knock", lambda _: None)
+    with pytest.raises(StillwaterError) as caught:
+        KafkaAdmin(["a:1"], Renewed()).read()
+    assert "no such user" in str(caught.value)
+    assert str(caught.value).endswith(": look at the Secret, for SaslAuthenticationFailedError.")
+    assert logging.getLogger("kafka.net.manager").handlers == []
 
 
 def test_an_order_of_replicas_is_written_for_each_partition(cluster: FakeKafka) -> None:
-    KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", 0): (2, 3, 1), ("t", 1): (3, 1, 2)})
+    KafkaAdmin(["a:1"]).reorder({("t", 0): (2, 3, 1), ("t", 1): (3, 1, 2)})
     assert cluster.reordered == [{("t", 0): [2, 3, 1], ("t", 1): [3, 1, 2]}]
 
 
 def test_thousands_of_partitions_go_in_several_requests(cluster: FakeKafka) -> None:
-    KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", n): (2, 1) for n in range(1200)})
+    KafkaAdmin(["a:1"]).reorder({("t", n): (2, 1) for n in range(1200)})
     assert [len(request) for request in cluster.reordered] == [500, 500, 200]
 
 
 def test_a_refused_order_names_its_partition(cluster: FakeKafka) -> None:
     cluster.order_error = 39
     with pytest.raises(StillwaterError, match=r"replicas of t-0: InvalidReplicationAssignment"):
-        KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", 0): (2, 1)})
+        KafkaAdmin(["a:1"]).reorder({("t", 0): (2, 1)})
 
 
 def test_a_partition_deleted_meanwhile_is_no_refusal(cluster: FakeKafka) -> None:
     cluster.order_error = 3
-    KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", 0): (2, 1)})
+    KafkaAdmin(["a:1"]).reorder({("t", 0): (2, 1)})
 
 
 def test_elections_are_asked_for_by_topic(cluster: FakeKafka) -> None:
-    KafkaAdmin(["a:1"], "PLAINTEXT").elect({("t", 1), ("s", 0), ("t", 0)})
+    KafkaAdmin(["a:1"]).elect({("t", 1), ("s", 0), ("t", 0)})
     assert cluster.elected == [{"s": [0], "t": [0, 1]}]
 
 
 @pytest.mark.parametrize("code", [80, 84])  # not available, not needed
 def test_an_election_that_has_nothing_to_do_is_no_failure(cluster: FakeKafka, code: int) -> None:
     cluster.election_error = code
-    KafkaAdmin(["a:1"], "PLAINTEXT").elect({("t", 0)})
+    KafkaAdmin(["a:1"]).elect({("t", 0)})
 
 
 def test_an_election_that_fails_names_its_partition(cluster: FakeKafka) -> None:
     cluster.election_error = 41
     with pytest.raises(StillwaterError, match="no leader of t-0"):
-        KafkaAdmin(["a:1"], "PLAINTEXT").elect({("t", 0)})
+        KafkaAdmin(["a:1"]).elect({("t", 0)})
 
 
 def test_nothing_to_change_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    admin = KafkaAdmin([], "PLAINTEXT")
+    admin = KafkaAdmin([])
     admin.reorder({})
     admin.elect(())
 
@@ -241,11 +265,11 @@ def test_moving_leaders_without_the_right_names_it(cluster: FakeKafka) -> None:
     cluster.cluster = frozenset({DESCRIBE, DESCRIBE_CONFIGS})
     for change in (lambda a: a.elect({("t", 0)}), lambda a: a.reorder({("t", 0): (2, 1)})):
         with pytest.raises(StillwaterError, match="Alter on the cluster"):
-            change(KafkaAdmin(["a:1"], "PLAINTEXT"))
+            change(KafkaAdmin(["a:1"]))
 
 
 def test_bytes_are_those_of_the_brokers_that_tell(cluster: FakeKafka) -> None:
     cluster.silent = {3}
-    held = KafkaAdmin(["a:1"], "PLAINTEXT").log_bytes()
+    held = KafkaAdmin(["a:1"]).log_bytes()
     assert held == {1: 6 << 20, 2: 6 << 20}
-    assert KafkaAdmin(["a:1"], "PLAINTEXT").log_bytes({2}) == {2: 6 << 20}
+    assert KafkaAdmin(["a:1"]).log_bytes({2}) == {2: 6 << 20}

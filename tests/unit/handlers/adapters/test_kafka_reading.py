@@ -26,7 +26,7 @@ from tests.unit.kafka_in_memory import NOW_MS, answering, three_brokers
 
 def reading(cluster: FakeKafka, about: set[int] | None = None) -> ClusterView:
     with answering(cluster):
-        return KafkaAdmin(["a:1"], "SSL", needed=MOVING_LEADERS).read(about)
+        return KafkaAdmin(["a:1"], needed=MOVING_LEADERS).read(about)
 
 
 def hide_all(cluster: FakeKafka) -> None:
@@ -201,7 +201,7 @@ def test_a_topic_made_between_two_calls_is_asked_for_by_name() -> None:
             return ask(request, broker)
 
         client.ask = heard_of_meanwhile  # type: ignore[method-assign]
-        view = KafkaAdmin(["a:1"], "SSL").read()
+        view = KafkaAdmin(["a:1"]).read()
     assert view.doubts == ()
     assert {p.topic for p in view.partitions} == {"orders", "payments"}
 
