@@ -18,6 +18,7 @@ from dataclasses import replace
 from core.availability.presence import returned
 from core.events import Kind
 from core.incidents.decisions import go, hooked, stay
+from core.incidents.idle import looked_at_again
 from core.incidents.observation import (
     Action,
     DropLease,
@@ -92,6 +93,9 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
     """Let a node without Kafka go at once: its group launches another, nobody waits for it."""
     if incident.node_id is not None:
         return None
+    again = looked_at_again(incident, seen, policy)
+    if again:
+        return again
     reason = f"No Kafka pod runs on {incident.node_name}."
     return into_hooks(incident, seen, policy, reason)
 

@@ -25,6 +25,7 @@ from core.incidents.observation import (
     TerminateInGroup,
 )
 from core.incidents.record import Decision, Incident, State
+from core.incidents.refusal import below_minimum, kept_by_group, last_way
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
 from core.incidents.standing_drains import standing
 from core.window import clock
@@ -231,6 +232,9 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
 def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Start the drain with the lease in hand; the hooks must stand before it."""
     if not hooked(incident):
+        alone = last_way(incident, seen, policy)
+        if alone:
+            return go(State.DRAINING, alone, TakeLease(), ForwardDrain())
         return into_hooks(incident, seen, policy, reason)
     if policy.drain_route == "direct":
         heard = f"{reason} The termination handler heard it itself."
@@ -246,6 +250,9 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
 
 def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Terminate the instance through its group: the hooks then hold it, and the drain follows."""
+    kept = kept_by_group(incident, seen, policy)
+    if kept:
+        return kept
     leased = () if incident.node_id is None else (TakeLease(),)
     if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
         # Asked already; a second time would lower the desired capacity twice.
@@ -255,5 +262,5 @@ def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: st
         policy,
         f"{reason} It is terminated through its group.",
         *leased,
-        TerminateInGroup(decrement=incident.surge_to is not None),
+        TerminateInGroup(decrement=incident.surge_to is not None and not below_minimum(incident)),
     )
