@@ -21,7 +21,7 @@ from core.fixed import (
     KARPENTER_RETENTION_SECONDS,
     KARPENTER_VISIBILITY_SECONDS,
 )
-from infra import iam, karpenter_policy, pods
+from infra import encryption, iam, karpenter_policy, pods
 from infra.announcements import OF_INSTANCES
 from infra.queues import Queue, QueueArgs
 from infra.versions import KARPENTER_CHART, KARPENTER_CHART_VERSION, KARPENTER_CRD_CHART
@@ -36,6 +36,8 @@ class KarpenterArgs:
     prefix: str
     eks_cluster: str
     account: iam.Account
+    # Of every volume; None: the account's default key.
+    encryption_key: str | None = None
 
 
 class Karpenter(pulumi.ComponentResource):
@@ -62,6 +64,7 @@ class Karpenter(pulumi.ComponentResource):
         permission = aws.iam.RolePolicy(
             f"{name}-policy", role=role.name, policy=iam.policy(statements), opts=self._child
         )
+        may_encrypt = encryption.grant(f"{name}-grant", args.encryption_key, role.arn, self)
         # Helm never upgrades definitions that a chart brings in its crds folder.
         definitions = self._release("definitions", KARPENTER_CRD_CHART, f"{RELEASE}-crd", {}, [])
         self._release(
@@ -69,7 +72,7 @@ class Karpenter(pulumi.ComponentResource):
             KARPENTER_CHART,
             RELEASE,
             values(args),
-            [definitions, association, permission],
+            [definitions, association, permission, *may_encrypt],
         )
         self.register_outputs({})
 

@@ -15,7 +15,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from infra import archive, iam, report_request, spark_wheel
+from infra import archive, buckets, iam, report_request, spark_wheel
 from infra.iam import Account, Statement
 from infra.report_request import CODE, FACTS, LOGS, METRICS, TABLES, Described, Made
 
@@ -153,6 +153,7 @@ class ReportJob(pulumi.ComponentResource):
             key=f"{FACTS}/cluster.json",
             content=self._args.facts,
             content_type="application/json",
+            override_provider=buckets.untagged(),
             opts=self._child,
         )
 
@@ -165,6 +166,7 @@ class ReportJob(pulumi.ComponentResource):
             bucket=self._args.bucket,
             key=f"{folder}/{path.name}",
             source=pulumi.FileAsset(str(path)),
+            override_provider=buckets.untagged(),
             opts=self._child,
         )
         launcher = aws.s3.BucketObjectv2(
@@ -172,6 +174,7 @@ class ReportJob(pulumi.ComponentResource):
             bucket=self._args.bucket,
             key=f"{folder}/launcher.py",
             content=spark_wheel.LAUNCHER,
+            override_provider=buckets.untagged(),
             opts=self._child,
         )
         return wheel, launcher
