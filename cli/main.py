@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cli import reporting
+from cli import price_commands, reporting
 from cli.rotate_commands import rotate
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
@@ -29,6 +29,7 @@ app.add_typer(reporting.report, name="report")
 app.add_typer(reporting.prices, name="prices")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
+price_commands.register(reporting.prices)
 volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
 app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
