@@ -176,8 +176,8 @@ def estimate(
 ) -> None:
     """Say what a cluster costs a month at list price, and what that assumes."""
     from cli import estimate as rendered
-    from core import estimate as counted
-    from core import pricing
+    from core.cluster import estimate as counted
+    from core.cost import pricing
     from infra.spec import read
 
     parsed = read(spec)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from core.cost.pricing import SHIPPED
 from core.errors import InvalidInput
-from core.pricing import SHIPPED
 from core.regions import refused
 
 

@@ -18,11 +18,11 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
-from core import instances, pricing
-from core.cost import offer_file, price_list
+from core import instances
+from core.cost import offer_file, price_list, pricing
 from core.cost.price_list import METERS, Gathered, Quoted
+from core.cost.pricing import INSTANCE_HOUR
 from core.errors import InvalidInput, StillwaterError
-from core.pricing import INSTANCE_HOUR
 
 # The Price List Query API is served from few regions and answers for all.
 ENDPOINT_REGION = "us-east-1"

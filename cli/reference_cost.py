@@ -8,7 +8,9 @@ from pathlib import Path
 import yaml
 
 from cli import estimate as shown
-from core import cluster, estimate, pricing
+from core import cluster
+from core.cluster import estimate
+from core.cost import pricing
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "stacks" / "config" / "clusters" / "example.yaml"
 _PAGE = """\

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from core import instances
+from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 from core.instances import InstanceType
-from core.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 
 # The shortest limit on a name of ours, an EventBridge rule's, and its longest suffix.
 RULE_NAME_LIMIT = 64

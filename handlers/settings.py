@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.errors import InvalidInput
+from core.incidents.observation import Policy
 from core.naming import managed_tag
-from core.observations import Policy
 from core.timing import FACTS
 from core.window import DAYS, Window
 

@@ -23,27 +23,29 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
-from core.incidents import Decision, Incident, learn, next_action, settle, unattended
-from core.metrics_names import DECISIONS_MADE
-from core.observations import Observation, Policy
-from handlers.act import Effects, perform
+from core.incidents.decide import next_action
+from core.incidents.learn import learn
+from core.incidents.observation import Observation, Policy
+from core.incidents.record import Decision, Incident, settle, unattended
+from core.metric_names import DECISIONS_MADE
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
+from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.chronicle import open_ledger, run_teller
-from handlers.connections import open_api, open_nodes
-from handlers.error_snapshots import ErrorSnapshots
-from handlers.freezes import LedgerFreezes
-from handlers.leadership import Leadership
-from handlers.messages import SHIFT_MESSAGE
-from handlers.observe import Sources, observe
-from handlers.reception import Reception
-from handlers.records import DynamoRecords
-from handlers.rotations import Rotations
-from handlers.runs import LedgerRuns
+from handlers.incidents.act import Effects, perform
+from handlers.incidents.leadership import Leadership
+from handlers.incidents.observe import Sources, observe
+from handlers.incidents.reception import Reception
+from handlers.incidents.shifts import Shifts
+from handlers.rotation.error_snapshots import ErrorSnapshots
+from handlers.rotation.turns import Rotations
 from handlers.settings import Settings
-from handlers.shifts import Shifts
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.messages import SHIFT_MESSAGE
+from handlers.store.notifying import open_ledger, run_teller
+from handlers.store.records import DynamoRecords
+from handlers.store.runs import LedgerRuns
 
 logger = Logger(service="stillwater")
 
@@ -63,8 +65,8 @@ class Loop:
     def turn(self, message: str, now: float) -> None:
         """Take one step with the incident a tick's message names, and schedule the next.
 
-        A message that names no incident asks for a turn of the zones (handlers.shifts) or of a
-        rotation run (handlers.rotations).
+        A message that names no incident asks for a turn of the zones (handlers.incidents.shifts) or of a
+        rotation run (handlers.rotation.turns).
         """
         if message == SHIFT_MESSAGE:
             self._shift(now)

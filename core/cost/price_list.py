@@ -14,7 +14,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from core.pricing import INSTANCE_HOUR, ITEMS
+from core.cost.pricing import INSTANCE_HOUR, ITEMS
 
 # Each usage type begins with its region's code, but for the oldest region's.
 _REGION = r"(?:[A-Z]{2,4}\d?-|[a-z]{2}(?:-[a-z]+)+-\d-)?"

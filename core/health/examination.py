@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from core.availability.zones import Freeze
 from core.health import metadata_errors
 from core.health.cluster import Kind, Part
 from core.health.connect import Answer, Worker, worker_verdict
@@ -19,15 +20,14 @@ from core.health.kafka import (
     quorum_verdict,
     silent,
 )
+from core.health.kafka_metrics import NodeMetrics
 from core.health.node import Role
 from core.health.nodes import disagreements, node_verdict
 from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health, HealthVerdict
-from core.incident_record import Incident
-from core.kafka_metrics import NodeMetrics
-from core.rotation import ClusterView
-from core.thread_text import span
-from core.zones import Freeze
+from core.incidents.record import Incident
+from core.slack.text import span
+from core.views import ClusterView
 
 KUBERNETES, LEDGER = "the Kubernetes API", "the ledger"
 

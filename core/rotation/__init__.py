@@ -30,8 +30,8 @@ docs/rotation.md follows a run through them.
 
 from __future__ import annotations
 
-from core.rotation.consent import may_leave
-from core.rotation.lease import (
+from core.availability.consent import may_leave
+from core.availability.lease import (
     Lease,
     LeaseDecision,
     companions,
@@ -40,13 +40,8 @@ from core.rotation.lease import (
     release,
     valid_holder,
 )
-from core.rotation.presence import is_back, returned
-from core.rotation.views import (
-    ClusterView,
-    PartitionView,
-    Verdict,
-    VoterView,
-)
+from core.availability.presence import is_back, returned
+from core.views import ClusterView, PartitionView, Verdict, VoterView
 
 __all__ = [
     "ClusterView",

@@ -1,6 +1,6 @@
 """The economics job: EBS against local disks for this cluster, on what was measured of it.
 
-    storage + resync -> guard -> core.economics.compare -> guard -> table
+    storage + resync -> guard -> core.cost.economics.compare -> guard -> table
 
 What brokers hold and take in is measured where samples are; prices are the price book's, since a
 design nobody runs is on no bill. The answer is one row per design.
@@ -18,10 +18,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from core import economics, pricing
-from core.economics import Brokers, Comparison, Design
-from core.facts import Facts
-from core.pricing import PriceBook
+from core.cost import economics, pricing
+from core.cost.economics import Brokers, Comparison, Design
+from core.cost.facts import Facts
+from core.cost.pricing import PriceBook
 from spark.findings import ECONOMICS, RESYNC, STORAGE
 from spark.schemas import require_schema
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from core.pricing import total
+from core.cost.pricing import total
 from spark.months import settled_on
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component

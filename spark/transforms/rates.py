@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from core.price_check import BilledRate
+from core.cost.price_check import BilledRate
 from spark.transforms.classify import Component
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.cluster import ClusterSpec
 from core.cluster.timings import Timings
-from core.observations import Policy
+from core.incidents.observation import Policy
 
 _TIMINGS = Timings()
 _SAYS_NOTHING = {

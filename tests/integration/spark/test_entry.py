@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from core import facts
+from core.cost import facts
 from core.errors import InvalidInput
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from cli.price_fetch import fetch
-from core import pricing
+from core.cost import pricing
 from core.errors import InvalidInput
 from tests.unit.core.cost.offers import as_csv, as_json
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from cli import report
 from cli.main import app
-from core import facts
+from core.cost import facts
 from core.errors import InvalidInput
 from infra.spec import read
 

@@ -11,13 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from core.availability.leaders import Order, Partition
 from core.errors import StillwaterError
-from core.inventory import StatusView, VolumeView
-from core.leaders import Order, Partition
+from core.incidents.inventory import StatusView, VolumeView
+from core.incidents.observation import (
+    BudgetView,
+    GroupView,
+    HookResult,
+    InstanceView,
+    NodeView,
+    PodView,
+)
 from core.naming import managed_tag
-from core.observations import BudgetView, GroupView, HookResult, InstanceView, NodeView, PodView
-from core.rotation import ClusterView, PartitionView, VoterView
 from core.rotation.outdated import Launched
+from core.views import ClusterView, PartitionView, VoterView
 from handlers.adapters.exporters import Scrapes
 
 PREFIX = "local-orders"

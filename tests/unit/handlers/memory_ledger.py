@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.availability.lease import Lease, LeaseDecision, grant, release
 from core.errors import Conflict
-from core.incident_json import from_json, to_json
-from core.incident_record import Incident
-from core.rotation import Lease, LeaseDecision, grant, release
+from core.incidents.codec import from_json, to_json
+from core.incidents.record import Incident
 
 
 class MemoryLedger:

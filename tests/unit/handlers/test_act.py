@@ -1,4 +1,4 @@
-"""handlers.act: a drain is started by whoever carries the incident now, and by nobody else."""
+"""handlers.incidents.act: a drain is started by whoever carries the incident now, and by nobody else."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.errors import Conflict
-from core.observations import ForwardDrain, TakeLease
-from handlers.act import perform
+from core.incidents.observation import ForwardDrain, TakeLease
+from handlers.incidents.act import perform
 from tests.unit.handlers.fakes import OLD, hook_event
 from tests.unit.handlers.station import Station
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.drain import MOST_FORWARDS
-from core.incidents import State
-from core.observations import BudgetView
-from core.wishes import ask_release, hold, ignore
-from handlers.freezes import LostZone
+from core.incidents.draining import MOST_FORWARDS
+from core.incidents.observation import BudgetView
+from core.incidents.record import State
+from core.incidents.requests import ask_release, hold, ignore
+from handlers.store.freezes import LostZone
 from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, hook_event, node_named
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announced, replaced

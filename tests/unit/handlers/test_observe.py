@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from core.incidents import State
-from handlers.observe import observe
+from core.incidents.record import State
+from handlers.incidents.observe import observe
 from tests.unit.handlers.fakes import OLD, group_of, hook_event, node_named
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announced

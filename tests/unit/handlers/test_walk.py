@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents import State
+from core.incidents.record import State
 from tests.unit.handlers.fakes import (
     NEW,
     OLD,

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import pricing
-from core.cost import offer_file, price_list
+from core.cost import offer_file, price_list, pricing
 from core.cost.price_list import Gathered, Product
 from core.errors import InvalidInput
 from tests.unit.core.cost.offers import IRELAND, as_csv, as_json

@@ -8,16 +8,16 @@ from itertools import combinations, permutations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.rotation import ClusterView, PartitionView, may_leave
-from core.rotation.lease import companions, grant, in_the_way
+from core.availability.consent import may_leave
+from core.availability.lease import companions, grant, in_the_way
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import company, in_batches, refusals
 from core.rotation.preconditions import objections
 from core.rotation.run_record import NodeTurn, Options
-from core.rotation.views import VoterView
-from tests.unit.core.rotation import roller
-from tests.unit.core.rotation.clusters import around, calm, clusters, turn_of
+from core.views import ClusterView, PartitionView, VoterView
+from tests.unit.core.availability import roller
+from tests.unit.core.availability.clusters import around, calm, clusters, turn_of
 from tests.unit.policies import policy_with
 
 MANY = settings(

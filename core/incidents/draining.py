@@ -1,0 +1,164 @@
+"""Follows a drain to its end: the pod leaves, its broker comes back elsewhere, the instance goes.
+
+One function per state, draining and gating; core.incidents calls them. What leads to a drain is
+core.incidents.terminating, what the gate waits for core.incidents.gating.
+"""
+
+from __future__ import annotations
+
+from core.incidents.decisions import (
+    ENDING,
+    STOPPED,
+    complete,
+    ec2_state,
+    go,
+    hooked,
+    renewed,
+    retained,
+    stay,
+)
+from core.incidents.gating import still_missing
+from core.incidents.observation import (
+    Action,
+    CompleteHook,
+    DropLease,
+    ForwardDrain,
+    HookResult,
+    Observation,
+    Page,
+    Policy,
+    TakeLease,
+)
+from core.incidents.record import Decision, Incident, State
+from core.incidents.terminating import into_hooks
+from core.naming import DRAIN_HOOK, GATE_HOOK
+
+MOST_FORWARDS = 3
+
+
+def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Wait until the Kafka pod has left the node."""
+    if incident.node_id is None:
+        return _idle_node_drains(incident)
+    pod = seen.pod_named(incident.pod_name)
+    if pod is None or pod.node_name != incident.node_name:
+        reason = f"Pod {incident.pod_name} has left {incident.node_name}."
+        return go(State.GATING, reason, *renewed(incident, seen))
+    if ec2_state(seen) in ENDING | STOPPED:
+        reason = f"Instance {incident.instance_id} ended before {pod.name} had left it."
+        return go(State.GATING, reason, Page("ended_early", reason), *renewed(incident, seen))
+    if incident.let_go:
+        return _let_fall(incident)
+    if seen.now - incident.entered_at > policy.hold_limit_seconds:
+        return retained(
+            incident,
+            "drain_limit",
+            f"Pod {pod.name} is still on {incident.node_name} {policy.hold_limit_seconds:.0f} s "
+            f"after the drain began; the node is kept.",
+        )
+    return _stuck(incident, seen, policy) or stay(
+        incident,
+        policy,
+        f"The termination handler drains {incident.node_name}; {pod.name} is still there.",
+        *renewed(incident, seen),
+    )
+
+
+def _stuck(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Say what keeps a drain from ending, once the termination handler has had its time."""
+    pod = seen.pod_named(incident.pod_name)
+    since = incident.forwarded_last_at or incident.entered_at
+    waited = seen.now - since
+    if pod is None or pod.stopping:
+        return None  # It is on its way; its own grace is longer than any patience here.
+    budget = seen.refusing_budget(pod.name)
+    if budget is not None:
+        reason = (
+            f"PodDisruptionBudget {budget.name} allows no disruption, so {pod.name} is not evicted "
+            f"from {incident.node_name}."
+        )
+        late = waited > policy.forward_again_seconds / 2 or incident.forwards > 1
+        page = (Page(f"budget:{budget.name}", reason),) if late else ()
+        if waited <= policy.forward_again_seconds:
+            return stay(incident, policy, reason, *page, *renewed(incident, seen))
+    if waited <= policy.forward_again_seconds or incident.forwarded_at is None:
+        return None
+    if incident.forwards >= MOST_FORWARDS:
+        reason = (
+            f"The termination handler was sent the drain of {incident.node_name} "
+            f"{incident.forwards} times, and {pod.name} is still there."
+        )
+        return stay(incident, policy, reason, Page("drain_stuck", reason), *renewed(incident, seen))
+    # Under the same id: a handler that is at it drops the copy, one that has failed or lost its
+    # memory in a restart begins again.
+    reason = (
+        f"{pod.name} is still on {incident.node_name} {waited:.0f} s after the drain was sent; it "
+        f"is sent again."
+    )
+    return stay(incident, policy, reason, TakeLease(), ForwardDrain())
+
+
+def _let_fall(incident: Incident) -> Decision:
+    """Let an instance go whatever still runs there: a person has decided it."""
+    return go(
+        State.RELEASED,
+        f"{incident.release_asked_by} lets instance {incident.instance_id} go as it is.",
+        *complete(incident, HookResult.CONTINUE),
+        DropLease(),
+    )
+
+
+def _idle_node_drains(incident: Incident) -> Decision:
+    """Open the gate of a node without Kafka: its drain hook alone holds it."""
+    opening: tuple[Action, ...] = ()
+    if incident.drain_event is None:
+        # Nobody was sent to drain it, so nobody completes the drain hook. Only daemons run there.
+        opening = complete(incident, HookResult.CONTINUE)
+    elif hooked(incident):
+        opening = (CompleteHook(GATE_HOOK, HookResult.CONTINUE),)
+    return go(State.GATING, f"The {GATE_HOOK} is open: only hook {DRAIN_HOOK} holds it.", *opening)
+
+
+def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Keep the old instance until its volumes are free and its broker is back for good."""
+    if incident.node_id is None:
+        return _idle_node_ends(incident, seen, policy)
+    if incident.let_go:
+        return _let_fall(incident)
+    missing = still_missing(incident, seen, policy)
+    if missing is None:
+        return _released(incident, seen, policy)
+    waited = seen.now - incident.entered_at
+    if waited <= policy.post_condition_wait_seconds:
+        return stay(incident, policy, missing, *renewed(incident, seen))
+    since = f"{missing.rstrip('.')}, {waited:.0f} s after the pod left"
+    if ec2_state(seen) in ENDING:
+        reason = f"{since}, and instance {incident.instance_id} is gone."
+        return go(State.LOST, reason, Page("not_back", reason), DropLease())
+    return retained(incident, "not_back", f"{since}; the old instance is kept.")
+
+
+def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    if not hooked(incident) and seen.lifecycle_state == "InService":
+        # Drained by a handler that hears Health itself: an empty node of the group is left.
+        reason = f"Kafka node {incident.node_id} is back, and its old node is empty."
+        return into_hooks(incident, seen, policy, reason)
+    pod = seen.pod_named(incident.pod_name)
+    where = f"is back on {pod.node_name}" if pod and incident.expects_return else "has left"
+    return go(
+        State.RELEASED,
+        f"Kafka node {incident.node_id} {where}: instance {incident.instance_id} may go.",
+        *complete(incident, HookResult.CONTINUE),
+        DropLease(),
+    )
+
+
+def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Follow an instance without Kafka until its drain hook has let it go."""
+    if ec2_state(seen) in ENDING or seen.lifecycle_state == "Terminating:Proceed":
+        reason = f"Instance {incident.instance_id} is drained and ends."
+        return go(State.RELEASED, reason, DropLease())
+    if seen.now - incident.entered_at > policy.hold_limit_seconds:
+        reason = f"Instance {incident.instance_id} was not drained in time; it is kept."
+        return retained(incident, "drain_limit", reason)
+    return stay(incident, policy, f"The termination handler drains {incident.instance_id}.")
