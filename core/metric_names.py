@@ -1,7 +1,7 @@
 """What the functions count in CloudWatch: one source of the names for who counts and who alarms.
 
-The handlers write these as embedded metrics; infra.alerts.alarms and infra.alerts.dashboards read them. Every
-one is a count, and carries one dimension, `cluster`, whose value is the prefix
+The handlers write these as embedded metrics; infra.alerts.alarms and infra.alerts.dashboards read
+them. Every one is a count, and carries one dimension, `cluster`, whose value is the prefix
 (`<environment>-<name>`): two environments of one account may have a cluster of the same name.
 """
 

@@ -67,6 +67,14 @@ class ClusterView:
     def online(self, broker_id: int) -> bool:
         return broker_id in self.brokers and broker_id not in self.fenced
 
+    def forgot(self, node_id: int) -> bool:
+        """Say whether a node is no part of the cluster: not registered, no replicas, no vote."""
+        if self.stale or self.quorum_leader is None:
+            return False
+        voters = {voter.node_id for voter in self.voters}
+        held = any(node_id in p.replicas for p in self.partitions)
+        return node_id not in self.brokers and node_id not in voters and not held
+
 
 def listed(node_ids: list[int] | tuple[int, ...]) -> str:
     return ", ".join(str(n) for n in node_ids) or "none"

@@ -1,8 +1,9 @@
 """λ rotate: plan, start, pause, resume or abort a rotation run; whoever may invoke it may rotate.
 
 It answers what was decided and leaves the rest to the loop: λ tick takes the run's turns
-(handlers.rotation.turns). The event is `{"command": ..., "actor": ..., ...}`, the answer `{"said": ...}`
-with the run or the plan, or `{"problems": [...]}` where a person has to do something else.
+(handlers.rotation.turns). The event is `{"command": ..., "actor": ..., ...}`, the answer
+`{"said": ...}` with the run or the plan, or `{"problems": [...]}` where a person has to do
+something else.
 """
 
 from __future__ import annotations

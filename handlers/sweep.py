@@ -1,9 +1,9 @@
 """λ sweep, every minute: what EventBridge lost, and what no tick is carrying.
 
 The queues and EventBridge are fast and at best at-least-once; this is the net below them. It reads
-lists, lets core.incidents.sweep compare them, and only opens incidents, sends ticks and frees a lease nobody
-is left to give back: the loop does the rest. One run looks closely at a bounded number of
-instances; the next goes on where it stopped.
+lists, lets core.incidents.sweep compare them, and only opens incidents, sends ticks and frees a
+lease nobody is left to give back: the loop does the rest. One run looks closely at a bounded number
+of instances; the next goes on where it stopped.
 """
 
 from __future__ import annotations

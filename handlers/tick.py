@@ -65,8 +65,8 @@ class Loop:
     def turn(self, message: str, now: float) -> None:
         """Take one step with the incident a tick's message names, and schedule the next.
 
-        A message that names no incident asks for a turn of the zones (handlers.incidents.shifts) or of a
-        rotation run (handlers.rotation.turns).
+        A message that names no incident asks for a turn of the zones (handlers.incidents.shifts) or
+        of a rotation run (handlers.rotation.turns).
         """
         if message == SHIFT_MESSAGE:
             self._shift(now)

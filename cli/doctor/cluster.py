@@ -1,4 +1,4 @@
-"""What the doctor reads of Kubernetes, in core.doctor.snapshot's words: seven lists, with an EKS token."""
+"""What the doctor reads of Kubernetes, as a Snapshot: seven lists, with an EKS token."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ class KubernetesCluster:
 
     def _termination_handlers(self, api: EksApi) -> Iterator[Found]:
         listed = api.list(
-            f"/apis/apps/v1/namespaces/{fixed.NTH_NAMESPACE}/deployments",
-            fieldSelector=f"metadata.name={fixed.NTH_RELEASE}",
+            f"/apis/apps/v1/namespaces/{constants.NTH_NAMESPACE}/deployments",
+            fieldSelector=f"metadata.name={constants.NTH_RELEASE}",
         )
         yield (
             "termination_handlers",

@@ -1,4 +1,4 @@
-"""Is a Kafka node that left back for good? Asked by core.incidents.gating, and by a run after its incident."""
+"""Decides whether a Kafka node that left is back for good: for an incident's gate, and for runs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Which availability zones are given up for a while, and what that forbids.
 
 A freeze begins when AWS shifts traffic out of a zone, when Health reports trouble there, or when
-every Kafka node of the zone is lost; it ends with the word that began it. handlers.store.freezes keeps
-the record, core.incidents asks it before planned work. Every function here is pure.
+every Kafka node of the zone is lost; it ends with the word that began it. handlers.store.freezes
+keeps the record, core.incidents asks it before planned work. Every function here is pure.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ from core.errors import InvalidInput
 # AWS's own calculator: a year's hours in twelve parts.
 HOURS_PER_MONTH = 730
 DAYS_PER_MONTH = Decimal(HOURS_PER_MONTH) / 24
-# What infra/ gives every node, and how many services infra/network/endpoints.py reaches: tests compare.
+# What infra/ gives every node, and how many services infra/network/endpoints.py reaches: tests
+# compare.
 ROOT_VOLUME_GIB = 50
 INTERFACE_SERVICES = 12
 # One capacity unit of a network load balancer carries 1 GiB of TCP an hour.

@@ -140,7 +140,7 @@ def _queues(spec: ClusterSpec) -> Mapping[str, snapshot.Queue]:
         "events": (visibility, retention, constants.EVENTS_MAX_RECEIVE_COUNT),
         "nth": (
             timings.nth_visibility_timeout_seconds,
-            timings.nth_queue_retention_seconds,
+            timings.nth_retention_seconds(spec.drain_route),
             timings.nth_max_receive_count,
         ),
         "ticks": (visibility, retention, constants.TICKS_MAX_RECEIVE_COUNT),

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from core.errors import InvalidInput
 
-SHIPPED = Path(__file__).with_name("prices.json")
+SHIPPED = Path(__file__).parents[1] / "prices.json"
 
 # What every gp3 volume includes; only what is above is billed (EBS pricing).
 GP3_INCLUDED_IOPS = 3000

@@ -149,8 +149,8 @@ COMPARED: Mapping[str, Part] = {
             "grace_seconds": "grace of its own pod",
         },
         None,
-        f"`helm -n {fixed.NTH_NAMESPACE} rollback {fixed.NTH_RELEASE}`, or `helm upgrade` with "
-        f"--reuse-values: the engine does not look inside a release",
+        f"`helm -n {constants.NTH_NAMESPACE} rollback {constants.NTH_RELEASE}`, or "
+        f"`helm upgrade` with --reuse-values: the engine does not look inside a release",
     ),
 }
 # Parts whose members nobody can list beforehand: what they say of themselves is looked at.
@@ -270,7 +270,7 @@ def _bound(gates: frozenset[str]) -> str:
 def _volumes(found: Snapshot) -> Iterator[Finding]:
     for name, volume in (found.volumes or {}).items():
         if volume.reclaim_policy != constants.RETAIN_VOLUME:
-            patch = f'{{"spec":{{"persistentVolumeReclaimPolicy":"{fixed.RETAIN_VOLUME}"}}}}'
+            patch = f'{{"spec":{{"persistentVolumeReclaimPolicy":"{constants.RETAIN_VOLUME}"}}}}'
             yield Finding(
                 f"reclaim policy of volume {name} ({volume.claim})",
                 constants.RETAIN_VOLUME,

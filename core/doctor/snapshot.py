@@ -1,8 +1,8 @@
 """What of a live account and cluster decides whether Kafka outlives its nodes: one frozen snapshot.
 
 core.cluster.expected renders the one a ClusterSpec asks for, cli.doctor reads the one that is
-there, core.doctor.drift compares the two. A part that is None was not looked at: by the first because the
-spec has no such thing, by the second because it could not be read.
+there, core.doctor.drift compares the two. A part that is None was not looked at: by the first
+because the spec has no such thing, by the second because it could not be read.
 """
 
 from __future__ import annotations

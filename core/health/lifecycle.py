@@ -5,8 +5,8 @@ stopping, and without a quorum is stale with everybody unfenced. The active cont
 all four states, and are missing for brokers that registered before it started (KAFKA-20370). The
 broker's own state says RUNNING of one that was fenced again. So the quorum's word decides, a gauge
 that is missing is no word, and what contradicts it is reported beside it. Kubernetes adds what none
-of them sees: that a pod was told to stop, and that no process is left. Pure; core.incidents.learn notes
-what changed in an incident's timeline.
+of them sees: that a pod was told to stop, and that no process is left. Pure; core.incidents.learn
+notes what changed in an incident's timeline.
 """
 
 from __future__ import annotations

@@ -3,12 +3,14 @@
     opened -> replacing -> holding -> draining -> gating -> released
     side exits: ridden_through, cancelled, retained, lost
 
-core.incidents.terminating decides the way of a termination, core.incidents.planned what comes before one that AWS has
-scheduled, core.incidents.lost what is left of an instance that nobody drained.
+core.incidents.terminating decides the way of a termination, core.incidents.planned what comes
+before one that AWS has scheduled, core.incidents.lost what is left of an instance that nobody
+drained.
 
-handlers.tick calls it once per tick with what is remembered (core.incidents.record) and what is true
-now (core.incidents.observation), carries out the actions in order, and records the decision with `settle`.
-A decision that is repeated after a crash must be harmless: every action is idempotent.
+handlers.tick calls it once per tick with what is remembered (core.incidents.record) and what is
+true now (core.incidents.observation), carries out the actions in order, and records the decision
+with `settle`. A decision that is repeated after a crash must be harmless: every action is
+idempotent.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import replace
 
 from core.events import Interruption, Kind
 from core.incidents import lost, planned
-from core.incidents.decisions import ENDING, STOPPED, ec2_state, go, hooked, retained, stay
+from core.incidents.decisions import ENDING, STOPPED, ec2_state, go, hooked, renewed, retained, stay
 from core.incidents.draining import draining, gating
 from core.incidents.learn import learn
 from core.incidents.observation import (
@@ -150,8 +152,8 @@ def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return overdue(incident, seen, policy) or stay(incident, policy, seen.blind)
     if drained and seen.now - incident.entered_at > policy.hold_limit_seconds:
         # The hooks run out of heartbeats unseen: somebody must look before they do.
-        return stay(incident, policy, seen.blind, Page("blind", seen.blind))
-    return stay(incident, policy, seen.blind)
+        return stay(incident, policy, seen.blind, Page("blind", seen.blind), *renewed(incident))
+    return stay(incident, policy, seen.blind, *(renewed(incident) if drained else ()))
 
 
 def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
@@ -234,7 +236,7 @@ def _recommended(incident: Incident, seen: Observation, policy: Policy) -> Decis
 
 
 def _unannounced(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Wait for EC2's word on a state change that nothing announced: core.incidents.lost acts on it alone."""
+    """Wait for EC2's word on a state change that nothing announced: `lost` alone acts on it."""
     state = ec2_state(seen)
     if state in lost.MAY_RUN:
         return go(State.CANCELLED, f"EC2 runs instance {incident.instance_id}: it stays.")

@@ -62,9 +62,9 @@ def complete(incident: Incident, result: HookResult) -> tuple[Action, ...]:
     return (CompleteHook(DRAIN_HOOK, result), CompleteHook(GATE_HOOK, result))
 
 
-def renewed(incident: Incident, seen: Observation) -> tuple[Action, ...]:
-    """Keep the lease while the broker is out; another's lease is not contested."""
-    return (TakeLease(),) if seen.lease_holder in {None, incident.id} else ()
+def renewed(incident: Incident) -> tuple[Action, ...]:
+    """Keep the lease while the broker is out: a fact, noted beside whoever else may hold it."""
+    return () if incident.node_id is None else (TakeLease(out=True),)
 
 
 def retained(incident: Incident, key: str, reason: str) -> Decision:

@@ -26,11 +26,11 @@ from core.incidents.observation import (
     HookResult,
     Observation,
     Page,
+    PodView,
     Policy,
-    TakeLease,
 )
 from core.incidents.record import Decision, Incident, State
-from core.incidents.terminating import into_hooks
+from core.incidents.terminating import consent, into_hooks
 from core.naming import DRAIN_HOOK, GATE_HOOK
 
 MOST_FORWARDS = 3
@@ -43,10 +43,10 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     pod = seen.pod_named(incident.pod_name)
     if pod is None or pod.node_name != incident.node_name:
         reason = f"Pod {incident.pod_name} has left {incident.node_name}."
-        return go(State.GATING, reason, *renewed(incident, seen))
+        return go(State.GATING, reason, *renewed(incident))
     if ec2_state(seen) in ENDING | STOPPED:
         reason = f"Instance {incident.instance_id} ended before {pod.name} had left it."
-        return go(State.GATING, reason, Page("ended_early", reason), *renewed(incident, seen))
+        return go(State.GATING, reason, Page("ended_early", reason), *renewed(incident))
     if incident.let_go:
         return _let_fall(incident)
     if seen.now - incident.entered_at > policy.hold_limit_seconds:
@@ -60,7 +60,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         incident,
         policy,
         f"The termination handler drains {incident.node_name}; {pod.name} is still there.",
-        *renewed(incident, seen),
+        *renewed(incident),
     )
 
 
@@ -80,22 +80,41 @@ def _stuck(incident: Incident, seen: Observation, policy: Policy) -> Decision | 
         late = waited > policy.forward_again_seconds / 2 or incident.forwards > 1
         page = (Page(f"budget:{budget.name}", reason),) if late else ()
         if waited <= policy.forward_again_seconds:
-            return stay(incident, policy, reason, *page, *renewed(incident, seen))
+            return stay(incident, policy, reason, *page, *renewed(incident))
     if waited <= policy.forward_again_seconds or incident.forwarded_at is None:
         return None
-    if incident.forwards >= MOST_FORWARDS:
-        reason = (
-            f"The termination handler was sent the drain of {incident.node_name} "
-            f"{incident.forwards} times, and {pod.name} is still there."
-        )
-        return stay(incident, policy, reason, Page("drain_stuck", reason), *renewed(incident, seen))
+    return _again(incident, seen, policy, pod, waited)
+
+
+def _again(
+    incident: Incident, seen: Observation, policy: Policy, pod: PodView, waited: float
+) -> Decision:
+    """Send the drain once more, unless it would come too late or Kafka no longer allows it."""
+    draining_for = seen.now - incident.entered_at
+    sent = (
+        f"The termination handler was sent the drain of {incident.node_name} "
+        f"{incident.forwards} times, and {pod.name} is still there."
+    )
+    stuck = draining_for > MOST_FORWARDS * policy.forward_again_seconds
+    page = (Page("drain_stuck", sent),) if stuck else ()
+    allowed, refusal = consent(incident, seen, policy)
+    waits: str | None = None
+    if incident.forwards >= MOST_FORWARDS and waited <= policy.drain_life_seconds:
+        waits = sent
+    elif draining_for + policy.drain_life_seconds > policy.hold_limit_seconds:
+        # What is sent now could outlive the decision to keep the node after all.
+        waits = sent
+    elif not (allowed or incident.urgent):
+        waits = f"{pod.name} is still on {incident.node_name}. {refusal}"
+    if waits is not None:
+        return stay(incident, policy, waits, *page, *renewed(incident))
     # Under the same id: a handler that is at it drops the copy, one that has failed or lost its
     # memory in a restart begins again.
     reason = (
         f"{pod.name} is still on {incident.node_name} {waited:.0f} s after the drain was sent; it "
         f"is sent again."
     )
-    return stay(incident, policy, reason, TakeLease(), ForwardDrain())
+    return stay(incident, policy, reason, *page, *renewed(incident), ForwardDrain())
 
 
 def _let_fall(incident: Incident) -> Decision:
@@ -130,7 +149,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return _released(incident, seen, policy)
     waited = seen.now - incident.entered_at
     if waited <= policy.post_condition_wait_seconds:
-        return stay(incident, policy, missing, *renewed(incident, seen))
+        return stay(incident, policy, missing, *renewed(incident))
     since = f"{missing.rstrip('.')}, {waited:.0f} s after the pod left"
     if ec2_state(seen) in ENDING:
         reason = f"{since}, and instance {incident.instance_id} is gone."
@@ -149,7 +168,7 @@ def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision
         State.RELEASED,
         f"Kafka node {incident.node_id} {where}: instance {incident.instance_id} may go.",
         *complete(incident, HookResult.CONTINUE),
-        DropLease(),
+        DropLease(ended=True),
     )
 
 
@@ -157,7 +176,7 @@ def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> De
     """Follow an instance without Kafka until its drain hook has let it go."""
     if ec2_state(seen) in ENDING or seen.lifecycle_state == "Terminating:Proceed":
         reason = f"Instance {incident.instance_id} is drained and ends."
-        return go(State.RELEASED, reason, DropLease())
+        return go(State.RELEASED, reason, DropLease(ended=True))
     if seen.now - incident.entered_at > policy.hold_limit_seconds:
         reason = f"Instance {incident.instance_id} was not drained in time; it is kept."
         return retained(incident, "drain_limit", reason)

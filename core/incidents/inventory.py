@@ -1,6 +1,7 @@
 """What EC2's lists show beside the instances themselves: volumes, status checks, planned events.
 
-handlers.adapters.inventory reads them; core.incidents.sweep and handlers.incidents.notices decide by them.
+handlers.adapters.inventory reads them; core.incidents.sweep and handlers.incidents.notices decide
+by them.
 """
 
 from __future__ import annotations

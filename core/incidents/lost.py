@@ -53,7 +53,7 @@ def found(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if incident.node_id is None:
         return go(State.LOST, f"{ended}; no Kafka pod ran there.", DropLease())
     reason = f"{ended}, and nothing had drained Kafka node {incident.node_id} from it."
-    return replace(go(State.GATING, reason, *renewed(incident, seen)), lost=True)
+    return replace(go(State.GATING, reason, *renewed(incident)), lost=True)
 
 
 def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -67,7 +67,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if missing is None:
         where = seen.pod_named(incident.pod_name)
         home = f" on {where.node_name}" if where else ""
-        return _over(incident, f"Kafka node {incident.node_id} is back{home}")
+        return _over(incident, f"Kafka node {incident.node_id} is back{home}", ended=True)
     late = waited > PAGE_AFTER_SECONDS
     lost = f"Kafka node {incident.node_id} lost instance {incident.instance_id} without a drain."
     pages: tuple[Action, ...] = (Page("lost", lost),) if late else ()
@@ -76,7 +76,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return _over(incident, given_up, *pages, Page("not_back", f"{given_up}."))
     freed = unbound(incident, seen)
     hooks = _hooks_let_go(incident, seen)
-    return stay(incident, policy, missing, *pages, *freed, *hooks, *renewed(incident, seen))
+    return stay(incident, policy, missing, *pages, *freed, *hooks, *renewed(incident))
 
 
 def unbound(incident: Incident, seen: Observation) -> tuple[Action, ...]:
@@ -129,13 +129,13 @@ def _runs_again(incident: Incident, seen: Observation, policy: Policy) -> Decisi
     reason = f"Instance {incident.instance_id} runs again; {incident.pod_name} is not Ready yet."
     if waited > policy.post_condition_wait_seconds:
         return _over(incident, reason.rstrip("."), Page("not_back", reason))
-    return stay(incident, policy, reason, *renewed(incident, seen))
+    return stay(incident, policy, reason, *renewed(incident))
 
 
-def _over(incident: Incident, reason: str, *actions: Action) -> Decision:
-    ended = f"{reason}; instance {incident.instance_id} was lost."
+def _over(incident: Incident, reason: str, *actions: Action, ended: bool = False) -> Decision:
+    said = f"{reason}; instance {incident.instance_id} was lost."
     hooks = complete(incident, HookResult.CONTINUE)
-    return go(State.LOST, ended, *actions, *hooks, DropLease())
+    return go(State.LOST, said, *actions, *hooks, DropLease(ended))
 
 
 def _hopeless(incident: Incident, seen: Observation) -> bool:

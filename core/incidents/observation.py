@@ -1,7 +1,7 @@
 """The words core.incidents decides with: what one reading showed, and what may be done about it.
 
-handlers.incidents.observe builds an Observation per tick; handlers.incidents.act carries out the actions. Both are
-frozen and know no client.
+handlers.incidents.observe builds an Observation per tick; handlers.incidents.act carries out the
+actions. Both are frozen and know no client.
 """
 
 from __future__ import annotations
@@ -88,6 +88,20 @@ class BudgetView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StandingDrain:
+    """A lease of another incident that was used and not given back, and what is known of it."""
+
+    holder: str  # the incident's id
+    instance_id: str
+    node_id: int | None
+    forwarded_at: float | None  # when its message was last sent; None: somebody else took it out
+    open: bool = False
+    state: str = "unknown"  # the incident's
+    expects_return: bool = True
+    instance_state: str | None = None  # EC2's; None: EC2 does not know it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """Everything true at `now` that a decision about one incident may rest on."""
 
@@ -104,6 +118,8 @@ class Observation:
     # The incident that validly holds the cluster's lease; one of the same party is no hindrance.
     lease_holder: str | None = None
     beside: frozenset[int] = frozenset()  # Kafka nodes that its party takes out meanwhile
+    drains: tuple[StandingDrain, ...] = ()  # of others than its party
+    own_drain_at: float | None = None  # when its own drain was last sent, as the lease has it
     leaving: frozenset[str] = frozenset()  # instances of the other open incidents
     others: frozenset[str] = frozenset()  # ids of the other open incidents
     # Of those, who asked this instance's group for room and has not let its instance go.
@@ -162,6 +178,9 @@ class Policy:
     # From a drain that was forwarded to one that is taken for lost: the termination handler's own
     # limit for it, and the time its message stays hidden from another attempt.
     forward_again_seconds: float
+    # From a drain that was forwarded to when its message can do nothing any more: its queue has
+    # dropped it, and a termination handler that had just received it has given up.
+    drain_life_seconds: float
     gate: str  # isr, or ready: what a broker must be again before its old instance goes
     planned_margin_seconds: float  # planned work begins that long before AWS's own time
     maintenance: Window | None = None  # None: planned work begins when it is announced
@@ -200,12 +219,23 @@ class CompleteHook:
 
 @dataclass(frozen=True, slots=True)
 class TakeLease:
-    """Take the cluster's lease, or renew it."""
+    """Take the cluster's lease, or renew it; `out` notes that the node is out, and it holds on."""
+
+    out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DropLease:
-    """Give the lease back, if this incident holds it."""
+    """Give the lease back, if this incident holds it; one that was used, only once it `ended`."""
+
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndDrain:
+    """Give back another incident's lease whose drain was seen to have ended safely."""
+
+    holder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +327,7 @@ Action = (
     | CompleteHook
     | TakeLease
     | DropLease
+    | EndDrain
     | SetDesired
     | TerminateInGroup
     | KeepSpare

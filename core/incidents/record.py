@@ -2,7 +2,8 @@
 
 The ledger stores an Incident whole (core.incidents.codec). Announcements change facts
 (`open_incident`, `merge`), people and groups add theirs (core.incidents.requests), readings too
-(core.incidents.learn), decisions move the state (`settle`); nothing else does. core.incidents decides.
+(core.incidents.learn), decisions move the state (`settle`); nothing else does. core.incidents
+decides.
 """
 
 from __future__ import annotations
@@ -197,6 +198,7 @@ class Decision:
     delay_seconds: float | None = None  # until the next tick; None: there is none
     replacement: str | None = None  # the node found Ready to take over
     without_replacement: bool = False
+    forwarded_at: float | None = None  # sent by an invocation that died before recording it
     # Written before it is acted on: raised from what is read anew, it would rise at every retry.
     surge_to: int | None = None
     lost: bool = False
@@ -215,6 +217,15 @@ def round_of(id_: str) -> int:
     """
     _, _, number = id_.partition(".")
     return int(number) if number else 1
+
+
+def instance_of(id_: str) -> str:
+    """Return the instance that an incident's id names.
+
+    >>> instance_of("i-0a.2")
+    'i-0a'
+    """
+    return id_.partition(".")[0]
 
 
 def open_incident(
@@ -348,8 +359,16 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
         expects_return=incident.expects_return and not decision.without_replacement,
         surge_to=incident.surge_to if decision.surge_to is None else decision.surge_to,
         lost_at=incident.lost_at or (now if decision.lost else None),
+        **_found_forwarded(acted, decision),
         next_tick_at=None if delay is None else now + delay,
     )
+
+
+def _found_forwarded(acted: Incident, decision: Decision) -> dict[str, Any]:
+    if decision.forwarded_at is None or acted.forwarded_at is not None:
+        return {}
+    at = decision.forwarded_at
+    return {"forwarded_at": at, "forwarded_last_at": at, "forwards": 1}
 
 
 def _acted(incident: Incident, decision: Decision, now: float) -> Incident:

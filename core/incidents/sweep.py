@@ -116,9 +116,11 @@ def stranded(lease: Lease, holder: Incident | None, now: float) -> bool:
     """Say whether a lease outlives the incident it was taken for.
 
     A function may take it for an incident that another has just ended, and die before it gives it
-    back; nobody else then rotates anything until it expires.
+    back; nobody else then rotates anything until it expires. One that was used outlives its
+    incident rightly, until its drain has ended safely.
     """
-    return now < lease.expires_at and holder is not None and not holder.open
+    lapses = lease.out_at is None and now < lease.expires_at
+    return lapses and holder is not None and not holder.open
 
 
 def answered(history: Sequence[Incident], found: Announce) -> bool:

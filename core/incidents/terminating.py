@@ -1,8 +1,8 @@
 """Lets a node with a lifecycle go in order, up to its drain: replacement first, then its turn.
 
 One function per state, replacing and holding; core.incidents calls them. What makes planned work
-different until its hooks stand is in core.incidents.planned, what a dead machine needs in core.incidents.lost, what
-follows a drain that has begun in core.incidents.draining.
+different until its hooks stand is in core.incidents.planned, what a dead machine needs in
+core.incidents.lost, what follows a drain that has begun in core.incidents.draining.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.availability.consent import may_leave
-from core.incidents.decisions import go, hooked, retained, stay
+from core.incidents.decisions import go, hooked, renewed, retained, stay
 from core.incidents.observation import (
     Action,
     DropLease,
+    EndDrain,
     ForwardDrain,
     KeepErrors,
     Observation,
@@ -25,6 +26,7 @@ from core.incidents.observation import (
 )
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
+from core.standing_drains import standing
 from core.window import clock
 
 # A replacement takes a few minutes; Cluster Autoscaler gives up on a node after as many.
@@ -43,7 +45,6 @@ def forward_now(policy: Policy) -> Decision:
         State.DRAINING,
         "EC2 takes the instance within two minutes: the drain starts at once.",
         ForwardDrain(),
-        TakeLease(),
     )
 
 
@@ -76,11 +77,11 @@ def overtaken(incident: Incident, seen: Observation, policy: Policy) -> Decision
     if pod is not None and pod.node_name not in {None, incident.node_name}:
         # Evicted by somebody else, or by a drain whose invocation died before recording it.
         reason = f"Pod {pod.name} has moved to {pod.node_name} already."
-        return go(State.DRAINING, reason, TakeLease())
+        return go(State.DRAINING, reason, *renewed(incident))
     gone = incident.node_name is not None and seen.node_named(incident.node_name) is None
     if hooked(incident) and gone and (pod is None or pod.node_name is None):
         reason = f"Node {incident.node_name} is gone from Kubernetes, and its pod with it."
-        return go(State.DRAINING, reason, TakeLease())
+        return go(State.DRAINING, reason, *renewed(incident))
     return overdue(incident, seen, policy)
 
 
@@ -136,26 +137,65 @@ def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the turn: nobody else is out, and no partition or voter suffers."""
-    passed = overtaken(incident, seen, policy)
+    passed = _begun(incident, seen, policy) or overtaken(incident, seen, policy)
     if passed:
         return passed
     mine = seen.lease_holder == incident.id
     give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
-    blocked = _kept_back(incident, seen)
-    if not mine and seen.lease_holder is not None:
-        blocked = f"Incident {seen.lease_holder} takes a Kafka node out first."
-    if blocked:
-        return stay(incident, policy, blocked, *give_back)
+    waits = _others_first(incident, seen, policy) or _blocked(incident, seen, policy, mine=mine)
+    if waits:
+        return replace(waits, actions=(*waits.actions, *give_back))
     if incident.expects_return and replacement_for(incident, seen) is None:
         reason = f"Replacement {incident.replacement} can no longer take the pod."
         return go(State.REPLACING, reason, *give_back)
-    allowed, reason = _allowed(incident, seen, policy)
+    allowed, reason = consent(incident, seen, policy)
     if not allowed:
         return stay(incident, policy, reason, *give_back)
     if not mine:
         # Only a reading made while the lease is held is safe: its last holder may have just left.
         return stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)
     return _let_go(incident, seen, policy, reason)
+
+
+def _begun(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Follow a drain that an invocation has begun and not lived to record.
+
+    It may have died before it sent the message, which is then sent again, under the same id, where
+    everything still allows it.
+    """
+    if seen.own_drain_at is None:
+        return None
+    reason = f"The drain of {incident.node_name} was begun by an invocation that died over it."
+    ready = not incident.expects_return or replacement_for(incident, seen) is not None
+    free = next(standing(seen, policy), None) is None and _kept_back(incident, seen) is None
+    again = hooked(incident) and ready and free and consent(incident, seen, policy)[0]
+    actions: tuple[Action, ...] = (ForwardDrain(),) if again else ()
+    begun = go(State.DRAINING, reason, *renewed(incident), *actions)
+    return replace(begun, forwarded_at=seen.own_drain_at)
+
+
+def _blocked(
+    incident: Incident, seen: Observation, policy: Policy, *, mine: bool
+) -> Decision | None:
+    blocked = _kept_back(incident, seen)
+    if not mine and seen.lease_holder is not None:
+        blocked = f"Incident {seen.lease_holder} takes a Kafka node out first."
+    return None if blocked is None else stay(incident, policy, blocked)
+
+
+def _others_first(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Wait for drains of others that may still take a broker out; end those that cannot."""
+    for drain, reason in standing(seen, policy):
+        waited = seen.now - incident.entered_at
+        late = not drain.open and waited > LATE_REPLACEMENT_SECONDS
+        page = (Page("drain_standing", reason),) if late else ()
+        return stay(incident, policy, reason, *page)
+    ended = tuple(EndDrain(drain.holder) for drain in seen.drains)
+    if not ended:
+        return None
+    holders = ", ".join(drain.holder for drain in seen.drains)
+    # Read once more before anything follows from it.
+    return stay(incident, policy, f"The drain of {holders} has ended safely.", *ended)
 
 
 def _kept_back(incident: Incident, seen: Observation) -> str | None:
@@ -168,7 +208,8 @@ def _kept_back(incident: Incident, seen: Observation) -> str | None:
     return None if freeze is None else f"{freeze.sentence} Nothing is drained there."
 
 
-def _allowed(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool, str]:
+def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool, str]:
+    """Say whether Kafka, or a person in its place, lets the node go, and why."""
     if incident.release_asked_by:
         return True, f"{incident.release_asked_by} lets Kafka node {incident.node_id} go."
     if seen.kafka is None or incident.node_id is None:
@@ -193,7 +234,7 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
         return into_hooks(incident, seen, policy, reason)
     if policy.drain_route == "direct":
         heard = f"{reason} The termination handler heard it itself."
-        return go(State.DRAINING, heard, KeepErrors(), TakeLease())
+        return go(State.DRAINING, heard, KeepErrors(), *renewed(incident))
     asked_at = incident.terminate_asked_at
     fresh = asked_at is not None and seen.now - asked_at < ANNOUNCEMENT_SECONDS
     if incident.drain_event is None and fresh:

@@ -1,9 +1,10 @@
 """How long a node's move takes, and what it copies, before it is made.
 
 How long earlier runs took for a node of the role, else what their timings allow for, and
-core.cost.resync's model over what is appended now and the rate at which earlier runs saw replication
-bring logs back (core.rotation.pace). core.rotation.plan prints it; a run keeps it with each of its
-nodes and corrects it as it learns, so that core.rotation.hours can say whether a move still fits.
+core.cost.resync's model over what is appended now and the rate at which earlier runs saw
+replication bring logs back (core.rotation.pace). core.rotation.plan prints it; a run keeps it with
+each of its nodes and corrects it as it learns, so that core.rotation.hours can say whether a move
+still fits.
 """
 
 from __future__ import annotations

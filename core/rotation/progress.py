@@ -5,9 +5,9 @@
     returning  | core.rotation.following
     done
 
-handlers.rotation.turns calls it once per turn, carries out the actions and records the run. One node at
-a time, or a few of one zone that share no partition. A run never forces anything: what does not
-become true within a node's deadline stops the run, and a person decides (resume, skip, abort).
+handlers.rotation.turns calls it once per turn, carries out the actions and records the run. One
+node at a time, or a few of one zone that share no partition. A run never forces anything: what does
+not become true within a node's deadline stops the run, and a person decides (resume, skip, abort).
 """
 
 from __future__ import annotations

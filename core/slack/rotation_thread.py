@@ -1,7 +1,8 @@
 """A rotation run as one Slack thread: every node's place in the head, a reply per event.
 
-λ slack asks `next_step` as it asks core.slack.incident_thread about an incident. What a run merely waits for edits
-the head; nodes that leave and come back, stops and people's words are told below it.
+λ slack asks `next_step` as it asks core.slack.incident_thread about an incident. What a run merely
+waits for edits the head; nodes that leave and come back, stops and people's words are told below
+it.
 """
 
 from __future__ import annotations

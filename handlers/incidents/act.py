@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
@@ -14,6 +15,7 @@ from core.incidents.observation import (
     Action,
     CompleteHook,
     DropLease,
+    EndDrain,
     ForwardDrain,
     FreeSpare,
     FreezeZone,
@@ -44,6 +46,11 @@ from handlers.store.ledger import Ledger
 from handlers.store.messages import SHIFT_MESSAGE
 
 logger = Logger(service="stillwater", child=True)
+# From a reading to the drain that rests on it. A function has a minute; one that was stopped in
+# the middle and woken again knows nothing of what has happened since.
+LONGEST_TURN_SECONDS = 60.0
+# Others write the lease at the same moment; more than a few in a row is a fault.
+MOST_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class Effects:
     termination_handler: Queue
     ticks: Queue
     lease_seconds: float
+    clock: Callable[[], float] = time.time
 
 
 def perform(incident: Incident, actions: Sequence[Action], effects: Effects, now: float) -> None:
@@ -69,23 +77,37 @@ def perform(incident: Incident, actions: Sequence[Action], effects: Effects, now
     """
     for position, action in enumerate(actions):
         if isinstance(action, TakeLease):
-            decision = effects.ledger.take_lease(
-                incident.id,
-                now,
-                effects.lease_seconds,
-                party=incident.party,
-                node_id=incident.node_id,
-            )
-            if not decision.granted and any(_needs_lease(a) for a in actions[position:]):
-                raise Conflict(decision.reason)
+            refusal = _lease_refused(incident, action, effects, now)
+            if refusal and any(_needs_lease(a) for a in actions[position:]):
+                raise Conflict(refusal)
         else:
             _do(incident, action, effects, now)
 
 
+def _lease_refused(
+    incident: Incident, action: TakeLease, effects: Effects, now: float
+) -> str | None:
+    """Take or renew the lease; return why it was refused, if it was.
+
+    The clock is asked anew: a function may have slept since its turn began.
+    """
+    decision = effects.ledger.take_lease(
+        incident.id,
+        max(now, effects.clock()),
+        effects.lease_seconds,
+        party=incident.party,
+        node_id=incident.node_id,
+        out=action.out,
+    )
+    return None if decision.granted else decision.reason
+
+
 def _do(incident: Incident, action: Action, effects: Effects, now: float) -> None:
     match action:
-        case DropLease():
-            effects.ledger.drop_lease(incident.id)
+        case DropLease(ended=ended):
+            effects.ledger.drop_lease(incident.id, ended=ended)
+        case EndDrain(holder=holder):
+            effects.ledger.drop_lease(holder, ended=True)
         case ForwardDrain() | KeepErrors():
             _drain(incident, action, effects, now)
         case Page(key=key, reason=reason):
@@ -109,6 +131,8 @@ def _needs_lease(action: Action) -> bool:
 
 def _resize(incident: Incident, action: SetDesired | TerminateInGroup, effects: Effects) -> None:
     if isinstance(action, TerminateInGroup):
+        # Asked by two, the group would lower its desired capacity twice.
+        _check_mine(incident, effects)
         instance_id = action.instance_id or incident.instance_id
         if not effects.cloud.terminate_in_group(instance_id, decrement=action.decrement):
             logger.warning("The group does not terminate it.", instance_id=instance_id)
@@ -176,23 +200,55 @@ def _drain(
     incident: Incident, action: ForwardDrain | KeepErrors, effects: Effects, now: float
 ) -> None:
     """Keep what a restart would erase, and send the drain where somebody waits for us to."""
-    if isinstance(action, ForwardDrain):
-        _check_mine(incident, effects)
     if incident.node_id is not None:
         effects.snapshots.keep(incident.id, now)
     if isinstance(action, ForwardDrain):
+        _begin_drain(incident, effects, now)
         effects.termination_handler.send(incident.drain_event or _lifecycle_message(incident))
+
+
+def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
+    """Note in the lease that the drain is sent, directly before it is; raise Conflict if refused.
+
+    From then on nobody else goes, whatever becomes of this invocation. A two-minute warning and a
+    node without Kafka wait for nobody, and are noted all the same.
+    """
+    forced = incident.urgent or incident.node_id is None
+    for attempt in range(MOST_ATTEMPTS):
+        _check_mine(incident, effects)
+        began = effects.clock()
+        if began - now > LONGEST_TURN_SECONDS:
+            raise Conflict(
+                f"Incident {incident.id} was read {began - now:.0f} s ago, and no longer holds the "
+                f"lease for what it saw then."
+            )
+        decision = effects.ledger.begin_drain(
+            incident.id,
+            began,
+            effects.lease_seconds,
+            party=incident.party,
+            node_id=incident.node_id,
+            forced=forced,
+        )
+        if decision.granted:
+            break
+        if not forced or attempt == MOST_ATTEMPTS - 1:
+            raise Conflict(decision.reason)
+    if effects.clock() - now > LONGEST_TURN_SECONDS:
+        raise Conflict(f"Incident {incident.id} was read too long ago to send its drain now.")
 
 
 def _check_mine(incident: Incident, effects: Effects) -> None:
     """Raise Conflict where another invocation carries this incident by now.
+
+    The drain or the termination that was about to start is then the other's to decide.
 
     A crash between sending and recording sends twice; the termination handler knows an
     announcement by its EventBridge id and drains once.
     """
     current = effects.ledger.get(incident.id)
     if current is None or current.version != incident.version:
-        raise Conflict(f"Incident {incident.id} was changed while its drain was about to start.")
+        raise Conflict(f"Incident {incident.id} was changed by another invocation meanwhile.")
 
 
 def _lifecycle_message(incident: Incident) -> str:

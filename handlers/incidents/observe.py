@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.availability.lease import companions, in_the_way
+from core.availability.lease import Lease, companions, in_the_way
 from core.errors import StillwaterError
-from core.incidents.observation import Observation
-from core.incidents.record import Incident, State
+from core.incidents.observation import Observation, StandingDrain
+from core.incidents.record import Incident, State, instance_of
+from core.rotation import hinders, lease_of
 from core.views import ClusterView
 from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster
@@ -18,7 +19,7 @@ from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 
 # Kafka is asked where its answer decides; asking it costs more than everything else together.
-_ASKS_KAFKA = frozenset({State.HOLDING, State.GATING})
+_ASKS_KAFKA = frozenset({State.HOLDING, State.DRAINING, State.GATING})
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
     kafka, silence = _ask_kafka(incident, sources.kafka)
     others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     leases = sources.ledger.leases()
+    own = lease_of(leases, incident.id)
     return Observation(
         now=now,
         instance=instance,
@@ -63,11 +65,47 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
         kafka_silence=silence,
         lease_holder=in_the_way(leases, incident.id, incident.party, now),
         beside=companions(leases, incident.id, incident.party, now),
+        drains=_drains(incident, leases, sources),
+        own_drain_at=None if own is None else own.forwarded_at,
         leaving=frozenset(other.instance_id for other in others),
         others=frozenset(other.id for other in others),
         asking=frozenset(o.id for o in others if _asks_the_same_group(o, incident)),
         lost={o.instance_id: o.zone for o in others if o.lost_at is not None and o.zone},
         freezes=sources.freezes.current(now),
+    )
+
+
+def _drains(
+    incident: Incident, leases: tuple[Lease, ...], sources: Sources
+) -> tuple[StandingDrain, ...]:
+    """Return what is known of the drains that others have begun, where they decide."""
+    if incident.state is not State.HOLDING:
+        return ()
+    return tuple(
+        _drain(lease, sources)
+        for lease in leases
+        if lease.out_at is not None and hinders(lease, incident.id, incident.party)
+    )
+
+
+def _drain(lease: Lease, sources: Sources) -> StandingDrain:
+    holder = sources.ledger.get(lease.holder)
+    instance_id = instance_of(lease.holder)
+    instance = sources.cloud.instance(instance_id)
+    known = StandingDrain(
+        holder=lease.holder,
+        instance_id=instance_id,
+        node_id=lease.node_id,
+        forwarded_at=lease.forwarded_at,
+        instance_state=None if instance is None else instance.state,
+    )
+    if holder is None:
+        return known
+    return replace(
+        known,
+        open=holder.open,
+        state=holder.state.value,
+        expects_return=holder.expects_return,
     )
 
 

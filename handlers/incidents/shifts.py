@@ -1,8 +1,8 @@
 """Carries out freezes: leaders away from the zone, its instances protected; all undone on thaw.
 
-λ interruption and λ tick ask for a turn on the ticks queue (handlers.store.messages), and the sweep asks
-again each minute while anything is frozen or left to undo. A turn compares what is frozen with what
-was done about it, so one too many changes nothing.
+λ interruption and λ tick ask for a turn on the ticks queue (handlers.store.messages), and the sweep
+asks again each minute while anything is frozen or left to undo. A turn compares what is frozen with
+what was done about it, so one too many changes nothing.
 """
 
 from __future__ import annotations

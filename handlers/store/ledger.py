@@ -1,10 +1,11 @@
 """The ledger: incidents, the lease and what was announced, in one DynamoDB table.
 
 Keys (`pk`): `incident#<id>`, `lease#<cluster>`, `event#<dedupe key>`, `closed#<digest>`,
-`ignored#<digest>`, and `story#<id>` of handlers.store.threads. Every write that could lose another's is
-conditional on the version it read. An incident carries the attribute `open` until it is filed: its
-value is `open` while the incident is, then `closing` until handlers.store.archive has written it to the
-archive. The sparse index of that name lists both, and the sweep never reads what is over.
+`ignored#<digest>`, and `story#<id>` of handlers.store.threads. Every write that could lose
+another's is conditional on the version it read. An incident carries the attribute `open` until it
+is filed: its value is `open` while the incident is, then `closing` until handlers.store.archive has
+written it to the archive. The sparse index of that name lists both, and the sweep never reads what
+is over.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from core.errors import Conflict
 from core.fields import digest
 from core.incidents.codec import from_json, to_json
 from core.incidents.record import Incident, incident_id
+from core.rotation import begin
 from handlers.store.table import Table
 
 if TYPE_CHECKING:
@@ -73,11 +75,24 @@ class Ledger(Protocol):
         *,
         party: str | None = None,
         node_id: int | None = None,
+        out: bool = False,
     ) -> LeaseDecision:
-        """Take or renew the lease; a refusal says who holds it."""
+        """Take or renew the lease; a refusal says who holds it. `out`: its node is out already."""
 
-    def drop_lease(self, holder: str) -> None:
-        """Give the lease back if `holder` has it."""
+    def begin_drain(
+        self,
+        holder: str,
+        now: float,
+        ttl_seconds: float,
+        *,
+        party: str | None = None,
+        node_id: int | None = None,
+        forced: bool = False,
+    ) -> LeaseDecision:
+        """Note that a drain is sent now, before it is; a refusal says why it must not be."""
+
+    def drop_lease(self, holder: str, *, ended: bool = False) -> None:
+        """Give the lease back if `holder` has it; one that was used only once that has `ended`."""
 
     def closing(self, most: int) -> tuple[Incident, ...]:
         """Return incidents that are over and not yet filed, at most so many."""
@@ -174,10 +189,33 @@ class DynamoLedger:
         *,
         party: str | None = None,
         node_id: int | None = None,
+        out: bool = False,
     ) -> LeaseDecision:
         leases, version = self._leases()
-        decision = grant(leases, holder, now, ttl_seconds, party=party, node_id=node_id)
-        if not decision.granted:
+        decision = grant(leases, holder, now, ttl_seconds, party=party, node_id=node_id, out=out)
+        return self._agreed(decision, leases, version)
+
+    def begin_drain(
+        self,
+        holder: str,
+        now: float,
+        ttl_seconds: float,
+        *,
+        party: str | None = None,
+        node_id: int | None = None,
+        forced: bool = False,
+    ) -> LeaseDecision:
+        leases, version = self._leases()
+        decision = begin(
+            leases, holder, now, ttl_seconds, party=party, node_id=node_id, forced=forced
+        )
+        return self._agreed(decision, leases, version)
+
+    def _agreed(
+        self, decision: LeaseDecision, leases: tuple[Lease, ...], version: int
+    ) -> LeaseDecision:
+        """Write what was decided over what it was decided on; what changes nothing is not."""
+        if not decision.granted or decision.leases == leases:
             return decision
         try:
             self._write_leases(decision.leases, version)
@@ -189,9 +227,9 @@ class DynamoLedger:
             )
         return decision
 
-    def drop_lease(self, holder: str) -> None:
+    def drop_lease(self, holder: str, *, ended: bool = False) -> None:
         leases, version = self._leases()
-        left = release(leases, holder)
+        left = release(leases, holder, ended=ended)
         if left != leases:
             # Emptied rather than deleted: a deleted item's version starts again at 1, and a
             # slow writer of that version would then pass for a current one.
@@ -202,8 +240,7 @@ class DynamoLedger:
         if item is None:
             return (), 0
         stored = json.loads(item["document"]["S"])
-        leases = tuple(Lease(**lease) for lease in stored.get("leases", ()))
-        return leases, int(item["version"]["N"])
+        return tuple(map(_lease_in, stored.get("leases", ()))), int(item["version"]["N"])
 
     def _write_leases(self, leases: tuple[Lease, ...], version: int) -> None:
         document = {"leases": [asdict(lease) for lease in leases]}
@@ -247,6 +284,11 @@ def _item(incident: Incident) -> dict[str, Any]:
         "state": {"S": incident.state.value},
         "document": {"S": to_json(incident)},
     }
+
+
+def _lease_in(stored: dict[str, Any]) -> Lease:
+    """Read a lease; a field that this version does not know is left out."""
+    return Lease(**{k: v for k, v in stored.items() if k in Lease.__dataclass_fields__})
 
 
 def incident_in(item: dict[str, Any]) -> Incident:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-# Asks λ tick to bring leaders and scale-in protection to what is frozen (handlers.incidents.shifts).
+# Asks λ tick to bring leaders and scale-in protection to what is frozen
+# (handlers.incidents.shifts).
 SHIFT_MESSAGE = json.dumps({"shift": True})
 
 

@@ -1,4 +1,4 @@
-"""What λ volumes is told beside handlers.settings: infra.functions.volumes renders it from the spec."""
+"""What λ volumes is told beside handlers.settings; infra.functions.volumes renders it."""
 
 from __future__ import annotations
 

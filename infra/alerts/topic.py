@@ -30,7 +30,7 @@ class AlertsArgs:
 
 
 class Alerts(pulumi.ComponentResource):
-    """The topic, its subscribers, an alarm for each of infra.alerts.alarms, and one page of them all."""
+    """The topic, its subscribers, an alarm for each of `alarms`, and one page of them all."""
 
     topic_arn: pulumi.Output[str]
 

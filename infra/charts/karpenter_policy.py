@@ -32,15 +32,13 @@ def statements(
         iam.Statement(
             sid="GiveNodesTheirRole",
             actions=["iam:PassRole"],
-            resources=[account.global_arn("iam", f"role/{node_identity.role_name(prefix)}")],
+            resources=[account.global_arn("iam", f"role/{identity.role_name(prefix)}")],
             conditions={"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}},
         ),
         iam.Statement(
             sid="ReadTheirProfile",
             actions=["iam:GetInstanceProfile"],
-            resources=[
-                account.global_arn("iam", f"instance-profile/{node_identity.role_name(prefix)}")
-            ],
+            resources=[account.global_arn("iam", f"instance-profile/{identity.role_name(prefix)}")],
         ),
         iam.Statement(
             sid="FindTheApiServer",

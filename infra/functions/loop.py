@@ -20,6 +20,7 @@ import pulumi_aws as aws
 from core import naming
 from core.cluster import ClusterSpec, Maintenance
 from core.constants import TICKS_MAX_RECEIVE_COUNT
+from core.timing import drain_life_seconds
 from infra import iam
 from infra.functions.archive import Archive
 from infra.functions.function import Function, FunctionArgs, Placement
@@ -268,6 +269,7 @@ def environment(
         "STILLWATER_FORWARD_AGAIN_S": str(
             timings.nth_drain_timeout_seconds + timings.nth_visibility_timeout_seconds
         ),
+        "STILLWATER_DRAIN_LIFE_S": str(drain_life_seconds(timings)),
         "STILLWATER_PLANNED_MARGIN_S": str(timings.planned_margin_seconds),
         "STILLWATER_GATE": spec.gate,
         "STILLWATER_MAINTENANCE": _window(spec.maintenance),

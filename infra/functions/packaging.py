@@ -21,7 +21,7 @@ from pathlib import Path
 
 from core.errors import MissingPrerequisite
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("core", "handlers")
 LEFT_OUT = "core/cluster/"
 # Old names that distributions keep beside what is used.

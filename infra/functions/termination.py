@@ -64,7 +64,7 @@ class Termination(pulumi.ComponentResource):
             "nth",
             direct_rules(args.prefix, args.pools) if args.drain_route == "direct" else {},
             visibility=timings.nth_visibility_timeout_seconds,
-            retention=timings.nth_queue_retention_seconds,
+            retention=timings.nth_retention_seconds(args.drain_route),
             # A drain that outlasts the visibility timeout is received again, and dropped as known:
             # every one of those counts, so the limit is sized for the longest drain (core.timing).
             max_receive_count=timings.nth_max_receive_count,

@@ -3,8 +3,8 @@
     rotations + samples -> guard -> measured -> core.cost.resync, row by row -> guard -> table
 
 A cluster rotates tens of times a month, so the rows fit in the driver once Spark has read the
-samples; the physics is core.cost.resync's and stands nowhere else. Gross money is for all bytes of the
-catch-up, incremental for those that would not have crossed between zones without the rotation.
+samples; the physics is core.cost.resync's and stands nowhere else. Gross money is for all bytes of
+the catch-up, incremental for those that would not have crossed between zones without the rotation.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def told_of_workers(cluster: Cluster, count: int) -> Iterator[None]:
 
 @contextmanager
 def allowed_to_ask(cluster: Cluster, pod: str, port: int) -> Iterator[None]:
-    """Let λ health GET one port of one pod, as infra.functions.health's role names those of workers."""
+    """Let λ health GET one port of one pod, as its role names those of workers."""
     path = f"{NAMESPACE}/{cluster.outputs['namespace']}/roles/{ROLE}"
     before = cluster.twin.api.get(path)["rules"]
     named = {

@@ -1,4 +1,4 @@
-"""Grafana's dashboards as code: what a cluster looks like, not what is wrong with it (infra.alerts.rules).
+"""Grafana's dashboards as code: how a cluster does; what is wrong with it is in infra.alerts.rules.
 
 Pure functions from a description to Grafana's JSON; ConfigMaps carry them to Grafana's sidecar,
 which loads what has the label. A dashboard's uid comes from the cluster's name, so links last.

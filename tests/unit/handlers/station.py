@@ -107,6 +107,7 @@ class Station:
                 termination_handler=self.termination_handler,
                 ticks=self.ticks,
                 lease_seconds=900,
+                clock=lambda: self.now,
             ),
             ticks=self.ticks,
             policy=self.policy,

@@ -1,4 +1,4 @@
-"""handlers.adapters.deadline: everybody is asked at once, and nobody is waited for longer than agreed."""
+"""deadline: everybody is asked at once, and nobody is waited for longer than agreed."""
 
 from __future__ import annotations
 

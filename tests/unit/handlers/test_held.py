@@ -124,7 +124,8 @@ def test_an_instance_that_never_joined_goes_without_a_wait(station: Station) -> 
     station.announce(hook_event("drain", instance_id="i-0x"))
     station.tick_until_quiet()
     assert station.incident("i-0x").state is State.GATING
-    assert not station.ledger.leases()
+    # Noted all the same: a Kafka pod may start there before the drain is over.
+    assert [lease.node_id for lease in station.ledger.leases()] == [None]
 
 
 def test_a_group_that_was_deleted_terminates_nothing(station: Station) -> None:

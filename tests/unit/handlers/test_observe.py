@@ -39,7 +39,7 @@ def test_everything_is_read_at_one_moment(station: Station) -> None:
     assert found.blind == ""
 
 
-@pytest.mark.parametrize("state", [State.OPENED, State.REPLACING, State.DRAINING])
+@pytest.mark.parametrize("state", [State.OPENED, State.REPLACING])
 def test_kafka_is_left_alone_where_its_answer_decides_nothing(
     station: Station, state: State
 ) -> None:

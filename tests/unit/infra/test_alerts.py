@@ -1,4 +1,4 @@
-"""infra.alerts.alarms and infra.alerts: who is called for what, on a topic CloudWatch can really use."""
+"""alarms and their topic: who is called for what, on a topic CloudWatch can really use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""infra.functions.announcements against real announcements: what a rule lets through, and what it leaves."""
+"""announcements against real announcements: what a rule lets through, and what it leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""infra.network.endpoints and infra.network.site: how the cluster reaches AWS, and networks that are not ours."""
+"""endpoints and site: how the cluster reaches AWS, and networks that are not ours."""
 
 from __future__ import annotations
 

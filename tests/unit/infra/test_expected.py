@@ -41,7 +41,7 @@ RAW = description(
         "nth_drain_timeout_seconds": 440,
         "nth_visibility_timeout_seconds": 100,
         "nth_max_receive_count": 50,
-        "nth_queue_retention_seconds": 180_000,
+        "nth_queue_retention_seconds": 4_000,
         "queue_visibility_timeout_seconds": 400,
         "events_queue_retention_seconds": 300_000,
     },

@@ -1,4 +1,4 @@
-"""infra.functions.health: a function that reads, what it may read, and the variables it is told by."""
+"""health: a function that reads, what it may read, and the variables it is told by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""infra.functions.packaging: same sources, same hash; and what is in the zip runs where it will run."""
+"""packaging: same sources, same hash; and what is in the zip runs where it will run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""infra.kafka.topics: topics that outlive their entry, users who authenticate as the listener asks."""
+"""topics: topics that outlive their entry, users who authenticate as the listener asks."""
 
 from __future__ import annotations
 

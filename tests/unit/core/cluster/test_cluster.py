@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.cluster import ClusterSpec, Role, json_schema, parse
 from core.errors import InvalidInput
 
-SCHEMA = Path(__file__).parents[3] / "docs" / "reference" / "cluster-spec.schema.json"
+SCHEMA = Path(__file__).parents[4] / "docs" / "reference" / "cluster-spec.schema.json"
 GOOD: dict[str, Any] = {
     "name": "coban",
     "environment": "dev",

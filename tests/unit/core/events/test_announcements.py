@@ -25,7 +25,7 @@ from core.events import (
 )
 from tests.announcements import BODIES, load
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 GROUP = "test-orders-broker-a"
 # Name of the announcement -> what it says, in a word per result.
 TABLE: dict[str, list[object]] = {

@@ -1,4 +1,4 @@
-"""core.health.kafka_metrics against what both exporters said of a controller and a broker (4.2.0)."""
+"""kafka_metrics against what both exporters said of a controller and a broker (4.2.0)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.health.kafka_metrics import DRAFT, Metric, NodeMetrics, metric_of, par
 from infra.kafka.metrics import KAFKA_ALLOW
 from tests.unit.infra.test_metrics import allowed
 
-DATA = Path(__file__).parents[2] / "data" / "exporters"
+DATA = Path(__file__).parents[3] / "data" / "exporters"
 EXPORTERS = ("strimzi-reporter", "jmx-exporter")
 # Gone once a recovery is done, and none was under way.
 PASSING = {Metric.LOGS_TO_RECOVER, Metric.SEGMENTS_TO_RECOVER}

@@ -8,15 +8,7 @@ import pytest
 
 from core.events import Kind
 from core.incidents.decide import next_action
-from core.incidents.observation import (
-    ForwardDrain,
-    GroupView,
-    Heartbeat,
-    NodeView,
-    Page,
-    PodView,
-    TakeLease,
-)
+from core.incidents.observation import ForwardDrain, GroupView, Heartbeat, NodeView, Page, PodView
 from core.incidents.record import Decision, State, merge
 from tests.unit.core.incidents.announced_incidents import (
     OLD,
@@ -74,7 +66,7 @@ def test_what_takes_no_node_away_ends_at_once(
 def test_a_two_minute_warning_is_forwarded_before_anything_else(kind: Kind) -> None:
     decision = next_action(opened(kind), seen(), POLICY)
     assert decision.state is State.DRAINING
-    assert decision.actions == (ForwardDrain(), TakeLease())
+    assert decision.actions == (ForwardDrain(),)
 
 
 def test_an_instance_the_group_retains_is_left_to_a_person() -> None:

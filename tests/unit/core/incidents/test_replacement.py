@@ -1,4 +1,4 @@
-"""core.incidents.replacement: which node counts as the one that takes over, and whether one comes."""
+"""replacement: which node counts as the one that takes over, and whether one comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""core.incidents.sweep: whose turn it is, what is lost or stuck, and that a second look finds nothing new."""
+"""sweep: whose turn it is, what is lost or stuck, and that a second look finds nothing new."""
 
 from __future__ import annotations
 
