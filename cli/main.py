@@ -101,8 +101,7 @@ def destroy(environment: Environment) -> None:
 @app.command()
 def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")]) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
-    from core import limits
-    from core.cluster import advice
+    from core.cluster import advice, limits
     from infra.spec import read
 
     parsed = read(spec)

@@ -20,9 +20,9 @@ from rich.console import Console
 
 from cli.incidents import Desk
 from core.cost import pricing
-from core.cost.facts import Facts, of_spec
-from core.cost.facts import load as load_facts
 from core.errors import InvalidInput, StillwaterError
+from core.settings.facts import Facts, of_spec
+from core.settings.facts import load as load_facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

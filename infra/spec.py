@@ -13,8 +13,8 @@ from typing import Protocol
 
 import yaml
 
-from core import limits, timing
-from core.cluster import ClusterSpec, parse
+from core import timing
+from core.cluster import ClusterSpec, limits, parse
 from core.errors import InvalidInput
 from infra.eks import addon_versions
 

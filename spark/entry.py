@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-from core.cost import facts
-from core.cost.facts import Facts
 from core.errors import InvalidInput, StillwaterError
+from core.settings import facts
+from core.settings.facts import Facts
 from spark.ingest import bill, manifest
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
@@ -100,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
         "--all-jobs", action="store_true", help="every job, not cost and transfer alone"
     )
     known.add_argument(
-        "--facts", help="a cluster's facts (core.cost.facts): for volumes, rotations"
+        "--facts", help="a cluster's facts (core.settings.facts): for volumes, rotations"
     )
     known.add_argument("--metrics", help="Prometheus's answers, or samples as Parquet")
     known.add_argument("--history", help="the ledger's archive of closed incidents")

@@ -5,7 +5,7 @@ because no partition is on two of them (core.rotation.parallel).
 
 A lease that was not used lapses. Once its holder has a node out, or has sent a drain that may take
 one out, it does not: it stands until somebody has seen that the drain ended safely
-(core.standing_drains), whatever became of the holder meanwhile.
+(core.incidents.standing_drains), whatever became of the holder meanwhile.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from core.health.nodes import disagreements, node_verdict
 from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health, HealthVerdict
 from core.incidents.record import Incident
-from core.slack.text import span
 from core.views import ClusterView
+from core.words import span
 
 KUBERNETES, LEDGER = "the Kubernetes API", "the ledger"
 

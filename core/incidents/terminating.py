@@ -26,7 +26,7 @@ from core.incidents.observation import (
 )
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
-from core.standing_drains import standing
+from core.incidents.standing_drains import standing
 from core.window import clock
 
 # A replacement takes a few minutes; Cluster Autoscaler gives up on a node after as many.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from core.incidents.observation import Policy
 from core.rotation.run_record import NodeTurn, Options
-from core.slack.text import span
 from core.window import clock
+from core.words import span
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from typing import Any
 
 from core.fields import digest
 from core.incidents.record import TERMINAL, Incident, State, Transition
-from core.slack.text import durations, escaped, outlook, span, subject, symbol, time_shown
+from core.slack.text import durations, escaped, outlook, subject, symbol, time_shown
+from core.words import span
 
 Block = Mapping[str, Any]
 # What the loop notes about itself edits the head; what others did is told as a reply.

@@ -10,7 +10,8 @@ from __future__ import annotations
 from core.fields import digest
 from core.rotation.run_record import Note, Phase, Run, RunState
 from core.slack.incident_thread import Message, Step, Thread, context, header, section
-from core.slack.text import escaped, span, time_shown
+from core.slack.text import escaped, time_shown
+from core.words import span
 
 _SYMBOLS = {
     RunState.RUNNING: "◐",

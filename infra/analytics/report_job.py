@@ -37,7 +37,7 @@ class ReportJobArgs:
     application_id: pulumi.Input[str]
     # Where the export writes, below the bucket.
     bill: str
-    # What core.cost.facts writes of the cluster.
+    # What core.settings.facts writes of the cluster.
     facts: str
     # Where the sweep files closed incidents.
     incidents_bucket: pulumi.Input[str]

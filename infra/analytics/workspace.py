@@ -41,7 +41,7 @@ class AnalyticsArgs:
     prefix: str
     cluster: str
     account: Account
-    # What core.cost.facts writes of the cluster.
+    # What core.settings.facts writes of the cluster.
     facts: str
     # Where closed incidents are filed.
     incidents_bucket: pulumi.Input[str]

@@ -15,7 +15,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.limits import ZONE_LETTERS
+from core.cluster.limits import ZONE_LETTERS
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:Network"

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.cluster import ClusterSpec, parse
-from core.cost import facts, pricing
+from core.cost import pricing
 from core.incidents.record import Incident
+from core.settings import facts
 from handlers.store.archive import archive_key, archive_line
 from local import environment
 from local.aws import billing

@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from core.cost import economics, pricing
 from core.cost.economics import Brokers, Comparison, Design
-from core.cost.facts import Facts
 from core.cost.pricing import PriceBook
+from core.settings.facts import Facts
 from spark.findings import ECONOMICS, RESYNC, STORAGE
 from spark.schemas import require_schema
 

@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from core.cost import pricing
-from core.cost.facts import Facts
 from core.cost.pricing import PriceBook
 from core.errors import InvalidInput
+from core.settings.facts import Facts
 from spark import frames, tables
 from spark.findings import (
     ANOMALIES_TABLE,

@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from core import instances
 from core.cost import economics, instance_rates, resync
-from core.cost.facts import Facts
 from core.cost.pricing import PriceBook
+from core.settings.facts import Facts
 from spark.findings import RESYNC, ROTATIONS, SAMPLES
 from spark.schemas import require_schema
 from spark.transforms import rotations as transform

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pulumi
 
-from core.cost import facts
 from core.naming import OPERATIONS
+from core.settings import facts
 from infra.analytics.workspace import Analytics, AnalyticsArgs
 from stacks.layer import Layer
 

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from core.cost.facts import Facts, Pool, Volume
 from core.events import Kind
 from core.incidents.record import Incident, State, Transition
+from core.settings.facts import Facts, Pool, Volume
 from handlers.store.archive import archive_key, archive_line
 
 CLUSTER, ARCHIVE_NAME = "harbour", "prod-harbour"

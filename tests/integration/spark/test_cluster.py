@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from core.cost import facts
 from core.cost.pricing import plain
+from core.settings import facts
 from infra.analytics import spark_wheel
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write

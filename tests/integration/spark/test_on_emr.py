@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from cli import bill_in_s3, emr
 from cli.emr import Run
 from cli.main import app
-from core.cost import facts
+from core.settings import facts
 from handlers.store.archive import archive_key, archive_line
 from infra.spec import read
 from local.bills.cluster import ClusterBill, lines

@@ -8,7 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from core.cost import facts
+from core.settings import facts
 from infra.analytics import bill_export, spark_wheel
 from infra.iam import Account
 from spark import entry

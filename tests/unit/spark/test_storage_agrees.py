@@ -15,7 +15,7 @@ from pyspark.sql import Row
 
 from core.cluster import ClusterSpec, parse
 from core.cost import pricing
-from core.cost.facts import Facts, of_spec
+from core.settings.facts import Facts, of_spec
 from core.volumes.deciding import decide
 from core.volumes.decisions import Decision, Kind
 from core.volumes.forecast import Forecast

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from core.words import span
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ from core.slack.incident_thread import (
     to_json,
     visible,
 )
-from core.slack.text import durations, outlook, span, time_shown
+from core.slack.text import durations, outlook, time_shown
 
 AT = 1_795_168_800.0
 WALK = (

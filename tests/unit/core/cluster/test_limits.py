@@ -1,4 +1,4 @@
-"""core.limits: what AWS would refuse, or never deliver, is a sentence before anything is built."""
+"""core.cluster.limits: what AWS would refuse, or never deliver, is a sentence before anything is built."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cluster import ClusterSpec, parse
+from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT, check, unchecked
 from core.instances import table
-from core.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT, check, unchecked
 
 GP3_INCLUDED = {"size_gib": 100, "iops": 3000, "throughput_mib_per_s": 125}
 

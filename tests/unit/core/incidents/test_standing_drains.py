@@ -1,4 +1,4 @@
-"""core.standing_drains: when a drain whose incident is over can do no more harm."""
+"""core.incidents.standing_drains: when a drain whose incident is over can do no more harm."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.observation import NodeView, Observation, PodView, StandingDrain
-from core.standing_drains import not_ended
+from core.incidents.standing_drains import not_ended
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.policies import policy_with
 
