@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
-from core.words import span, time_said
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
@@ -30,6 +29,7 @@ from core.fields import instance_in
 from core.incidents.record import Incident, Transition
 from core.incidents.requests import ask_release, hold, ignore
 from core.slack.text import durations, outlook, subject, symbol
+from core.words import span, time_said
 from handlers.adapters.aws import tick_message
 from handlers.store.ledger import DynamoLedger, incident_in, rounds
 

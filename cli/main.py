@@ -101,10 +101,12 @@ def destroy(environment: Environment) -> None:
 @app.command()
 def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")]) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
-    from core.cluster import advice, limits
+    from core.cluster import advice, limits, rights
     from infra.spec import read
 
     parsed = read(spec)
+    for sentence in rights.sentences(parsed):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     for sentence in [*limits.unchecked(parsed), *advice(parsed)]:
         complaints.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{spec}: {parsed.prefix} is consistent.", highlight=False, soft_wrap=True)

@@ -14,7 +14,6 @@ from typing import Any
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from core.words import span, time_said
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
@@ -26,6 +25,7 @@ from core import naming
 from core.errors import InvalidInput, StillwaterError
 from core.rotation.run_record import Phase, Run, RunState, to_document
 from core.slack.rotation_thread import PHASES
+from core.words import span, time_said
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 

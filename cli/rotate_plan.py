@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.words import span
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from core.words import span
 
 MIB = 1024 * 1024
 

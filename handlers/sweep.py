@@ -26,9 +26,11 @@ from core.incidents.sweep import (
     Wake,
     answered,
     findings,
+    stands,
     stranded,
     turn,
 )
+from core.metric_names import PAGES_SENT
 from core.naming import SYSTEM_POOL
 from core.rotation.run_record import unattended
 from handlers.adapters import metrics
@@ -152,8 +154,17 @@ class Broom:
             return False
         # An open incident is the last round; what joins it belongs to that one.
         number = len(history) if history and history[-1].open else len(history) + 1
-        if not self.reception.discover(found.in_round(number), now):
+        again = stands(history, found, now)
+        if not self.reception.discover(found.in_round(number), now, again=again):
             return False
+        if again:
+            metrics.count(PAGES_SENT)
+            last = history[-1]
+            logger.critical(
+                f"{found.reason} Incident {last.id} let it go: it is {last.state.value}.",
+                page="let_go_and_stands",
+                instance_id=last.instance_id,
+            )
         logger.warning(found.reason, instance_id=found.interruption.instance_id)
         return True
 

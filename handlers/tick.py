@@ -25,7 +25,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.errors import Conflict, StillwaterError
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
-from core.incidents.observation import Observation, Policy
+from core.incidents.observation import Observation, Page, Policy
 from core.incidents.record import Decision, Incident, settle, unattended
 from core.metric_names import DECISIONS_MADE
 from handlers.adapters import metrics
@@ -38,6 +38,7 @@ from handlers.incidents.leadership import Leadership
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
+from handlers.kafka_access import kafka_access
 from handlers.rotation.error_snapshots import ErrorSnapshots
 from handlers.rotation.turns import Rotations
 from handlers.settings import Settings
@@ -82,6 +83,13 @@ class Loop:
         incident = learn(claimed, seen)
         decision = next_action(incident, seen, self.policy)
         logger.info(decision.reason, incident_id=incident.id, state=decision.state.value)
+        paged = self._page(claimed, decision, now)
+        if paged is None:
+            return
+        claimed, incident = paged, replace(incident, pages=paged.pages, version=paged.version)
+        decision = replace(
+            decision, actions=tuple(a for a in decision.actions if not isinstance(a, Page))
+        )
         try:
             perform(incident, decision.actions, self.effects, now)
         except (StillwaterError, BotoCoreError, ClientError) as error:
@@ -97,6 +105,31 @@ class Loop:
             # An announcement that joined meanwhile may be a two-minute warning: look at once.
             joined = recorded.announcements != incident.announcements
             self._schedule(recorded, 0.0 if joined else decision.delay_seconds or 0.0)
+
+    def _page(self, claimed: Incident, decision: Decision, now: float) -> Incident | None:
+        """Send the pages of a decision and record that, whatever becomes of its other actions.
+
+        None: somebody has written the incident since, and decides again at the next tick.
+        """
+        pages = tuple(a for a in decision.actions if isinstance(a, Page))
+        if not pages:
+            return claimed
+        perform(claimed, pages, self.effects, now)
+        base = claimed
+        while True:
+            keys = (page.key for page in pages if page.key not in base.pages)
+            try:
+                written = self.effects.ledger.put(replace(base, pages=(*base.pages, *keys)))
+            except Conflict:
+                newest = self.effects.ledger.get(claimed.id)
+                if newest is None or not newest.open:
+                    return None
+                base = newest
+                continue
+            if base is claimed:
+                return written
+            self._schedule(written, 0.0)
+            return None
 
     def _shift(self, now: float) -> None:
         try:
@@ -151,7 +184,7 @@ def _loop() -> Loop:
     cloud = AwsCloud(settings.region)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
-    kafka = KafkaAdmin(settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities)
+    kafka = KafkaAdmin(settings.kafka_bootstrap, kafka_access(api, "tick"))
     records = DynamoRecords(settings.ledger_table, settings.region)
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)

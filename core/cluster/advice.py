@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from core.cluster import rights
 from core.cluster.spec import ClusterSpec
 
 
 def advice(spec: ClusterSpec) -> list[str]:
     """Return a sentence for each choice that works now and costs something later."""
-    return [*_growing_quorum(spec), *_even_quorum(spec), *_a_zone_away(spec)]
+    return [
+        *rights.findings(spec),
+        *_growing_quorum(spec),
+        *_even_quorum(spec),
+        *_a_zone_away(spec),
+    ]
 
 
 def _growing_quorum(spec: ClusterSpec) -> Iterator[str]:

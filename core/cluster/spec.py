@@ -8,10 +8,11 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from core import naming, tagging
-from core.cluster import placement
+from core.cluster import placement, rights
 from core.cluster.alerts import Alerts
 from core.cluster.fields import DnsLabel, Frozen, KmsKeyArn, ZoneName
-from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
+from core.cluster.identity import User
+from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic
 from core.cluster.maintenance import Maintenance
 from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots
@@ -163,7 +164,8 @@ class ClusterSpec(Frozen):
             *self._replication_problems(),
             *self._load_balancer_problems(),
             *self._topic_problems(),
-            *self._user_problems(),
+            *[f"users names {name} twice; name each once" for name in _twice(self.users)],
+            *rights.problems(self),
             *self._alert_problems(),
             *tagging.problems(self.tags),
             *self._key_problems(),
@@ -262,15 +264,6 @@ class ClusterSpec(Frozen):
                     f"written, so that no broker may ever stop; raise its replication_factor or "
                     f"lower min.insync.replicas"
                 )
-        return problems
-
-    def _user_problems(self) -> list[str]:
-        problems = [f"users names {name} twice; name each once" for name in _twice(self.users)]
-        if self.users and self.kafka.internal_listener.authentication == "none":
-            problems.append(
-                f"user {self.users[0].name} has no way to say who it is; set "
-                f"kafka.internal_listener.authentication to tls or scram-sha-512"
-            )
         return problems
 
     def _key_problems(self) -> list[str]:

@@ -18,6 +18,7 @@ from core.incidents.decisions import (
     stay,
 )
 from core.incidents.gating import still_missing
+from core.incidents.learn import WAITING
 from core.incidents.observation import (
     Action,
     CompleteHook,
@@ -34,6 +35,10 @@ from core.incidents.terminating import consent, into_hooks
 from core.naming import DRAIN_HOOK, GATE_HOOK
 
 MOST_FORWARDS = 3
+# A group shows within seconds that a hook was completed.
+SOON_SECONDS = 2.0
+# After that long a hook that was completed and still waits is a person's matter.
+REFUSED_SECONDS = 300.0
 
 
 def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -133,8 +138,8 @@ def _idle_node_drains(incident: Incident) -> Decision:
     if incident.drain_event is None:
         # Nobody was sent to drain it, so nobody completes the drain hook. Only daemons run there.
         opening = complete(incident, HookResult.CONTINUE)
-    elif hooked(incident):
-        opening = (CompleteHook(GATE_HOOK, HookResult.CONTINUE),)
+    else:
+        opening = _gate_open(incident)
     return go(State.GATING, f"The {GATE_HOOK} is open: only hook {DRAIN_HOOK} holds it.", *opening)
 
 
@@ -158,6 +163,10 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 
 def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Let the instance go, and believe that it went once its group shows it."""
+    waits = _not_gone(incident, seen, policy)
+    if waits:
+        return waits
     if not hooked(incident) and seen.lifecycle_state == "InService":
         # Drained by a handler that hears Health itself: an empty node of the group is left.
         reason = f"Kafka node {incident.node_id} is back, and its old node is empty."
@@ -167,9 +176,29 @@ def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision
     return go(
         State.RELEASED,
         f"Kafka node {incident.node_id} {where}: instance {incident.instance_id} may go.",
-        *complete(incident, HookResult.CONTINUE),
         DropLease(ended=True),
     )
+
+
+def _not_gone(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Complete the hooks, again and again, for as long as the group shows the instance in them.
+
+    A completion that was answered "no" is no completion: its token may be an earlier action's.
+    """
+    if not hooked(incident) or seen.lifecycle_state not in {WAITING, "InService"}:
+        return None
+    asked_at = incident.completed_at
+    stands = f"Instance {incident.instance_id} may go, and its group has it {seen.lifecycle_state}"
+    if asked_at is None:
+        actions = complete(incident, HookResult.CONTINUE)
+        return stay(incident, policy, f"{stands}.", *actions, delay=SOON_SECONDS)
+    if seen.lifecycle_state == "InService" and seen.now - incident.entered_at > REFUSED_SECONDS:
+        reason = f"{stands}: it is drained, and is not leaving after all."
+        return go(State.RIDDEN_THROUGH, reason, Page("not_leaving", reason), DropLease(ended=True))
+    reason = f"{stands} still: its hooks are completed again."
+    late = seen.now - asked_at > REFUSED_SECONDS
+    page = (Page("hook_refuses", reason),) if late else ()
+    return stay(incident, policy, reason, *page, *complete(incident, HookResult.CONTINUE))
 
 
 def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -180,4 +209,13 @@ def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> De
     if seen.now - incident.entered_at > policy.hold_limit_seconds:
         reason = f"Instance {incident.instance_id} was not drained in time; it is kept."
         return retained(incident, "drain_limit", reason)
-    return stay(incident, policy, f"The termination handler drains {incident.instance_id}.")
+    again: tuple[Action, ...] = ()
+    if seen.lifecycle_state == WAITING:
+        nobody_else = incident.drain_event is None and incident.forwarded_at is None
+        again = complete(incident, HookResult.CONTINUE) if nobody_else else _gate_open(incident)
+    reason = f"The termination handler drains {incident.instance_id}."
+    return stay(incident, policy, reason, *again)
+
+
+def _gate_open(incident: Incident) -> tuple[Action, ...]:
+    return (CompleteHook(GATE_HOOK, HookResult.CONTINUE),) if hooked(incident) else ()

@@ -16,6 +16,7 @@ from typing import Any
 from core.events import Interruption, Kind
 from core.incidents.observation import (
     Action,
+    CompleteHook,
     ForwardDrain,
     FreeSpare,
     Heartbeat,
@@ -114,6 +115,7 @@ class Incident:
     announcements: tuple[str, ...]  # dedupe keys of every announcement that joined
     group: str | None = None
     hooks: Mapping[str, str | None] = field(default_factory=dict)  # hook -> lifecycle token
+    hooks_said: Mapping[str, float] = field(default_factory=dict)  # hook -> when AWS said so
     drain_event: str | None = None  # what the node termination handler is sent
     event_type: str | None = None
     due_at: float | None = None
@@ -144,6 +146,7 @@ class Incident:
     tainted_at: float | None = None
     leaders_moved_at: float | None = None
     heartbeat_at: float | None = None
+    completed_at: float | None = None  # when a hook was first completed
     pages: tuple[str, ...] = ()
     # Said by a person, or by AWS about the group; see the functions at the end.
     held_until: float | None = None
@@ -257,19 +260,47 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
     if interruption.dedupe_key in incident.announcements or not incident.open:
         return incident
     kind = max(incident.kind, interruption.kind, key=_GRAVITY.index)
-    hooks = dict(incident.hooks)
-    if interruption.hook:
-        hooks[interruption.hook] = interruption.lifecycle_token or hooks.get(interruption.hook)
+    newest = _newest_of_hook(incident, interruption, now)
     joined = replace(
         incident,
         announcements=(*incident.announcements, interruption.dedupe_key),
         kind=kind,
         announced_at=_governing_at(incident, interruption, now),
         group=incident.group or interruption.group,
-        hooks=hooks,
-        drain_event=_drain_event(incident, interruption),
+        drain_event=_drain_event(incident, interruption, newest=newest),
     )
-    return _scheduled(joined, interruption, now)
+    return _scheduled(_in_hook(joined, interruption, now, newest=newest), interruption, now)
+
+
+def _newest_of_hook(incident: Incident, interruption: Interruption, now: float) -> bool:
+    """Say whether AWS announced this hook later than what is known of it, whenever it arrived.
+
+    A token names one lifecycle action: that of an earlier termination completes nothing any more.
+    """
+    if interruption.hook is None or interruption.lifecycle_token is None:
+        return False
+    known_at = incident.hooks_said.get(interruption.hook)
+    token = incident.hooks.get(interruption.hook)
+    if known_at is None or token is None:
+        return True
+    said = interruption.announced_at(now), interruption.lifecycle_token
+    return said > (known_at, token)
+
+
+def _in_hook(
+    incident: Incident, interruption: Interruption, now: float, *, newest: bool
+) -> Incident:
+    """Add the hook an announcement names, with the token that completes it now."""
+    hook = interruption.hook
+    if hook is None:
+        return incident
+    if not newest:
+        return replace(incident, hooks={hook: None, **incident.hooks})
+    return replace(
+        incident,
+        hooks={**incident.hooks, hook: interruption.lifecycle_token},
+        hooks_said={**incident.hooks_said, hook: interruption.announced_at(now)},
+    )
 
 
 def _governing_at(incident: Incident, interruption: Interruption, now: float) -> float:
@@ -281,13 +312,14 @@ def _governing_at(incident: Incident, interruption: Interruption, now: float) ->
     return said_at if after > before else incident.announced_at
 
 
-def _drain_event(incident: Incident, interruption: Interruption) -> str | None:
+def _drain_event(incident: Incident, interruption: Interruption, *, newest: bool) -> str | None:
     """Choose what to forward: the drain hook's own event, or else a two-minute warning.
 
     The handler completes the hook its message names, so the drain hook's event comes first.
     """
-    if interruption.hook == DRAIN_HOOK:
-        return interruption.body
+    if interruption.hook == DRAIN_HOOK and interruption.body:
+        known = incident.hooks.get(DRAIN_HOOK) is not None and incident.drain_event is not None
+        return interruption.body if newest or not known else incident.drain_event
     if interruption.kind in URGENT and incident.hooks.get(DRAIN_HOOK) is None:
         return incident.drain_event or interruption.body
     return incident.drain_event
@@ -386,6 +418,8 @@ def _remembered(incident: Incident, action: Action, now: float) -> dict[str, Any
             "forwarded_last_at": now,
             "forwards": incident.forwards + 1,
         }
+    if isinstance(action, CompleteHook):
+        return {"completed_at": incident.completed_at or now}
     if isinstance(action, TerminateInGroup):
         return {} if action.instance_id else {"terminate_asked_at": now}
     if isinstance(action, KeepSpare):

@@ -30,6 +30,8 @@ HEALTH_CODES: Mapping[str, str] = {
 }
 # EC2 says so at the start of an event's description, and keeps showing it for a week.
 _OVER = ("[Completed]", "[Canceled]")
+# A group shows within minutes that an instance was let go.
+STANDING_SECONDS = 300.0
 _GONE = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
 RETAINED = "Terminating:Retained"
 _WAITING = frozenset({"Terminating:Wait", RETAINED})
@@ -65,6 +67,7 @@ class Announce:
     # A state may be entered again after an incident about it; an event is one for ever.
     recurring: bool = False
     retained: bool = False  # the group keeps the instance already
+    hooked: bool = False  # the group has it in its hooks, or keeps it
 
     def in_round(self, number: int) -> Interruption:
         """Return the announcement as one of an instance's incident number so-and-so."""
@@ -136,6 +139,18 @@ def answered(history: Sequence[Incident], found: Announce) -> bool:
     )
 
 
+def stands(history: Sequence[Incident], found: Announce, now: float) -> bool:
+    """Say whether a group still has an instance whose last incident let it go.
+
+    Its hooks refused their completion, or ran out: nobody else would look at it again.
+    """
+    if not (found.hooked and history):
+        return False
+    last = history[-1]
+    let_go = last.state in {State.RELEASED, State.LOST}
+    return let_go and now - last.entered_at > STANDING_SECONDS
+
+
 def _announced(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
     """Yield what should have been announced of an instance and has not joined its incident."""
     for found in (*_leaving(seen, instance_id, incident), *_planned(seen, instance_id)):
@@ -173,6 +188,7 @@ def _leaving(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
                 f"{instance_id} is {lifecycle} in {group.name}.",
                 recurring=True,
                 retained=lifecycle == RETAINED,
+                hooked=True,
             )
             return
     node = next((n for n in seen.nodes or () if n.instance_id == instance_id), None)

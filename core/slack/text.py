@@ -6,9 +6,9 @@ core.slack.incident_thread puts them into messages, cli.incidents into a timelin
 from __future__ import annotations
 
 import itertools
-from datetime import UTC, datetime
 
 from core.incidents.record import TERMINAL, Incident, State
+from core.words import span, time_said
 
 # Plain shapes: they read the same in Slack, a terminal and a page.
 _SYMBOLS = {
@@ -73,22 +73,6 @@ def durations(incident: Incident) -> list[str]:
     if not incident.transitions:
         return lines
     return [*lines, f"in all: {span(incident.transitions[-1].at - incident.opened_at)}"]
-
-
-def span(seconds: float) -> str:
-    """Return a duration in the two largest units that matter: 1 h 5 min, 2 min 3 s, 4 s."""
-    whole = max(0, round(seconds))
-    days, rest = divmod(whole, 86_400)
-    hours, rest = divmod(rest, 3_600)
-    minutes, secs = divmod(rest, 60)
-    units = [(days, "d"), (hours, "h"), (minutes, "min"), (secs, "s")]
-    first = next((place for place, (count, _) in enumerate(units) if count), len(units) - 1)
-    said = [f"{count} {unit}" for count, unit in units[first : first + 2] if count]
-    return " ".join(said) or "0 s"
-
-
-def time_said(moment: float) -> str:
-    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def time_shown(moment: float) -> str:

@@ -272,12 +272,24 @@ def _lifecycle_message(incident: Incident) -> str:
 def _touch_hook(incident: Incident, action: Heartbeat | CompleteHook, effects: Effects) -> None:
     if incident.group is None:
         return
-    target = (incident.group, action.hook, incident.instance_id, incident.hooks.get(action.hook))
-    if isinstance(action, Heartbeat):
-        waiting = effects.cloud.heartbeat(*target)
-    else:
-        waiting = effects.cloud.complete_hook(*target, action.result)
+    token = incident.hooks.get(action.hook)
+    if isinstance(action, CompleteHook):
+        # Of an incident that was carried on meanwhile, another round may stand in the same hook.
+        _check_mine(incident, effects)
+    # A token is one action's: the hook may wait with another that was announced to nobody.
+    waiting = _touched(incident, action, token, effects) or (
+        token is not None and _touched(incident, action, None, effects)
+    )
     if not waiting:
         logger.info(
             "The hook no longer waits.", hook=action.hook, incident_id=incident.id, action=action
         )
+
+
+def _touched(
+    incident: Incident, action: Heartbeat | CompleteHook, token: str | None, effects: Effects
+) -> bool:
+    target = (incident.group or "", action.hook, incident.instance_id, token)
+    if isinstance(action, Heartbeat):
+        return effects.cloud.heartbeat(*target)
+    return effects.cloud.complete_hook(*target, action.result)

@@ -61,10 +61,13 @@ class Reception:
         self.wake(incident)
         self.record(found.dedupe_key, found.body, _outcome(incident), now)
 
-    def discover(self, found: Interruption, now: float) -> bool:
-        """Take what the sweep found to be true of an instance of ours; say whether it was news."""
+    def discover(self, found: Interruption, now: float, *, again: bool = False) -> bool:
+        """Take what the sweep found to be true of an instance of ours; say whether it was news.
+
+        `again` opens another round of an instance that was let go, and stands there all the same.
+        """
         try:
-            answer = self._join(found, now, actor="sweep", ours=True)
+            answer = self._join(found, now, actor="sweep", ours=True, again=again)
         except Conflict:
             return False  # Its announcement arrived at this moment.
         if answer.incident is None or not answer.changed:
@@ -97,22 +100,26 @@ class Reception:
         self.ledger.record_ignored(body[:LONGEST_KEPT], reason, now)
         logger.info("Ignored an announcement.", reason=reason)
 
-    def _join(self, found: Interruption, now: float, *, actor: str, ours: bool) -> Answer:
+    def _join(
+        self, found: Interruption, now: float, *, actor: str, ours: bool, again: bool = False
+    ) -> Answer:
         for attempt in range(MOST_ATTEMPTS):
             try:
-                return self._joined(found, now, actor=actor, ours=ours)
+                return self._joined(found, now, actor=actor, ours=ours, again=again)
             except Conflict:
                 if attempt == MOST_ATTEMPTS - 1:
                     raise
         raise AssertionError("every attempt returns or raises")
 
-    def _joined(self, found: Interruption, now: float, *, actor: str, ours: bool) -> Answer:
+    def _joined(
+        self, found: Interruption, now: float, *, actor: str, ours: bool, again: bool
+    ) -> Answer:
         """Find the incident an announcement belongs to, opened if need be."""
         history = rounds(self.ledger, found.instance_id)
         current = history[-1] if history else None
         if current is not None:
             known = any(found.dedupe_key in past.announcements for past in history)
-            if known or not (current.open or reopens(current, found)):
+            if known or not (current.open or again or reopens(current, found)):
                 return Answer(current)
             if current.open:
                 return Answer(self.ledger.put(merge(current, found, now)), changed=True)

@@ -21,7 +21,7 @@ from core import naming
 from core.cluster import ClusterSpec, Maintenance
 from core.constants import TICKS_MAX_RECEIVE_COUNT
 from core.timing import drain_life_seconds
-from infra import iam
+from infra import iam, kafka_identity
 from infra.functions.archive import Archive
 from infra.functions.function import Function, FunctionArgs, Placement
 from infra.functions.ledger import Ledger
@@ -253,7 +253,7 @@ def environment(
         "STILLWATER_EKS_ENDPOINT": args.eks_endpoint,
         "STILLWATER_EKS_CA": args.eks_ca,
         "STILLWATER_KAFKA_BOOTSTRAP": args.bootstrap,
-        "STILLWATER_KAFKA_SECURITY": "SSL" if spec.kafka.listener.tls else "PLAINTEXT",
+        **kafka_identity.environment(spec),
         "STILLWATER_DRAIN_ROUTE": spec.drain_route,
         "STILLWATER_SCALE_IN": spec.scale_in,
         "STILLWATER_ISR_MARGIN": str(spec.isr_margin),

@@ -79,6 +79,7 @@ def wire(world: World, table: str) -> DynamoLedger:
             termination_handler=handler,
             ticks=ticks,
             lease_seconds=LEASE_SECONDS,
+            clock=lambda: world.now,
         ),
         ticks=ticks,
         policy=POLICY,

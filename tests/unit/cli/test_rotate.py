@@ -9,7 +9,6 @@ from dataclasses import replace
 import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
-from core.words import span
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -21,6 +20,7 @@ from cli.rotate_plan import rendered
 from cli.watching import Pace
 from core.errors import StillwaterError
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
+from core.words import span
 from tests.unit.core.availability.clusters import turn_of
 from tests.unit.handlers.tables import REGION
 from tests.unit.infra.programs import spec

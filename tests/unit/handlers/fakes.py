@@ -89,6 +89,8 @@ class FakeCluster:
     beats: list[tuple[str, str, str | None]] = field(default_factory=list)
     completed: list[tuple[str, str, str]] = field(default_factory=list)
     waiting_hooks: set[tuple[str, str]] = field(default_factory=set)
+    # What alone completes a hook, where a test says so.
+    hook_tokens: dict[tuple[str, str], str] = field(default_factory=dict)
     desired_calls: list[tuple[str, int]] = field(default_factory=list)
     terminated: list[tuple[str, bool]] = field(default_factory=list)
     on_instance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # EC2's attachments
@@ -126,8 +128,16 @@ class FakeCluster:
     ) -> bool:
         if (instance_id, hook) not in self.waiting_hooks:
             return False
+        if token not in {None, self.hook_tokens.get((instance_id, hook), token)}:
+            return False
         self.waiting_hooks.remove((instance_id, hook))
         self.completed.append((instance_id, hook, result.value))
+        results = {r for id_, _, r in self.completed if id_ == instance_id}
+        if not any(id_ == instance_id for id_, _ in self.waiting_hooks):
+            kept = "ABANDON" in results
+            self.set_lifecycle(
+                instance_id, "Terminating:Retained" if kept else "Terminating:Proceed"
+            )
         return True
 
     def set_desired(self, group: str, desired: int) -> None:

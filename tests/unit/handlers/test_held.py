@@ -105,6 +105,7 @@ def test_a_policy_may_be_content_with_a_ready_pod() -> None:
     station.cluster.kafka = healthy_kafka(out=10)
     station.tick()
     station.tick()
+    station.tick()
     assert station.incident().state is State.RELEASED
 
 

@@ -259,7 +259,6 @@ def test_a_snapshot_schedule_is_one_that_aws_offers() -> None:
             "only a listener with tls asks for",
             id="certificate-without-tls",
         ),
-        pytest.param("users", [{"name": "u"}], "no way to say who it is", id="nameless-user"),
         pytest.param("topics", [{"name": "t"}, {"name": "t"}], "names t twice", id="topic-twice"),
         pytest.param(
             "topics",

@@ -1,4 +1,4 @@
-"""core.cluster.limits: what AWS would refuse, or never deliver, is a sentence before anything is built."""
+"""Limits: what AWS would refuse, or never deliver, is a sentence before anything is built."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from core.words import span
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from core.slack.incident_thread import (
     visible,
 )
 from core.slack.text import durations, outlook, time_shown
+from core.words import span
 
 AT = 1_795_168_800.0
 WALK = (
