@@ -99,15 +99,23 @@ def destroy(environment: Environment) -> None:
 
 
 @app.command()
-def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")]) -> None:
+def check(
+    spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
+    *,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
+) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
-    from core.cluster import advice, limits, rights
-    from infra.spec import read
+    from core.cluster import rights
+    from core.errors import InvalidInput
+    from infra.spec import doubts_in, read
 
     parsed = read(spec)
     for sentence in rights.sentences(parsed):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
-    for sentence in [*limits.unchecked(parsed), *advice(parsed)]:
+    doubts = doubts_in(spec, parsed)
+    if strict and doubts:
+        raise InvalidInput(doubts)
+    for sentence in doubts:
         complaints.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{spec}: {parsed.prefix} is consistent.", highlight=False, soft_wrap=True)
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from typing import Annotated, Self
 
 from pydantic import StringConstraints, field_validator, model_validator
 
 from core.cluster.fields import Frozen, ZoneName
+from core.errors import InvalidInput
 
 VpcId = Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
+# EKS takes private blocks alone; the first is its own default.
+SERVICE_BLOCKS = ("172.20.0.0/16", "10.100.0.0/16", "192.168.0.0/16", "172.31.0.0/16")
 SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
 RouteTableId = Annotated[str, StringConstraints(pattern=r"^rtb-[0-9a-f]{8,17}$")]
 
@@ -82,6 +86,23 @@ class Network(Frozen):
                 f"{value} must be a private IPv4 block between /16 and /20, such as 10.40.0.0/16"
             )
         return value
+
+
+def service_cidr(blocks: Sequence[str]) -> str:
+    """Return the block of Kubernetes' Services: one that overlaps none of the VPC's.
+
+    The usual two come first: the block of a cluster never changes.
+    """
+    taken = [ipaddress.ip_network(block) for block in blocks]
+    for candidate in SERVICE_BLOCKS:
+        if not any(ipaddress.ip_network(candidate).overlaps(block) for block in taken):
+            return candidate
+    problem = (
+        f"The VPC's blocks {', '.join(blocks)} leave no room for Kubernetes Services among "
+        f"{', '.join(SERVICE_BLOCKS)}; leave out of network.secondary_cidrs what holds neither "
+        f"clients nor nodes."
+    )
+    raise InvalidInput([problem])
 
 
 class LoadBalancer(Frozen):

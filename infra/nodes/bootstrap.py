@@ -7,7 +7,6 @@ written here and nowhere else.
 from __future__ import annotations
 
 import base64
-import ipaddress
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,6 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from core.errors import InvalidInput
 from core.timing import FACTS
 
 # Graviton families carry a g behind their generation: m7g, c7gn, im4gn, t4g; a1 came before them.
@@ -25,8 +23,6 @@ _ARM = re.compile(r"^([a-z]+\d+g[a-z]*|a1)\.")
 # What the kubelet keeps for node-critical pods (CSI, CNI) after the others are gone.
 CRITICAL_PODS_GRACE_SECONDS = FACTS["critical_pods_shutdown_seconds"]
 _BOUNDARY = "//"
-# EKS takes private blocks alone; the first is its own default.
-SERVICE_BLOCKS = ("172.20.0.0/16", "10.100.0.0/16", "192.168.0.0/16", "172.31.0.0/16")
 
 
 def is_arm(instance_type: str) -> bool:
@@ -59,23 +55,6 @@ def image_id(
     found = aws.ssm.get_parameter_output(name=name, opts=pulumi.InvokeOptions(parent=parent))
     # Image ids are public; AWS's provider marks every parameter secret.
     return pulumi.Output.unsecret(found.value)
-
-
-def service_cidr(blocks: Sequence[str]) -> str:
-    """Return a block for Kubernetes Services that overlaps none of the VPC's.
-
-    The usual two come first: the block of a cluster never changes.
-    """
-    taken = [ipaddress.ip_network(block) for block in blocks]
-    for candidate in SERVICE_BLOCKS:
-        if not any(ipaddress.ip_network(candidate).overlaps(block) for block in taken):
-            return candidate
-    problem = (
-        f"The VPC's blocks {', '.join(blocks)} leave no room for Kubernetes Services among "
-        f"{', '.join(SERVICE_BLOCKS)}; leave out of network.secondary_cidrs what holds neither "
-        f"clients nor nodes."
-    )
-    raise InvalidInput([problem])
 
 
 @dataclass(frozen=True, kw_only=True)

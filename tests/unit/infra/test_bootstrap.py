@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from core.cluster.network import service_cidr
 from core.errors import InvalidInput
-from infra.nodes.bootstrap import is_arm, managed_ami_type, service_cidr
+from infra.nodes.bootstrap import is_arm, managed_ami_type
 from tests.unit.infra.programs import ZONES, spec
 from tests.unit.infra.recording import CA, ENDPOINT, Recorded
 
