@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from core import naming, tagging
-from core.cluster import placement, rights
+from core import naming
+from core.cluster import placement, rights, tagging
 from core.cluster.alerts import Alerts
 from core.cluster.fields import DnsLabel, Frozen, KmsKeyArn, ZoneName
 from core.cluster.identity import User

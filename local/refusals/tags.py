@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from core.tagging import KEY_CHARACTERS, TAG_KEY_LENGTH, TAG_VALUE_LENGTH
+from core.cluster.tagging import KEY_CHARACTERS, TAG_KEY_LENGTH, TAG_VALUE_LENGTH
 from local.refusals.limits import EVERY_TYPE, limit
 from local.refusals.refusal import Refusal, Wanted
 
