@@ -252,6 +252,28 @@ def hold(
 
 
 @app.command()
+def pause(
+    environment: Environment,
+    because: Annotated[str, typer.Option(help="Why; whoever finds it paused reads it.")],
+    until: Annotated[
+        str | None, typer.Option(help="90min, 4h, 1d, or a time; left out: until `resume`.")
+    ] = None,
+) -> None:
+    """Stop on purpose: nothing new is drained or terminated, hooks keep beating."""
+    from cli import pauses as command
+
+    command.paused(environment, because, until, console)
+
+
+@app.command()
+def resume(environment: Environment) -> None:
+    """Go on after a pause."""
+    from cli import pauses as command
+
+    command.resumed(environment, console)
+
+
+@app.command()
 def release(environment: Environment, instance: Instance) -> None:
     """Let an instance go without a replacement and without Kafka's consent; drained first."""
     from cli import incidents as command

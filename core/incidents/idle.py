@@ -32,6 +32,8 @@ def doubt(incident: Incident, seen: Observation, *, patient: bool = True) -> str
 
 def looked_at_again(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Keep a node that may be idle where it is until that is sure; None: it is."""
+    if seen.paused:
+        return stay(incident, policy, seen.paused)
     if incident.node_name is None:
         return None
     waited = seen.now - incident.held_since

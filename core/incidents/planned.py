@@ -134,6 +134,8 @@ def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
 
 
 def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    if seen.paused:
+        return seen.paused
     if incident.held_until is not None and seen.now < incident.held_until:
         return f"It is held until {clock(incident.held_until)}."
     freeze = None if out_of_time(incident, seen, policy) else seen.freeze(incident.zone)

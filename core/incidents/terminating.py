@@ -59,7 +59,7 @@ def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision |
     if not hooked(incident):
         return None  # Nothing runs out: whoever waits for a window may wait for days.
     asked_for = incident.held_until is not None and seen.now < incident.held_until
-    patient = asked_for or seen.freeze(incident.zone) is not None
+    patient = asked_for or bool(seen.paused) or seen.freeze(incident.zone) is not None
     last = policy.hook_limit_seconds - policy.heartbeat_timeout_seconds
     limit = max(last, 0.0) if patient else policy.hold_limit_seconds
     if seen.now - incident.held_since <= limit:
@@ -215,7 +215,9 @@ def _others_first(incident: Incident, seen: Observation, policy: Policy) -> Deci
 
 
 def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
-    """Say who wants the instance kept for now: a person, or a zone that is frozen."""
+    """Say who wants the instance kept for now: a pause, a person, or a zone that is frozen."""
+    if seen.paused:
+        return seen.paused
     if incident.release_asked_by:
         return None
     if incident.held_until is not None and seen.now < incident.held_until:
@@ -265,6 +267,8 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
 
 def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Terminate the instance through its group: the hooks then hold it, and the drain follows."""
+    if seen.paused:
+        return stay(incident, policy, seen.paused, DropLease())
     kept = kept_by_group(incident, seen, policy)
     if kept:
         return kept

@@ -144,6 +144,8 @@ def _give_back(incident: Incident, action: DropLease | EndDrain, effects: Effect
 
 def _terminate(incident: Incident, action: TerminateInGroup, effects: Effects) -> str | None:
     """Have the group terminate an instance; return why it will not end the incident's own."""
+    if action.instance_id is None:
+        _check_not_paused(effects)
     # Asked by two, the group would lower its desired capacity twice.
     _check_mine(incident, effects)
     instance_id = action.instance_id or incident.instance_id
@@ -227,6 +229,8 @@ def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
     From then on nobody else goes, whatever becomes of this invocation. A two-minute warning and a
     node without Kafka wait for nobody, and are noted all the same.
     """
+    if not incident.urgent and incident.forwarded_at is None:
+        _check_not_paused(effects)
     forced = incident.urgent or incident.node_id is None
     for attempt in range(MOST_ATTEMPTS):
         _check_mine(incident, effects)
@@ -250,6 +254,13 @@ def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
             raise Conflict(decision.reason)
     if effects.clock() - now > LONGEST_TURN_SECONDS:
         raise Conflict(f"Incident {incident.id} was read too long ago to send its drain now.")
+
+
+def _check_not_paused(effects: Effects) -> None:
+    """Raise Conflict if somebody has paused the cluster since the decision was made."""
+    pause = effects.freezes.paused(effects.clock())
+    if pause is not None:
+        raise Conflict(pause.sentence)
 
 
 def _check_mine(incident: Incident, effects: Effects) -> None:
