@@ -22,6 +22,7 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from botocore.exceptions import BotoCoreError, ClientError
 
+from core.availability.kafka_rights import MOVING_LEADERS
 from core.errors import Conflict, StillwaterError
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
@@ -185,7 +186,8 @@ def _loop() -> Loop:
     cloud = AwsCloud(settings.region)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
-    kafka = KafkaAdmin(settings.kafka_bootstrap, kafka_access(api, "tick"))
+    access = kafka_access(api, "tick")
+    kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=MOVING_LEADERS)
     records = DynamoRecords(settings.ledger_table, settings.region)
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)

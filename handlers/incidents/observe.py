@@ -133,6 +133,6 @@ def _ask_kafka(incident: Incident, kafka: KafkaCluster) -> tuple[ClusterView | N
     if incident.node_id is None or not (rides or incident.state in _ASKS_KAFKA):
         return None, "Kafka was not asked."
     try:
-        return kafka.read(), ""
+        return kafka.read({incident.node_id}), ""
     except StillwaterError as error:
         return None, str(error)

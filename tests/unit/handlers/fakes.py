@@ -7,7 +7,7 @@ between two ticks.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -219,10 +219,12 @@ class FakeCluster:
     def attachments(self) -> dict[str, tuple[str, ...]]:
         return self.attached
 
-    def log_bytes(self) -> dict[int, int]:
-        return dict(self.held)
+    def log_bytes(self, brokers: Iterable[int] | None = None) -> dict[int, int]:
+        wanted = self.held.keys() if brokers is None else set(brokers)
+        return {broker: size for broker, size in self.held.items() if broker in wanted}
 
-    def read(self) -> ClusterView:
+    def read(self, about: Collection[int] | None = None) -> ClusterView:
+        del about
         if self.kafka is None:
             raise StillwaterError("No Kafka broker could be asked: refused.")
         return self.kafka
