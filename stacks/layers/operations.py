@@ -22,7 +22,7 @@ from infra.functions.sweep_access import SweepAccess, SweepAccessArgs
 from infra.functions.volumes import Volumes, VolumesArgs
 from infra.functions.volumes_access import VolumesAccess, VolumesAccessArgs
 from infra.kafka.cluster import kafka_pods
-from infra.kafka_identity import kafka_secrets
+from infra.kafka.identity import kafka_secrets
 from stacks.layer import Layer
 
 
