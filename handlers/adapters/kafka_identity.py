@@ -181,10 +181,12 @@ class _Token(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python carri
 
 def _show(context: ssl.SSLContext, certificate_pem: str, key_pem: str) -> None:
     """Have a context show a certificate."""
-    with tempfile.NamedTemporaryFile() as file:
-        Path(file.name).write_text(f"{key_pem}\n{certificate_pem}\n")
+    with tempfile.TemporaryDirectory() as directory:  # mode 0700
+        path = Path(directory, "pem")
+        path.touch(mode=0o600)
+        path.write_text(f"{key_pem}\n{certificate_pem}\n")
         try:
-            context.load_cert_chain(file.name)
+            context.load_cert_chain(path)
         except ssl.SSLError as error:
             raise StillwaterError(
                 f"The functions' certificate and key are no pair of PEM texts: {error.reason}."
