@@ -91,6 +91,13 @@ class KafkaAccess:
                 f"Kafka refused the user of Secret {me.secret} in namespace {me.namespace}; see "
                 f"that its KafkaUser is Ready, or renew the Secret"
             )
+        if me.authentication in MECHANISMS and "disconnected" in said:
+            # Kafka closes a connection it refuses, and may do so before its answer is read.
+            return (
+                f"Kafka closed the connection before the user of Secret {me.secret} in namespace "
+                f"{me.namespace} was let in; see that its KafkaUser is Ready, and that the "
+                f"listener offers {MECHANISMS[me.authentication]}"
+            )
         if "CERTIFICATE_VERIFY_FAILED" in said:
             return (
                 f"the broker's certificate is of no authority in Secret {me.authority_secret} in "
