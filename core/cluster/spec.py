@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -25,6 +25,14 @@ LISTENERS_PER_LOAD_BALANCER = 50
 LAST_PORT = 65_535
 # RFC 1123; a pod's host name and a Service's are one label each.
 DNS_LABEL_LIMIT = 63
+
+
+class Inconsistent(ValueError):
+    """Settings that contradict each other: a clause each, without the full stop."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(problems))
 
 
 class ClusterSpec(Frozen):
@@ -158,7 +166,7 @@ class ClusterSpec(Frozen):
             *self._alert_problems(),
         ]
         if problems:
-            raise ValueError("; ".join(problems))
+            raise Inconsistent(problems)
         return self
 
     def _load_balancer_problems(self) -> list[str]:
@@ -239,7 +247,13 @@ class ClusterSpec(Frozen):
         problems = [f"topics names {name} twice; name each once" for name in _twice(self.topics)]
         for topic in self.topics:
             factor = topic.replication_factor or self.kafka.default_replication_factor
-            minimum = int(topic.config.get("min.insync.replicas", self.kafka.min_insync_replicas))
+            written = topic.config.get("min.insync.replicas", self.kafka.min_insync_replicas)
+            if not str(written).isdecimal():
+                problems.append(
+                    f"topic {topic.name} has min.insync.replicas {written!r}; write a whole number"
+                )
+                continue
+            minimum = int(written)
             if factor > self.brokers:
                 problems.append(
                     f"topic {topic.name} wants {factor} replicas but the cluster has "
