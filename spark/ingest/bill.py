@@ -11,11 +11,18 @@ from core.errors import InvalidInput
 from spark.ingest import cur, focus, source
 from spark.ingest.delivery import Delivery, readable
 from spark.ingest.files import address_of
+from spark.tag_keys import OURS, KafkaTags
 
 COLUMNS_SHOWN = 5
 
 
-def read(session: SparkSession, address: str | Path, *, months: Collection[str] = ()) -> Delivery:
+def read(
+    session: SparkSession,
+    address: str | Path,
+    *,
+    months: Collection[str] = (),
+    kafka: KafkaTags = OURS,
+) -> Delivery:
     """Read the newest delivery of every billing period of an export, or of these months.
 
     `address` is an export's folder (the one holding data/ and metadata/) or one file, on this
@@ -27,9 +34,9 @@ def read(session: SparkSession, address: str | Path, *, months: Collection[str] 
         opened = source.opened(session, address_of(address), months, what)
         columns = opened.columns
         if focus.is_focus(columns):
-            return focus.delivery(opened, what)
+            return focus.delivery(opened, what, kafka)
         if any(cur.modern_name(name).startswith("line_item_") for name in columns):
-            return cur.delivery(opened, what)
+            return cur.delivery(opened, what, kafka)
     problem = (
         f"{what} is neither a Cost and Usage Report nor FOCUS: its columns are "
         f"{', '.join(columns[:COLUMNS_SHOWN])} and so on. Name an export's folder or file."

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from core.errors import InvalidInput
 from spark.ingest import splits
-from spark.ingest.control import control_of
+from spark.ingest.control import control_of, known_period
 from spark.ingest.delivery import (
     Delivery,
     Format,
@@ -23,6 +23,7 @@ from spark.ingest.delivery import (
     as_map,
     charges,
     day,
+    every_tag,
     kind_of,
     moment,
     named,
@@ -31,10 +32,11 @@ from spark.ingest.delivery import (
     tags,
     text,
 )
+from spark.ingest.grain import Grain
 from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.money import Formula, made_of
 from spark.schemas import CHARGES, HAS_NET, require_lines
-from spark.tag_keys import TAGS, column_spellings
+from spark.tag_keys import OURS, KafkaTags, column_spellings
 from spark.transforms import amortise
 
 COST = amortise.UNBLENDED
@@ -61,6 +63,7 @@ REQUIRED = {
     ),
     "line_item_resource_id": _RESOURCES,
 }
+TAG_COLUMNS = ("resource_tags_", "resourcetags/")
 TAG_MAPS = ("resource_tags", "tags")
 _NO_TAGS = f"{_LISTED} and activate the tags as cost allocation tags"
 # A marketplace's seller is no part of AWS's own meters.
@@ -105,12 +108,12 @@ def modern_name(legacy: str) -> str:
     return re.sub(r"[^0-9a-z]+", "_", words).strip("_")
 
 
-def delivery(source: Source, what: str) -> Delivery:
+def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     """Turn an opened report into lines; a report that lacks a column raises InvalidInput."""
     legacy = is_legacy(source.columns)
     known = {modern_name(name).lower() for name in source.columns}
     maps = [name for name in TAG_MAPS if name in known]
-    spread = [s for key in TAGS for s in column_spellings(key) if s in known]
+    spread = [s for key in kafka.keys for s in column_spellings(key) if s in known]
     if not maps and not spread and not legacy:
         raise InvalidInput([f"{what} has no column resource_tags; {_NO_TAGS}."])
 
@@ -118,8 +121,9 @@ def delivery(source: Source, what: str) -> Delivery:
         return [_named(_modern(frame), maps, spread, what) for frame in source.frames]
 
     _require_amortisation(source, known, what)
+    grain = Grain(kafka, "line_item_resource_id", "line_item_availability_zone", tuple(spread))
     quick = source.quick and source.quick.added_up(
-        REQUIRED, [*OPTIONAL, *maps, *spread], AMOUNTS, COST
+        REQUIRED, [*OPTIONAL, *maps, *spread], AMOUNTS, COST, grain
     )
     if quick:
         parts = [_named(quick.lines, maps, spread, what)]
@@ -130,12 +134,32 @@ def delivery(source: Source, what: str) -> Delivery:
     return Delivery(
         label=source.label,
         format=Format.CUR if legacy else Format.CUR2,
-        parts=[require_lines(part, "The CUR reader's output") for part in _lines(parts, maps)],
+        parts=[
+            require_lines(part, "The CUR reader's output") for part in _lines(parts, maps, kafka)
+        ],
         control=control,
-        every_line=lambda: _lines(months(), maps),
+        every_line=lambda: _lines(months(), maps, kafka),
         refreshes=source.refreshes,
         simulated=source.simulated,
+        kafka=kafka,
+        tagged=lambda: reduce(
+            DataFrame.unionByName, (_tagged(_modern(frame), maps) for frame in source.frames)
+        ),
         splits=lambda: splits.read([_modern(frame) for frame in source.frames], maps, known),
+    )
+
+
+def _tagged(frame: DataFrame, maps: Sequence[str]) -> DataFrame:
+    """Return the tags of a month's lines, also of those columns that nobody looks up."""
+    spread = [name for name in frame.columns if name.lower().startswith(TAG_COLUMNS)]
+    required = {COST: "", "bill_billing_period_start_date": ""}
+    raw = named(frame, required, [*maps, *spread, DELIVERED_PERIOD], "The bill")
+    for name in maps:
+        raw = as_map(raw, name)
+    return raw.select(
+        known_period(_period()),
+        F.col(COST).alias("billed_cost"),
+        *every_tag(maps, spread),
     )
 
 
@@ -158,19 +182,19 @@ def _named(frame: DataFrame, maps: Sequence[str], spread: Sequence[str], what: s
     return raw
 
 
-def _lines(months: Sequence[DataFrame], maps: list[str]) -> list[DataFrame]:
+def _lines(months: Sequence[DataFrame], maps: list[str], kafka: KafkaTags) -> list[DataFrame]:
     """Return the months' lines; those of one shape share their expressions, slow to make."""
     made: dict[str, list[Column]] = {}
     lines = []
     for raw in months:
         shape = raw.schema.json()
         if shape not in made:
-            made[shape] = _columns(raw, maps)
+            made[shape] = _columns(raw, maps, kafka)
         lines.append(raw.select(*made[shape]))
     return lines
 
 
-def _columns(raw: DataFrame, maps: list[str]) -> list[Column]:
+def _columns(raw: DataFrame, maps: list[str], kafka: KafkaTags) -> list[Column]:
     carried = kind_of(raw, COST)
 
     def money(formula: Formula) -> Column:
@@ -192,7 +216,7 @@ def _columns(raw: DataFrame, maps: list[str]) -> list[Column]:
         text("pricing_unit").alias("unit"),
         text("line_item_resource_id").alias("resource_id"),
         text("line_item_availability_zone").alias("zone"),
-        *tags(raw, maps, TAGS),
+        *tags(raw, maps, kafka.keys),
         _reason(raw).alias("reason"),
         amount(amortise.NET_UNBLENDED, carried).isNotNull().cast("int").alias(HAS_NET),
         F.when(kind.isin(*USED), amount("line_item_usage_amount", carried)).alias("quantity"),

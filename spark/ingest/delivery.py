@@ -24,7 +24,7 @@ from spark import money
 from spark.ingest.control import Control
 from spark.ingest.lines import CORRUPT
 from spark.schemas import CHARGES, TEXTS
-from spark.tag_keys import column_spellings
+from spark.tag_keys import OURS, KafkaTags, column_spellings
 
 LINE_CHARACTERS = 300
 BROKEN_LINE = "the line does not hold the columns of its header"
@@ -79,6 +79,12 @@ class Delivery:
     every_line: Callable[[], Sequence[DataFrame]]
     refreshes: Sequence[Refresh] = ()
     simulated: bool = False
+    # What says that a line is Kafka's.
+    kafka: KafkaTags = OURS
+    # Every tag of every line, for somebody to say which means Kafka: TAGGED columns.
+    tagged: Callable[[], DataFrame] | None = None
+    # What the bill cannot say, and what would make it.
+    notes: Sequence[str] = ()
     # Asked for by one job alone, so that no other waits for its plan.
     splits: Callable[[], Splits | None] = lambda: None
 
@@ -160,6 +166,19 @@ def tags(frame: DataFrame, maps: Sequence[str], keys: Iterable[str]) -> list[Col
     if own:
         names.insert(0, F.array(*(F.lit(spelled) for spelled in own)))
         values.insert(0, F.array(*(F.col(f"`{columns[spelled]}`") for spelled in own)))
+    return [
+        _joined(names).cast(TEXTS).alias("tag_names"),
+        _joined(values).cast(TEXTS).alias("tag_values"),
+    ]
+
+
+def every_tag(maps: Sequence[str], spread: Sequence[str]) -> list[Column]:
+    """Return `tag_names` and `tag_values` of all tags, whichever columns they are in."""
+    names = [F.map_keys(name) for name in maps]
+    values = [F.map_values(name) for name in maps]
+    if spread:
+        names.insert(0, F.array(*(F.lit(name) for name in spread)))
+        values.insert(0, F.array(*(F.col(f"`{name}`") for name in spread)))
     return [
         _joined(names).cast(TEXTS).alias("tag_names"),
         _joined(values).cast(TEXTS).alias("tag_values"),
