@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from decimal import Decimal
 
 from rich import box
 from rich.table import Table
 
 from core import pricing
-from core.estimate import Estimate, Line, Usage
+from core.estimate import Estimate, Line, Usage, together
+
+UNKNOWN = "unknown"
 
 NOT_COUNTED = (
     "what passes through NAT and interface endpoints, functions, queues and the ledger, alarms, "
@@ -29,14 +30,16 @@ def table(estimate: Estimate) -> Table:
     for component, lines in by_component(estimate):
         shown.add_row(component, "", "", "", "", money(together(lines)), style="bold")
         for line in lines:
-            each, usd = f"{pricing.plain(line.price.usd)}", money(line.usd)
-            shown.add_row("", line.what, quantity(line.quantity), line.unit, each, usd)
+            shown.add_row(
+                "", line.what, quantity(line.quantity), line.unit, each(line), money(line.usd)
+            )
     return shown
 
 
 def notes(estimate: Estimate, usage: Usage) -> list[str]:
     """Return what an estimate assumes, leaves out, and how old its prices are."""
-    oldest, newest = estimate.prices_as_of
+    days = estimate.prices_as_of
+    priced = "none is known" if days is None else f"read {days[0]} to {days[1]}"
     produced, readers = pricing.plain(usage.produce_mib_per_s), pricing.plain(usage.readers)
     assumed = (
         f"{produced} MiB/s produced, each byte read {readers} x, all through the load balancer; "
@@ -44,7 +47,8 @@ def notes(estimate: Estimate, usage: Usage) -> list[str]:
         f"control plane logs a day"
     )
     return [
-        f"List prices of {estimate.region} in USD, read {oldest} to {newest}, for 730 hours.",
+        *([estimate.unpriced] if estimate.unpriced else []),
+        f"List prices of {estimate.region} in USD, {priced}, for 730 hours.",
         f"Assumed: {assumed}.",
         f"Not counted: {NOT_COUNTED}.",
     ]
@@ -52,13 +56,16 @@ def notes(estimate: Estimate, usage: Usage) -> list[str]:
 
 def as_json(estimate: Estimate, usage: Usage) -> str:
     """Return the estimate for programs; amounts are strings, so that no digit is lost."""
-    oldest, newest = estimate.prices_as_of
+    days = estimate.prices_as_of
     return json.dumps(
         {
             "region": estimate.region,
             "currency": "USD",
-            "total": str(estimate.total),
-            "prices_as_of": {"oldest": str(oldest), "newest": str(newest)},
+            "total": _text(estimate.total),
+            "unpriced": estimate.unpriced or None,
+            "prices_as_of": (
+                None if days is None else {"oldest": str(days[0]), "newest": str(days[1])}
+            ),
             "usage": {name: str(getattr(usage, name)) for name in Usage.__slots__},
             "not_counted": NOT_COUNTED,
             "lines": [
@@ -67,10 +74,11 @@ def as_json(estimate: Estimate, usage: Usage) -> str:
                     "what": line.what,
                     "quantity": f"{pricing.plain(line.quantity)}",
                     "unit": line.unit,
-                    "unit_usd": f"{pricing.plain(line.price.usd)}",
-                    "usd": str(line.usd),
-                    "source": line.price.source,
-                    "as_of": str(line.price.as_of),
+                    "item": line.item,
+                    "unit_usd": None if line.price is None else each(line),
+                    "usd": _text(line.usd),
+                    "source": None if line.price is None else line.price.source,
+                    "as_of": None if line.price is None else str(line.price.as_of),
                 }
                 for line in estimate.lines
             ],
@@ -87,12 +95,17 @@ def by_component(estimate: Estimate) -> list[tuple[str, list[Line]]]:
     return list(found.items())
 
 
-def together(lines: Iterable[Line]) -> Decimal:
-    return pricing.total(line.usd for line in lines)
+def each(line: Line) -> str:
+    """Return the price of one unit as it is read."""
+    return UNKNOWN if line.price is None else f"{pricing.plain(line.price.usd)}"
 
 
-def money(usd: Decimal) -> str:
-    return f"{usd:,.2f}"
+def money(usd: Decimal | None) -> str:
+    return UNKNOWN if usd is None else f"{usd:,.2f}"
+
+
+def _text(usd: Decimal | None) -> str | None:
+    return None if usd is None else str(usd)
 
 
 def quantity(number: Decimal) -> str:

@@ -44,7 +44,8 @@ zone and crosses nothing.
 |---|--:|---|---|
 {prices}
 
-Regions with prices: {regions}. For another, `--prices FILE` with a file of the same shape.
+Regions with prices: {regions}. For another, `--prices FILE` with a file of the same shape; \
+without one its dollars are unknown, and nothing else is.
 """
 BUSY = estimate.Usage(produce_mib_per_s=Decimal(10), readers=Decimal(2))
 
@@ -77,7 +78,7 @@ def _table(priced: estimate.Estimate, *, without: estimate.Estimate | None = Non
     for component, lines in shown.by_component(priced):
         rows += [
             f"| {component} | {line.what} | {shown.quantity(line.quantity)} | {line.unit} "
-            f"| {pricing.plain(line.price.usd)} | {shown.money(line.usd)} |"
+            f"| {shown.each(line)} | {shown.money(line.usd)} |"
             for line in lines
             if line not in known
         ]
@@ -87,7 +88,7 @@ def _table(priced: estimate.Estimate, *, without: estimate.Estimate | None = Non
 
 
 def _prices(priced: estimate.Estimate) -> str:
-    used = {line.price.item: line.price for line in priced.lines}
+    used = {line.item: line.price for line in priced.lines if line.price is not None}
     rows = (
         (item.replace(":", " "), f"{pricing.plain(price.usd)}", str(price.as_of), price.source)
         for item, price in sorted(used.items())

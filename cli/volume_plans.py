@@ -75,20 +75,30 @@ def show(shown: Mapping[str, Any], console: Console) -> None:
     budget = shown["budget_usd"]
     limit = "no budget" if budget is None else f"a budget of ${budget}"
     console.print(
-        f"Volumes at {at:%Y-%m-%d %H:%M} UTC, mode {shown['mode']}: ${shown['above_spec_usd']} a "
-        f"month above the spec, ${shown['planned_usd']} with this plan, {limit}."
+        f"Volumes at {at:%Y-%m-%d %H:%M} UTC, mode {shown['mode']}: "
+        f"{_money(shown, 'above_spec_usd')} a month above the spec, "
+        f"{_money(shown, 'planned_usd')} with this plan, {limit}."
     )
+    if shown.get("unpriced"):
+        console.print(f"Judged in GiB and IOPS alone: {shown['unpriced']}", soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for heading in ("volume", "what", "USD a month", "why"):
         table.add_column(heading, overflow="fold")
     for each in shown["decisions"]:
         what = each["kind"] + (" (done)" if each["applied"] else "")
         table.add_row(
-            f"{each['pool']} {each['volume']}", what, each["monthly_usd_change"], each["reason"]
+            f"{each['pool']} {each['volume']}",
+            what,
+            each["monthly_usd_change"] or "unknown",
+            each["reason"],
         )
     console.print(table)
     for gap in shown.get("unknown", ()):
         console.print(f"Not known: {gap}.")
+
+
+def _money(shown: Mapping[str, Any], key: str) -> str:
+    return "an unknown sum" if shown[key] is None else f"${shown[key]}"
 
 
 def _ask(desk: Desk, *, dry_run: bool) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ question, answered from a bill by `stillwater report cost`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
@@ -74,10 +74,14 @@ class Line:
     what: str
     quantity: Decimal
     unit: str
-    price: Price
+    item: str
+    # None where the price book does not know.
+    price: Price | None
 
     @property
-    def usd(self) -> Decimal:
+    def usd(self) -> Decimal | None:
+        if self.price is None:
+            return None
         return (self.quantity * self.price.usd).quantize(CENT, ROUND_HALF_UP)
 
 
@@ -87,16 +91,26 @@ class Estimate:
 
     region: str
     lines: tuple[Line, ...]
+    # What nobody knows the price of, and the command that fetches it; empty where all is known.
+    unpriced: str = ""
 
     @property
-    def total(self) -> Decimal:
-        return pricing.total(line.usd for line in self.lines)
+    def total(self) -> Decimal | None:
+        """Return the sum of all lines; None where the price of one is unknown."""
+        return together(self.lines)
 
     @property
-    def prices_as_of(self) -> tuple[date, date]:
-        """Return the oldest and the newest day a price of it was read."""
-        days = [line.price.as_of for line in self.lines]
-        return min(days), max(days)
+    def prices_as_of(self) -> tuple[date, date] | None:
+        """Return the oldest and the newest day a price of it was read; None: it has none."""
+        days = [line.price.as_of for line in self.lines if line.price is not None]
+        return (min(days), max(days)) if days else None
+
+
+def together(lines: Iterable[Line]) -> Decimal | None:
+    """Return the dollars of lines together; None where those of one are unknown."""
+    amounts = [line.usd for line in lines]
+    known = [usd for usd in amounts if usd is not None]
+    return pricing.total(known) if len(known) == len(amounts) else None
 
 
 class _Count(NamedTuple):
@@ -110,24 +124,15 @@ class _Count(NamedTuple):
 
 
 def monthly(spec: ClusterSpec, book: PriceBook, usage: Usage | None = None) -> Estimate:
-    """Return what a cluster costs a month at the list prices of its region.
-
-    Raises InvalidInput with one sentence per price the book lacks.
-    """
-    lines: list[Line] = []
-    problems: list[str] = []
-    for count in _counted(spec, usage or Usage()):
-        if count.quantity == 0:
-            continue
-        try:
-            price = book.price(count.item)
-        except InvalidInput as error:
-            problems += error.problems
-            continue
-        lines.append(Line(count.component, count.what, count.quantity, count.unit, price))
-    if problems:
-        raise InvalidInput(dict.fromkeys(problems))
-    return Estimate(spec.region, tuple(lines))
+    """Return what a cluster costs a month at the list prices of its region, as far as known."""
+    lines = tuple(
+        Line(count.component, count.what, count.quantity, count.unit, count.item, price)
+        for count in _counted(spec, usage or Usage())
+        if count.quantity != 0
+        for price in (book.find(count.item),)
+    )
+    missing = [line.item for line in lines if line.price is None]
+    return Estimate(spec.region, lines, book.unknown(missing) if missing else "")
 
 
 def crossings_per_produced_byte(zones: int, replicas: int, readers: Decimal) -> Decimal:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import calendar
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation, localcontext
 from importlib import resources
@@ -62,25 +62,46 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class PriceBook:
-    """The prices of one region; asking for one it lacks raises InvalidInput with the remedy."""
+    """The prices known of one region, possibly none: a price is an addition, never a condition.
+
+    Items are named `gp3_gib_month`, or `instance_hour:m7i.large`.
+    """
 
     region: str
     name: str
-    prices: Mapping[str, Price]
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    def find(self, item: str) -> Price | None:
+        """Return the price of an item; None where nobody knows it."""
+        return self.prices.get(item)
+
+    def usd(self, item: str) -> Decimal | None:
+        """Return the dollars of an item; None where nobody knows them."""
+        found = self.prices.get(item)
+        return None if found is None else found.usd
 
     def price(self, item: str) -> Price:
-        """Return the price of an item: `gp3_gib_month`, or `instance_hour:m7i.large`."""
+        """Return the price of an item; raise InvalidInput with the remedy where it is unknown."""
         found = self.prices.get(item)
         if found is None:
-            problem = (
-                f"{self.name} has no price for {item.replace(':', ' of ')} in {self.region}; "
-                f"add a row with its source and date."
-            )
-            raise InvalidInput([problem])
+            raise InvalidInput([self.unknown([item])])
         return found
+
+    def unknown(self, items: Iterable[str]) -> str:
+        """Say of which items nobody knows the price, and the command that fetches it."""
+        named = ", ".join(item.replace(":", " of ") for item in dict.fromkeys(items))
+        return (
+            f"{self.name} has no price for {named} in {self.region}; fetch it with "
+            f"`{fetch_command(self.region)}`."
+        )
 
     def instance_hour(self, instance_type: str) -> Price:
         return self.price(f"{INSTANCE_HOUR}:{instance_type}")
+
+
+def fetch_command(region: str) -> str:
+    """Return the command that fetches a region's prices from AWS's price list."""
+    return f"stillwater prices fetch --region {region}"
 
 
 def parse(text: str, *, name: str = "The price file") -> dict[str, PriceBook]:
@@ -111,7 +132,7 @@ def parse(text: str, *, name: str = "The price file") -> dict[str, PriceBook]:
 
 def load(path: Path = SHIPPED) -> dict[str, PriceBook]:
     """Read a price file from disk: the shipped one, or the user's own."""
-    name = "The shipped price file" if path == SHIPPED else f"The price file {path}"
+    name = _name_of(path)
     try:
         text = read_shipped(SHIPPED.name) if path == SHIPPED else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -120,21 +141,19 @@ def load(path: Path = SHIPPED) -> dict[str, PriceBook]:
     return parse(text, name=name)
 
 
+def _name_of(path: Path) -> str:
+    return "The shipped price file" if path == SHIPPED else f"The price file {path}"
+
+
 def read_shipped(name: str) -> str:
     """Return a file of this package, also out of the wheel that Spark hands to its drivers."""
     return (resources.files("core") / name).read_text(encoding="utf-8")
 
 
 def book(region: str, path: Path = SHIPPED) -> PriceBook:
-    """Return the prices of one region, or say that the file has none."""
-    books = load(path)
-    if region not in books:
-        problem = (
-            f"The price file has no prices for region {region}, only for "
-            f"{', '.join(sorted(books))}; add its rows to {path.name}."
-        )
-        raise InvalidInput([problem])
-    return books[region]
+    """Return what a price file knows of one region: an empty book where it knows nothing."""
+    found = load(path).get(region)
+    return found if found is not None else PriceBook(region, _name_of(path))
 
 
 def _sources(raw: object, name: str, problems: list[str]) -> dict[str, tuple[str, date]]:

@@ -11,6 +11,7 @@ import functools
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -157,9 +158,10 @@ class Steward:
         return {
             "at": now,
             "mode": "apply" if settings.applies else "advise",
-            "budget_usd": None if settings.budget_usd is None else str(settings.budget_usd),
-            "above_spec_usd": str(planned.above_spec_usd),
-            "planned_usd": str(planned.planned_usd),
+            "budget_usd": _dollars(settings.budget_usd),
+            "above_spec_usd": _dollars(planned.above_spec_usd),
+            "planned_usd": _dollars(planned.planned_usd),
+            "unpriced": planned.unpriced,
             "unknown": list(seen.gaps),
             "volumes": {v.claim: v.volume_id for of in seen.sets for v in of.volumes},
             "decisions": [
@@ -171,7 +173,7 @@ class Steward:
                     "target": None
                     if d.target is None
                     else [d.target.size_gib, d.target.iops, d.target.throughput_mib_per_s],
-                    "monthly_usd_change": str(d.monthly_usd_change),
+                    "monthly_usd_change": _dollars(d.monthly_usd_change),
                     "emergency": d.emergency,
                     "refused_by": d.refused_by,
                     "applied": d in done,
@@ -186,6 +188,10 @@ class Steward:
             records.write(PLAN, shown, records.read(PLAN).version)
         except Conflict:
             logger.info("Another invocation kept its plan at the same moment.")
+
+
+def _dollars(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)
 
 
 @functools.cache

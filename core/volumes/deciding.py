@@ -17,7 +17,7 @@ from core.volumes.growth import Growth, growth
 from core.volumes.ledger import free_slots, next_slot_at
 from core.volumes.limits import Gp3, refusals
 from core.volumes.shrinking import smaller
-from core.volumes.sizing import cents, monthly_usd
+from core.volumes.sizing import cents, change_usd
 from core.volumes.speed import Speed, said
 from core.volumes.troubles import troubles
 from core.volumes.unknown import UNKNOWN, Unknown, unknown
@@ -189,9 +189,9 @@ def _advice(
     return tuple(found)
 
 
-def _change_usd(of: VolumeSet, target: Gp3, book: PriceBook) -> Decimal:
-    each = monthly_usd(target, book) - monthly_usd(of.asked, book)
-    return cents(each * len(of.volumes))
+def _change_usd(of: VolumeSet, target: Gp3, book: PriceBook) -> Decimal | None:
+    each = change_usd(of.asked, target, book)
+    return None if each is None else cents(each * len(of.volumes))
 
 
 def _plain(of: VolumeSet, kind: Kind, reason: str) -> Decision:

@@ -37,7 +37,8 @@ class Decision:
     reason: str
     # Where something changes: what every volume of the set becomes.
     target: Gp3 | None = None
-    monthly_usd_change: Decimal = Decimal(0)
+    # None where the price book does not know.
+    monthly_usd_change: Decimal | None = Decimal(0)
     # It may use the slot that is kept for this.
     emergency: bool = False
     # What stands in the way, for alerts: instance, budget, slots, ceiling, frozen, trouble's kind;

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from core.pricing import PriceBook
 from core.volumes.limits import Performance, most_iops, steps
-from core.volumes.sizing import MIB, cents, monthly_usd
+from core.volumes.sizing import MIB, cents, change_usd
 from core.volumes.speed import ceiling, said
 from core.volumes.views import Rotation, VolumeSet
 
@@ -53,7 +53,10 @@ class Bargain:
 
 
 def bargain(of: VolumeSet, book: PriceBook) -> Bargain | None:
-    """Return the faster performance that pays best for a rotation; None where none pays."""
+    """Return the faster performance that pays best for a rotation; None where none pays.
+
+    Without a price nobody knows whether one does.
+    """
     rotation, worth = of.rotation, of.policy.usd_per_minute_saved
     if rotation is None or rotation.over or worth <= 0 or rotation.append_bytes_per_s <= 0:
         return None
@@ -68,6 +71,9 @@ def bargain(of: VolumeSet, book: PriceBook) -> Bargain | None:
         if then is None:
             continue
         usd = _price(of, step, rotation.nodes * (rotation.away_seconds + then), book)
+        if usd is None:
+            # A bargain is a comparison with its price.
+            return None
         saved = float("inf") if now is None else rotation.nodes * (now - then) / 60
         gain = saved * worth - float(usd) if now is not None else 1e9 - float(usd)
         if gain > 0 and (best is None or gain > best[0]):
@@ -97,10 +103,11 @@ def describe(found: Bargain) -> str:
     return f"{said(found.performance)} for the rotation: {found.reason}"
 
 
-def _price(of: VolumeSet, step: Performance, seconds: float, book: PriceBook) -> Decimal:
+def _price(of: VolumeSet, step: Performance, seconds: float, book: PriceBook) -> Decimal | None:
     """Return what a step costs more while it stands, over all volumes of the set."""
     asked = of.asked
-    faster = type(asked)(asked.size_gib, step)
-    monthly = (monthly_usd(faster, book) - monthly_usd(asked, book)) * len(of.volumes)
+    each = change_usd(asked, type(asked)(asked.size_gib, step), book)
+    if each is None:
+        return None
     hours = max(LEAST_HOURS, seconds / 3600)
-    return monthly * Decimal(repr(hours)) / HOURS_PER_MONTH
+    return each * len(of.volumes) * Decimal(repr(hours)) / HOURS_PER_MONTH

@@ -8,16 +8,17 @@ pools are paid for. So it is advice, with its price and the months until that is
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from core import economics, instances
 from core.economics import HOURS_PER_MONTH
-from core.errors import InvalidInput
-from core.pricing import PriceBook
+from core.pricing import INSTANCE_HOUR, PriceBook, fetch_command
+from core.volumes.forecast import Forecast
 from core.volumes.limits import IOPS_PER_GIB, Gp3
 from core.volumes.policy import Policy, goals_of
-from core.volumes.sizing import MIB, Use, cents, monthly_usd, wanted_size
+from core.volumes.sizing import GP3_ITEMS, MIB, Use, cents, monthly_usd, wanted_size
 from core.volumes.views import VolumeSet
 
 # Not for the odd gigabyte.
@@ -48,7 +49,12 @@ class Payback:
 def payback(
     now: Gp3, to: Gp3, used_bytes: float, instance_type: str | None, book: PriceBook
 ) -> Payback | None:
-    """Return what it takes to replace one volume; None where nothing is saved by it."""
+    """Return what it takes to replace one volume; None where nothing is saved by it.
+
+    None as well where a price is unknown: nobody can say whether it pays.
+    """
+    if not _priced(book):
+        return None
     saved = monthly_usd(now, book) - monthly_usd(to, book)
     if saved <= 0:
         return None
@@ -74,6 +80,15 @@ def smaller(of: VolumeSet, book: PriceBook) -> str | None:
     )
     if size > WORTH_SHRINKING * of.asked.size_gib:
         return None
+    if not _priced(book):
+        return (
+            f"{_would_hold(of, size)}: a new pool with smaller volumes would, and whether moving "
+            f"the data pays is not known without a price (`{fetch_command(book.region)}`)"
+        )
+    return _replaced(of, held, size, book)
+
+
+def _replaced(of: VolumeSet, held: Sequence[Forecast], size: int, book: PriceBook) -> str | None:
     types = {v.instance_type for v in of.volumes}
     each = [
         payback(of.asked, of.asked.of_size(size), f.used_bytes, next(iter(types)), book)
@@ -87,11 +102,21 @@ def smaller(of: VolumeSet, book: PriceBook) -> str | None:
     if months > MOST_MONTHS:
         return None
     return (
-        f"{size} GiB would hold the fullest of them for {of.policy.headroom_days:g} days, and EBS "
-        f"shrinks none of the {of.asked.size_gib} GiB they have: a new pool with smaller volumes "
+        f"{_would_hold(of, size)}: a new pool with smaller volumes "
         f"saves ${cents(Decimal(monthly))} a month and costs ${cents(Decimal(once))} once, copying "
         f"between zones and {max(one.hours for one in found):.0f} h of both pools, so it pays "
         f"after {months:.1f} months"
+    )
+
+
+def _priced(book: PriceBook) -> bool:
+    return all(book.find(item) is not None for item in (*GP3_ITEMS, "inter_zone_gib"))
+
+
+def _would_hold(of: VolumeSet, size: int) -> str:
+    return (
+        f"{size} GiB would hold the fullest of them for {of.policy.headroom_days:g} days, and EBS "
+        f"shrinks none of the {of.asked.size_gib} GiB they have"
     )
 
 
@@ -103,7 +128,4 @@ def _hour_usd(instance_type: str | None, book: PriceBook) -> Decimal:
     """Return an hour of the instance; one that is on no price list is left out of the price."""
     if instance_type is None or instance_type not in instances.table().types:
         return Decimal(0)
-    try:
-        return book.instance_hour(instance_type).usd
-    except InvalidInput:
-        return Decimal(0)
+    return book.usd(f"{INSTANCE_HOUR}:{instance_type}") or Decimal(0)

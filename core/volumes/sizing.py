@@ -26,6 +26,7 @@ from core.volumes.limits import (
 
 GIB, MIB = 1024**3, 1024**2
 CENT = Decimal("0.01")
+GP3_ITEMS = ("gp3_gib_month", "gp3_iops_month", "gp3_gibps_month")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,8 @@ class Sizing:
     current: Gp3
     wanted: Gp3
     reasons: tuple[str, ...]
-    monthly_usd_change: Decimal
+    # None where the price book does not know.
+    monthly_usd_change: Decimal | None
     # What was asked beyond the ceiling; None where all of it is within.
     beyond: Performance | None = None
 
@@ -115,8 +117,10 @@ def right_size(
         reasons.append(
             f"{_said(beyond)} are asked and {_said(goals.ceiling)} are the most there is here"
         )
-    change = monthly_usd(wanted, book) - monthly_usd(current, book)
-    return Sizing(current, wanted, tuple(reasons), cents(change), beyond)
+    change = change_usd(current, wanted, book)
+    return Sizing(
+        current, wanted, tuple(reasons), None if change is None else cents(change), beyond
+    )
 
 
 def wanted_size(use: Use, goals: Goals) -> int:
@@ -144,12 +148,24 @@ def needed_performance(
 
 
 def monthly_usd(volume: Gp3, book: PriceBook) -> Decimal:
-    """Return what a volume costs a month at list price, exactly."""
+    """Return what a volume costs a month at list price, exactly.
+
+    Raises InvalidInput where a price is unknown.
+    """
     return (
         volume.size_gib * book.price("gp3_gib_month").usd
         + pricing.billed_iops(volume.iops) * book.price("gp3_iops_month").usd
         + pricing.billed_gib_per_s(volume.throughput_mib_per_s) * book.price("gp3_gibps_month").usd
     )
+
+
+def change_usd(now: Gp3, to: Gp3, book: PriceBook) -> Decimal | None:
+    """Return what a volume costs a month more as `to` than as `now`; None where nobody knows."""
+    if now == to:
+        return Decimal(0)
+    if any(book.find(item) is None for item in GP3_ITEMS):
+        return None
+    return monthly_usd(to, book) - monthly_usd(now, book)
 
 
 def cents(amount: Decimal) -> Decimal:

@@ -11,12 +11,12 @@ import math
 import string
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 
 from core import instances
-from core.errors import InvalidInput
 from core.instances import InstanceType
-from core.pricing import PriceBook
+from core.pricing import INSTANCE_HOUR, PriceBook
 from core.volumes.ledger import WINDOW_SECONDS
 from core.volumes.limits import Performance, instance_ceiling, least_iops, lesser, most_iops, steps
 from core.volumes.sizing import MIB
@@ -176,17 +176,20 @@ def helps(instance_type: str | None, book: PriceBook) -> str:
     better = helping_type(current, book)
     if better is None:
         return f"{limit}, and no type on the price list with as much memory has more; add a broker"
-    dearer = (
-        book.instance_hour(better.name).usd - book.instance_hour(current.name).usd
-        if _priced(current, book)
-        else None
+    here, there = _hour_usd(current, book), _hour_usd(better, book)
+    more = (
+        f", for ${(there - here) * 730:.0f} more a month and broker"
+        if here is not None and there is not None
+        else ""
     )
-    more = "" if dearer is None else f", for ${dearer * 730:.0f} more a month and broker"
     return f"{limit}; {better.name} sustains {better.ebs_iops} and {better.ebs_mib_per_s}{more}"
 
 
 def helping_type(current: InstanceType, book: PriceBook) -> InstanceType | None:
-    """Return the cheapest instance type that sustains half as much again and lacks nothing."""
+    """Return the cheapest instance type that sustains half as much again and lacks nothing.
+
+    Where no price is known, the smallest.
+    """
     generation, architecture = _made(current)
     fitting = [
         each
@@ -197,9 +200,17 @@ def helping_type(current: InstanceType, book: PriceBook) -> InstanceType | None:
         and each.vcpus >= current.vcpus
         and _made(each)[0] >= generation
         and _made(each)[1] == architecture
-        and _priced(each, book)
     ]
-    return min(fitting, key=lambda t: (book.instance_hour(t.name).usd, t.name), default=None)
+    priced = [(usd, t.name, t) for t in fitting if (usd := _hour_usd(t, book)) is not None]
+    if priced:
+        return min(priced)[2]
+    # Of types whose prices are all unknown the smallest is the likeliest to be the cheapest.
+    known_prices = any(item.startswith(INSTANCE_HOUR) for item in book.prices)
+    return None if known_prices else min(fitting, key=_by_size, default=None)
+
+
+def _by_size(each: InstanceType) -> tuple[int, int, str]:
+    return each.vcpus, each.memory_mib, each.name
 
 
 def _made(each: InstanceType) -> tuple[int, str]:
@@ -211,12 +222,8 @@ def _made(each: InstanceType) -> tuple[int, str]:
     return int(generation or 0), "arm64" if arm else "x86_64"
 
 
-def _priced(each: InstanceType, book: PriceBook) -> bool:
-    try:
-        book.instance_hour(each.name)
-    except InvalidInput:
-        return False
-    return True
+def _hour_usd(each: InstanceType, book: PriceBook) -> Decimal | None:
+    return book.usd(f"{INSTANCE_HOUR}:{each.name}")
 
 
 def _instances(volumes: Iterable[VolumeView]) -> list[InstanceType]:

@@ -40,12 +40,20 @@ def test_json_adds_up_and_names_every_source() -> None:
     assert document["usage"]["produce_mib_per_s"] == "10.0"
 
 
-def test_a_region_without_prices_is_refused_with_those_that_have_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("region", ["eu-west-1", "ap-southeast-1"])
+def test_a_region_without_prices_is_counted_and_its_dollars_are_unknown(
+    region: str, tmp_path: Path
+) -> None:
     elsewhere = tmp_path / "spec.yaml"
-    elsewhere.write_text(EXAMPLE.read_text().replace("us-east-1", "eu-west-1"))
-    refused = estimated(spec=elsewhere).exception
-    assert isinstance(refused, InvalidInput)
-    assert "no prices for region eu-west-1, only for us-east-1" in str(refused)
+    elsewhere.write_text(EXAMPLE.read_text().replace("us-east-1", region))
+    done = estimated(spec=elsewhere)
+    assert done.exit_code == 0
+    assert "unknown" in done.output
+    command = f"stillwater prices fetch --region {region}"
+    document = json.loads(estimated("--json", spec=elsewhere).output)
+    assert (document["total"], document["prices_as_of"]) == (None, None)
+    assert command in document["unpriced"]
+    assert all(line["quantity"] and line["usd"] is None for line in document["lines"])
 
 
 def test_a_users_own_prices_take_the_place_of_the_shipped(tmp_path: Path) -> None:

@@ -59,9 +59,14 @@ def test_a_missing_price_says_what_to_add() -> None:
         pricing.book("us-east-1").instance_hour("x9.huge")
 
 
-def test_a_region_without_prices_is_named_beside_those_that_have_them() -> None:
-    with pytest.raises(InvalidInput, match="no prices for region mars-north-1, only for us-east-1"):
-        pricing.book("mars-north-1")
+def test_a_region_without_prices_has_a_book_that_knows_none() -> None:
+    book = pricing.book("eu-west-1")
+    assert (book.region, dict(book.prices), book.usd("gp3_gib_month")) == ("eu-west-1", {}, None)
+
+
+def test_an_unknown_price_names_the_command_that_fetches_it() -> None:
+    with pytest.raises(InvalidInput, match="`stillwater prices fetch --region eu-west-1`"):
+        pricing.book("eu-west-1").instance_hour("m7i.large")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from core.pricing import PriceBook
 from core.volumes.ledger import State
 from core.volumes.limits import Performance
 from core.volumes.views import Load
@@ -179,3 +180,12 @@ def test_an_end_that_aws_announces_during_a_look_stays_closed() -> None:
     world.now += 20 * MINUTE
     at.look(dry_run=True)
     assert volume_records.read(at.records, "vol-0a").history.under_way is None
+
+
+def test_where_no_price_is_known_disks_are_watched_all_the_same() -> None:
+    at = desk(World(used=95.0 * GIB))
+    unpriced = replace(at.steward, book=PriceBook("eu-west-1", "The shipped price file"))
+    shown = unpriced.turn(at.world.now)
+    assert shown["decisions"][0]["applied"] is True
+    assert (shown["planned_usd"], shown["decisions"][0]["monthly_usd_change"]) == (None, None)
+    assert "stillwater prices fetch --region eu-west-1" in shown["unpriced"]

@@ -1,0 +1,1 @@
+"""Decides whether Kafka can spare a broker, and says what must be read, and may be, to tell."""

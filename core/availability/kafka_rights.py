@@ -1,0 +1,131 @@
+"""Says which right on Kafka each call of the functions needs: one table for ACLs and sentences.
+
+infra renders the functions' KafkaUser from it, handlers.adapters.kafka names the missing right by
+it where Kafka refuses a call, and a test on a real broker takes each right away and sees its call
+refused. Operations and resources are Kafka's own (Apache Kafka documentation, "Authorization and
+ACLs: operations and resources on protocols"). Alter implies Describe, and AlterConfigs implies
+DescribeConfigs; nothing else is implied by anything here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+EVERY = "*"
+
+
+class Resource(StrEnum):
+    """What a right is on, as a KafkaUser's ACL spells it."""
+
+    CLUSTER = "cluster"
+    TOPIC = "topic"
+
+
+class Operation(StrEnum):
+    """What a right allows, as a KafkaUser's ACL spells it."""
+
+    ALTER = "Alter"
+    DESCRIBE = "Describe"
+    DESCRIBE_CONFIGS = "DescribeConfigs"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """One operation on one resource, or on every resource of a kind; the cluster has no name."""
+
+    resource: Resource
+    operation: Operation
+    name: str = EVERY
+
+    @property
+    def sentence(self) -> str:
+        """Return what a person grants, in the words of Kafka's own tools."""
+        if self.resource is Resource.CLUSTER:
+            return f"{self.operation} on the cluster"
+        where = "every topic" if self.name == EVERY else f"topic {self.name}"
+        return f"{self.operation} on {where}"
+
+
+class Call(StrEnum):
+    """A request of Kafka's protocol that the functions send, by its name there."""
+
+    METADATA = "Metadata"
+    DESCRIBE_TOPIC_PARTITIONS = "DescribeTopicPartitions"
+    DESCRIBE_CLUSTER = "DescribeCluster"
+    DESCRIBE_QUORUM = "DescribeQuorum"
+    DESCRIBE_LOG_DIRS = "DescribeLogDirs"
+    DESCRIBE_TOPIC_CONFIGS = "DescribeConfigs of topics"
+    DESCRIBE_BROKER_CONFIGS = "DescribeConfigs of brokers"
+    LIST_CONFIG_RESOURCES = "ListConfigResources"
+    LIST_PARTITION_REASSIGNMENTS = "ListPartitionReassignments"
+    ALTER_PARTITION_REASSIGNMENTS = "AlterPartitionReassignments"
+    ELECT_LEADERS = "ElectLeaders"
+
+
+_DESCRIBE_TOPICS = Right(Resource.TOPIC, Operation.DESCRIBE)
+_DESCRIBE_CLUSTER = Right(Resource.CLUSTER, Operation.DESCRIBE)
+_CLUSTER_CONFIGS = Right(Resource.CLUSTER, Operation.DESCRIBE_CONFIGS)
+_ALTER_CLUSTER = Right(Resource.CLUSTER, Operation.ALTER)
+
+# DescribeCluster answers anybody who may connect; it is here so that the table is every call.
+RIGHT_OF = MappingProxyType[Call, Right | None](
+    {
+        Call.METADATA: _DESCRIBE_TOPICS,
+        Call.DESCRIBE_TOPIC_PARTITIONS: _DESCRIBE_TOPICS,
+        Call.DESCRIBE_CLUSTER: None,
+        Call.DESCRIBE_QUORUM: _DESCRIBE_CLUSTER,
+        Call.DESCRIBE_LOG_DIRS: _DESCRIBE_CLUSTER,
+        Call.DESCRIBE_TOPIC_CONFIGS: Right(Resource.TOPIC, Operation.DESCRIBE_CONFIGS),
+        Call.DESCRIBE_BROKER_CONFIGS: _CLUSTER_CONFIGS,
+        # Lists the names of all topics to whoever has this one right, whatever the topics' ACLs
+        # say: the second source of what an answer may have left out (brokers from 4.1 on).
+        Call.LIST_CONFIG_RESOURCES: _CLUSTER_CONFIGS,
+        Call.LIST_PARTITION_REASSIGNMENTS: _DESCRIBE_CLUSTER,
+        Call.ALTER_PARTITION_REASSIGNMENTS: _ALTER_CLUSTER,
+        Call.ELECT_LEADERS: _ALTER_CLUSTER,
+    }
+)
+
+# What a function that only reads sends: λ health and λ volumes.
+READING = frozenset(
+    {
+        Call.METADATA,
+        Call.DESCRIBE_TOPIC_PARTITIONS,
+        Call.DESCRIBE_CLUSTER,
+        Call.DESCRIBE_QUORUM,
+        Call.DESCRIBE_LOG_DIRS,
+        Call.DESCRIBE_TOPIC_CONFIGS,
+        Call.DESCRIBE_BROKER_CONFIGS,
+        Call.LIST_CONFIG_RESOURCES,
+        Call.LIST_PARTITION_REASSIGNMENTS,
+    }
+)
+# What moving leaders away and giving them back sends besides: λ tick and λ sweep's messages to it.
+MOVING_LEADERS = frozenset({Call.ALTER_PARTITION_REASSIGNMENTS, Call.ELECT_LEADERS})
+
+
+def rights_for(calls: Iterable[Call]) -> tuple[Right, ...]:
+    """Return the rights that some calls need, each once.
+
+    >>> [right.sentence for right in rights_for([Call.DESCRIBE_QUORUM, Call.ELECT_LEADERS])]
+    ['Alter on the cluster', 'Describe on the cluster']
+    """
+    needed = {right for call in calls if (right := RIGHT_OF[call]) is not None}
+    return tuple(sorted(needed))
+
+
+def grant(call: Call, *, name: str = EVERY) -> str:
+    """Say what to grant where Kafka refused a call, as a clause that ends a sentence.
+
+    >>> grant(Call.DESCRIBE_TOPIC_CONFIGS, name="orders")
+    "grant the functions' user DescribeConfigs on topic orders"
+    """
+    right = RIGHT_OF[call]
+    if right is None:
+        return "let the functions' user connect"
+    if name != EVERY and right.resource is Resource.TOPIC:
+        right = Right(right.resource, right.operation, name)
+    return f"grant the functions' user {right.sentence}"

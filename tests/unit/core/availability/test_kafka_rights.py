@@ -1,0 +1,57 @@
+"""The table of rights on Kafka: every call in it, nothing wider than its calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.availability import kafka_rights
+from core.availability.kafka_rights import (
+    MOVING_LEADERS,
+    READING,
+    RIGHT_OF,
+    Call,
+    Operation,
+    Resource,
+    grant,
+    rights_for,
+)
+
+
+def test_every_call_has_its_line_and_belongs_to_reading_or_moving_leaders() -> None:
+    assert set(RIGHT_OF) == set(Call) == READING | MOVING_LEADERS
+
+
+def test_a_function_that_only_reads_may_change_nothing() -> None:
+    assert {right.operation for right in rights_for(READING)} == {
+        Operation.DESCRIBE,
+        Operation.DESCRIBE_CONFIGS,
+    }
+
+
+def test_no_right_reaches_a_record_or_an_acl() -> None:
+    assert {(r.resource, r.operation) for r in rights_for(Call)} == {
+        (Resource.CLUSTER, Operation.ALTER),
+        (Resource.CLUSTER, Operation.DESCRIBE),
+        (Resource.CLUSTER, Operation.DESCRIBE_CONFIGS),
+        (Resource.TOPIC, Operation.DESCRIBE),
+        (Resource.TOPIC, Operation.DESCRIBE_CONFIGS),
+    }
+
+
+@pytest.mark.parametrize(
+    ("call", "topic", "said"),
+    [
+        (Call.DESCRIBE_QUORUM, "*", "Describe on the cluster"),
+        (Call.ELECT_LEADERS, "*", "Alter on the cluster"),
+        (Call.METADATA, "*", "Describe on every topic"),
+        (Call.METADATA, "orders", "Describe on topic orders"),
+        (Call.LIST_CONFIG_RESOURCES, "orders", "DescribeConfigs on the cluster"),
+    ],
+)
+def test_a_refusal_names_the_right_to_grant(call: Call, topic: str, said: str) -> None:
+    assert grant(call, name=topic) == f"grant the functions' user {said}"
+
+
+def test_the_table_is_plain_data_that_nobody_changes() -> None:
+    with pytest.raises(TypeError):
+        kafka_rights.RIGHT_OF[Call.METADATA] = None  # type: ignore[index]
