@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -11,6 +12,7 @@ from core.errors import InvalidInput
 from spark.ingest import cur, focus, source
 from spark.ingest.delivery import Delivery, readable
 from spark.ingest.files import address_of
+from spark.ingest.source import Source
 from spark.tag_keys import OURS, KafkaTags
 
 COLUMNS_SHOWN = 5
@@ -31,12 +33,20 @@ def read(
     """
     what = f"The bill {address}"
     with readable(what):
-        opened = source.opened(session, address_of(address), months, what)
-        columns = opened.columns
-        if focus.is_focus(columns):
-            return focus.delivery(opened, what, kafka)
-        if any(cur.modern_name(name).startswith("line_item_") for name in columns):
-            return cur.delivery(opened, what, kafka)
+        return _of(source.opened(session, address_of(address), months, what), what, kafka)
+
+
+def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
+    columns = opened.columns
+
+    def joined() -> Delivery | None:
+        again = opened.joined()
+        return _of(again, what, kafka) if again else None
+
+    if focus.is_focus(columns):
+        return replace(focus.delivery(opened, what, kafka), joined=joined)
+    if any(cur.modern_name(name).startswith("line_item_") for name in columns):
+        return replace(cur.delivery(opened, what, kafka), joined=joined)
     problem = (
         f"{what} is neither a Cost and Usage Report nor FOCUS: its columns are "
         f"{', '.join(columns[:COLUMNS_SHOWN])} and so on. Name an export's folder or file."

@@ -48,15 +48,15 @@ REQUIRED = dict.fromkeys(
         "ChargeDescription",
         "PricingUnit",
         "PricingQuantity",
-        "ProviderName",
-        "ResourceId",
         "ServiceName",
-        "SubAccountId",
-        "Tags",
     ],
     _LISTED,
 )
-OPTIONAL = ("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation")
+# FOCUS asks for these of providers that have the thing; 1.3 has another name for the provider.
+OPTIONAL = (
+    *("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation"),
+    *("ProviderName", "ServiceProviderName", "ResourceId", "SubAccountId", "Tags"),
+)
 AMOUNTS = (COST, "EffectiveCost", "PricingQuantity")
 SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeDescription")
 
@@ -116,7 +116,7 @@ def _lines(raw: DataFrame) -> DataFrame:
     return raw.select(
         _period().alias("billing_period"),
         day("ChargePeriodStart").alias("day"),
-        text("ProviderName").alias("provider"),
+        F.coalesce(filled("ProviderName"), filled("ServiceProviderName")).alias("provider"),
         text("SubAccountId").alias("account"),
         text("BillingCurrency").alias("currency"),
         text("ChargeCategory").alias("category"),

@@ -50,6 +50,7 @@ from spark.report.words import cents, listed
 from spark.schemas import MONEY, TRAFFIC
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
+from spark.transforms import rates
 from spark.transforms.attribute import Attribution
 from spark.transforms.easy import easy_savings
 from spark.transforms.traffic import traffic
@@ -102,6 +103,7 @@ class _OfCluster:
     rotations: Sequence[Row]
     volumes: Sequence[Row]
     designs: Sequence[Row]
+    notes: Sequence[str] = ()
 
 
 def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
@@ -132,9 +134,14 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
             notes=(*_other_months(month, deliveries, report.currency), *notes, *_notes(inputs)),
         )
         if inputs.facts is not None:
-            own = _of_cluster(session, store, inputs.facts, inputs.book, read, month)
+            book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
+            own = _of_cluster(session, store, inputs.facts, book, read, month)
             evidence = replace(
-                evidence, resync=own.rotations, storage=own.volumes, economics=own.designs
+                evidence,
+                resync=own.rotations,
+                storage=own.volumes,
+                economics=own.designs,
+                notes=(*evidence.notes, *own.notes),
             )
     finally:
         read.samples.unpersist()
@@ -158,8 +165,8 @@ def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
 
 
 def book_of(facts: Facts | None, path: Path = pricing.SHIPPED) -> PriceBook | None:
-    """Return the prices of a cluster's region, or None where the file has none: it may not."""
-    return pricing.load(path).get(facts.region) if facts else None
+    """Return the prices known of a cluster's region, possibly none."""
+    return pricing.book(facts.region, path) if facts else None
 
 
 def _month(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str:
@@ -255,19 +262,27 @@ def _of_cluster(
     month: str,
 ) -> _OfCluster:
     """Run the jobs that need to know the cluster."""
+    usage = store.read(tables.USAGE).where(F.col("billing_period") == month)
+    last = _last_day(usage, month)
+    book = rates.of_cluster(usage, facts.cluster, book, last)
     rotations = read.rotations.where(F.col("billing_period") == month)
     rotated = resync.run(session, rotations, read.samples, facts, book)
     store.replace(RESYNC_TABLE, rotated, [month])
     rows = rotated.collect()
     ahead = resync.forecast(rows)
     away = ahead.down_seconds if ahead else storage.AWAY_SECONDS
-    usage = store.read(tables.USAGE).where(F.col("billing_period") == month)
     volumes = storage.run(session, usage, read.samples, facts, book, away)
     store.replace(STORAGE_TABLE, volumes, [month])
-    window = economics.Window(date.fromisoformat(f"{month}-01"), _last_day(usage, month))
-    designs = economics.run(session, volumes, rotated, facts, book, window)
+    window = economics.Window(date.fromisoformat(f"{month}-01"), last)
+    notes: list[str] = []
+    try:
+        designs = economics.run(session, volumes, rotated, facts, book, window)
+    except InvalidInput as error:
+        # A type in no table, or a price that nobody knows: the comparison alone is left out.
+        notes = [f"EBS and local disks are not compared: {problem}" for problem in error.problems]
+        designs = frames.empty(session, ECONOMICS_TABLE.schema)
     store.replace(ECONOMICS_TABLE, designs, [month])
-    return _OfCluster(rows, volumes.collect(), designs.collect())
+    return _OfCluster(rows, volumes.collect(), designs.collect(), notes)
 
 
 def _last_day(usage: DataFrame, month: str) -> date:
@@ -337,6 +352,6 @@ def _notes(inputs: Inputs) -> list[str]:
         return [NO_FACTS]
     notes = [] if inputs.metrics else [NO_METRICS]
     notes += [] if inputs.history else [NO_HISTORY]
-    if inputs.book is None:
+    if inputs.book is None or not inputs.book.prices:
         notes.append(NO_PRICES.format(region=inputs.facts.region))
     return notes

@@ -22,7 +22,7 @@ from core.errors import InvalidInput, StillwaterError
 from core.pricing import plain, total
 from spark import frames, money, tables
 from spark.ingest.control import Control, known_period
-from spark.ingest.delivery import Delivery, Refresh, readable
+from spark.ingest.delivery import SECOND_HEADER, Delivery, Refresh, readable
 from spark.months import settled_on
 from spark.schemas import (
     CHARGES,
@@ -90,6 +90,10 @@ def run(
             reconcile(months, placed)
             before = _require_same_bill(store, delivery, months)
             found = {period: row.quarantined for period, row in placed.items()}
+            if any(found.values()):
+                _require_one_header(delivery)
+                if (joined := delivery.joined()) is not None:
+                    return run(session, joined, store, now=now, cluster=cluster)
             store.replace(tables.USAGE, table_of(rows), list(months))
             if any(found.values()):
                 store.replace(tables.QUARANTINE, quarantine(delivery.lines), list(months))
@@ -191,6 +195,17 @@ def _require_one_currency(placed: Mapping[str, Row], label: str) -> None:
         problem = (
             f"The bill {label} has charges in {' and '.join(currencies)}, which cannot be added "
             f"up; export one billing account's currency at a time."
+        )
+        raise InvalidInput([problem])
+
+
+def _require_one_header(delivery: Delivery) -> None:
+    """Refuse a file made of two: what stands below another header means something else."""
+    again = delivery.lines.where(F.col("reason") == SECOND_HEADER).select("line").head()
+    if again is not None:
+        problem = (
+            f"The bill {delivery.label} has a second header among its lines ({again.line[:80]}): "
+            f"two files are glued together. Give each a file of its own."
         )
         raise InvalidInput([problem])
 

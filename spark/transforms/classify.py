@@ -161,6 +161,8 @@ RULES = (
     ),
 )
 
+# As CUR and FOCUS call it.
+AWS = ("AWS", "Amazon Web Services")
 FREE_WHERE_UNPRICED = r"^DataTransfer-xAZ-"
 # Whether a row's charges come to anything.
 IS_PRICED = "is_priced"
@@ -196,7 +198,7 @@ def classified(rows: DataFrame) -> DataFrame:
 
 def component() -> Column:
     """Return a charge's component; whatever no rule knows is `other`."""
-    is_aws = F.coalesce(F.col("provider") == "AWS", F.lit(False))  # noqa: FBT003 - a literal column
+    is_aws = F.coalesce(F.col("provider").isin(*AWS), F.lit(False))  # noqa: FBT003 - a literal column
     is_for_the_whole_bill = F.coalesce(F.col("category").isin(*WHOLE_BILL), F.lit(False))  # noqa: FBT003 - the same
     is_of_no_pool = (
         F.col("tag_cluster").isNotNull() & F.col("tag_pool").isNull() & ~F.col("is_known")
