@@ -78,11 +78,14 @@ SETTINGS = {
 
 @contextmanager
 def local_session(
-    cores: int = LOCAL_CORES, settings: Mapping[str, str] | None = None
+    cores: int = LOCAL_CORES,
+    settings: Mapping[str, str] | None = None,
+    exit_seconds: float = JVM_EXIT_SECONDS,
 ) -> Iterator[SparkSession]:
     """Yield the active session, or a local one that ends, with its JVM, when the block does.
 
-    `settings` stand beside and before the session's own: an Iceberg catalog and its jar.
+    `settings` stand beside and before the session's own: an Iceberg catalog and its jar. Java has
+    `exit_seconds` to end in before it is killed.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -97,13 +100,15 @@ def local_session(
     with (
         tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as scratch,
         _without_py4js_tracebacks(),
-        _context(cores, Path(scratch), settings or {}) as context,
+        _context(cores, Path(scratch), settings or {}, exit_seconds) as context,
     ):
         yield SparkSession(context)
 
 
 @contextmanager
-def _context(cores: int, scratch: Path, settings: Mapping[str, str]) -> Iterator[SparkContext]:
+def _context(
+    cores: int, scratch: Path, settings: Mapping[str, str], exit_seconds: float
+) -> Iterator[SparkContext]:
     conf = SparkConf().setMaster(f"local[{cores}]").setAppName("stillwater")
     conf.set("spark.local.dir", str(scratch))
     conf.set("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri())
@@ -123,7 +128,7 @@ def _context(cores: int, scratch: Path, settings: Mapping[str, str]) -> Iterator
     finally:
         # After Ctrl-C in the middle of a call nothing polite gets through to the JVM any more.
         if gateway is not None:
-            _end(gateway)
+            _end(gateway, exit_seconds)
 
 
 def _start(conf: SparkConf, log: Path) -> tuple[JavaGateway, SparkContext]:
@@ -159,11 +164,11 @@ def _ended(code: int, conf: SparkConf) -> str:
     )
 
 
-def _end(gateway: JavaGateway) -> None:
+def _end(gateway: JavaGateway, exit_seconds: float = JVM_EXIT_SECONDS) -> None:
     """End the JVM, which pyspark would keep, with its memory, until Python itself ends."""
     gateway.proc.stdin.close()
     try:
-        gateway.proc.wait(JVM_EXIT_SECONDS)
+        gateway.proc.wait(exit_seconds)
     except subprocess.TimeoutExpired:
         gateway.proc.kill()
         gateway.proc.wait()
