@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bench import record
-from infra import packaging
+from infra.functions import packaging
 from local.aws import runtime_packages
 
 FUNCTIONS = ("interruption", "tick", "sweep", "webhook", "slack", "health")

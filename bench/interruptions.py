@@ -37,7 +37,7 @@ from bench.storm.report import (
 from bench.storm.ways import through_nth, through_the_toolkit
 from cli.setup import prepare_tools
 from core.cluster import ClusterSpec
-from core.incident_record import State, incident_id
+from core.incidents.record import State, incident_id
 from local import twin as twins
 from local.demo import spec as demo
 

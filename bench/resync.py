@@ -4,11 +4,11 @@
 
 Three controllers and three brokers, bare processes of real Kafka. One broker goes and comes back,
 at three sizes, with its directory (an EBS volume attached again) and with an empty one (an instance
-store that is gone), under the same throttle. core.resync predicts each from what is measured about
-it: what is appended, how long the broker was away, what its peers hold; and from the rate of one
-refill made before, which is not among the rows. Further rows: a stop without warning, a slow disk
-(slow_disk.c), and one so slow that the broker never returns. Writes out/bench/resync.json, a plot,
-and its SVG; about 15 minutes.
+store that is gone), under the same throttle. core.cost.resync predicts each from what is measured
+about it: what is appended, how long the broker was away, what its peers hold; and from the rate of
+one refill made before, which is not among the rows. Further rows: a stop without warning, a slow
+disk (slow_disk.c), and one so slow that the broker never returns. Writes out/bench/resync.json, a
+plot, and its SVG; about 15 minutes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from bench.refill.measuring import (
     measure,
 )
 from bench.refill.nodes import IN_PROPORTION, Nodes, running
-from core import resync
+from core.cost import resync
 
 MB = resync.BYTES_PER_MB
 CALIBRATION_BYTES = 150 * MB

@@ -24,7 +24,7 @@ from decimal import Decimal
 from bench import record
 from bench.filling import race
 from bench.filling.drawing import draw
-from core import pricing
+from core.cost import pricing
 from core.volumes.forecast import Sample, forecast
 from core.volumes.ledger import History
 from core.volumes.limits import Gp3, Performance

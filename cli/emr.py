@@ -1,8 +1,8 @@
 """`stillwater report --on emr`: start the job on EMR Serverless, follow it, fetch its tables.
 
-The job is the one the schedule starts (infra.report_job), asked of the schedule itself: what is
-deployed is what runs, and nobody needs the stacks' state. A run by hand writes its tables as
-Parquet below the bucket, because they are read on this machine, where the page is made.
+The job is the one the schedule starts (infra.analytics.report_job), asked of the schedule itself:
+what is deployed is what runs, and nobody needs the stacks' state. A run by hand writes its tables
+as Parquet below the bucket, because they are read on this machine, where the page is made.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from decimal import Decimal
 from rich import box
 from rich.table import Table
 
-from core import pricing
-from core.estimate import Estimate, Line, Usage, together
+from core.cluster.estimate import Estimate, Line, Usage, together
+from core.cost import pricing
 
 UNKNOWN = "unknown"
 

@@ -26,11 +26,12 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.fields import instance_in
-from core.incident_record import Incident, Transition
-from core.thread_text import durations, outlook, span, subject, symbol, time_said
-from core.wishes import ask_release, hold, ignore
+from core.incidents.record import Incident, Transition
+from core.incidents.requests import ask_release, hold, ignore
+from core.slack.text import durations, outlook, subject, symbol
+from core.words import span, time_said
 from handlers.adapters.aws import tick_message
-from handlers.ledger import DynamoLedger, incident_in, rounds
+from handlers.store.ledger import DynamoLedger, incident_in, rounds
 
 PACE = Pace(seconds=2.0)
 MOST_ATTEMPTS = 5

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cli import reporting
+from cli import price_commands, reporting
 from cli.rotate_commands import rotate
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
@@ -29,6 +29,7 @@ app.command("report")(reporting.report_on)
 app.add_typer(reporting.prices, name="prices")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
+price_commands.register(reporting.prices)
 volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
 app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
@@ -100,8 +101,7 @@ def destroy(environment: Environment) -> None:
 @app.command()
 def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")]) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
-    from core import limits
-    from core.cluster import advice
+    from core.cluster import advice, limits
     from infra.spec import read
 
     parsed = read(spec)
@@ -175,8 +175,8 @@ def estimate(
 ) -> None:
     """Say what a cluster costs a month at list price, and what that assumes."""
     from cli import estimate as rendered
-    from core import estimate as counted
-    from core import pricing
+    from core.cluster import estimate as counted
+    from core.cost import pricing
     from infra.spec import read
 
     parsed = read(spec)

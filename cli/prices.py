@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from core import price_check, pricing
+from core.cost import price_check, pricing
+from core.cost.pricing import PriceBook
 from core.errors import InvalidInput
-from core.pricing import PriceBook
 
 
 def checked(

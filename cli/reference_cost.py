@@ -8,7 +8,9 @@ from pathlib import Path
 import yaml
 
 from cli import estimate as shown
-from core import cluster, estimate, pricing
+from core import cluster
+from core.cluster import estimate
+from core.cost import pricing
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "stacks" / "config" / "clusters" / "example.yaml"
 _PAGE = """\
@@ -44,8 +46,8 @@ zone and crosses nothing.
 |---|--:|---|---|
 {prices}
 
-Regions with prices: {regions}. For another, `--prices FILE` with a file of the same shape; \
-without one its dollars are unknown, and nothing else is.
+Regions with prices: {regions}. For another, `stillwater prices fetch --region REGION` \
+([how to](../how-to/fetch-prices.md)); until then its dollars are unknown, and nothing else is.
 """
 BUSY = estimate.Usage(produce_mib_per_s=Decimal(10), readers=Decimal(2))
 

@@ -19,10 +19,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from cli.incidents import Desk
-from core import pricing
+from core.cost import pricing
 from core.errors import InvalidInput, StillwaterError
-from core.facts import Facts, of_spec
-from core.facts import load as load_facts
+from core.settings.facts import Facts, of_spec
+from core.settings.facts import load as load_facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

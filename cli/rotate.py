@@ -24,10 +24,10 @@ from cli.watching import Pace, watch
 from core import naming
 from core.errors import InvalidInput, StillwaterError
 from core.rotation.run_record import Phase, Run, RunState, to_document
-from core.rotation.story import PHASES
-from core.thread_text import span, time_said
-from handlers.records import DynamoRecords
-from handlers.runs import LedgerRuns
+from core.slack.rotation_thread import PHASES
+from core.words import span, time_said
+from handlers.store.records import DynamoRecords
+from handlers.store.runs import LedgerRuns
 
 PACE = Pace(seconds=2.0)
 # The function may run for its whole time limit; asked again it would start another run.

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from core.thread_text import span
+from core.words import span
 
 MIB = 1024 * 1024
 

@@ -20,9 +20,9 @@ from core import naming
 from core.errors import InvalidInput, StillwaterError
 from core.volumes.ledger import History, free_slots
 from core.volumes.limits import Gp3
-from handlers import volume_records
-from handlers.records import DynamoRecords
-from handlers.volume_records import PLAN
+from handlers.store import volume_records
+from handlers.store.records import DynamoRecords
+from handlers.store.volume_records import PLAN
 
 FUNCTION = "volumes"
 

@@ -18,7 +18,7 @@ FACTS = {
     # KIP-1017: Connect's GET /health answers 500 and 503 only after this wait.
     "connect_health_wait_seconds": 10,
     # What the kubelet keeps back of its shutdown for the pods that nodes cannot do without (network
-    # plugin, volume driver): ours, as infra/bootstrap.py renders it.
+    # plugin, volume driver): ours, as infra/nodes/bootstrap.py renders it.
     "critical_pods_shutdown_seconds": 30,
 }
 
@@ -69,6 +69,13 @@ class Violation:
 
 _HOOK_TOTAL = "hook_heartbeat_timeout_seconds * hook_heartbeats"
 _LONGEST_HOLD = "hold_limit_seconds + nth_drain_timeout_seconds + post_condition_wait_seconds"
+# From a drain that was forwarded to when it can do nothing any more: its queue has dropped the
+# message, a function that slept before it sent it has ended, and NTH, which may have received it
+# last with all its workers busy, has waited for one and given up its own drain.
+_DRAIN_LIFE = (
+    "nth_queue_retention_seconds + 2 * nth_drain_timeout_seconds + nth_visibility_timeout_seconds "
+    "+ lambda_timeout_seconds"
+)
 _NLB_HEALTHY = "nlb_health_interval_seconds * nlb_healthy_threshold"
 
 _STOPPING = (
@@ -149,12 +156,20 @@ _QUEUES = (
         "raise events_queue_retention_seconds",
     ),
     Rule(
-        "nth-messages-outlive-hold",
-        _LONGEST_HOLD,
-        "<=",
+        "nth-messages-outlive-drain",
+        "nth_drain_timeout_seconds + nth_visibility_timeout_seconds",
+        "<",
         "nth_queue_retention_seconds",
-        "the queue drops the message before NTH has drained the node, and nothing retries",
+        "the queue drops the message of a drain that failed before NTH can try it again",
         "raise nth_queue_retention_seconds",
+    ),
+    Rule(
+        "nth-messages-end-before-hold",
+        _DRAIN_LIFE,
+        "<",
+        "hold_limit_seconds",
+        "a node is kept while NTH may still be given its drain, and everybody else waits for that",
+        "lower nth_queue_retention_seconds, or raise hold_limit_seconds",
     ),
     Rule(
         "drain-fits-receives",
@@ -275,6 +290,11 @@ RULES = (*_STOPPING, *_QUEUES, *_LOAD_BALANCER, *_KAFKA)
 def check(spec: HasTimings) -> list[Violation]:
     """Return every inequality that the spec's timings break, in the order of RULES."""
     return [violation for rule in RULES if (violation := _broken(rule, spec.timings))]
+
+
+def drain_life_seconds(timings: object) -> int:
+    """Return how long after it was forwarded a drain may still be carried out."""
+    return _value(_DRAIN_LIFE, timings)
 
 
 def settings_of(formula: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ settings    the frozen environment infra rendered
 interruption, tick, sweep, webhook, slack, rotate, health, volumes   `handler(event, context)`
 reception   an announcement about an instance -> its incident
 notices     announcements about volumes, zones and groups
-observe     adapters -> core.observations: what is true now
+observe     adapters -> core.incidents.observation: what is true now
 act         core actions -> idempotent effects
 ledger      incidents, lease and announcements in one DynamoDB table (table: its items)
 chronicle   tells Slack's queue and CloudWatch what was written to the ledger

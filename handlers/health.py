@@ -22,21 +22,21 @@ from core import naming
 from core.errors import StillwaterError
 from core.health.cluster import ClusterHealth, cluster_health, document
 from core.health.examination import Expected, Seen, Silence, parts
-from core.kafka_metrics import NodeMetrics
-from core.metrics_names import CLUSTER_HEALTH
-from core.rotation import ClusterView
+from core.health.kafka_metrics import NodeMetrics
+from core.metric_names import CLUSTER_HEALTH
+from core.views import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.connect import Fetch, ask, through
+from handlers.adapters.deadline import first_of, within
 from handlers.adapters.eks import EksApi
 from handlers.adapters.exporters import Exporters, PodExporters
 from handlers.adapters.kafka import KafkaAdmin, KafkaCluster
 from handlers.adapters.kubernetes import kafka_authorities
 from handlers.adapters.pods import EksPods, Pods
-from handlers.deadline import first_of, within
-from handlers.freezes import Freezes, LedgerFreezes
-from handlers.ledger import DynamoLedger, Ledger
-from handlers.records import DynamoRecords
 from handlers.settings import Reader
+from handlers.store.freezes import Freezes, LedgerFreezes
+from handlers.store.ledger import DynamoLedger, Ledger
+from handlers.store.records import DynamoRecords
 
 logger = Logger(service="stillwater")
 # A broker that is frozen costs whoever asks it first many seconds, so the next is asked beside it.
@@ -45,7 +45,7 @@ STAGGER_SECONDS = 2.0
 MARGIN_SECONDS = 2.0
 # All exporters are asked at once, by a function that has a third of a processor.
 EXPORTER_SECONDS = 6.0
-# What CloudWatch is told (core.metrics_names).
+# What CloudWatch is told (core.metric_names).
 SEVERITY = {200: 0, 503: 1, 500: 2}
 KAFKA, PODS, INCIDENTS, FREEZES = "kafka", "pods", "incidents", "freezes"
 

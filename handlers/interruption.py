@@ -1,6 +1,6 @@
 """λ interruption: what AWS announced -> an incident, a freeze or a record; never nothing.
 
-handlers.reception answers what is about an instance, handlers.notices the rest.
+handlers.incidents.reception answers what is about an instance, handlers.incidents.notices the rest.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from core.events import (
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory
-from handlers.chronicle import open_ledger
-from handlers.freezes import LedgerFreezes
-from handlers.notices import Notices
-from handlers.reception import Reception
-from handlers.records import DynamoRecords
+from handlers.incidents.notices import Notices
+from handlers.incidents.reception import Reception
 from handlers.settings import Settings
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.notifying import open_ledger
+from handlers.store.records import DynamoRecords
 
 logger = Logger(service="stillwater")
 # Health names the instances of a whole account: asked for one by one, they would take longer than

@@ -1,8 +1,9 @@
 """λ rotate: plan, start, pause, resume or abort a rotation run; whoever may invoke it may rotate.
 
 It answers what was decided and leaves the rest to the loop: λ tick takes the run's turns
-(handlers.rotations). The event is `{"command": ..., "actor": ..., ...}`, the answer `{"said": ...}`
-with the run or the plan, or `{"problems": [...]}` where a person has to do something else.
+(handlers.rotation.turns). The event is `{"command": ..., "actor": ..., ...}`, the answer
+`{"said": ...}` with the run or the plan, or `{"problems": [...]}` where a person has to do
+something else.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, InvalidInput, StillwaterError
-from core.observations import Policy
+from core.incidents.observation import Policy
 from core.rotation.observation import RunObservation
 from core.rotation.outdated import stale_template, why_outdated
 from core.rotation.pace import measured
@@ -24,6 +25,7 @@ from core.rotation.parallel import refusals
 from core.rotation.plan import Plan, plan
 from core.rotation.plan import to_document as to_plan_document
 from core.rotation.preconditions import unkeepable
+from core.rotation.requests import abort, pause, resume
 from core.rotation.run_record import (
     DEFAULT_DEADLINE_SECONDS,
     NodeTurn,
@@ -34,22 +36,21 @@ from core.rotation.run_record import (
     to_document,
 )
 from core.rotation.selection import Selection, turns_of
-from core.rotation.wishes import abort, pause, resume
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue
+from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.templates import AwsTemplates, Templates
-from handlers.connections import open_api, open_nodes
-from handlers.error_snapshots import ErrorSnapshots
-from handlers.freezes import LedgerFreezes
-from handlers.ledger import DynamoLedger
-from handlers.messages import rotation_message
-from handlers.observe import Sources
-from handlers.records import DynamoRecords
-from handlers.rotations import observe_cluster, with_errors
-from handlers.runs import LedgerRuns
+from handlers.incidents.observe import Sources
+from handlers.rotation.error_snapshots import ErrorSnapshots
+from handlers.rotation.turns import observe_cluster, with_errors
 from handlers.settings import Settings
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.ledger import DynamoLedger
+from handlers.store.messages import rotation_message
+from handlers.store.records import DynamoRecords
+from handlers.store.runs import LedgerRuns
 
 logger = Logger(service="stillwater")
 MOST_ATTEMPTS = 5

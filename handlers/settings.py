@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.errors import InvalidInput
+from core.incidents.observation import Policy
 from core.naming import managed_tag
-from core.observations import Policy
 from core.timing import FACTS
 from core.window import DAYS, Window
 
@@ -179,6 +179,7 @@ def _read(cls: type[Settings], reader: Reader) -> Settings:
             post_condition_wait_seconds=reader.number("POST_CONDITION_WAIT_S"),
             hook_limit_seconds=min(reader.number("HOOK_LIMIT_S"), AWS_HOOK_LIMIT_SECONDS),
             forward_again_seconds=reader.number("FORWARD_AGAIN_S"),
+            drain_life_seconds=reader.number("DRAIN_LIFE_S"),
             planned_margin_seconds=reader.number("PLANNED_MARGIN_S"),
             gate=reader.choice("GATE", "isr", "ready"),
             maintenance=reader.window("MAINTENANCE"),

@@ -27,10 +27,10 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from core.errors import Conflict
-from core.metrics_names import STORIES_DELAYED
+from core.metric_names import STORIES_DELAYED
 from core.rotation.run_record import run_behind
-from core.rotation.story import next_step as run_step
-from core.thread import Step, Thread, next_step
+from core.slack.incident_thread import Step, Thread, next_step
+from core.slack.rotation_thread import next_step as run_step
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, SqsQueue
 from handlers.adapters.secrets import Secret
@@ -43,13 +43,13 @@ from handlers.adapters.slack import (
     SlackChannel,
     Unreachable,
 )
-from handlers.chronicle import story_message
-from handlers.ledger import DynamoLedger, Ledger
-from handlers.records import DynamoRecords
-from handlers.runs import LedgerRuns
 from handlers.settings import Reader
-from handlers.table import Table
-from handlers.threads import DynamoThreads, Threads
+from handlers.store.ledger import DynamoLedger, Ledger
+from handlers.store.notifying import story_message
+from handlers.store.records import DynamoRecords
+from handlers.store.runs import LedgerRuns
+from handlers.store.table import Table
+from handlers.store.threads import DynamoThreads, Threads
 
 logger = Logger(service="stillwater")
 # Slack takes about one message a second; the rest of a long story is told by the next message.

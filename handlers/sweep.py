@@ -1,9 +1,9 @@
 """λ sweep, every minute: what EventBridge lost, and what no tick is carrying.
 
 The queues and EventBridge are fast and at best at-least-once; this is the net below them. It reads
-lists, lets core.sweep compare them, and only opens incidents, sends ticks and frees a lease nobody
-is left to give back: the loop does the rest. One run looks closely at a bounded number of
-instances; the next goes on where it stopped.
+lists, lets core.incidents.sweep compare them, and only opens incidents, sends ticks and frees a
+lease nobody is left to give back: the loop does the rest. One run looks closely at a bounded number
+of instances; the next goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -18,25 +18,36 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, StillwaterError
+from core.incidents.observation import NodeView
+from core.incidents.sweep import (
+    Announce,
+    Finding,
+    Snapshot,
+    Wake,
+    answered,
+    findings,
+    stands,
+    stranded,
+    turn,
+)
+from core.metric_names import PAGES_SENT
 from core.naming import SYSTEM_POOL
-from core.observations import NodeView
 from core.rotation.run_record import unattended
-from core.sweep import Announce, Finding, Snapshot, Wake, answered, findings, stranded, turn
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
+from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.inventory import Ec2Inventory, Inventory
 from handlers.adapters.kubernetes import Nodes
-from handlers.chronicle import open_ledger
-from handlers.connections import open_api, open_nodes
-from handlers.export import Archivist, open_archivist
-from handlers.freezes import Freezes, LedgerFreezes
-from handlers.ledger import rounds
-from handlers.messages import SHIFT_MESSAGE, rotation_message
-from handlers.reception import Reception
-from handlers.records import DynamoRecords, Records
-from handlers.runs import LedgerRuns
+from handlers.incidents.reception import Reception
+from handlers.incidents.shifts import pending
 from handlers.settings import Settings
-from handlers.shifts import pending
+from handlers.store.archive import Archivist, open_archivist
+from handlers.store.freezes import Freezes, LedgerFreezes
+from handlers.store.ledger import rounds
+from handlers.store.messages import SHIFT_MESSAGE, rotation_message
+from handlers.store.notifying import open_ledger
+from handlers.store.records import DynamoRecords, Records
+from handlers.store.runs import LedgerRuns
 
 logger = Logger(service="stillwater")
 # Two questions to EC2 about status checks, and as many reads of the ledger as something is wrong
@@ -143,8 +154,17 @@ class Broom:
             return False
         # An open incident is the last round; what joins it belongs to that one.
         number = len(history) if history and history[-1].open else len(history) + 1
-        if not self.reception.discover(found.in_round(number), now):
+        again = stands(history, found, now)
+        if not self.reception.discover(found.in_round(number), now, again=again):
             return False
+        if again:
+            metrics.count(PAGES_SENT)
+            last = history[-1]
+            logger.critical(
+                f"{found.reason} Incident {last.id} let it go: it is {last.state.value}.",
+                page="let_go_and_stands",
+                instance_id=last.instance_id,
+            )
         logger.warning(found.reason, instance_id=found.interruption.instance_id)
         return True
 

@@ -23,27 +23,29 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
-from core.incidents import Decision, Incident, learn, next_action, settle, unattended
-from core.metrics_names import DECISIONS_MADE
-from core.observations import Observation, Policy
-from handlers.act import Effects, perform
+from core.incidents.decide import next_action
+from core.incidents.learn import learn
+from core.incidents.observation import Observation, Page, Policy
+from core.incidents.record import Decision, Incident, settle, unattended
+from core.metric_names import DECISIONS_MADE
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
+from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.chronicle import open_ledger, run_teller
-from handlers.connections import open_api, open_nodes
-from handlers.error_snapshots import ErrorSnapshots
-from handlers.freezes import LedgerFreezes
-from handlers.leadership import Leadership
-from handlers.messages import SHIFT_MESSAGE
-from handlers.observe import Sources, observe
-from handlers.reception import Reception
-from handlers.records import DynamoRecords
-from handlers.rotations import Rotations
-from handlers.runs import LedgerRuns
+from handlers.incidents.act import Effects, perform
+from handlers.incidents.leadership import Leadership
+from handlers.incidents.observe import Sources, observe
+from handlers.incidents.reception import Reception
+from handlers.incidents.shifts import Shifts
+from handlers.rotation.error_snapshots import ErrorSnapshots
+from handlers.rotation.turns import Rotations
 from handlers.settings import Settings
-from handlers.shifts import Shifts
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.messages import SHIFT_MESSAGE
+from handlers.store.notifying import open_ledger, run_teller
+from handlers.store.records import DynamoRecords
+from handlers.store.runs import LedgerRuns
 
 logger = Logger(service="stillwater")
 
@@ -63,8 +65,8 @@ class Loop:
     def turn(self, message: str, now: float) -> None:
         """Take one step with the incident a tick's message names, and schedule the next.
 
-        A message that names no incident asks for a turn of the zones (handlers.shifts) or of a
-        rotation run (handlers.rotations).
+        A message that names no incident asks for a turn of the zones (handlers.incidents.shifts) or
+        of a rotation run (handlers.rotation.turns).
         """
         if message == SHIFT_MESSAGE:
             self._shift(now)
@@ -80,6 +82,13 @@ class Loop:
         incident = learn(claimed, seen)
         decision = next_action(incident, seen, self.policy)
         logger.info(decision.reason, incident_id=incident.id, state=decision.state.value)
+        paged = self._page(claimed, decision, now)
+        if paged is None:
+            return
+        claimed, incident = paged, replace(incident, pages=paged.pages, version=paged.version)
+        decision = replace(
+            decision, actions=tuple(a for a in decision.actions if not isinstance(a, Page))
+        )
         try:
             perform(incident, decision.actions, self.effects, now)
         except (StillwaterError, BotoCoreError, ClientError) as error:
@@ -95,6 +104,31 @@ class Loop:
             # An announcement that joined meanwhile may be a two-minute warning: look at once.
             joined = recorded.announcements != incident.announcements
             self._schedule(recorded, 0.0 if joined else decision.delay_seconds or 0.0)
+
+    def _page(self, claimed: Incident, decision: Decision, now: float) -> Incident | None:
+        """Send the pages of a decision and record that, whatever becomes of its other actions.
+
+        None: somebody has written the incident since, and decides again at the next tick.
+        """
+        pages = tuple(a for a in decision.actions if isinstance(a, Page))
+        if not pages:
+            return claimed
+        perform(claimed, pages, self.effects, now)
+        base = claimed
+        while True:
+            keys = (page.key for page in pages if page.key not in base.pages)
+            try:
+                written = self.effects.ledger.put(replace(base, pages=(*base.pages, *keys)))
+            except Conflict:
+                newest = self.effects.ledger.get(claimed.id)
+                if newest is None or not newest.open:
+                    return None
+                base = newest
+                continue
+            if base is claimed:
+                return written
+            self._schedule(written, 0.0)
+            return None
 
     def _shift(self, now: float) -> None:
         try:

@@ -16,34 +16,34 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from core import metrics_names as counted
-from core import pricing
+from core import metric_names as counted
+from core.cost import pricing
+from core.cost.pricing import PriceBook
 from core.errors import Conflict, StillwaterError
-from core.pricing import PriceBook
 from core.volumes.decisions import Decision, Kind
 from core.volumes.ledger import Modification, State, requested
 from core.volumes.limits import Gp3
 from core.volumes.plan import Plan, plan, told
 from core.volumes.unknown import UNKNOWN
-from handlers import volume_records
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims, PoolView
+from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.ebs import Ec2Ebs
 from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import KafkaFills
 from handlers.adapters.load import CloudWatchLoads
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volume_series import PrometheusVolumes
-from handlers.connections import open_api, open_nodes
-from handlers.ledger import DynamoLedger
-from handlers.records import DynamoRecords
-from handlers.runs import LedgerRuns
 from handlers.settings import Settings
-from handlers.volume_departures import Departing
-from handlers.volume_records import PLAN
-from handlers.volume_settings import VolumeSettings
-from handlers.volume_sight import Lookout, Seen
-from handlers.volume_sources import Sources
+from handlers.store import volume_records
+from handlers.store.ledger import DynamoLedger
+from handlers.store.records import DynamoRecords
+from handlers.store.runs import LedgerRuns
+from handlers.store.volume_records import PLAN
+from handlers.volume.departures import Departing
+from handlers.volume.observe import Lookout, Seen
+from handlers.volume.settings import VolumeSettings
+from handlers.volume.sources import Sources
 
 logger = Logger(service="stillwater")
 # What of a decision is counted for an alarm.

@@ -21,16 +21,16 @@ from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger
 
-from core import drain_report
-from core.drain_report import DrainReport
 from core.errors import Conflict, InvalidInput
-from core.incident_record import Incident
-from core.metrics_names import WEBHOOKS_REFUSED
+from core.incidents import nth_report
+from core.incidents.nth_report import DrainReport
+from core.incidents.record import Incident
+from core.metric_names import WEBHOOKS_REFUSED
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, SqsQueue, tick_message
 from handlers.adapters.secrets import Secret
-from handlers.ledger import DynamoLedger, Ledger, rounds
 from handlers.settings import Reader
+from handlers.store.ledger import DynamoLedger, Ledger, rounds
 
 logger = Logger(service="stillwater")
 # Function URLs write header names in lower case.
@@ -102,7 +102,7 @@ class Door:
         if http.get("method") != "POST":
             raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "A call was no POST.")
         try:
-            return drain_report.read(_decoded(body, encoded=bool(request.get("isBase64Encoded"))))
+            return nth_report.read(_decoded(body, encoded=bool(request.get("isBase64Encoded"))))
         except InvalidInput as error:
             raise Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
 
@@ -115,10 +115,10 @@ class Door:
         """Note a report in the incident it concerns; None: it concerns none that is open."""
         for _ in range(MOST_ATTEMPTS):
             found = [i for i in rounds(self.ledger, report.instance_id) if i.open]
-            concerned = next((i for i in found if drain_report.concerns(i, report)), None)
+            concerned = next((i for i in found if nth_report.concerns(i, report)), None)
             if concerned is None:
                 return None
-            changed = drain_report.noted(concerned, report, now)
+            changed = nth_report.noted(concerned, report, now)
             if changed is concerned:
                 return concerned
             try:

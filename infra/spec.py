@@ -13,10 +13,10 @@ from typing import Protocol
 
 import yaml
 
-from core import limits, timing
-from core.cluster import ClusterSpec, parse
+from core import timing
+from core.cluster import ClusterSpec, limits, parse
 from core.errors import InvalidInput
-from infra import addon_versions
+from infra.eks import addon_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 PATH_KEY, INLINE_KEY = "spec", "cluster"

@@ -55,7 +55,7 @@ class Tags:
         """Tags of a volume that Kafka keeps its data on, but for the user's.
 
         They stand in a storage class, which Kubernetes never lets change; the user's come from the
-        EBS CSI driver's own settings (infra.addons), which do.
+        EBS CSI driver's own settings (infra.eks.addons), which do.
         """
         return {**self.ours, SNAPSHOT_TAG: prefix}
 

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-from core import facts
 from core.errors import InvalidInput, StillwaterError
-from core.facts import Facts
+from core.settings import facts
+from core.settings.facts import Facts
 from spark import tag_keys
 from spark.ingest import bill, manifest
 from spark.ingest.delivery import readable
@@ -103,7 +103,9 @@ def parser() -> argparse.ArgumentParser:
     known.add_argument(
         "--all-jobs", action="store_true", help="every job, not cost and transfer alone"
     )
-    known.add_argument("--facts", help="a cluster's facts (core.facts): for volumes, rotations")
+    known.add_argument(
+        "--facts", help="a cluster's facts (core.settings.facts): for volumes, rotations"
+    )
     known.add_argument("--metrics", help="Prometheus's answers, or samples as Parquet")
     known.add_argument("--history", help="the ledger's archive of closed incidents")
     return known

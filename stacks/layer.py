@@ -13,7 +13,8 @@ import pulumi_kubernetes as k8s
 
 from core.cluster import ClusterSpec
 from core.naming import FOUNDATION
-from infra import iam, kubernetes, protection
+from infra import iam, protection
+from infra.eks import kubeconfig
 from infra.tags import Tags
 
 
@@ -74,7 +75,7 @@ class Layer:
     def kubernetes(self) -> k8s.Provider:
         """The cluster that the foundation made."""
         foundation = self.earlier(FOUNDATION)
-        return kubernetes.provider(
+        return kubeconfig.provider(
             "kubernetes",
             eks_cluster=self.spec.prefix,
             region=self.spec.region,

@@ -12,7 +12,7 @@ import random
 from collections import deque
 from dataclasses import dataclass, field
 
-from core import pricing
+from core.cost import pricing
 from core.volumes.decisions import Kind
 from core.volumes.forecast import Sample, forecast
 from core.volumes.ledger import History, Modification, State, observed, requested

@@ -21,7 +21,7 @@ from cli.setup import prepare_tools
 from cli.twin_layers import TwinLayers
 from core import naming
 from core.health.rules import RuleSet
-from core.rotation import ClusterView
+from core.views import ClusterView
 from local import twin as twins
 from local.demo import load, result
 from local.demo import spec as demo_spec

@@ -14,7 +14,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from bench.refill.nodes import BROKERS, Nodes
-from core import resync
+from core.cost import resync
 from core.errors import StillwaterError
 
 TOPIC, PARTITIONS = "resync", 12

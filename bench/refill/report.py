@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.refill.measuring import Measured
-from core import resync
+from core.cost import resync
 from core.errors import StillwaterError
 
 MB = resync.BYTES_PER_MB

@@ -13,7 +13,7 @@ from bench.storm.burst import Member
 from core import naming
 from core.cluster import ClusterSpec
 from core.errors import StillwaterError
-from infra.functions import INTERRUPTION_BATCH, TICK_BATCH
+from infra.functions.loop import INTERRUPTION_BATCH, TICK_BATCH
 from local.twin import Twin
 
 NAMESPACE = "kafka"

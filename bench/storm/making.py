@@ -20,10 +20,10 @@ from bench.storm.burst import ACCOUNT, REGION, Member
 from bench.storm.ground import LAMBDAS, NAMESPACE, Ground, Progress, step, until
 from core import naming
 from core.cluster import ClusterSpec
-from core.fixed import EVENTS_MAX_RECEIVE_COUNT, TERMINATING, TICKS_MAX_RECEIVE_COUNT
-from infra import packaging
-from infra.function import MEMORY_MIB
-from infra.functions import environment
+from core.constants import EVENTS_MAX_RECEIVE_COUNT, TERMINATING, TICKS_MAX_RECEIVE_COUNT
+from infra.functions import packaging
+from infra.functions.function import MEMORY_MIB
+from infra.functions.loop import environment
 from infra.versions import LAMBDA_RUNTIME
 from local import environment as twin_environment
 from local.kubernetes import control_plane

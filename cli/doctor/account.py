@@ -1,4 +1,4 @@
-"""What the doctor reads of AWS, in core.live's words: Describe, Get and List calls alone.
+"""What the doctor reads of AWS, as a Snapshot: Describe, Get and List calls alone.
 
 Every reader yields the parts it names as it gets them, so that a refusal costs only what comes
 after it. docs/how-to/doctor.md lists the calls; a test compares.
@@ -15,9 +15,10 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from cli.doctor.target import Target
-from core import live, naming
-from core.drift import Expectation
-from core.fixed import HOOKS
+from core import naming
+from core.constants import HOOKS
+from core.doctor import snapshot
+from core.doctor.drift import Expectation
 
 T = TypeVar("T")
 Found = tuple[str, Mapping[str, Any]]
@@ -97,7 +98,7 @@ class Account:
             for hook in hooks:
                 name = str(hook["LifecycleHookName"])
                 if name in HOOKS:
-                    found[live.hook_of(name, group)] = live.Hook(
+                    found[snapshot.hook_of(name, group)] = snapshot.Hook(
                         transition=hook["LifecycleTransition"],
                         default_result=hook["DefaultResult"],
                         heartbeat_seconds=hook["HeartbeatTimeout"],
@@ -120,7 +121,7 @@ class Account:
         yield (
             "balancers",
             {
-                b["LoadBalancerName"]: live.Balancer(
+                b["LoadBalancerName"]: snapshot.Balancer(
                     zones=frozenset(zone["ZoneName"] for zone in b["AvailabilityZones"])
                 )
                 for b in balancers
@@ -139,11 +140,11 @@ class Account:
             {str(each["Port"]): seen for each, seen in zip(listeners, read, strict=True)},
         )
 
-    def _listener(self, listener: Mapping[str, Any]) -> live.Listener:
+    def _listener(self, listener: Mapping[str, Any]) -> snapshot.Listener:
         answer = self._balancing.describe_listener_attributes(ListenerArn=listener["ListenerArn"])
         idle = _pairs(answer["Attributes"]).get("tcp.idle_timeout.seconds")
         arns = [a["TargetGroupArn"] for a in listener["DefaultActions"] if "TargetGroupArn" in a]
-        return live.Listener(
+        return snapshot.Listener(
             target_group=target_group_name(arns[0]) if len(arns) == 1 else None,
             idle_timeout_seconds=None if idle is None else int(idle),
         )
@@ -161,13 +162,13 @@ class Account:
             {g["TargetGroupName"]: seen for g, seen in zip(groups, read, strict=True)},
         )
 
-    def _target_group(self, group: Mapping[str, Any]) -> live.TargetGroup:
+    def _target_group(self, group: Mapping[str, Any]) -> snapshot.TargetGroup:
         answer = self._balancing.describe_target_group_attributes(
             TargetGroupArn=group["TargetGroupArn"]
         )
         attributes = _pairs(answer["Attributes"])
         failover = "target_group_health.dns_failover.minimum_healthy_targets.count"
-        return live.TargetGroup(
+        return snapshot.TargetGroup(
             interval_seconds=group["HealthCheckIntervalSeconds"],
             timeout_seconds=group["HealthCheckTimeoutSeconds"],
             healthy_threshold=group["HealthyThresholdCount"],
@@ -185,7 +186,7 @@ class Account:
         read = zip(names, _at_once(self._queue, names), strict=True)
         yield "queues", {name: queue for name, queue in read if queue is not None}
 
-    def _queue(self, name: str) -> live.Queue | None:
+    def _queue(self, name: str) -> snapshot.Queue | None:
         try:
             url = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
         except self._sqs.exceptions.QueueDoesNotExist:
@@ -199,7 +200,7 @@ class Account:
         dead_letters = str(redrive.get("deadLetterTargetArn", "")).rpartition(":")[2]
         # Nobody receives from dead letters but a person: any visibility timeout will do.
         wanted = (self._expected.queues or {})[name].visibility_seconds
-        return live.Queue(
+        return snapshot.Queue(
             retention_seconds=int(found["MessageRetentionPeriod"]),
             visibility_seconds=None if wanted is None else int(found["VisibilityTimeout"]),
             dead_letters=dead_letters or None,
@@ -215,7 +216,7 @@ class Account:
         yield (
             "alarms",
             {
-                alarm["AlarmName"]: live.Alarm(
+                alarm["AlarmName"]: snapshot.Alarm(
                     acts=bool(alarm["ActionsEnabled"] and alarm["AlarmActions"])
                 )
                 for page in pages
@@ -229,11 +230,11 @@ def target_group_name(arn: str) -> str:
     return arn.rpartition(":targetgroup/")[2].partition("/")[0]
 
 
-def _group(group: Mapping[str, Any], zones: Mapping[str, str]) -> live.Group:
+def _group(group: Mapping[str, Any], zones: Mapping[str, str]) -> snapshot.Group:
     policy = group.get("InstanceMaintenancePolicy") or {}
     triggers = (group.get("InstanceLifecyclePolicy") or {}).get("RetentionTriggers") or {}
     tags = {tag["Key"]: tag["Value"] for tag in group.get("Tags") or ()}
-    return live.Group(
+    return snapshot.Group(
         minimum=group["MinSize"],
         maximum=group["MaxSize"],
         zones=frozenset(zones.get(subnet, subnet) for subnet in _subnets(group)),

@@ -1,4 +1,4 @@
-"""What the doctor reads of Kubernetes, in core.live's words: seven lists, with an EKS token."""
+"""What the doctor reads of Kubernetes, as a Snapshot: seven lists, with an EKS token."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from cli.doctor.account import Found, target_group_name
 from cli.doctor.target import Target
-from core import fixed, live, naming
-from core.drift import Expectation
+from core import constants, naming
+from core.doctor import snapshot
+from core.doctor.drift import Expectation
 from handlers.adapters.eks import EksApi
 
 CONNECTIONS = 8
@@ -59,7 +60,7 @@ class KubernetesCluster:
         yield (
             "namespaces",
             {
-                _name(item): live.Namespace(
+                _name(item): snapshot.Namespace(
                     gate_label=_labels(item).get(naming.READINESS_GATE_LABEL)
                 )
                 for item in listed
@@ -74,7 +75,7 @@ class KubernetesCluster:
         yield (
             "services",
             {
-                _name(item): live.Service(
+                _name(item): snapshot.Service(
                     ports=frozenset(
                         str(port.get("name", port["port"]))
                         for port in item["spec"].get("ports") or ()
@@ -98,7 +99,7 @@ class KubernetesCluster:
             claim = item["spec"].get("claimRef") or {}
             name = str(claim.get("name", ""))
             if claim.get("namespace") == self._expected.namespace and ours.fullmatch(name):
-                found[_name(item)] = live.Volume(
+                found[_name(item)] = snapshot.Volume(
                     claim=name,
                     reclaim_policy=str(item["spec"].get("persistentVolumeReclaimPolicy")),
                 )
@@ -109,7 +110,7 @@ class KubernetesCluster:
         yield (
             "budgets",
             {
-                _name(item): live.Budget(
+                _name(item): snapshot.Budget(
                     min_available=_text(item["spec"].get("minAvailable")),
                     max_unavailable=_text(item["spec"].get("maxUnavailable")),
                 )
@@ -119,8 +120,8 @@ class KubernetesCluster:
 
     def _termination_handlers(self, api: EksApi) -> Iterator[Found]:
         listed = api.list(
-            f"/apis/apps/v1/namespaces/{fixed.NTH_NAMESPACE}/deployments",
-            fieldSelector=f"metadata.name={fixed.NTH_RELEASE}",
+            f"/apis/apps/v1/namespaces/{constants.NTH_NAMESPACE}/deployments",
+            fieldSelector=f"metadata.name={constants.NTH_RELEASE}",
         )
         yield (
             "termination_handlers",
@@ -131,9 +132,9 @@ class KubernetesCluster:
         )
 
 
-def _binding(spec: Item) -> live.Binding:
+def _binding(spec: Item) -> snapshot.Binding:
     arn = str(spec.get("targetGroupARN", ""))
-    return live.Binding(
+    return snapshot.Binding(
         target_group=target_group_name(arn) or str(spec.get("targetGroupName", "")),
         service=str(spec["serviceRef"]["name"]),
         port=str(spec["serviceRef"]["port"]),
@@ -141,7 +142,7 @@ def _binding(spec: Item) -> live.Binding:
     )
 
 
-def _pod(item: Item) -> live.Pod | None:
+def _pod(item: Item) -> snapshot.Pod | None:
     """Read a running pod of Kafka's; one that goes or has not begun, or is no node, is None."""
     node_id = naming.node_id_of_pod(_name(item))
     running = item.get("status", {}).get("phase") == "Running"
@@ -149,21 +150,21 @@ def _pod(item: Item) -> live.Pod | None:
         return None
     if node_id is None or naming.POOL_LABEL not in _labels(item):
         return None
-    return live.Pod(
+    return snapshot.Pod(
         node_id=node_id,
         is_broker=_labels(item).get(naming.BROKER_ROLE_LABEL) == "true",
         gates=frozenset(g["conditionType"] for g in item["spec"].get("readinessGates") or ()),
     )
 
 
-def _termination_handler(pod: Item) -> live.TerminationHandler:
+def _termination_handler(pod: Item) -> snapshot.TerminationHandler:
     variables = {
         variable["name"]: variable.get("value")
         for container in pod["containers"]
         for variable in container.get("env") or ()
     }
     drain = str(variables.get(DRAIN_TIMEOUT) or "")
-    return live.TerminationHandler(
+    return snapshot.TerminationHandler(
         drain_timeout_seconds=int(drain) if drain.isdecimal() else None,
         grace_seconds=pod.get("terminationGracePeriodSeconds"),
     )

@@ -14,11 +14,11 @@ from cli.doctor.account import Account, Found
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
 from core.cluster.expected import expected
-from core.drift import TITLES, Finding, findings
+from core.doctor.drift import TITLES, Finding, findings
+from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError
-from core.live import Snapshot
 from handlers.adapters.eks import EksApi
-from infra import alarms
+from infra.alerts import alarms
 
 UNREADABLE = (BotoCoreError, ClientError, StillwaterError)
 Reader = Callable[[], Iterator[Found]]

@@ -1,17 +1,18 @@
 """What `pulumi up` left behind if nobody has touched it since: the snapshot a ClusterSpec asks for.
 
-Built from the same names, timings and fixed values as infra/, and compared by core.drift.
+Built from the same names, timings and fixed values as infra/, and compared by core.doctor.drift.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from core import fixed, live, naming
+from core import constants, naming
 from core.cluster.nodes import NodePool
 from core.cluster.routes import Route, routes
 from core.cluster.spec import ClusterSpec
-from core.drift import Expectation
+from core.doctor import snapshot
+from core.doctor.drift import Expectation
 
 
 def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
@@ -31,11 +32,11 @@ def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
             for queue in (naming.queue(spec.prefix, role),)
             for each in (queue, naming.dead_letter_queue(queue))
         ),
-        snapshot=live.Snapshot(
+        snapshot=snapshot.Snapshot(
             groups=_groups(spec) if of_asg else None,
             hooks=_hooks(spec) if of_asg else None,
             balancers={
-                naming.load_balancer(spec.prefix): live.Balancer(
+                naming.load_balancer(spec.prefix): snapshot.Balancer(
                     zones=frozenset(spec.availability_zones)
                 )
             },
@@ -44,21 +45,23 @@ def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
                 for route in routes(spec)
             },
             listeners={
-                str(route.port): live.Listener(
+                str(route.port): snapshot.Listener(
                     target_group=_target_group_name(spec, route),
                     idle_timeout_seconds=spec.timings.nlb_idle_timeout_seconds,
                 )
                 for route in routes(spec)
             },
             queues=_queues(spec),
-            alarms={name: live.Alarm(acts=True) for name in alarms} or None,
-            namespaces={spec.kubernetes.namespace: live.Namespace(gate_label=fixed.GATE_LABEL)},
+            alarms={name: snapshot.Alarm(acts=True) for name in alarms} or None,
+            namespaces={
+                spec.kubernetes.namespace: snapshot.Namespace(gate_label=constants.GATE_LABEL)
+            },
             bindings={route.binding: _binding(spec, route) for route in routes(spec)},
             services={},
             pods={},
             volumes={},
             budgets={naming.kafka_component(spec.name): _budget(spec)},
-            termination_handlers={fixed.NTH_RELEASE: _termination_handler(spec)},
+            termination_handlers={constants.NTH_RELEASE: _termination_handler(spec)},
         ),
     )
 
@@ -72,52 +75,54 @@ def _pools(spec: ClusterSpec) -> Mapping[str, tuple[NodePool, str]]:
     }
 
 
-def _groups(spec: ClusterSpec) -> Mapping[str, live.Group]:
+def _groups(spec: ClusterSpec) -> Mapping[str, snapshot.Group]:
     return {
-        name: live.Group(
+        name: snapshot.Group(
             minimum=pool.nodes_per_zone,
-            maximum=fixed.MAXIMUM_PER_NODE * pool.nodes_per_zone,
+            maximum=constants.MAXIMUM_PER_NODE * pool.nodes_per_zone,
             zones=frozenset({zone}),
             zone_tag=zone,
-            on_abandon=fixed.RETAIN_INSTANCE,
-            healthy_percent=fixed.HEALTHY_PERCENT,
-            suspended=frozenset(fixed.SUSPENDED_PROCESSES),
+            on_abandon=constants.RETAIN_INSTANCE,
+            healthy_percent=constants.HEALTHY_PERCENT,
+            suspended=frozenset(constants.SUSPENDED_PROCESSES),
         )
         for name, (pool, zone) in _pools(spec).items()
     }
 
 
-def _hooks(spec: ClusterSpec) -> Mapping[str, live.Hook]:
-    hook = live.Hook(
-        transition=fixed.TERMINATING,
-        default_result=fixed.ABANDON,
+def _hooks(spec: ClusterSpec) -> Mapping[str, snapshot.Hook]:
+    hook = snapshot.Hook(
+        transition=constants.TERMINATING,
+        default_result=constants.ABANDON,
         heartbeat_seconds=spec.timings.hook_heartbeat_timeout_seconds,
     )
-    return {live.hook_of(name, group): hook for group in _pools(spec) for name in fixed.HOOKS}
+    return {
+        snapshot.hook_of(name, group): hook for group in _pools(spec) for name in constants.HOOKS
+    }
 
 
 def _target_group_name(spec: ClusterSpec, route: Route) -> str:
     return naming.target_group(spec.prefix, naming.target_group_role(route.node_id))
 
 
-def _target_group(spec: ClusterSpec, route: Route) -> live.TargetGroup:
+def _target_group(spec: ClusterSpec, route: Route) -> snapshot.TargetGroup:
     timings, of_broker = spec.timings, route.node_id is not None
-    return live.TargetGroup(
+    return snapshot.TargetGroup(
         interval_seconds=timings.nlb_health_interval_seconds,
         timeout_seconds=timings.nlb_health_timeout_seconds,
         healthy_threshold=timings.nlb_healthy_threshold,
-        unhealthy_threshold=fixed.UNHEALTHY_THRESHOLD,
+        unhealthy_threshold=constants.UNHEALTHY_THRESHOLD,
         deregistration_seconds=timings.nlb_deregistration_seconds,
         connection_termination="true",
         cross_zone="true" if of_broker else "false",
         dns_failover=(
-            fixed.DNS_FAILOVER_OF_BROKER if of_broker else fixed.DNS_FAILOVER_OF_BOOTSTRAP
+            constants.DNS_FAILOVER_OF_BROKER if of_broker else constants.DNS_FAILOVER_OF_BOOTSTRAP
         ),
     )
 
 
-def _binding(spec: ClusterSpec, route: Route) -> live.Binding:
-    return live.Binding(
+def _binding(spec: ClusterSpec, route: Route) -> snapshot.Binding:
+    return snapshot.Binding(
         target_group=_target_group_name(spec, route),
         service=route.service,
         port=naming.listener_port_name(spec.kafka.listener.name),
@@ -125,40 +130,40 @@ def _binding(spec: ClusterSpec, route: Route) -> live.Binding:
     )
 
 
-def _queues(spec: ClusterSpec) -> Mapping[str, live.Queue]:
+def _queues(spec: ClusterSpec) -> Mapping[str, snapshot.Queue]:
     timings = spec.timings
     visibility, retention = (
         timings.queue_visibility_timeout_seconds,
         timings.events_queue_retention_seconds,
     )
     fed = {
-        "events": (visibility, retention, fixed.EVENTS_MAX_RECEIVE_COUNT),
+        "events": (visibility, retention, constants.EVENTS_MAX_RECEIVE_COUNT),
         "nth": (
             timings.nth_visibility_timeout_seconds,
-            timings.nth_queue_retention_seconds,
+            timings.nth_retention_seconds(spec.drain_route),
             timings.nth_max_receive_count,
         ),
-        "ticks": (visibility, retention, fixed.TICKS_MAX_RECEIVE_COUNT),
+        "ticks": (visibility, retention, constants.TICKS_MAX_RECEIVE_COUNT),
     }
     if spec.slack is not None:
-        fed["stories"] = (visibility, retention, fixed.STORIES_MAX_RECEIVE_COUNT)
+        fed["stories"] = (visibility, retention, constants.STORIES_MAX_RECEIVE_COUNT)
     if spec.node_provisioner == "karpenter":
         fed["karpenter"] = (
-            fixed.KARPENTER_VISIBILITY_SECONDS,
-            fixed.KARPENTER_RETENTION_SECONDS,
-            fixed.KARPENTER_MAX_RECEIVE_COUNT,
+            constants.KARPENTER_VISIBILITY_SECONDS,
+            constants.KARPENTER_RETENTION_SECONDS,
+            constants.KARPENTER_MAX_RECEIVE_COUNT,
         )
     found = {}
     for role, (visible, kept, receives) in fed.items():
         name = naming.queue(spec.prefix, role)
-        found[name] = live.Queue(
+        found[name] = snapshot.Queue(
             retention_seconds=kept,
             visibility_seconds=visible,
             dead_letters=naming.dead_letter_queue(name),
             max_receive_count=receives,
         )
-        found[naming.dead_letter_queue(name)] = live.Queue(
-            retention_seconds=fixed.DEAD_LETTER_RETENTION_SECONDS,
+        found[naming.dead_letter_queue(name)] = snapshot.Queue(
+            retention_seconds=constants.DEAD_LETTER_RETENTION_SECONDS,
             visibility_seconds=None,
             dead_letters=None,
             max_receive_count=None,
@@ -166,15 +171,15 @@ def _queues(spec: ClusterSpec) -> Mapping[str, live.Queue]:
     return found
 
 
-def _budget(spec: ClusterSpec) -> live.Budget:
+def _budget(spec: ClusterSpec) -> snapshot.Budget:
     nodes = sum(spec.nodes_of(pool) for pool in spec.pools)
     # Strimzi counts brokers and controllers together.
-    available = max(0, nodes - fixed.EVICTED_AT_A_TIME)
-    return live.Budget(min_available=str(available), max_unavailable=None)
+    available = max(0, nodes - constants.EVICTED_AT_A_TIME)
+    return snapshot.Budget(min_available=str(available), max_unavailable=None)
 
 
-def _termination_handler(spec: ClusterSpec) -> live.TerminationHandler:
+def _termination_handler(spec: ClusterSpec) -> snapshot.TerminationHandler:
     drain = spec.timings.nth_drain_timeout_seconds
-    return live.TerminationHandler(
-        drain_timeout_seconds=drain, grace_seconds=drain + fixed.NTH_EXIT_MARGIN_SECONDS
+    return snapshot.TerminationHandler(
+        drain_timeout_seconds=drain, grace_seconds=drain + constants.NTH_EXIT_MARGIN_SECONDS
     )

@@ -7,9 +7,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from core import prometheus_address
 from core.cluster.fields import DnsLabel, Frozen, ListenerName, Seconds
 from core.errors import InvalidInput
+from core.settings import prometheus_address
 
 
 class Listener(Frozen):

@@ -38,8 +38,11 @@ class Timings(Frozen):
     """When a message that NTH works on is delivered again; NTH asks for fewer than 120."""
     nth_max_receive_count: Annotated[int, Field(ge=1, le=1000)] = 40
     """Deliveries before a message goes to the dead-letter queue."""
-    nth_queue_retention_seconds: Annotated[int, Field(ge=60, le=1_209_600)] = 172_800
-    """How long NTH's queue keeps a message."""
+    nth_queue_retention_seconds: Annotated[int, Field(ge=60, le=1_209_600)] = 3_600
+    """How long NTH's queue keeps a drain that was forwarded to it. One that is still wanted then is
+    forwarded again; one that is not can do nothing any more. On the direct route AWS says it only
+    once, and the queue keeps it as long as the queue of announcements does.
+    """
     # Lifecycle hooks.
     hook_heartbeat_timeout_seconds: Annotated[int, Field(ge=30, le=7200)] = 900
     """How long a lifecycle hook waits for a heartbeat before it gives up, and the instance is
@@ -87,3 +90,9 @@ class Timings(Frozen):
     """How long the queue of announcements keeps a message."""
     tick_interval_seconds: Annotated[int, Field(ge=1, le=900)] = 15
     """How often an open incident is looked at."""
+
+    def nth_retention_seconds(self, drain_route: str) -> int:
+        """Return how long NTH's queue keeps a message on a route."""
+        if drain_route == "direct":
+            return max(self.nth_queue_retention_seconds, self.events_queue_retention_seconds)
+        return self.nth_queue_retention_seconds

@@ -108,7 +108,7 @@ class Interruption(_Announced):
     instance_state: str | None = None  # state changes
     event_type: str | None = None  # Health: its eventTypeCode; a volume's problem: what it is
     due_at: float | None = None  # epoch seconds: Health's start, a reservation's end
-    party: str | None = None  # a run's: whose nodes may be out together (core.rotation.lease)
+    party: str | None = None  # a run's: whose nodes may be out together (core.availability.lease)
     # Epoch seconds: Health's last word, so that an older update which comes late moves nothing.
     updated_at: float | None = None
     closed: bool = False  # Health: called off or done

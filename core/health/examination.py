@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Protocol
 
+from core.availability.zones import Freeze
 from core.health import metadata_errors
 from core.health.cluster import Kind, Part
 from core.health.connect import Answer, Worker, worker_verdict
@@ -19,15 +22,13 @@ from core.health.kafka import (
     quorum_verdict,
     silent,
 )
+from core.health.kafka_metrics import NodeMetrics
 from core.health.node import Role
 from core.health.nodes import disagreements, node_verdict
 from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health, HealthVerdict
-from core.incident_record import Incident
-from core.kafka_metrics import NodeMetrics
-from core.rotation import ClusterView
-from core.thread_text import span
-from core.zones import Freeze
+from core.views import ClusterView
+from core.words import span
 
 KUBERNETES, LEDGER = "the Kubernetes API", "the ledger"
 
@@ -48,13 +49,30 @@ class Expected:
     worker_startup_seconds: float = 120.0
 
 
+class OpenIncident(Protocol):
+    """What health tells of an incident (core.incidents.record.Incident has it, and more)."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def instance_id(self) -> str: ...
+    @property
+    def state(self) -> StrEnum: ...
+    @property
+    def entered_at(self) -> float: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def pages(self) -> tuple[str, ...]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """What every source said, or why it said nothing."""
 
     kafka: ClusterView | Silence
     pods: tuple[PodSeen, ...] | Silence
-    incidents: tuple[Incident, ...] | Silence
+    incidents: tuple[OpenIncident, ...] | Silence
     freezes: tuple[Freeze, ...] | Silence
     workers: Mapping[str, tuple[Answer, ...] | Silence] = field(default_factory=dict)
     # By node id; empty where the spec has no exporters.
@@ -170,7 +188,7 @@ def _answers(view: ClusterView | Silence) -> bool | None:
     return None if isinstance(view, Silence) else not view.stale
 
 
-def _incidents(found: tuple[Incident, ...] | Silence, now: float) -> HealthVerdict:
+def _incidents(found: tuple[OpenIncident, ...] | Silence, now: float) -> HealthVerdict:
     if isinstance(found, Silence):
         return _unknown("Incidents", LEDGER, found.reason)
     waiting = [incident for incident in found if incident.pages]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from core.health.limits import Limits
 from core.health.verdict import Health, HealthVerdict
-from core.rotation import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView, VoterView
 
 LIMITS = Limits()
 ADMIN = "Kafka's admin API"

@@ -5,8 +5,8 @@ stopping, and without a quorum is stale with everybody unfenced. The active cont
 all four states, and are missing for brokers that registered before it started (KAFKA-20370). The
 broker's own state says RUNNING of one that was fenced again. So the quorum's word decides, a gauge
 that is missing is no word, and what contradicts it is reported beside it. Kubernetes adds what none
-of them sees: that a pod was told to stop, and that no process is left. Pure; core.learning notes
-what changed in an incident's timeline.
+of them sees: that a pod was told to stop, and that no process is left. Pure; core.incidents.learn
+notes what changed in an incident's timeline.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.health.kafka_metrics import Metric, NodeMetrics
 from core.health.limits import Limits
 from core.health.node import (
     ACTIVE,
@@ -25,7 +26,6 @@ from core.health.node import (
     STOPPING,
     UNREGISTERED,
 )
-from core.kafka_metrics import Metric, NodeMetrics
 
 REGISTRATIONS = {
     UNREGISTERED: "not registered",

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from core.health.kafka_metrics import Metric, NodeMetrics
 from core.health.verdict import Health, HealthVerdict
-from core.kafka_metrics import Metric, NodeMetrics
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from core.kafka_metrics import Metric, NodeMetrics
+from core.health.kafka_metrics import Metric, NodeMetrics
 
 CONTROL_PLANE_PORT, REPLICATION_PORT = 9090, 9091
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from core.health import strict
 from core.health.kafka import broker_verdict, controller_verdict
+from core.health.kafka_metrics import NodeMetrics
 from core.health.lifecycle import lifecycle, signs_of
 from core.health.limits import Limits
 from core.health.node import NEVER, NodeObservation, Role, with_metrics
 from core.health.pods import STARTUP_SECONDS, PodSeen
 from core.health.verdict import SEVERITY, HealthVerdict
-from core.kafka_metrics import NodeMetrics
-from core.rotation import ClusterView
+from core.views import ClusterView
 
 LIMITS = Limits()
 

@@ -30,23 +30,21 @@ docs/rotation.md follows a run through them.
 
 from __future__ import annotations
 
-from core.rotation.consent import may_leave
-from core.rotation.lease import (
+from core.availability.consent import may_leave
+from core.availability.lease import (
     Lease,
     LeaseDecision,
+    begin,
     companions,
     grant,
+    hinders,
     in_the_way,
+    lease_of,
     release,
     valid_holder,
 )
-from core.rotation.presence import is_back, returned
-from core.rotation.views import (
-    ClusterView,
-    PartitionView,
-    Verdict,
-    VoterView,
-)
+from core.availability.presence import is_back, returned
+from core.views import ClusterView, PartitionView, Verdict, VoterView
 
 __all__ = [
     "ClusterView",
@@ -55,10 +53,13 @@ __all__ = [
     "PartitionView",
     "Verdict",
     "VoterView",
+    "begin",
     "companions",
     "grant",
+    "hinders",
     "in_the_way",
     "is_back",
+    "lease_of",
     "may_leave",
     "release",
     "returned",

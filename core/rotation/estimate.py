@@ -1,9 +1,10 @@
 """How long a node's move takes, and what it copies, before it is made.
 
 How long earlier runs took for a node of the role, else what their timings allow for, and
-core.resync's model over what is appended now and the rate at which earlier runs saw replication
-bring logs back (core.rotation.pace). core.rotation.plan prints it; a run keeps it with each of its
-nodes and corrects it as it learns, so that core.rotation.hours can say whether a move still fits.
+core.cost.resync's model over what is appended now and the rate at which earlier runs saw
+replication bring logs back (core.rotation.pace). core.rotation.plan prints it; a run keeps it with
+each of its nodes and corrects it as it learns, so that core.rotation.hours can say whether a move
+still fits.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.observations import Policy
-from core.resync import CatchUp, Divergence, Flow, after_outage
+from core.cost.resync import CatchUp, Divergence, Flow, after_outage
+from core.incidents.observation import Policy
 from core.rotation.pace import measured
 from core.rotation.run_record import NodeTurn, Phase, Replication, Run
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from core.decisions import hooked
-from core.incident_record import Incident, State
-from core.observations import Policy
+from core.availability.presence import is_back, returned
+from core.incidents.decisions import hooked
+from core.incidents.observation import Policy
+from core.incidents.record import Incident, State
 from core.rotation.observation import RunObservation
 from core.rotation.pace import paced
-from core.rotation.presence import is_back, returned
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
 from core.rotation.step import ACTOR, Begin, CallOff, Elect, RunAction, RunStep, again, stopped
-from core.rotation.views import ClusterView, PartitionView
+from core.views import ClusterView, PartitionView
 
 # Kubernetes' words for what does not get better by waiting.
 HOPELESS = frozenset(

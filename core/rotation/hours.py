@@ -4,17 +4,17 @@ A node whose move would end after the window's end waits for the next one that i
 that has begun is never stopped. core.rotation.progress asks before each node, core.rotation.plan
 before the first. This is about what a run plans, and about nothing else: what AWS takes or has
 taken, and what a person sends away, opens an incident that knows no window but its own due time
-(core.planned).
+(core.incidents.planned).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.observations import Policy
+from core.incidents.observation import Policy
 from core.rotation.run_record import NodeTurn, Options
-from core.thread_text import span
 from core.window import clock
+from core.words import span
 
 
 @dataclass(frozen=True, slots=True)

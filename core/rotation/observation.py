@@ -1,15 +1,15 @@
-"""One reading of everything a run decides by; handlers.rotations takes it before each turn."""
+"""One reading of everything a run decides by; handlers.rotation.turns takes it before each turn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from core.availability.zones import Freeze
 from core.health.metadata_errors import ErrorSnapshot
-from core.incident_record import Incident
-from core.observations import GroupView, NodeView, PodView
-from core.rotation.views import ClusterView
-from core.zones import Freeze
+from core.incidents.observation import GroupView, NodeView, PodView
+from core.incidents.record import Incident
+from core.views import ClusterView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.observations import PodView
+from core.incidents.observation import PodView
 from core.rotation.run_record import NodeTurn
 
 

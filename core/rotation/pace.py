@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Replication, Run
-from core.rotation.views import ClusterView
+from core.views import ClusterView
 
 # A log that lacked less was behind for want of a fetch, and says nothing about how fast those are.
 LEAST_BYTES = 64 * 1024 * 1024

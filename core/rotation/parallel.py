@@ -3,7 +3,7 @@
 Brokers that share no partition are to Kafka as if each went alone: no partition misses more than
 one replica. Controllers go one by one, zones one after another. core.rotation.progress asks for the
 company of the node that is first; λ rotate refuses a run whose brokers never could go together; and
-consent is asked again for each of them with the lease in hand (core.rotation.lease).
+consent is asked again for each of them with the lease in hand (core.availability.lease).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from core.observations import Policy
-from core.rotation.consent import shared
+from core.availability.consent import shared
+from core.incidents.observation import Policy
 from core.rotation.estimate import together
 from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
 from core.rotation.preconditions import objections
 from core.rotation.run_record import NodeTurn, Options
-from core.rotation.views import ClusterView
+from core.views import ClusterView
 
 
 def refusals(

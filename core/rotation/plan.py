@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from core.observations import Policy
+from core.incidents.observation import Policy
 from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S, Estimate, together
 from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation

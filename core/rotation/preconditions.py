@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from core.availability.consent import may_leave
+from core.availability.zones import freeze_of
 from core.health.metadata_errors import ErrorSnapshot, from_dict, vetoes
-from core.observations import Policy
-from core.rotation.consent import may_leave
+from core.incidents.observation import Policy
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Options
-from core.rotation.views import ClusterView, PartitionView, listed
-from core.zones import freeze_of
+from core.views import ClusterView, PartitionView, listed
 
 IN_SERVICE = "InService"
 

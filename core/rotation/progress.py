@@ -5,9 +5,9 @@
     returning  | core.rotation.following
     done
 
-handlers.rotations calls it once per turn, carries out the actions and records the run. One node at
-a time, or a few of one zone that share no partition. A run never forces anything: what does not
-become true within a node's deadline stops the run, and a person decides (resume, skip, abort).
+handlers.rotation.turns calls it once per turn, carries out the actions and records the run. One
+node at a time, or a few of one zone that share no partition. A run never forces anything: what does
+not become true within a node's deadline stops the run, and a person decides (resume, skip, abort).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from core.observations import Policy
+from core.incidents.observation import Policy
 from core.rotation.estimate import expecting
 from core.rotation.following import HOPELESS, carry
 from core.rotation.hours import Wait, wait_of

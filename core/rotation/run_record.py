@@ -2,7 +2,7 @@
 
 The ledger keeps one document per cluster, written over the version it was read at, so any function
 may die and another goes on. core.rotation.progress decides what is next; the instances themselves
-leave through an incident each (core.planned), opened by the run.
+leave through an incident each (core.incidents.planned), opened by the run.
 """
 
 from __future__ import annotations

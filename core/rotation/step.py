@@ -1,14 +1,14 @@
 """What one turn of a run comes to: the run as it then is, what to do for it, when to look again.
 
-core.rotation.progress and core.rotation.following make steps; handlers.rotations carries them out
-and records the run. Every action may be repeated.
+core.rotation.progress and core.rotation.following make steps; handlers.rotation.turns carries them
+out and records the run. Every action may be repeated.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from core.observations import Policy
+from core.incidents.observation import Policy
 from core.rotation.run_record import NodeTurn, Run, RunState, noted
 
 ACTOR = "rotation"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from core.pricing import PriceBook
+from core.cost.pricing import PriceBook
 from core.volumes import speed
 from core.volumes.decisions import Decision, Kind
 from core.volumes.for_rotation import SLOTS_NEEDED, bargain, describe

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.incident_record import Incident, State
+from core.incidents.record import Incident, State
 from core.rotation.order import in_order
 from core.rotation.run_record import NodeTurn, Run, RunState
 from core.volumes.decisions import Kind

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from core.pricing import PriceBook
+from core.cost.pricing import PriceBook
 from core.volumes.limits import Performance, most_iops, steps
 from core.volumes.sizing import MIB, cents, change_usd
 from core.volumes.speed import ceiling, said

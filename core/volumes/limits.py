@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 from core.instances import InstanceType
-from core.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 
 # EC2 API, ModifyVolume and CreateVolume; before 2025 the maxima were 16 TiB, 16,000 and 1,000, and
 # outposts and some partitions still have those.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from core.pricing import PriceBook, fetch_command
+from core.cost.pricing import PriceBook, fetch_command
 from core.volumes.deciding import decide
 from core.volumes.decisions import Decision, Kind
 from core.volumes.limits import Gp3

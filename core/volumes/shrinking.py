@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from core import economics, instances
-from core.economics import HOURS_PER_MONTH
-from core.pricing import INSTANCE_HOUR, PriceBook, fetch_command
+from core import instances
+from core.cost import economics
+from core.cost.economics import HOURS_PER_MONTH
+from core.cost.pricing import INSTANCE_HOUR, PriceBook, fetch_command
 from core.volumes.forecast import Forecast
 from core.volumes.limits import IOPS_PER_GIB, Gp3
 from core.volumes.policy import Policy, goals_of

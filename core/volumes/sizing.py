@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from core import pricing
-from core.pricing import PriceBook
+from core.cost import pricing
+from core.cost.pricing import PriceBook
 from core.volumes.limits import (
     INCLUDED,
     IOPS_PER_GIB,

@@ -15,8 +15,8 @@ from decimal import Decimal
 from itertools import pairwise
 
 from core import instances
+from core.cost.pricing import INSTANCE_HOUR, PriceBook
 from core.instances import InstanceType
-from core.pricing import INSTANCE_HOUR, PriceBook
 from core.volumes.ledger import WINDOW_SECONDS
 from core.volumes.limits import Performance, instance_ceiling, least_iops, lesser, most_iops, steps
 from core.volumes.sizing import MIB

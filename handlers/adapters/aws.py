@@ -10,7 +10,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from core.observations import GroupView, HookResult, InstanceView
+from core.incidents.observation import GroupView, HookResult, InstanceView
 
 if TYPE_CHECKING:
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef

@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 import urllib3
 
+from core.constants import CONNECT_REST_PORT
 from core.errors import StillwaterError
-from core.fixed import CONNECT_REST_PORT
 from core.health.connect import Answer, Failure, next_path
 from handlers.adapters.eks import EksApi
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import quote, urlencode
 
-from core import kafka_metrics
 from core.errors import StillwaterError
-from core.kafka_metrics import NodeMetrics
+from core.health import kafka_metrics
+from core.health.kafka_metrics import NodeMetrics
 from core.naming import node_id_of_pod
 from handlers.adapters.eks import EksApi
 

@@ -10,7 +10,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from core.inventory import ScheduledEvent, StatusView, VolumeView
+from core.incidents.inventory import ScheduledEvent, StatusView, VolumeView
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import InstanceStatusTypeDef

@@ -24,9 +24,9 @@ from kafka.errors import (
     for_code,
 )
 
+from core.availability.leaders import Order, Partition
 from core.errors import StillwaterError
-from core.leaders import Order, Partition
-from core.rotation import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView, VoterView
 from handlers.adapters.tls import trusting
 
 CONNECT_SECONDS = 1.0

@@ -8,6 +8,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from core.errors import StillwaterError
+from core.incidents.observation import BudgetView, NodeView, PodView
 from core.naming import (
     CLUSTER_LABEL,
     EBS_CSI_DRIVER,
@@ -17,7 +18,6 @@ from core.naming import (
     cluster_ca_secret,
     node_id_of_pod,
 )
-from core.observations import BudgetView, NodeView, PodView
 from handlers.adapters.eks import EksApi, Json
 
 # Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's

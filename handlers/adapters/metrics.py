@@ -13,7 +13,7 @@ from typing import Any
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from core.metrics_names import CLUSTER_DIMENSION, NAMESPACE
+from core.metric_names import CLUSTER_DIMENSION, NAMESPACE
 
 # Somebody who only reads the ledger, such as the command line, counts nothing.
 _NOBODY = "none"

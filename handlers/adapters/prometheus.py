@@ -21,7 +21,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
 from core.errors import StillwaterError
-from core.prometheus_address import Address, Service, Workspace
+from core.settings.prometheus_address import Address, Service, Workspace
 from handlers.adapters.eks import EksApi
 
 logger = Logger(service="stillwater", child=True)

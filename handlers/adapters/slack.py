@@ -15,7 +15,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web import WebClient
 
 from core.errors import StillwaterError
-from core.thread import Message
+from core.slack.incident_thread import Message
 
 # The type of the metadata every message of ours carries; its payload is the step's key.
 METADATA_TYPE = "stillwater_incident"

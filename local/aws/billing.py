@@ -16,9 +16,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
-from core import pricing
+from core.cost import pricing
+from core.cost.pricing import Price, PriceBook
 from core.naming import CLUSTER_TAG
-from core.pricing import Price, PriceBook
 from local.aws import cost_export
 from local.aws.cost_export import Line
 from local.environment import ACCOUNT, REGION

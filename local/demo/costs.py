@@ -12,10 +12,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core import facts, pricing
 from core.cluster import ClusterSpec, parse
-from core.incident_record import Incident
-from handlers.export import archive_key, archive_line
+from core.cost import pricing
+from core.incidents.record import Incident
+from core.settings import facts
+from handlers.store.archive import archive_key, archive_line
 from local import environment
 from local.aws import billing
 from local.demo import spec as demo_spec

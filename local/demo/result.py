@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from core import naming
 from core.errors import StillwaterError
-from core.incident_record import Incident, Transition
+from core.incidents.record import Incident, Transition
 from local import journal
 from local.demo import lag, story
 from local.demo import spec as demo_spec

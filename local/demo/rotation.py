@@ -12,8 +12,8 @@ import urllib3
 
 from core import naming
 from core.errors import StillwaterError
-from core.incident_record import Incident
-from handlers.ledger import DynamoLedger, rounds
+from core.incidents.record import Incident
+from handlers.store.ledger import DynamoLedger, rounds
 from local import environment, journal
 from local.demo import costs, load, narration, result, scrape, story, timeline
 from local.demo import spec as demo_spec

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.incident_record import Transition
+from core.incidents.record import Transition
 
 Record = Mapping[str, Any]
 

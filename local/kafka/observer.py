@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlencode
 
-from core import kafka_metrics
 from core.errors import StillwaterError
+from core.health import kafka_metrics
+from core.health.kafka_metrics import Metric, NodeMetrics
 from core.health.lifecycle import active_controller
 from core.health.node import (
     CONTROL_PLANE_PORT,
@@ -30,8 +31,7 @@ from core.health.node import (
     Role,
     with_metrics,
 )
-from core.kafka_metrics import Metric, NodeMetrics
-from core.rotation import ClusterView
+from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 
 # Milliseconds on an idle machine; on a busy one a JVM may wait for its turn.

@@ -23,8 +23,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from core.cost.pricing import total as exactly
 from core.errors import InvalidInput
-from core.pricing import total as exactly
 from spark.ingest.combine import combined, total
 from spark.ingest.control import Control
 from spark.ingest.grain import Grain

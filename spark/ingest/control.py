@@ -9,7 +9,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from core.pricing import total
+from core.cost.pricing import total
 from spark import money
 from spark.tables import UNKNOWN_PERIOD
 

@@ -1,7 +1,7 @@
 """Reads the ledger's archive: one JSON line per incident, in a folder per day it ended.
 
-λ sweep writes it (handlers.export). A rotation here is an incident of a Kafka node that is over;
-of rounds filed twice the later line counts.
+λ sweep writes it (handlers.store.archive). A rotation here is an incident of a Kafka node that is
+over; of rounds filed twice the later line counts.
 """
 
 from __future__ import annotations

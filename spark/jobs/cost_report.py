@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pyspark.sql import functions as F
 
+from core.cost.pricing import plain, total
 from core.errors import InvalidInput, StillwaterError
-from core.pricing import plain, total
 from spark import tables
 from spark.ingest import bill
 from spark.jobs import cost, ingest

@@ -1,6 +1,6 @@
 """The economics job: EBS against local disks for this cluster, on what was measured of it.
 
-    storage + resync -> guard -> core.economics.compare -> guard -> table
+    storage + resync -> guard -> core.cost.economics.compare -> guard -> table
 
 What brokers hold and take in is measured where samples are; prices are those the bill charges
 and, of a design nobody runs, the price book's (spark.transforms.rates). The answer is one row per
@@ -19,10 +19,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from core import economics, pricing
-from core.economics import Brokers, Comparison, Design
-from core.facts import Facts
-from core.pricing import PriceBook
+from core.cost import economics, pricing
+from core.cost.economics import Brokers, Comparison, Design
+from core.cost.pricing import PriceBook
+from core.settings.facts import Facts
 from spark.findings import ECONOMICS, RESYNC, STORAGE
 from spark.schemas import require_schema
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from core import pricing
+from core.cost import pricing
+from core.cost.pricing import PriceBook
 from core.errors import InvalidInput
-from core.facts import Facts
-from core.pricing import PriceBook
+from core.settings.facts import Facts
 from spark import frames, tables
 from spark.findings import (
     ANOMALIES_TABLE,

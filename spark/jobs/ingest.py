@@ -18,8 +18,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from core.cost.pricing import plain, total
 from core.errors import InvalidInput, StillwaterError
-from core.pricing import plain, total
 from spark import frames, money, tables
 from spark.ingest.control import Control, known_period
 from spark.ingest.delivery import SECOND_HEADER, Delivery, Refresh, readable

@@ -1,10 +1,10 @@
 """The resync job: what each rotation took and cost, beside what the model says of it.
 
-    rotations + samples -> guard -> measured -> core.resync, row by row -> guard -> table
+    rotations + samples -> guard -> measured -> core.cost.resync, row by row -> guard -> table
 
 A cluster rotates tens of times a month, so the rows fit in the driver once Spark has read the
-samples; the physics is core.resync's and stands nowhere else. Gross money is for all bytes of the
-catch-up, incremental for those that would not have crossed between zones without the rotation.
+samples; the physics is core.cost.resync's and stands nowhere else. Gross money is for all bytes of
+the catch-up, incremental for those that would not have crossed between zones without the rotation.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from core import economics, instance_rates, instances, resync
-from core.facts import Facts
-from core.pricing import PriceBook
+from core import instances
+from core.cost import economics, instance_rates, resync
+from core.cost.pricing import PriceBook
+from core.settings.facts import Facts
 from spark.findings import RESYNC, ROTATIONS, SAMPLES
 from spark.schemas import require_schema
 from spark.transforms import rotations as transform

@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from core import instances
-from core.facts import Facts, Pool
-from core.pricing import PriceBook
+from core.cost.pricing import PriceBook
+from core.settings.facts import Facts, Pool
 from core.volumes.forecast import Forecast
 from core.volumes.growth import DAY_SECONDS, room
 from core.volumes.limits import Gp3, Performance, step_for

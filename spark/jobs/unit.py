@@ -15,8 +15,8 @@ from datetime import date
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from core.forecast import Backtest, Forecast, backtest
-from core.forecast import forecast as of_points
+from core.cost.trend import Backtest, Forecast, backtest
+from core.cost.trend import forecast as of_points
 from spark.findings import SAMPLES, UNIT
 from spark.schemas import COST, TRAFFIC, require_schema
 from spark.transforms import unit

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from core.economics import EBS
+from core.cost.economics import EBS
+from core.cost.pricing import total
 from core.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
-from core.pricing import total
 from spark.report.document import Action
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import slug

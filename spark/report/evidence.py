@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from core.pricing import total
+from core.cost.pricing import total
 from spark.report.model import Report
 from spark.transforms.easy import EasySaving
 

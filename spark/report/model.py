@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
+from core.cost.pricing import total
 from core.naming import CLUSTER_TAG
-from core.pricing import total
 from spark.months import settled_on
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component

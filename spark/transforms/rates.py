@@ -13,8 +13,8 @@ from decimal import Decimal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from core.price_check import BilledRate, item_of
-from core.pricing import INSTANCE_HOUR, Price, PriceBook, total
+from core.cost.price_check import BilledRate, item_of
+from core.cost.pricing import INSTANCE_HOUR, Price, PriceBook, total
 from spark.schemas import MONEY
 from spark.transforms.classify import Component
 

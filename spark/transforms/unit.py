@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from core.pricing import BYTES_PER_GIB
+from core.cost.pricing import BYTES_PER_GIB
 from spark.schemas import MONEY
 from spark.transforms.counters import LOG_SIZE, PARTITIONS
 

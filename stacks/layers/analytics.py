@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pulumi
 
-from core import facts
 from core.naming import OPERATIONS
-from infra.analytics import Analytics, AnalyticsArgs
+from core.settings import facts
+from infra.analytics.workspace import Analytics, AnalyticsArgs
 from stacks.layer import Layer
 
 

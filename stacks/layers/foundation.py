@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pulumi
 
-from infra.cluster import Cluster, ClusterArgs
-from infra.endpoints import Endpoints, EndpointsArgs
-from infra.site import site
+from infra.eks.cluster import Cluster, ClusterArgs
+from infra.network.endpoints import Endpoints, EndpointsArgs
+from infra.network.site import site
 from stacks.layer import Layer
 
 

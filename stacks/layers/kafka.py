@@ -5,13 +5,13 @@ from __future__ import annotations
 import pulumi
 
 from core.naming import FOUNDATION
-from infra.connect import ConnectArgs, ConnectCluster
-from infra.dashboards import Dashboards
-from infra.kafka import Kafka, KafkaArgs, bootstrap_servers
-from infra.kafka_namespace import KafkaNamespace, KafkaNamespaceArgs
-from infra.loadbalancing import GATED, LoadBalancing, LoadBalancingArgs
-from infra.operator_release import StrimziOperator, StrimziOperatorArgs
-from infra.topics import Topics, TopicsArgs
+from infra.alerts.dashboards import Dashboards
+from infra.charts.strimzi import StrimziOperator, StrimziOperatorArgs
+from infra.kafka.cluster import Kafka, KafkaArgs, bootstrap_servers
+from infra.kafka.connect import ConnectArgs, ConnectCluster
+from infra.kafka.namespace import KafkaNamespace, KafkaNamespaceArgs
+from infra.kafka.topics import Topics, TopicsArgs
+from infra.loadbalancing.balancer import GATED, LoadBalancing, LoadBalancingArgs
 from stacks.layer import Layer
 from stacks.layers import kafka_nodes
 

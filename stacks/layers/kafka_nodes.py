@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pulumi
 
 from core.naming import FOUNDATION
-from infra.bootstrap import ClusterAccess, service_cidr
-from infra.karpenter_nodes import KarpenterNodes, KarpenterNodesArgs
-from infra.nodes import BrokerNodes, BrokerNodesArgs
+from infra.nodes.bootstrap import ClusterAccess, service_cidr
+from infra.nodes.groups import BrokerNodes, BrokerNodesArgs
+from infra.nodes.karpenter import KarpenterNodes, KarpenterNodesArgs
 from stacks.layer import Layer
 
 

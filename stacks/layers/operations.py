@@ -7,21 +7,21 @@ import pulumi
 from core import naming
 from core.cluster import ClusterSpec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
-from infra import packaging
-from infra.access import HandlerAccess, HandlerAccessArgs
-from infra.alerts import Alerts, AlertsArgs
-from infra.archive import Archive, ArchiveArgs
-from infra.function import Placement
-from infra.functions import Functions, FunctionsArgs
-from infra.handler_network import HandlerNetwork, HandlerNetworkArgs
-from infra.health import Health, HealthArgs
-from infra.kafka import kafka_pods
-from infra.ledger import Ledger, LedgerArgs
-from infra.rotate_access import RotateAccess, RotateAccessArgs
-from infra.stories import Stories, StoriesArgs
-from infra.sweep_access import SweepAccess, SweepAccessArgs
-from infra.volumes import Volumes, VolumesArgs
-from infra.volumes_access import VolumesAccess, VolumesAccessArgs
+from infra.alerts.topic import Alerts, AlertsArgs
+from infra.functions import packaging
+from infra.functions.access import HandlerAccess, HandlerAccessArgs
+from infra.functions.archive import Archive, ArchiveArgs
+from infra.functions.function import Placement
+from infra.functions.health import Health, HealthArgs
+from infra.functions.ledger import Ledger, LedgerArgs
+from infra.functions.loop import Functions, FunctionsArgs
+from infra.functions.network import HandlerNetwork, HandlerNetworkArgs
+from infra.functions.rotate_access import RotateAccess, RotateAccessArgs
+from infra.functions.slack import Stories, StoriesArgs
+from infra.functions.sweep_access import SweepAccess, SweepAccessArgs
+from infra.functions.volumes import Volumes, VolumesArgs
+from infra.functions.volumes_access import VolumesAccess, VolumesAccessArgs
+from infra.kafka.cluster import kafka_pods
 from stacks.layer import Layer
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pulumi
 
 from core.naming import FOUNDATION
-from infra import packaging
-from infra.autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
-from infra.karpenter import Karpenter, KarpenterArgs
-from infra.lbc import LoadBalancerController, LoadBalancerControllerArgs
-from infra.nodes import group_arns
-from infra.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
-from infra.snapshots import Snapshots, SnapshotsArgs
-from infra.storage import KafkaStorage, StorageArgs
-from infra.termination import Termination, TerminationArgs
-from infra.webhook import Webhook, WebhookArgs
+from infra.charts.autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
+from infra.charts.karpenter import Karpenter, KarpenterArgs
+from infra.charts.lbc import LoadBalancerController, LoadBalancerControllerArgs
+from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
+from infra.functions import packaging
+from infra.functions.termination import Termination, TerminationArgs
+from infra.functions.webhook import Webhook, WebhookArgs
+from infra.kafka.snapshots import Snapshots, SnapshotsArgs
+from infra.kafka.storage import KafkaStorage, StorageArgs
+from infra.nodes.groups import group_arns
 from stacks.layer import Layer
 
 

@@ -16,10 +16,10 @@ from rich.console import Console
 from cli.twin_layers import Provisioned, TwinLayers
 from core import naming
 from core.errors import StillwaterError
-from core.incident_record import Incident
-from core.rotation import ClusterView
+from core.incidents.record import Incident
+from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.ledger import DynamoLedger, rounds
+from handlers.store.ledger import DynamoLedger, rounds
 from local import environment, journal
 from local.demo import load, narration, result
 from local.demo import rotation as demo

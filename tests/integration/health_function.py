@@ -11,7 +11,7 @@ from rich.console import Console
 
 from cli import health as command
 from core.health.cluster import Kind
-from infra.health import ROLE
+from infra.functions.health import ROLE
 from tests.integration.cluster import Cluster
 
 # An examination's own bound, and what a cold start on a busy machine adds to it.
@@ -69,7 +69,7 @@ def told_of_workers(cluster: Cluster, count: int) -> Iterator[None]:
 
 @contextmanager
 def allowed_to_ask(cluster: Cluster, pod: str, port: int) -> Iterator[None]:
-    """Let λ health GET one port of one pod, as infra.health's role names those of workers."""
+    """Let λ health GET one port of one pod, as its role names those of workers."""
     path = f"{NAMESPACE}/{cluster.outputs['namespace']}/roles/{ROLE}"
     before = cluster.twin.api.get(path)["rules"]
     named = {

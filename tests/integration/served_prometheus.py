@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from core.prometheus_address import Service
-from infra import rbac
-from infra.volumes_access import GROUP, ROLE
+from core.settings.prometheus_address import Service
+from infra.functions import rbac
+from infra.functions.volumes_access import GROUP, ROLE
 from local.kubernetes.client import ApiError
 from local.kubernetes.images import PROCESS_IMAGE
 from tests.integration.cluster import Cluster
@@ -42,7 +42,7 @@ def served(cluster: Cluster, service: Service, command: Sequence[str]) -> Iterat
 
 @contextmanager
 def allowed(cluster: Cluster, service: Service) -> Iterator[None]:
-    """Allow λ volumes what infra.volumes_access does where a spec names this Service."""
+    """Allow λ volumes what infra.functions.volumes_access does where a spec names this Service."""
     (rule,) = rbac.may_get("services/proxy", [service.resource_name])
     metadata = {"name": ROLE}
     role = {

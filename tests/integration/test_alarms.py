@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from core.cluster import ClusterSpec, parse
-from infra.alarms import alarms
-from infra.dashboards import dashboards
+from infra.alerts.alarms import alarms
+from infra.alerts.dashboards import dashboards
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from core import naming
-from infra.rules import alerts, rule_file
+from infra.alerts.rules import alerts, rule_file
 from tests.integration.alert_case_table import CASES
 from tests.integration.alert_cases import ALWAYS, CLUSTER, NAMESPACE, Series, claim_name, constant
 from tests.integration.alert_cases import series as one

@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 
 from core import naming
-from core.inventory import CLAIM_TAG
-from handlers.freezes import LedgerFreezes
-from handlers.records import DynamoRecords
+from core.incidents.inventory import CLAIM_TAG
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.records import DynamoRecords
 from local import environment
 from local.demo import spec as demo_spec
 from tests.announcements import load

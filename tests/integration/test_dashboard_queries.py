@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from core.pricing import book
-from infra.dashboards import dashboards
+from core.cost.pricing import book
+from infra.alerts.dashboards import dashboards
 from tests.integration.alert_cases import BROKERS, CONTROLLERS, claim_name, constant, pod_info
 from tests.integration.alert_cases import series as one
 from tests.integration.conftest import Promtool

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from core import naming
-from core.incidents import Incident, State
-from core.rotation import ClusterView
+from core.incidents.record import Incident, State
+from core.views import ClusterView
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
 

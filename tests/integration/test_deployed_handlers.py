@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
+from core.constants import TICKS_MAX_RECEIVE_COUNT
 from core.fields import digest
-from core.fixed import TICKS_MAX_RECEIVE_COUNT
 from core.naming import NODE_POOL_LABEL
 from local import environment
 from local.aws.mappings import WAIT_SECONDS

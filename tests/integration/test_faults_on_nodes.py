@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from core.incidents import Incident, State
+from core.incidents.record import Incident, State
 from local import environment
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec

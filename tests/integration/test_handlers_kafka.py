@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
 
+from core.availability.consent import may_leave
+from core.availability.presence import returned
 from core.errors import StillwaterError
-from core.rotation import ClusterView, may_leave, returned
+from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from local.kafka import jars
 from local.kafka.run import jvm

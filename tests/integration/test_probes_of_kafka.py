@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import urllib3
 
+from core.health.kafka_metrics import Metric
 from core.health.metadata_errors import snapshot, vetoes
-from core.kafka_metrics import Metric
 from handlers.adapters.exporters import PodExporters
-from infra.access import GROUP
+from infra.functions.access import GROUP
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
 
 pytestmark = pytest.mark.integration

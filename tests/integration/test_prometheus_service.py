@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from core import prometheus_address
 from core.naming import claim as claim_name
-from core.prometheus_address import Service
-from handlers.records import DynamoRecords
-from handlers.volume_settings import VARIABLE
+from core.settings import prometheus_address
+from core.settings.prometheus_address import Service
+from handlers.store.records import DynamoRecords
+from handlers.volume.settings import VARIABLE
 from local import environment
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster

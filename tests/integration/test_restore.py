@@ -12,7 +12,7 @@ import yaml
 
 from core import naming
 from core.cluster import Storage
-from infra.storage import attributes_class
+from infra.kafka.storage import attributes_class
 from local.demo import spec as demo_spec
 from local.kubernetes.lookups import find
 from tests.integration.cluster import Cluster

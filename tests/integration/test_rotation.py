@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.incidents import Incident, State
+from core.incidents.record import Incident, State
 from local.demo import result
 from local.demo import rotation as demo
 from local.demo.costs import Costs

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from core.thread import Message, Thread, head_message, next_step
+from core.slack.incident_thread import Message, Thread, head_message, next_step
 from handlers.adapters.slack import Posted, RateLimited, Refused, SlackChannel, Unreachable
 from local.slack.server import Server
 from local.slack.workspace import CHANNEL, TOKEN
 from tests import browser
 from tests.integration.waiting import PATIENCE_SECONDS
-from tests.unit.core.test_thread import incident
+from tests.unit.core.slack.test_incident_thread import incident
 
 pytestmark = pytest.mark.integration
 OUTPUT = Path("out/integration")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import urllib3
 
-from core.incident_record import Incident, State
-from handlers.ledger import DynamoLedger
+from core.incidents.record import Incident, State
+from handlers.store.ledger import DynamoLedger
 from local import environment
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec

@@ -19,23 +19,24 @@ from typing import Any
 import boto3
 from kafka import KafkaProducer
 
-from core import naming, pricing
+from core import naming
+from core.cost import pricing
 from core.errors import Conflict
 from core.rotation.run_record import NodeTurn, Options, Run, open_run
 from core.volumes.forecast import Sample
 from core.volumes.ledger import History
-from handlers import volume_records
 from handlers.adapters.claims import EksClaims
 from handlers.adapters.ebs import Ec2Ebs
 from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import FillView, KafkaFills
 from handlers.adapters.load import CloudWatchLoads
-from handlers.records import DynamoRecords
-from handlers.runs import LedgerRuns
-from handlers.volume_departures import Departing
-from handlers.volume_settings import VolumeSettings
-from handlers.volume_sight import Lookout
-from handlers.volume_sources import Sources
+from handlers.store import volume_records
+from handlers.store.records import DynamoRecords
+from handlers.store.runs import LedgerRuns
+from handlers.volume.departures import Departing
+from handlers.volume.observe import Lookout
+from handlers.volume.settings import VolumeSettings
+from handlers.volume.sources import Sources
 from handlers.volumes import Steward
 from local import environment
 from local.demo import spec as demo_spec

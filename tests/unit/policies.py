@@ -7,7 +7,8 @@ from typing import Any
 
 from core.cluster import ClusterSpec
 from core.cluster.timings import Timings
-from core.observations import Policy
+from core.incidents.observation import Policy
+from core.timing import drain_life_seconds
 
 _TIMINGS = Timings()
 _SAYS_NOTHING = {
@@ -25,6 +26,7 @@ _PLAIN = Policy(
     forward_again_seconds=(
         _TIMINGS.nth_drain_timeout_seconds + _TIMINGS.nth_visibility_timeout_seconds
     ),
+    drain_life_seconds=drain_life_seconds(_TIMINGS),
     planned_margin_seconds=_TIMINGS.planned_margin_seconds,
 )
 

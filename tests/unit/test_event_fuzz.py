@@ -19,7 +19,7 @@ import pytest
 from core.events import GroupNotice, Ignored, Interruption, VolumeNotice, ZoneNotice, parse
 from core.fields import readable
 from handlers import interruption
-from handlers.reception import LONGEST_KEPT
+from handlers.incidents.reception import LONGEST_KEPT
 from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.station import Station
 from tests.unit.mutation import bodies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from core.pricing import plain
+from core.cost.pricing import plain
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
 from spark.report.model import Report, Share

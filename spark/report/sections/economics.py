@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from core.economics import EBS
+from core.cost.economics import EBS
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, Row, Section, Table
 from spark.report.evidence import Evidence, Found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.pricing import total
+from core.cost.pricing import total
 from spark.report.document import Cell, Column, Row, Section, Table
 from spark.report.evidence import Evidence
 from spark.report.model import Report

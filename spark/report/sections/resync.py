@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from core.pricing import total
+from core.cost.pricing import total
 from spark.jobs.resync import Forecast, forecast
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 
-from core.pricing import total
+from core.cost.pricing import total
 from core.volumes.sizing import GIB
 from spark.jobs.storage import fill_of
 from spark.report import plot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from core.pricing import total
+from core.cost.pricing import total
 from spark.report.document import Cell, Column, Row, Section, Table
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import exact, slug

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
-from core.forecast import forecast
-from core.pricing import total
+from core.cost.pricing import total
+from core.cost.trend import forecast
 from spark.jobs.unit import DAYS_AHEAD, MonthAhead, month_ahead, points_of
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, Row, Section, Table

@@ -10,12 +10,12 @@ import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from core.errors import Conflict
-from core.incidents import open_incident
-from core.observations import HookResult
+from core.incidents.observation import HookResult
+from core.incidents.record import open_incident
 from handlers.adapters.aws import AwsCloud, SqsQueue
-from handlers.ledger import DynamoLedger
+from handlers.store.ledger import DynamoLedger
 from local import environment
-from tests.unit.core.announced_incidents import announcement
+from tests.unit.core.incidents.announced_incidents import announcement
 from tests.unit.handlers.tables import make_table
 
 pytestmark = pytest.mark.integration

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.incidents import State
+from core.incidents.record import State
 from tests.integration.faults.feed import delivered
 from tests.integration.faults.messages import rotated
 from tests.integration.faults.points import Places, Point, first_times

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from core.incidents import State
+from core.incidents.record import State
+from core.incidents.requests import ask_release
 from core.naming import DRAIN_HOOK, GATE_HOOK
-from core.wishes import ask_release
 from tests.integration.faults.messages import rotated
 from tests.integration.faults.outages import refusing
 from tests.integration.faults.table import case

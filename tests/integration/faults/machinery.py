@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from core.observations import BudgetView, NodeView
-from core.rotation import ClusterView, PartitionView, VoterView
+from core.incidents.observation import BudgetView, NodeView
+from core.views import ClusterView, PartitionView, VoterView
 from handlers.adapters.aws import EBS_CSI_TAG
 from tests.integration.aws.cloud import Cloud
 from tests.unit.handlers.fakes import ZONES, FakeCluster

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.incidents import State
+from core.incidents.record import State
 from tests.integration.faults.messages import rotated
 from tests.integration.faults.outages import refusing
 from tests.integration.faults.table import case

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from core.errors import StillwaterError
-from core.incidents import State
+from core.incidents.record import State
 from core.naming import GATE_HOOK
 from tests.integration.faults.messages import rotated
 from tests.integration.faults.table import case

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 # Calls that change something outside of the function; between two others nothing new can be lost.
 EFFECTS = frozenset(
     {
+        "begin_drain",
         "close_event",
         "complete_hook",
         "drop_lease",

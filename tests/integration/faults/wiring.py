@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from handlers import interruption, sweep, tick
-from handlers.act import Effects
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory
-from handlers.error_snapshots import ErrorSnapshots
-from handlers.export import Archivist
-from handlers.freezes import LedgerFreezes
+from handlers.incidents.act import Effects
+from handlers.incidents.leadership import Leadership
+from handlers.incidents.notices import Notices
+from handlers.incidents.observe import Sources
+from handlers.incidents.reception import Reception
+from handlers.incidents.shifts import Shifts
 from handlers.interruption import Desk
-from handlers.leadership import Leadership
-from handlers.ledger import DynamoLedger
-from handlers.notices import Notices
-from handlers.observe import Sources
-from handlers.reception import Reception
-from handlers.records import DynamoRecords
-from handlers.rotations import Rotations
-from handlers.runs import LedgerRuns
-from handlers.shifts import Shifts
+from handlers.rotation.error_snapshots import ErrorSnapshots
+from handlers.rotation.turns import Rotations
+from handlers.store.archive import Archivist
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.ledger import DynamoLedger
+from handlers.store.records import DynamoRecords
+from handlers.store.runs import LedgerRuns
 from handlers.sweep import Broom
 from handlers.tick import Loop
 from local import environment
@@ -79,6 +79,7 @@ def wire(world: World, table: str) -> DynamoLedger:
             termination_handler=handler,
             ticks=ticks,
             lease_seconds=LEASE_SECONDS,
+            clock=lambda: world.now,
         ),
         ticks=ticks,
         policy=POLICY,

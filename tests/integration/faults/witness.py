@@ -16,11 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.incidents import Incident
+from core.availability.lease import valid_holder
+from core.incidents.observation import HookResult
+from core.incidents.record import Incident
 from core.naming import GATE_HOOK
-from core.observations import HookResult
-from core.rotation import valid_holder
-from handlers.ledger import Ledger, rounds
+from handlers.store.ledger import Ledger, rounds
 from tests.integration.faults.machinery import RUNS, Machinery
 from tests.integration.faults.taps import Call
 from tests.unit.handlers.fakes import ZONES

@@ -20,11 +20,11 @@ from typing import Any
 
 import pytest
 
-from core.fixed import EVENTS_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
-from core.incidents import Incident, State
+from core.constants import EVENTS_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
+from core.incidents.record import Incident, State
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from handlers import interruption, sweep, tick
-from handlers.ledger import rounds
+from handlers.store.ledger import rounds
 from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.integration.faults.drains import TerminationHandler

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from core.events import Kind
-from core.facts import Facts, Pool, Volume
-from core.incident_record import Incident, State, Transition
-from handlers.export import archive_key, archive_line
+from core.incidents.record import Incident, State, Transition
+from core.settings.facts import Facts, Pool, Volume
+from handlers.store.archive import archive_key, archive_line
 
 CLUSTER, ARCHIVE_NAME = "harbour", "prod-harbour"
 STEP_SECONDS = 5

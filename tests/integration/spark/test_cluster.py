@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from core import facts
-from core.pricing import plain
-from infra import spark_wheel
+from core.cost.pricing import plain
+from core.settings import facts
+from infra.analytics import spark_wheel
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import truth

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from core import facts
 from core.errors import InvalidInput
+from core.settings import facts
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import Line

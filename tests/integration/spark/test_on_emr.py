@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 from cli import bill_in_s3, emr
 from cli.emr import Run
 from cli.main import app
-from core import facts
-from handlers.export import archive_key, archive_line
+from core.settings import facts
+from handlers.store.archive import archive_key, archive_line
 from infra.spec import read
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from core import pricing
+from core.cost import pricing
+from core.cost.price_check import disagreements
 from core.errors import InvalidInput
-from core.price_check import disagreements
 from local.bills import cluster as bills
 from local.bills import export
 from local.bills.line import Line

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from core import pricing
+from core.cost import pricing
 from core.errors import InvalidInput
 from spark.ingest import history, metrics
 from spark.jobs import resync

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from core.facts import Facts, Pool, Volume
-from core.pricing import book
+from core.cost.pricing import book
+from core.settings.facts import Facts, Pool, Volume
 from spark import tables
 from spark.jobs import report
 from spark.report import formats

@@ -12,7 +12,7 @@ import pytest
 
 from bench.refill import report
 from bench.refill.measuring import SLOW_DISK, Case, Measured
-from core import resync
+from core.cost import resync
 
 MB = 1e6
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from core import pricing
+from core.cost import pricing
 from core.errors import InvalidInput
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "stacks" / "config" / "clusters" / "example.yaml"

@@ -16,8 +16,8 @@ from cli import incidents as command
 from cli.incidents import Desk, moment_of
 from cli.watching import Pace
 from core.errors import Conflict, InvalidInput, StillwaterError
-from core.incident_record import Incident, State
-from tests.unit.core.test_thread import AT, incident
+from core.incidents.record import Incident, State
+from tests.unit.core.slack.test_incident_thread import AT, incident
 from tests.unit.handlers.tables import REGION, TABLE, make_table
 from tests.unit.infra.programs import spec
 

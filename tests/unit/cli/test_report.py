@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from cli import report
 from cli.main import app
-from core import facts
 from core.errors import InvalidInput
+from core.settings import facts
 from infra.spec import read
 
 RUNNER = CliRunner()

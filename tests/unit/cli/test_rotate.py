@@ -20,8 +20,8 @@ from cli.rotate_plan import rendered
 from cli.watching import Pace
 from core.errors import StillwaterError
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
-from core.thread_text import span
-from tests.unit.core.rotation.clusters import turn_of
+from core.words import span
+from tests.unit.core.availability.clusters import turn_of
 from tests.unit.handlers.tables import REGION
 from tests.unit.infra.programs import spec
 

@@ -46,7 +46,12 @@ BREAKING: list[tuple[str, dict[str, int], tuple[str, ...]]] = [
     ("hook-beats-within-aws", {"hook_heartbeats": 101}, ("100 x hook_heartbeat", "by 900 s")),
     ("tick-fits-heartbeat", {"tick_interval_seconds": 450}, ("equals it", "one lost tick")),
     ("events-outlive-hold", {"events_queue_retention_seconds": 3600}, ("16620 s", "3600 s")),
-    ("nth-messages-outlive-hold", {"nth_queue_retention_seconds": 300}, ("300 s", "NTH")),
+    ("nth-messages-outlive-drain", {"nth_queue_retention_seconds": 300}, ("300 s", "NTH")),
+    (
+        "nth-messages-end-before-hold",
+        {"nth_queue_retention_seconds": 172_800},
+        ("173810 s", "kept while NTH"),
+    ),
     ("drain-fits-receives", {"nth_max_receive_count": 3}, ("330 s", "dead-letter")),
     ("lambda-fits-visibility", {"lambda_timeout_seconds": 61}, ("366 s", "by 6 s")),
     ("health-timeout-fits-interval", {"nlb_health_timeout_seconds": 10}, ("10 s", "by 5 s")),

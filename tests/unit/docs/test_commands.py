@@ -13,7 +13,7 @@ import yaml
 
 from cli.main import app
 from core.cluster import ClusterSpec
-from core.estimate import Usage
+from core.cluster.estimate import Usage
 from core.timing import FACTS
 from tests.unit.docs import markdown
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.incident_record import State
+from core.incidents.record import State
 from tests.unit.docs import markdown
 
 SOURCES = [

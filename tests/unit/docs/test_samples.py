@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.events import Interruption, Kind, VolumeNotice, parse
-from core.incidents import unanswered
+from core.incidents.decide import unanswered
 from tests.unit.docs import markdown
 
 PAGE = markdown.REPOSITORY / "docs" / "how-to" / "simulate-an-interruption.md"

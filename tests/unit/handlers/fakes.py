@@ -11,13 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from core.availability.leaders import Order, Partition
 from core.errors import StillwaterError
-from core.inventory import StatusView, VolumeView
-from core.leaders import Order, Partition
+from core.incidents.inventory import StatusView, VolumeView
+from core.incidents.observation import (
+    BudgetView,
+    GroupView,
+    HookResult,
+    InstanceView,
+    NodeView,
+    PodView,
+)
 from core.naming import managed_tag
-from core.observations import BudgetView, GroupView, HookResult, InstanceView, NodeView, PodView
-from core.rotation import ClusterView, PartitionView, VoterView
 from core.rotation.outdated import Launched
+from core.views import ClusterView, PartitionView, VoterView
 from handlers.adapters.exporters import Scrapes
 
 PREFIX = "local-orders"
@@ -82,6 +89,8 @@ class FakeCluster:
     beats: list[tuple[str, str, str | None]] = field(default_factory=list)
     completed: list[tuple[str, str, str]] = field(default_factory=list)
     waiting_hooks: set[tuple[str, str]] = field(default_factory=set)
+    # What alone completes a hook, where a test says so.
+    hook_tokens: dict[tuple[str, str], str] = field(default_factory=dict)
     desired_calls: list[tuple[str, int]] = field(default_factory=list)
     terminated: list[tuple[str, bool]] = field(default_factory=list)
     on_instance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # EC2's attachments
@@ -119,8 +128,16 @@ class FakeCluster:
     ) -> bool:
         if (instance_id, hook) not in self.waiting_hooks:
             return False
+        if token not in {None, self.hook_tokens.get((instance_id, hook), token)}:
+            return False
         self.waiting_hooks.remove((instance_id, hook))
         self.completed.append((instance_id, hook, result.value))
+        results = {r for id_, _, r in self.completed if id_ == instance_id}
+        if not any(id_ == instance_id for id_, _ in self.waiting_hooks):
+            kept = "ABANDON" in results
+            self.set_lifecycle(
+                instance_id, "Terminating:Retained" if kept else "Terminating:Proceed"
+            )
         return True
 
     def set_desired(self, group: str, desired: int) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.availability.lease import Lease, LeaseDecision, grant, release
 from core.errors import Conflict
-from core.incident_json import from_json, to_json
-from core.incident_record import Incident
-from core.rotation import Lease, LeaseDecision, grant, release
+from core.incidents.codec import from_json, to_json
+from core.incidents.record import Incident
+from core.rotation import begin
 
 
 class MemoryLedger:
@@ -68,11 +69,31 @@ class MemoryLedger:
         *,
         party: str | None = None,
         node_id: int | None = None,
+        out: bool = False,
     ) -> LeaseDecision:
-        decision = grant(self._leases, holder, now, ttl_seconds, party=party, node_id=node_id)
+        decision = grant(
+            self._leases, holder, now, ttl_seconds, party=party, node_id=node_id, out=out
+        )
         if decision.granted:
             self._leases = decision.leases
         return decision
 
-    def drop_lease(self, holder: str) -> None:
-        self._leases = release(self._leases, holder)
+    def begin_drain(
+        self,
+        holder: str,
+        now: float,
+        ttl_seconds: float,
+        *,
+        party: str | None = None,
+        node_id: int | None = None,
+        forced: bool = False,
+    ) -> LeaseDecision:
+        decision = begin(
+            self._leases, holder, now, ttl_seconds, party=party, node_id=node_id, forced=forced
+        )
+        if decision.granted:
+            self._leases = decision.leases
+        return decision
+
+    def drop_lease(self, holder: str, *, ended: bool = False) -> None:
+        self._leases = release(self._leases, holder, ended=ended)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from core.errors import Conflict
-from handlers.records import Record
+from handlers.store.records import Record
 
 
 class MemoryRecords:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from core.incidents import Incident
-from core.observations import Policy
-from handlers.act import Effects
-from handlers.chronicle import RunChronicle
-from handlers.error_snapshots import ErrorSnapshots
-from handlers.export import Archivist
-from handlers.freezes import LedgerFreezes
+from core.incidents.observation import Policy
+from core.incidents.record import Incident
+from handlers.incidents.act import Effects
+from handlers.incidents.leadership import Leadership
+from handlers.incidents.notices import Notices
+from handlers.incidents.observe import Sources
+from handlers.incidents.reception import Reception
+from handlers.incidents.shifts import Shifts
 from handlers.interruption import Desk
-from handlers.leadership import Leadership
-from handlers.notices import Notices
-from handlers.observe import Sources
-from handlers.reception import Reception
 from handlers.rotate import Conductor
-from handlers.rotations import Rotations
-from handlers.runs import LedgerRuns
-from handlers.shifts import Shifts
+from handlers.rotation.error_snapshots import ErrorSnapshots
+from handlers.rotation.turns import Rotations
+from handlers.store.archive import Archivist
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.notifying import RunChronicle
+from handlers.store.runs import LedgerRuns
 from handlers.sweep import Broom
 from handlers.tick import Loop
 from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster, FakeQueue, three_brokers
@@ -107,6 +107,7 @@ class Station:
                 termination_handler=self.termination_handler,
                 ticks=self.ticks,
                 lease_seconds=900,
+                clock=lambda: self.now,
             ),
             ticks=self.ticks,
             policy=self.policy,

@@ -1,4 +1,4 @@
-"""handlers.act: a drain is started by whoever carries the incident now, and by nobody else."""
+"""act: a drain is started by whoever carries the incident now, and by nobody else."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.errors import Conflict
-from core.observations import ForwardDrain, TakeLease
-from handlers.act import perform
+from core.incidents.observation import ForwardDrain, TakeLease, TerminateInGroup
+from handlers.incidents.act import perform
 from tests.unit.handlers.fakes import OLD, hook_event
 from tests.unit.handlers.station import Station
 
@@ -31,6 +31,15 @@ def test_a_drain_is_forwarded_by_the_invocation_that_carries_the_incident(
 def test_an_invocation_that_was_overtaken_forwards_nothing(station: Station) -> None:
     overtaken = station.incident()
     station.ledger.put(replace(overtaken, ticked_at=station.now))
-    with pytest.raises(Conflict, match="was changed while its drain was about to start"):
+    with pytest.raises(Conflict, match="was changed by another invocation"):
         perform(overtaken, (ForwardDrain(),), station.loop.effects, station.now)
     assert station.forwarded == []
+
+
+def test_an_invocation_that_was_overtaken_terminates_nothing(station: Station) -> None:
+    overtaken = station.incident()
+    station.cluster.set_lifecycle(OLD, "InService")
+    station.ledger.put(replace(overtaken, ticked_at=station.now))
+    with pytest.raises(Conflict):
+        perform(overtaken, (TerminateInGroup(decrement=True),), station.loop.effects, station.now)
+    assert station.cluster.terminated == []

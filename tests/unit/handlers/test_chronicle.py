@@ -1,4 +1,4 @@
-"""handlers.chronicle: who only listens holds nobody up."""
+"""handlers.store.notifying: who only listens holds nobody up."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from aws_lambda_powertools.metrics import EphemeralMetrics
 from botocore.exceptions import EndpointConnectionError
 
-from core.incident_record import State
-from core.metrics_names import INCIDENTS_LOST, INCIDENTS_OPENED, INCIDENTS_RETAINED, LEDGER_ERRORS
+from core.incidents.record import State
+from core.metric_names import INCIDENTS_LOST, INCIDENTS_OPENED, INCIDENTS_RETAINED, LEDGER_ERRORS
 from handlers.adapters import metrics
-from handlers.chronicle import Chronicle
-from handlers.ledger import DynamoLedger
+from handlers.store.ledger import DynamoLedger
+from handlers.store.notifying import Chronicle
 from tests.unit.handlers.fakes import FakeQueue
 from tests.unit.handlers.tables import REGION, TABLE
 from tests.unit.handlers.test_ledger import incident

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents import State
-from handlers.ledger import DynamoLedger, Ledger
+from core.incidents.record import State
+from handlers.store.ledger import DynamoLedger, Ledger
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.health_events import DAY, REBOOT, health_event
 from tests.unit.handlers.memory_ledger import MemoryLedger

@@ -1,4 +1,4 @@
-"""handlers.deadline: everybody is asked at once, and nobody is waited for longer than agreed."""
+"""deadline: everybody is asked at once, and nobody is waited for longer than agreed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import StillwaterError
 from core.health.examination import Silence
-from handlers.deadline import first_of, within
+from handlers.adapters.deadline import first_of, within
 
 
 @pytest.fixture

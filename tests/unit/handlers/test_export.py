@@ -1,4 +1,4 @@
-"""handlers.export: what is over is filed once, whole, and leaves the index only then."""
+"""handlers.store.archive: what is over is filed once, whole, and leaves the index only then."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import replace
 import boto3
 import pytest
 
-from core.incident_record import State, Transition
-from core.incidents import Incident
-from handlers.export import Archivist, S3Archive, archive_key
+from core.incidents.record import Incident, State, Transition
+from handlers.store.archive import Archivist, S3Archive, archive_key
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.tables import REGION

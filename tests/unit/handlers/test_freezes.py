@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from core.availability.zones import apply, freeze_of
 from core.errors import Conflict
-from core.zones import apply, freeze_of
-from handlers.freezes import LedgerFreezes
+from handlers.store.freezes import LedgerFreezes
 from tests.unit.handlers.memory_records import MemoryRecords
 
 NOW = 1_795_168_800.0

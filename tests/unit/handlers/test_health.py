@@ -15,15 +15,15 @@ import pytest
 from core.errors import StillwaterError
 from core.health.connect import Answer
 from core.health.examination import Expected
+from core.health.kafka_metrics import Metric, parse
 from core.health.pods import PodSeen
-from core.kafka_metrics import Metric, parse
-from core.metrics_names import CLUSTER_HEALTH
-from core.rotation import ClusterView
+from core.metric_names import CLUSTER_HEALTH
+from core.views import ClusterView
 from handlers import health
 from handlers.adapters import metrics
 from handlers.adapters.exporters import Scrapes
-from handlers.freezes import LedgerFreezes
 from handlers.health import Examiner, KafkaNode, nodes_in
+from handlers.store.freezes import LedgerFreezes
 from tests.unit.handlers.fakes import healthy_kafka
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords

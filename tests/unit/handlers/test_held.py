@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.drain import MOST_FORWARDS
-from core.incidents import State
-from core.observations import BudgetView
-from core.wishes import ask_release, hold, ignore
-from handlers.freezes import LostZone
+from core.incidents.draining import MOST_FORWARDS
+from core.incidents.observation import BudgetView
+from core.incidents.record import State
+from core.incidents.requests import ask_release, hold, ignore
+from handlers.store.freezes import LostZone
 from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, hook_event, node_named
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announced, replaced
@@ -105,6 +105,7 @@ def test_a_policy_may_be_content_with_a_ready_pod() -> None:
     station.cluster.kafka = healthy_kafka(out=10)
     station.tick()
     station.tick()
+    station.tick()
     assert station.incident().state is State.RELEASED
 
 
@@ -124,7 +125,8 @@ def test_an_instance_that_never_joined_goes_without_a_wait(station: Station) -> 
     station.announce(hook_event("drain", instance_id="i-0x"))
     station.tick_until_quiet()
     assert station.incident("i-0x").state is State.GATING
-    assert not station.ledger.leases()
+    # Noted all the same: a Kafka pod may start there before the drain is over.
+    assert [lease.node_id for lease in station.ledger.leases()] == [None]
 
 
 def test_a_group_that_was_deleted_terminates_nothing(station: Station) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import Conflict
 from core.events import Kind
-from core.incidents import Incident, State
+from core.incidents.record import Incident, State
 from handlers import interruption
 from handlers.interruption import Desk
 from tests.announcements import load

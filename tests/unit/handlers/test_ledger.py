@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from core.availability.lease import Lease
 from core.errors import Conflict
 from core.events import parse
-from core.incidents import Incident, State, open_incident
-from core.rotation import Lease
-from handlers.ledger import DynamoLedger, Ledger, rounds
+from core.incidents.record import Incident, State, open_incident
+from handlers.store.ledger import DynamoLedger, Ledger, rounds
 from tests.unit.handlers.fakes import hook_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.tables import REGION, TABLE, stored

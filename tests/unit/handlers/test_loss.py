@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents import State
-from core.loss import PAGE_AFTER_SECONDS
-from handlers.freezes import LostZone
+from core.incidents.lost import PAGE_AFTER_SECONDS
+from core.incidents.record import State
+from handlers.store.freezes import LostZone
 from tests.unit.handlers.fakes import (
     NEW,
     OLD,

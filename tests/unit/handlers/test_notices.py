@@ -10,10 +10,9 @@ import pytest
 
 from core.errors import Conflict
 from core.events import Kind
-from core.incident_record import Incident
-from core.incidents import State
-from core.inventory import VolumeView
-from core.metrics_names import PAGES_SENT
+from core.incidents.inventory import VolumeView
+from core.incidents.record import Incident, State
+from core.metric_names import PAGES_SENT
 from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
 from tests.announcements import BODIES, load
 from tests.unit.handlers.fakes import OLD, group_of, hook_event

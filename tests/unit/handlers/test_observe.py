@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from core.incidents import State
-from handlers.observe import observe
+from core.incidents.record import State
+from handlers.incidents.observe import observe
 from tests.unit.handlers.fakes import OLD, group_of, hook_event, node_named
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announced
@@ -39,7 +39,7 @@ def test_everything_is_read_at_one_moment(station: Station) -> None:
     assert found.blind == ""
 
 
-@pytest.mark.parametrize("state", [State.OPENED, State.REPLACING, State.DRAINING])
+@pytest.mark.parametrize("state", [State.OPENED, State.REPLACING])
 def test_kafka_is_left_alone_where_its_answer_decides_nothing(
     station: Station, state: State
 ) -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.incident_record import Incident, State
-from core.observations import BudgetView
-from core.rotation import PartitionView
+from core.incidents.observation import BudgetView
+from core.incidents.record import Incident, State
 from core.rotation.run_record import Phase, RunState
+from core.views import PartitionView
 from core.window import DAYS, Window
 from tests.unit.handlers.fakes import ZONES, group_of, six_brokers
 from tests.unit.handlers.station import POLICY, Station

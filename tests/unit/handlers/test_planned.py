@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from core.events import GroupChange, GroupNotice
-from core.incidents import State
+from core.incidents.record import State
+from core.incidents.requests import hold, ignore, note_group
 from core.window import DAYS, Window
-from core.wishes import hold, ignore, note_group
 from tests.unit.handlers.fakes import (
     NEW,
     OLD,

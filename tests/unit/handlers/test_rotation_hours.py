@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.incident_record import State
+from core.incidents.record import State
 from core.rotation.run_record import DEFAULT_DEADLINE_SECONDS, Phase, RunState
 from core.window import DAYS, Window
 from tests.unit.handlers.fakes import OLD, ec2_event, healthy_kafka, hook_event

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from core.health.kafka_metrics import parse
 from core.health.metadata_errors import from_dict
-from core.incident_record import State
-from core.kafka_metrics import parse
-from core.rotation import PartitionView
+from core.incidents.record import State
+from core.incidents.requests import ignore
 from core.rotation.outdated import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
-from core.wishes import ignore
+from core.views import PartitionView
 from handlers.adapters.aws import tick_message
 from handlers.adapters.exporters import Scrapes
-from handlers.messages import rotation_message
-from handlers.runs import LedgerRuns
+from handlers.store.messages import rotation_message
+from handlers.store.runs import LedgerRuns
 from tests.unit.handlers.fakes import NEW, OLD, ec2_event, group_of, healthy_kafka, hook_event
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.world import World

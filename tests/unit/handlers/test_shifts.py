@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from core.errors import StillwaterError
-from handlers.freezes import LostZone
-from handlers.messages import SHIFT_MESSAGE
-from handlers.shifts import pending
+from handlers.incidents.shifts import pending
+from handlers.store.freezes import LostZone
+from handlers.store.messages import SHIFT_MESSAGE
 from tests.unit.handlers.fakes import OLD, group_of, healthy_kafka
 from tests.unit.handlers.station import Station
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from core.errors import StillwaterError
-from core.incidents import Incident
+from core.incidents.record import Incident
 from core.rotation.run_record import Options, Run, noted, open_run
-from core.thread import LONGEST_POST_SECONDS, Thread, head_message
+from core.slack.incident_thread import LONGEST_POST_SECONDS, Thread, head_message
 from handlers import slack
 from handlers.adapters.slack import RateLimited, Refused, Unreachable
-from handlers.runs import LedgerRuns
 from handlers.slack import MOST_ATTEMPTS, RenewedChannel, Teller
-from handlers.table import Table
-from handlers.threads import DynamoThreads, Threads
-from tests.unit.core.rotation.clusters import turn_of
-from tests.unit.core.test_thread import incident
+from handlers.store.runs import LedgerRuns
+from handlers.store.table import Table
+from handlers.store.threads import DynamoThreads, Threads
+from tests.unit.core.availability.clusters import turn_of
+from tests.unit.core.slack.test_incident_thread import incident
 from tests.unit.handlers.fake_slack import FakeChannel, MemoryThreads
 from tests.unit.handlers.fakes import FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger

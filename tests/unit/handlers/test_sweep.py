@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from core.availability.lease import Lease
 from core.events import Kind
-from core.incidents import State
-from core.inventory import ScheduledEvent, StatusView
-from core.rotation import Lease
+from core.incidents.inventory import ScheduledEvent, StatusView
+from core.incidents.record import State
 from handlers import sweep
 from tests.unit.handlers.fakes import NEW, OLD, hook_event
 from tests.unit.handlers.station import Station

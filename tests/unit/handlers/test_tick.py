@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from core.incidents import State
-from core.observations import HookResult
-from core.rotation import valid_holder
+from core.availability.lease import valid_holder
+from core.incidents.observation import HookResult
+from core.incidents.record import State
 from handlers import tick
 from tests.unit.handlers.fakes import NEW, OLD, ec2_event, hook_event
 from tests.unit.handlers.station import Station

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from core import metrics_names
+from core import metric_names
 from core.errors import StillwaterError
 from core.volumes.views import Load
-from handlers import volume_records
 from handlers.adapters.fill import FillView
 from handlers.adapters.volume_series import Told
+from handlers.store import volume_records
 from tests.unit.handlers.volume_world import GIB, HOUR, IDLE, LOOK, NOW, World, desk
 
 CLAIM, VOLUME = "data-0-orders-broker-a-10", "vol-0a"
@@ -109,7 +109,7 @@ def test_what_is_unknown_is_counted_once_the_cluster_is_made(
     assert counts == []
     at.world.now += LOOK
     at.look()
-    assert counts == [metrics_names.VOLUMES_UNKNOWN]
+    assert counts == [metric_names.VOLUMES_UNKNOWN]
 
 
 def test_what_prometheus_saw_before_is_a_trend_at_the_first_look_and_asked_once() -> None:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from core.pricing import PriceBook
+from core.cost.pricing import PriceBook
 from core.volumes.ledger import State
 from core.volumes.limits import Performance
 from core.volumes.views import Load
-from handlers import volume_records
-from handlers.records import Record
-from handlers.volume_records import PLAN
-from handlers.volume_sight import Lookout
+from handlers.store import volume_records
+from handlers.store.records import Record
+from handlers.store.volume_records import PLAN
+from handlers.volume.observe import Lookout
 from tests.unit.handlers.volume_world import (
     DAY,
     GIB,

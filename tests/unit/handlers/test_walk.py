@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents import State
+from core.incidents.record import State
 from tests.unit.handlers.fakes import (
     NEW,
     OLD,
@@ -217,6 +217,7 @@ def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
     station.cluster.place_pod(10, None, ready=False)
     station.cluster.attached.pop(node_named(OLD))
     station.tick_until_quiet()
+    station.tick()
     assert station.incident().state is State.RELEASED
 
 
@@ -229,6 +230,7 @@ def test_the_direct_route_forwards_nothing_and_follows() -> None:
     station.cluster.add_node(NEW)
     station.cluster.place_pod(10, NEW)
     station.tick_until_quiet()
+    station.tick()
     assert station.incident().state is State.RELEASED
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from core.errors import Conflict
-from core.incident_record import Incident
+from core.incidents.record import Incident
 from handlers import webhook
 from handlers.webhook import LARGEST_BODY_BYTES, TOKEN_HEADER, Door
-from tests.unit.core.test_drain_report import draining, posted
+from tests.unit.core.incidents.test_nth_report import draining, posted
 from tests.unit.handlers.fakes import FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from core import pricing
+from core.cost import pricing
 from core.errors import Conflict
 from core.volumes.ledger import Modification, State
 from core.volumes.limits import Gp3, Performance, steps
@@ -23,11 +23,11 @@ from handlers.adapters.claims import ClaimView, PoolView
 from handlers.adapters.ebs import EbsView
 from handlers.adapters.fill import FillView
 from handlers.adapters.volume_series import VolumeSeries
-from handlers.runs import LedgerRuns
-from handlers.volume_departures import Departing
-from handlers.volume_settings import PoolSettings, VolumeSettings
-from handlers.volume_sight import Lookout
-from handlers.volume_sources import Sources
+from handlers.store.runs import LedgerRuns
+from handlers.volume.departures import Departing
+from handlers.volume.observe import Lookout
+from handlers.volume.settings import PoolSettings, VolumeSettings
+from handlers.volume.sources import Sources
 from handlers.volumes import Steward
 from local.aws.modifications import Refused, Shape, check
 from tests.unit.handlers.memory_ledger import MemoryLedger

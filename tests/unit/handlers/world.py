@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.observations import PodView
+from core.incidents.observation import PodView
 from tests.unit.handlers.fakes import ZONES, group_of, healthy_kafka, hook_event, node_named
 from tests.unit.handlers.station import Station
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from infra.metrics import CONNECT_ALLOW, KAFKA_ALLOW
+from infra.kafka.metrics import CONNECT_ALLOW, KAFKA_ALLOW
 from tests.unit.infra.test_metrics import CONNECT, KAFKA, allowed
 
 OTHERS = {
@@ -28,7 +28,7 @@ OTHERS = {
         "kube_pod_info",
         "kube_pod_status_phase",
     },
-    # The EBS CSI driver's node plugin, whose metrics infra.addons turns on.
+    # The EBS CSI driver's node plugin, whose metrics infra.eks.addons turns on.
     "aws-ebs-csi-driver": {
         "aws_ebs_csi_ec2_exceeded_iops_seconds_total",
         "aws_ebs_csi_ec2_exceeded_tp_seconds_total",

@@ -1,4 +1,4 @@
-"""infra.alarms and infra.alerts: who is called for what, on a topic CloudWatch can really use."""
+"""alarms and their topic: who is called for what, on a topic CloudWatch can really use."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from core import metrics_names
-from infra.alarms import Alarm, alarms
+from core import metric_names
+from infra.alerts.alarms import Alarm, alarms
 from tests.unit.infra.programs import description, run_layer, run_layers, spec
 from tests.unit.infra.recording import Recorded, Resource
 
@@ -120,25 +120,25 @@ def test_what_the_functions_count_is_watched_under_the_name_they_count_it(
         (query["metric"]["metricName"], json.dumps(query["metric"]["dimensions"]))
         for alarm in made(layers).values()
         for query in alarm.inputs["metricQueries"]
-        if query.get("metric", {}).get("namespace") == metrics_names.NAMESPACE
+        if query.get("metric", {}).get("namespace") == metric_names.NAMESPACE
     }
-    prefix = json.dumps({metrics_names.CLUSTER_DIMENSION: "test-orders"})
+    prefix = json.dumps({metric_names.CLUSTER_DIMENSION: "test-orders"})
     assert own == {
         (name, prefix)
         for name in (
-            metrics_names.INCIDENTS_RETAINED,
-            metrics_names.INCIDENTS_LOST,
-            metrics_names.PAGES_SENT,
-            metrics_names.LEDGER_ERRORS,
-            metrics_names.STORIES_DELAYED,
-            metrics_names.WEBHOOKS_REFUSED,
-            metrics_names.CLUSTER_HEALTH,
-            metrics_names.VOLUMES_OUT_OF_SLOTS,
-            metrics_names.VOLUMES_INSTANCE_BOUND,
-            metrics_names.VOLUMES_REFUSED,
-            metrics_names.VOLUMES_DRIFTED,
-            metrics_names.VOLUMES_STUCK,
-            metrics_names.VOLUMES_UNKNOWN,
+            metric_names.INCIDENTS_RETAINED,
+            metric_names.INCIDENTS_LOST,
+            metric_names.PAGES_SENT,
+            metric_names.LEDGER_ERRORS,
+            metric_names.STORIES_DELAYED,
+            metric_names.WEBHOOKS_REFUSED,
+            metric_names.CLUSTER_HEALTH,
+            metric_names.VOLUMES_OUT_OF_SLOTS,
+            metric_names.VOLUMES_INSTANCE_BOUND,
+            metric_names.VOLUMES_REFUSED,
+            metric_names.VOLUMES_DRIFTED,
+            metric_names.VOLUMES_STUCK,
+            metric_names.VOLUMES_UNKNOWN,
         )
     }
 

@@ -1,4 +1,4 @@
-"""infra.announcements against real announcements: what a rule lets through, and what it leaves."""
+"""announcements against real announcements: what a rule lets through, and what it leaves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from moto.events.models import EventPattern
 
 from core.events import Ignored, parse
-from infra.announcements import direct_rules, events_rules
+from infra.functions.announcements import direct_rules, events_rules
 from local.aws.events import matches
 from tests.announcements import BODIES, load
 

@@ -1,4 +1,4 @@
-"""infra.autoscaler: it adds nodes, and nothing lets it take one of Kafka's."""
+"""infra.charts.autoscaler: it adds nodes, and nothing lets it take one of Kafka's."""
 
 from __future__ import annotations
 

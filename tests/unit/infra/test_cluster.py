@@ -1,4 +1,4 @@
-"""infra.cluster: access by entries, secrets encrypted, add-ons in the order nodes need them."""
+"""infra.eks.cluster: access by entries, secrets encrypted, add-ons in the order nodes need them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from infra import addon_versions, addons
+from infra.eks import addon_versions, addons
 from infra.versions import ADDONS
 from tests.unit.infra.charts import unknown_values
 from tests.unit.infra.programs import ZONES, description, run_layer

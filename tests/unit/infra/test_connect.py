@@ -1,4 +1,4 @@
-"""infra.connect: probes that hear an unhealthy worker's answer, workers that keep apart."""
+"""infra.kafka.connect: probes that hear an unhealthy worker's answer, workers that keep apart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.timing import FACTS
-from infra.connect import connect_spec
+from infra.kafka.connect import connect_spec
 from tests.unit.infra.programs import description, run_layers, spec
 
 

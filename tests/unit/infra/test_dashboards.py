@@ -1,4 +1,4 @@
-"""infra.dashboards: the same description, the same pages, over metrics that exist.
+"""infra.alerts.dashboards: the same description, the same pages, over metrics that exist.
 
 Whether Prometheus understands their queries is asked in tests/integration.
 """
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from core import metrics_names
-from infra.dashboards import dashboards, text
-from infra.dashboards.panel import UID_LIMIT, uid
+from core import metric_names
+from infra.alerts.dashboards import dashboards, text
+from infra.alerts.dashboards.panel import UID_LIMIT, uid
 from tests.unit.infra.metric_sources import names, unknown
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import Recorded
@@ -43,9 +43,9 @@ def test_a_query_reads_what_somebody_exposes_and_the_list_lets_through(name: str
             assert unknown(target["expr"]) == []
             assert names(target["expr"]) or target["expr"].startswith("vector(")
         else:
-            assert target["namespace"] == metrics_names.NAMESPACE
-            assert target["metricName"] in metrics_names.ALL
-            assert target["dimensions"] == {metrics_names.CLUSTER_DIMENSION: ["test-orders"]}
+            assert target["namespace"] == metric_names.NAMESPACE
+            assert target["metricName"] in metric_names.ALL
+            assert target["dimensions"] == {metric_names.CLUSTER_DIMENSION: ["test-orders"]}
 
 
 @every_dashboard

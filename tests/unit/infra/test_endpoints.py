@@ -1,4 +1,4 @@
-"""infra.endpoints and infra.site: how the cluster reaches AWS, and networks that are not ours."""
+"""endpoints and site: how the cluster reaches AWS, and networks that are not ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput
-from infra.endpoints import INTERFACES
+from infra.network.endpoints import INTERFACES
 from tests.unit.infra.programs import ZONES, description, run_layer
 from tests.unit.infra.recording import EXISTING_VPC, Recorded
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from cli.doctor.account import ZONE_TAG
-from core import live, naming
+from core import naming
 from core.cluster import parse
 from core.cluster.expected import expected
-from infra.alarms import names
+from core.doctor import snapshot
+from infra.alerts.alarms import names
 from tests.unit.infra.programs import (
     BROKER,
     CONTROLLER,
@@ -40,7 +41,7 @@ RAW = description(
         "nth_drain_timeout_seconds": 440,
         "nth_visibility_timeout_seconds": 100,
         "nth_max_receive_count": 50,
-        "nth_queue_retention_seconds": 180_000,
+        "nth_queue_retention_seconds": 4_000,
         "queue_visibility_timeout_seconds": 400,
         "events_queue_retention_seconds": 300_000,
     },
@@ -54,13 +55,13 @@ def made(cache: Any) -> dict[str, Recorded]:
     return run_layers(RAW)
 
 
-def group(resource: Resource) -> live.Group:
+def group(resource: Resource) -> snapshot.Group:
     inputs = resource.inputs
     tags = {tag["key"]: tag["value"] for tag in inputs["tags"]}
     policy = inputs["instanceMaintenancePolicy"]
     (subnet,) = inputs["vpcZoneIdentifiers"]
     zones = {zone for zone in SPEC.availability_zones if zone in subnet}
-    return live.Group(
+    return snapshot.Group(
         minimum=inputs["minSize"],
         maximum=inputs["maxSize"],
         zones=frozenset(zones),
@@ -76,7 +77,7 @@ def test_groups_and_hooks_are_made_as_they_are_expected(made: Mapping[str, Recor
     groups = kafka.of("autoscaling/group:Group")
     assert {each.inputs["name"]: group(each) for each in groups} == EXPECTED.groups
     hooks = {
-        live.hook_of(h.inputs["name"], h.inputs["autoscalingGroupName"]): live.Hook(
+        snapshot.hook_of(h.inputs["name"], h.inputs["autoscalingGroupName"]): snapshot.Hook(
             transition=h.inputs["lifecycleTransition"],
             default_result=h.inputs["defaultResult"],
             heartbeat_seconds=h.inputs["heartbeatTimeout"],
@@ -86,9 +87,9 @@ def test_groups_and_hooks_are_made_as_they_are_expected(made: Mapping[str, Recor
     assert hooks == EXPECTED.hooks
 
 
-def target_group(inputs: Mapping[str, Any]) -> live.TargetGroup:
+def target_group(inputs: Mapping[str, Any]) -> snapshot.TargetGroup:
     check, health = inputs["healthCheck"], inputs["targetGroupHealth"]
-    return live.TargetGroup(
+    return snapshot.TargetGroup(
         interval_seconds=check["interval"],
         timeout_seconds=check["timeout"],
         healthy_threshold=check["healthyThreshold"],
@@ -109,7 +110,7 @@ def test_the_way_clients_take_is_made_as_it_is_expected(made: Mapping[str, Recor
         return arn.rpartition(":")[2]
 
     listeners = {
-        str(each.inputs["port"]): live.Listener(
+        str(each.inputs["port"]): snapshot.Listener(
             target_group=named(each.inputs["defaultActions"][0]["targetGroupArn"]),
             idle_timeout_seconds=each.inputs["tcpIdleTimeoutSeconds"],
         )
@@ -117,7 +118,7 @@ def test_the_way_clients_take_is_made_as_it_is_expected(made: Mapping[str, Recor
     }
     assert listeners == EXPECTED.listeners
     bindings = {
-        each.inputs["metadata"]["name"]: live.Binding(
+        each.inputs["metadata"]["name"]: snapshot.Binding(
             target_group=named(each.inputs["spec"]["targetGroupARN"]),
             service=each.inputs["spec"]["serviceRef"]["name"],
             port=each.inputs["spec"]["serviceRef"]["port"],
@@ -130,13 +131,13 @@ def test_the_way_clients_take_is_made_as_it_is_expected(made: Mapping[str, Recor
     assert {balancer.inputs["name"]} == set(EXPECTED.balancers or {})
 
 
-def queues(made: Mapping[str, Recorded]) -> dict[str, live.Queue]:
+def queues(made: Mapping[str, Recorded]) -> dict[str, snapshot.Queue]:
     found = {}
     for recorded in made.values():
         for each in recorded.of("sqs/queue:Queue"):
             redrive = json.loads(each.inputs.get("redrivePolicy") or "{}")
             name = each.inputs["name"]
-            found[name] = live.Queue(
+            found[name] = snapshot.Queue(
                 retention_seconds=each.inputs["messageRetentionSeconds"],
                 visibility_seconds=each.inputs.get("visibilityTimeoutSeconds"),
                 dead_letters=naming.dead_letter_queue(name) if redrive else None,
@@ -161,7 +162,7 @@ def test_the_namespace_and_the_drain_are_made_as_they_are_expected(
     made: Mapping[str, Recorded],
 ) -> None:
     namespaces = {
-        each.inputs["metadata"]["name"]: live.Namespace(
+        each.inputs["metadata"]["name"]: snapshot.Namespace(
             gate_label=each.inputs["metadata"]["labels"][naming.READINESS_GATE_LABEL]
         )
         for each in made["kafka"].of("core/v1:Namespace")
@@ -175,7 +176,7 @@ def test_the_namespace_and_the_drain_are_made_as_they_are_expected(
 
 def test_alarms_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> None:
     alarms = made["operations"].of("cloudwatch/metricAlarm:MetricAlarm")
-    found = {a.inputs["name"]: live.Alarm(acts=bool(a.inputs["alarmActions"])) for a in alarms}
+    found = {a.inputs["name"]: snapshot.Alarm(acts=bool(a.inputs["alarmActions"])) for a in alarms}
     assert found == EXPECTED.alarms
 
 

@@ -1,11 +1,11 @@
-"""infra.health: a function that reads, what it may read, and the variables it is told by."""
+"""health: a function that reads, what it may read, and the variables it is told by."""
 
 from __future__ import annotations
 
 import pytest
 
 from handlers import health as handler
-from infra.health import nodes
+from infra.functions.health import nodes
 from tests.unit.infra.programs import description, run_layers, spec
 from tests.unit.infra.recording import Recorded
 

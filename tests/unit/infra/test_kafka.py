@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core import naming
-from infra.kafka import bootstrap_servers, kafka_spec, node_pool_spec
+from infra.kafka.cluster import bootstrap_servers, kafka_spec, node_pool_spec
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, spec
 from tests.unit.infra.recording import Recorded
 

@@ -1,4 +1,4 @@
-"""infra.karpenter: nothing voluntary takes a broker's node, and nothing starts on Spot."""
+"""infra.charts.karpenter: nothing voluntary takes a broker's node, and nothing starts on Spot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""infra.lbc: the controller does bindings and gates, and may do nothing else."""
+"""infra.charts.lbc: the controller does bindings and gates, and may do nothing else."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 from core import naming
 from core.cluster import routes
-from infra.kafka import bootstrap_servers
+from infra.kafka.cluster import bootstrap_servers
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
 from tests.unit.infra.recording import Recorded
 

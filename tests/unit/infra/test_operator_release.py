@@ -1,4 +1,4 @@
-"""infra.operator_release: Strimzi from its chart, with rights where it needs them."""
+"""infra.charts.strimzi: Strimzi from its chart, with rights where it needs them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.operator_release import values
+from infra.charts.strimzi import values
 from infra.versions import STRIMZI_CHART_VERSION
 from tests.unit.infra.programs import description, run_layers, spec
 from tests.unit.infra.recording import Recorded

@@ -1,4 +1,4 @@
-"""infra.packaging: same sources, same hash; and what is in the zip runs where it will run."""
+"""packaging: same sources, same hash; and what is in the zip runs where it will run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import MissingPrerequisite
-from infra import packaging
+from infra.functions import packaging
 
 # Runs in a fresh interpreter: the zip first on the path, what a Lambda lacks made unimportable.
 PROBE = """
@@ -90,7 +90,7 @@ def test_zips_of_long_ago_are_forgotten_and_recent_ones_kept(tmp_path: Path) -> 
 def test_it_holds_what_the_functions_import_and_no_more(package: packaging.Package) -> None:
     held = names(package)
     assert "handlers/tick.py" in held
-    assert "core/incidents.py" in held
+    assert "core/incidents/decide.py" in held
     assert "core/cluster/spec.py" not in held
     top = {name.partition("/")[0] for name in held}
     assert top == {

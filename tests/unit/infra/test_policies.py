@@ -104,7 +104,7 @@ def test_a_wildcard_resource_stands_only_where_the_call_takes_none(
 
 def test_the_reason_for_a_wildcard_stands_beside_it() -> None:
     used = 0
-    for path in sorted(INFRA.glob("*.py")):
+    for path in sorted(INFRA.rglob("*.py")):
         lines = path.read_text().splitlines()
         for number, line in enumerate(lines):
             if "iam.ANY_RESOURCE" in line:
@@ -112,7 +112,7 @@ def test_the_reason_for_a_wildcard_stands_beside_it() -> None:
                 assert lines[number - 1].lstrip().startswith("#"), f"{path.name}:{number + 1}"
     # By any other way than this constant it would be found nowhere.
     assert used
-    assert not [p.name for p in INFRA.glob("*.py") if p.name != "iam.py" and _a_star(p)]
+    assert not [p.name for p in INFRA.rglob("*.py") if p.name != "iam.py" and _a_star(p)]
 
 
 def _a_star(path: Path) -> bool:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from infra.dashboards import dashboards, text
-from infra.kafka import bootstrap_servers
-from infra.rules import Scope
+from infra.alerts.dashboards import dashboards, text
+from infra.alerts.rules import Scope
+from infra.kafka.cluster import bootstrap_servers
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
 from tests.unit.infra.recording import Recorded
 

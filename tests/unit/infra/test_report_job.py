@@ -8,8 +8,8 @@ import sys
 import zipfile
 from pathlib import Path
 
-from core import facts
-from infra import bill_export, spark_wheel
+from core.settings import facts
+from infra.analytics import bill_export, spark_wheel
 from spark import entry
 from spark.ingest import cur, splits
 from tests.unit.infra import programs

@@ -1,4 +1,4 @@
-"""infra.rules: alerts over metrics that exist and pass the list, and fire for silence.
+"""infra.alerts.rules: alerts over metrics that exist and pass the list, and fire for silence.
 
 Whether they fire at all is asked of promtool, in tests/integration/test_alert_rules.py.
 """
@@ -9,9 +9,9 @@ import re
 
 import pytest
 
-from infra.rules import alerts, groups, rule_file
-from infra.rules.alert import Alert
-from infra.rules.rotation import CORDONED
+from infra.alerts.rules import alerts, groups, rule_file
+from infra.alerts.rules.alert import Alert
+from infra.alerts.rules.rotation import CORDONED
 from tests.unit.infra.metric_sources import names, unknown
 from tests.unit.infra.programs import spec
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.alarms import alarms
-from infra.rules import alerts
+from infra.alerts.alarms import alarms
+from infra.alerts.rules import alerts
 from tests.unit.infra.programs import spec
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"

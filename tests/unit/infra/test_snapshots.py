@@ -1,4 +1,4 @@
-"""infra.snapshots and what protects data: snapshots by tag, claims kept, leaves protected."""
+"""infra.kafka.snapshots and what protects data: snapshots by tag, claims kept, leaves protected."""
 
 from __future__ import annotations
 

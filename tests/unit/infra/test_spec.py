@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT
 from core.errors import InvalidInput
-from core.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT
 from infra.spec import ROOT, load, read
 from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers
 

@@ -1,4 +1,4 @@
-"""infra.storage: volumes are encrypted, made where the pod is, growable, and kept."""
+"""infra.kafka.storage: volumes are encrypted, made where the pod is, growable, and kept."""
 
 from __future__ import annotations
 

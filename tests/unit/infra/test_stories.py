@@ -1,4 +1,4 @@
-"""infra.stories, infra.archive, infra.webhook: who listens, what is filed, who may come in."""
+"""slack, archive, webhook: who listens, what is filed, who may come in."""
 
 from __future__ import annotations
 

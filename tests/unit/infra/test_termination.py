@@ -1,4 +1,4 @@
-"""infra.termination and infra.nth: what is heard, where it goes, who drains."""
+"""infra.functions.termination and infra.charts.nth: what is heard, where it goes, who drains."""
 
 from __future__ import annotations
 

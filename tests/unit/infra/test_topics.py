@@ -1,4 +1,4 @@
-"""infra.topics: topics that outlive their entry, users who authenticate as the listener asks."""
+"""topics: topics that outlive their entry, users who authenticate as the listener asks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from core.cluster import Topic
-from infra.kafka import kafka_spec
-from infra.topics import resource_name, topic_spec, user_spec
+from infra.kafka.cluster import kafka_spec
+from infra.kafka.topics import resource_name, topic_spec, user_spec
 from tests.unit.infra.programs import description, run_layers, spec
 
 AUTHENTICATED = {"internal_listener": {"authentication": "tls"}}

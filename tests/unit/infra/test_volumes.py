@@ -8,9 +8,9 @@ import pytest
 
 from core.cluster import ClusterSpec, parse
 from core.volumes.limits import Gp3, Performance
-from handlers.volume_settings import VARIABLE, VolumeSettings
-from infra.storage import StorageArgs, _performances
-from infra.volumes import policies
+from handlers.volume.settings import VARIABLE, VolumeSettings
+from infra.functions.volumes import policies
+from infra.kafka.storage import StorageArgs, _performances
 from tests.unit.infra.programs import description, run_layer
 from tests.unit.infra.recording import Recorded
 

@@ -11,7 +11,7 @@ import pytest
 from core.errors import StillwaterError
 from core.health.cases import WELL
 from core.health.node import NEVER, NodeObservation, Recovery, Role
-from core.rotation import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView, VoterView
 from local.kafka import observer
 from local.kafka.observer import READING_KEPT_SECONDS, Node, Observer, _Reading
 

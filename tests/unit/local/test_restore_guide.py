@@ -14,8 +14,8 @@ from moto import mock_aws
 
 from core import naming
 from core.cluster import Storage
-from infra.snapshots import SNAPSHOT_CLASS
-from infra.storage import attributes_class, volume_tags
+from infra.kafka.snapshots import SNAPSHOT_CLASS
+from infra.kafka.storage import attributes_class, volume_tags
 from infra.tags import Tags
 from local.kubernetes import ebs
 from tests.unit.infra.programs import spec

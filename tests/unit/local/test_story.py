@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.incident_record import State, Transition
+from core.incidents.record import State, Transition
 from local.demo import story
 
 T0 = 1000.0

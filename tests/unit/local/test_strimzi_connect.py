@@ -11,7 +11,7 @@ import pytest
 
 from core.cluster import Connect, parse
 from core.errors import InvalidInput
-from infra.connect import connect_spec
+from infra.kafka.connect import connect_spec
 from local.demo import spec as demo_spec
 from local.kafka.run import in_place, settings
 from local.kubernetes import resolver

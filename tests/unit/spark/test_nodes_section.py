@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from core.pricing import total
+from core.cost.pricing import total
 from spark.report.sections import nodes
 from tests.unit.spark import month
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import Row
 
-from core import pricing
 from core.cluster import ClusterSpec, parse
-from core.facts import Facts, of_spec
+from core.cost import pricing
+from core.settings.facts import Facts, of_spec
 from core.volumes.deciding import decide
 from core.volumes.decisions import Decision, Kind
 from core.volumes.forecast import Forecast
@@ -24,8 +24,8 @@ from core.volumes.limits import Gp3, Performance
 from core.volumes.sizing import GIB, MIB
 from core.volumes.troubles import class_of
 from core.volumes.views import Hour, Load, VolumeSet, VolumeView
-from handlers.volume_settings import VARIABLE, VolumeSettings
-from infra.volumes import policies
+from handlers.volume.settings import VARIABLE, VolumeSettings
+from infra.functions.volumes import policies
 from local.demo import spec as demo_spec
 from local.place import Place
 from tests.unit.spark.test_storage_job import advised as sized

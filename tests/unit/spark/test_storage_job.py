@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from core import instances, pricing
-from core.facts import Facts, Pool, Volume
+from core import instances
+from core.cost import pricing
+from core.settings.facts import Facts, Pool, Volume
 from core.volumes.limits import Gp3, Performance, instance_ceiling
 from core.volumes.sizing import Goals, Resync, Use, right_size
 from spark.findings import STORAGE

@@ -13,7 +13,7 @@ from moto import mock_aws
 from cli.doctor.account import Account, target_group_name
 from cli.doctor.target import Target
 from core.cluster.expected import expected
-from core.live import Alarm, Hook, Queue, hook_of
+from core.doctor.snapshot import Alarm, Hook, Queue, hook_of
 from tests.unit.infra.programs import spec
 
 REGION = "us-east-1"

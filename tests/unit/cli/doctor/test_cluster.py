@@ -12,8 +12,8 @@ import yaml
 
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
-from core import live
 from core.cluster.expected import expected
+from core.doctor import snapshot
 from handlers.adapters.eks import EksApi
 from tests.unit.infra.programs import spec
 
@@ -87,7 +87,7 @@ def test_the_guides_roles_allow_what_is_listed_and_nothing_else() -> None:
 def test_a_namespace_is_known_by_its_gate_label() -> None:
     label = {"elbv2.k8s.aws/pod-readiness-gate-inject": "enabled"}
     assert read(namespaces=[item("kafka", labels=label)])[0]["namespaces"] == {
-        "kafka": live.Namespace(gate_label="enabled")
+        "kafka": snapshot.Namespace(gate_label="enabled")
     }
     assert read(namespaces=[item("kafka")])[0]["namespaces"]["kafka"].gate_label is None
 
@@ -122,7 +122,7 @@ def test_only_running_pods_of_kafkas_pools_are_asked_for_their_gates() -> None:
         ]
     )
     assert found["pods"] == {
-        "orders-broker-a-10": live.Pod(
+        "orders-broker-a-10": snapshot.Pod(
             node_id=10,
             is_broker=True,
             gates=frozenset({"target-health.elbv2.k8s.aws/orders-broker-10"}),
@@ -151,7 +151,7 @@ def test_only_volumes_of_this_kafka_are_looked_at() -> None:
         ]
     )
     (seen,) = found["volumes"].values()
-    assert seen == live.Volume(claim="data-0-orders-broker-a-10", reclaim_policy="Delete")
+    assert seen == snapshot.Volume(claim="data-0-orders-broker-a-10", reclaim_policy="Delete")
 
 
 def test_a_budget_is_what_is_written() -> None:
@@ -162,8 +162,8 @@ def test_a_budget_is_what_is_written() -> None:
         ]
     )
     assert found["budgets"] == {
-        "orders-kafka": live.Budget(min_available="5", max_unavailable=None),
-        "loose": live.Budget(min_available=None, max_unavailable="50%"),
+        "orders-kafka": snapshot.Budget(min_available="5", max_unavailable=None),
+        "loose": snapshot.Budget(min_available=None, max_unavailable="50%"),
     }
 
 
@@ -176,6 +176,6 @@ def test_the_drain_timeout_is_in_the_handlers_environment() -> None:
     set_to = {"name": "NODE_TERMINATION_GRACE_PERIOD", "value": "420"}
     other = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     (handler,) = read(deployments=[deployment(other, set_to)])[0]["termination_handlers"].values()
-    assert handler == live.TerminationHandler(drain_timeout_seconds=420, grace_seconds=450)
+    assert handler == snapshot.TerminationHandler(drain_timeout_seconds=420, grace_seconds=450)
     (handler,) = read(deployments=[deployment(other)])[0]["termination_handlers"].values()
     assert handler.drain_timeout_seconds is None

@@ -13,9 +13,9 @@ from cli.doctor.account import Account, Found
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.examine import Diagnosis, Unread, _read
 from core.cluster.expected import expected
-from core.drift import Finding
+from core.doctor.drift import Finding
+from core.doctor.snapshot import Balancer
 from core.errors import StillwaterError
-from core.live import Balancer
 from tests.unit.infra.programs import spec
 
 WANTED = expected(spec(), []).snapshot

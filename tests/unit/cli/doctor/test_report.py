@@ -11,8 +11,8 @@ from rich.console import Console
 from cli.doctor import report
 from cli.doctor.examine import Diagnosis, Unread
 from core.cluster.expected import expected
-from core.drift import Finding, findings
-from core.live import Pod, Volume, hook_of
+from core.doctor.drift import Finding, findings
+from core.doctor.snapshot import Pod, Volume, hook_of
 from infra.spec import ROOT, read
 from tests.unit.cli.doctor.test_examine import FINDING, UNREAD, diagnosis
 

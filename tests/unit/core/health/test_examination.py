@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
+from core.availability.zones import Freeze
 from core.events import Kind as EventKind
 from core.health.cluster import Kind, Part, cluster_health
 from core.health.connect import Answer
 from core.health.examination import Expected, Seen, Silence, parts
+from core.health.kafka_metrics import parse
 from core.health.pods import PodSeen
 from core.health.verdict import Health
-from core.incident_record import Incident, State, Transition
-from core.kafka_metrics import parse
-from core.rotation import ClusterView, PartitionView, VoterView
-from core.zones import Freeze
+from core.incidents.record import Incident, State, Transition
+from core.views import ClusterView, PartitionView, VoterView
 
 NOW = 10_000.0
 ROLES = {0: "controller", 1: "controller", 2: "controller", 10: "broker", 20: "broker"}

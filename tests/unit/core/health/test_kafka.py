@@ -14,7 +14,7 @@ from core.health.kafka import (
     silent,
 )
 from core.health.verdict import Health
-from core.rotation import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView, VoterView
 
 BROKERS = (10, 20, 30)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.health.kafka_metrics import parse
 from core.health.lifecycle import (
     REGISTRATIONS,
     BrokerSigns,
@@ -19,7 +20,6 @@ from core.health.lifecycle import (
     signs_of,
 )
 from core.health.node import STATES
-from core.kafka_metrics import parse
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
 ONLINE: dict[str, Any] = {

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.health.kafka_metrics import Metric, NodeMetrics, Sample
 from core.health.metadata_errors import (
     ErrorCounts,
     ErrorSnapshot,
@@ -17,7 +18,6 @@ from core.health.metadata_errors import (
     vetoes,
 )
 from core.health.verdict import Health
-from core.kafka_metrics import Metric, NodeMetrics, Sample
 
 CLEAN = ErrorCounts(load=0, apply=0, controller=0)
 COUNTS = st.builds(

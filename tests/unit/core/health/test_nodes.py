@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from core.health.kafka_metrics import NodeMetrics, parse
 from core.health.node import NEVER, Role
 from core.health.nodes import disagreements, node_verdict, observation
 from core.health.pods import PodSeen
 from core.health.verdict import Health
-from core.kafka_metrics import NodeMetrics, parse
-from core.rotation import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView, VoterView
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
 BROKER = (DATA / "broker-strimzi-reporter.txt").read_text()

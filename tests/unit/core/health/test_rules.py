@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.health.cases import CASES, NOW, WELL, Case
+from core.health.kafka_metrics import NodeMetrics, parse
 from core.health.limits import Limits
 from core.health.node import NEVER, STATES, NodeObservation, Recovery, Role, with_metrics
 from core.health.rules import RULES, RuleSet, alive, liveness, readiness, ready
 from core.health.verdict import Health
-from core.kafka_metrics import NodeMetrics, parse
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
 BROKER, CONTROLLER, COMBINED = WELL[Role.BROKER], WELL[Role.CONTROLLER], WELL[Role.COMBINED]

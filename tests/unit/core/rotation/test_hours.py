@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.rotation import ClusterView
 from core.rotation.estimate import expecting, medians, together
 from core.rotation.hours import wait_of
 from core.rotation.progress import next_step
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, open_run
+from core.views import ClusterView
 from core.window import DAYS, Window
-from tests.unit.core.rotation.clusters import around, calm, clusters, turn_of
+from tests.unit.core.availability.clusters import around, calm, clusters, turn_of
 from tests.unit.policies import policy_with
 
 MINUTE = 60

@@ -8,16 +8,16 @@ from itertools import combinations, permutations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.rotation import ClusterView, PartitionView, may_leave
-from core.rotation.lease import companions, grant, in_the_way
+from core.availability.consent import may_leave
+from core.availability.lease import Lease, begin, companions, grant, in_the_way, release
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import company, in_batches, refusals
 from core.rotation.preconditions import objections
 from core.rotation.run_record import NodeTurn, Options
-from core.rotation.views import VoterView
-from tests.unit.core.rotation import roller
-from tests.unit.core.rotation.clusters import around, calm, clusters, turn_of
+from core.views import ClusterView, PartitionView, VoterView
+from tests.unit.core.availability import roller
+from tests.unit.core.availability.clusters import around, calm, clusters, turn_of
 from tests.unit.policies import policy_with
 
 MANY = settings(
@@ -183,6 +183,42 @@ def test_the_lease_is_held_by_one_or_by_one_party(taken: list[tuple[str, str, fl
             promised[holder] = max(promised.get(holder, 0.0), now + 30)
         believers = {h for h, until in promised.items() if now < until}
         assert len(believers) <= 1 or {PARTIES[h] for h in believers} == {"a"}
+
+
+@given(steps)
+def test_a_lease_that_was_used_keeps_everybody_else_out_however_long_it_takes(
+    taken: list[tuple[str, str, float]],
+) -> None:
+    leases, now, out = (), 0.0, set[str]()
+    for holder, what, passed in taken:
+        now += passed * 100
+        if what == "drop":
+            leases = release(leases, holder)
+            continue
+        leases = grant(leases, holder, now, 30, party=PARTIES[holder], node_id=1).leases
+        begun = begin(leases, holder, now, 30, party=PARTIES[holder], node_id=1)
+        leases = begun.leases
+        if begun.granted:
+            out.add(holder)
+        assert len(out) <= 1 or {PARTIES[holder] for holder in out} == {"a"}
+
+
+def test_an_instance_does_not_wait_for_its_own_earlier_round() -> None:
+    used = (Lease("i-1", 30.0, 10, None, 0.0, 0.0),)
+    assert in_the_way(used, "i-1.2", None, 99.0) is None
+    assert in_the_way(used, "i-10", None, 99.0) == "i-1"
+    again = begin(grant(used, "i-1.2", 99.0, 30).leases, "i-1.2", 99.0, 30)
+    assert again.granted
+    assert release(again.leases, "i-1.2", ended=True) == ()
+
+
+def test_what_is_out_already_is_noted_beside_whoever_holds_the_lease() -> None:
+    held = grant((), "i-1", 0.0, 30).leases
+    both = grant(held, "i-2", 0.0, 30, node_id=20, out=True)
+    assert both.granted
+    assert in_the_way(both.leases, "i-1", None, 1.0) == "i-2"
+    assert not begin(both.leases, "i-1", 1.0, 30).granted
+    assert begin(both.leases, "i-1", 1.0, 30, forced=True).granted
 
 
 def test_who_holds_it_together_knows_of_each_other() -> None:

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from core import pricing
+from core.cost import pricing
 from core.volumes import limits
 from core.volumes.decisions import Decision, Kind
 from core.volumes.forecast import Sample, forecast

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind as Announced
-from core.incident_record import Incident, State
+from core.incidents.record import Incident, State
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, open_run
 from core.volumes.decisions import Kind
 from core.volumes.departures import (

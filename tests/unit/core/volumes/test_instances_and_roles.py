@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import pricing
+from core.cost import pricing
 from core.instances import table
 from core.volumes.deciding import decide
 from core.volumes.decisions import Decision, Kind

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from core import pricing
+from core.cost import pricing
 from core.volumes.deciding import decide
 from core.volumes.decisions import Kind
 from core.volumes.forecast import Forecast

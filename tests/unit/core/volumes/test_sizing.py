@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import pricing
+from core.cost import pricing
 from core.volumes import limits
 from core.volumes.limits import Gp3, Performance
 from core.volumes.sizing import GIB, MIB, Goals, Resync, Use, monthly_usd, right_size

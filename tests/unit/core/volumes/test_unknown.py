@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core import pricing
+from core.cost import pricing
 from core.volumes.deciding import decide
 from core.volumes.decisions import Decision, Kind
 from core.volumes.policy import Policy

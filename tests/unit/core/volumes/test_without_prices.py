@@ -6,7 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from core import instances, pricing
+from core import instances
+from core.cost import pricing
 from core.volumes.decisions import Decision, Kind
 from core.volumes.forecast import Forecast
 from core.volumes.limits import Gp3, Performance

@@ -9,7 +9,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from core.observations import GroupView, HookResult
+from core.incidents.observation import GroupView, HookResult
 from handlers.adapters.aws import AwsCloud, SqsQueue, tick_message
 
 REGION = "us-east-1"

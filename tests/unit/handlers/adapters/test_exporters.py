@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.errors import StillwaterError
-from core.kafka_metrics import Metric
+from core.health.kafka_metrics import Metric
 from handlers.adapters.exporters import PodExporters
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"

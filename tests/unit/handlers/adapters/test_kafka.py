@@ -15,7 +15,7 @@ from kafka.errors import (
 )
 
 from core.errors import StillwaterError
-from core.rotation import PartitionView, VoterView
+from core.views import PartitionView, VoterView
 from handlers.adapters import kafka
 from handlers.adapters.kafka import KafkaAdmin
 

@@ -9,7 +9,7 @@ import pytest
 import urllib3
 
 from core.errors import StillwaterError
-from core.observations import NodeView, PodView
+from core.incidents.observation import NodeView, PodView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
 from tests.unit.handlers.adapters.fake_api import node, reader

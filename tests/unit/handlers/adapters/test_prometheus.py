@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 import boto3
 import pytest
 
-from core import prometheus_address
 from core.errors import StillwaterError
-from core.prometheus_address import Service, Workspace
+from core.settings import prometheus_address
+from core.settings.prometheus_address import Service, Workspace
 from handlers.adapters.prometheus import Prometheus, Signed, ThroughApiServer, route
 from handlers.adapters.volume_series import PrometheusVolumes
 

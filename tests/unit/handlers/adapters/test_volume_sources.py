@@ -13,7 +13,7 @@ from core.volumes.limits import Gp3, Performance
 from handlers.adapters.claims import FIELD_MANAGER, EksClaims
 from handlers.adapters.fill import FillView, _fills
 from handlers.adapters.load import CloudWatchLoads, load
-from handlers.volume_settings import VARIABLE, VolumeSettings
+from handlers.volume.settings import VARIABLE, VolumeSettings
 
 GIB = 1024**3
 POOL: dict[str, Any] = {

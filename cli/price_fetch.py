@@ -1,0 +1,152 @@
+"""`stillwater prices fetch`: a region's list prices, from AWS or from offer files, into the book.
+
+From AWS it asks GetProducts, which needs `pricing:GetProducts` and no other right, at the one
+endpoint that serves every commercial region.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+
+from core import instances
+from core.cost import offer_file, price_list, pricing
+from core.cost.price_list import METERS, Gathered, Quoted
+from core.cost.pricing import INSTANCE_HOUR
+from core.errors import InvalidInput, StillwaterError
+
+# The Price List Query API is served from few regions and answers for all.
+ENDPOINT_REGION = "us-east-1"
+GZIP = b"\x1f\x8b"
+
+
+def fetch(
+    region: str, files: Sequence[Path], output: Path, console: Console, client: Any = None
+) -> None:
+    """Fetch a region's prices into a price file and say what was found and what was not."""
+    known = instances.table().types
+    gathered = Gathered(region, lambda name: name in known)
+    today = datetime.now(UTC).date()
+    if files:
+        for path in files:
+            _gather(gathered, _of_file(path, gathered))
+        title = f"AWS Price List, offer files of {region}: {', '.join(p.name for p in files)}"
+    else:
+        with console.status(f"Asking AWS's price list for {region}") as status:
+            _gather(gathered, _of_aws(client, gathered, today, status.update))
+        title = f"AWS Price List of {region}, GetProducts"
+    if problems := gathered.problems():
+        raise InvalidInput(problems)
+    before = _stored(output)
+    made = price_list.document(gathered, before, title)
+    text = json.dumps(made, indent=2) + "\n"
+    # Whatever was written by hand beside it is held to the same rules as when it is read.
+    pricing.parse(text, name=f"The price file {output}")
+    output.write_text(text, encoding="utf-8")
+    _tell(gathered, output, console)
+
+
+def _tell(gathered: Gathered, output: Path, console: Console) -> None:
+    types = sum(item.startswith(f"{INSTANCE_HOUR}:") for item in gathered.believed)
+    counted = f"{len(gathered.believed)} prices of {gathered.region}"
+    said = [f"{counted}, {types} of them instance types, are in {output}."]
+    said += [
+        f"{item} was quoted as {' and '.join(sorted(map(str, prices)))} USD: neither is taken."
+        for item, prices in sorted(gathered.contradicted.items())
+    ]
+    if gathered.missing:
+        said.append(
+            f"Not found: {', '.join(gathered.missing)}; their dollars stay unknown, or as they "
+            f"were."
+        )
+    for sentence in said:
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def _gather(gathered: Gathered, found: Iterable[Quoted]) -> None:
+    for quoted in found:
+        gathered.add(quoted)
+
+
+def _of_file(path: Path, gathered: Gathered) -> Iterator[Quoted]:
+    try:
+        with path.open("rb") as raw:
+            zipped = raw.read(len(GZIP)) == GZIP
+            raw.seek(0)
+            # mypy knows no common type of the two.
+            binary: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
+            with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
+                yield from offer_file.quoted(text, f"The file {path}", gathered.wants)
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text, or ends early"
+        raise InvalidInput([f"The offer file {path} cannot be read: {reason}."]) from None
+
+
+def _of_aws(client: Any, gathered: Gathered, today: date, show: Any) -> Iterator[Quoted]:
+    try:
+        pricing_api = client or boto3.client("pricing", region_name=ENDPOINT_REGION)
+        for service in price_list.SERVICES:
+            show(f"Asking AWS's price list for {service} in {gathered.region}")
+            for filters in _filters(service, gathered.region):
+                pages = pricing_api.get_paginator("get_products").paginate(
+                    ServiceCode=service, FormatVersion="aws_v1", Filters=filters
+                )
+                for page in pages:
+                    for entry in page["PriceList"]:
+                        for quoted in offer_file.of_product(json.loads(entry), today):
+                            if gathered.wants(quoted.product):
+                                yield quoted
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(
+            f"AWS's price list does not answer ({' '.join(str(error).split())}); the call needs "
+            f"pricing:GetProducts. Without an account: download index.json of a service and "
+            f"region, and name it with --from."
+        ) from None
+
+
+def _filters(service: str, region: str) -> list[list[dict[str, str]]]:
+    """Return one set of filters per question: EC2's products are too many to be read whole."""
+    here = _is("regionCode", region)
+    if service != "AmazonEC2":
+        return [[here]]
+    operations = {meter.operation for meter in METERS if meter.item == INSTANCE_HOUR}
+    return [
+        [
+            here,
+            _is("tenancy", "Shared"),
+            _is("capacitystatus", "Used"),
+            *(_is("operation", operation) for operation in operations if operation),
+        ],
+        *(
+            [here, _is("productFamily", family)]
+            for family in (
+                "Storage",
+                "System Operation",
+                "Provisioned Throughput",
+                "Storage Snapshot",
+                "NAT Gateway",
+            )
+        ),
+    ]
+
+
+def _is(field: str, value: str) -> dict[str, str]:
+    return {"Type": "TERM_MATCH", "Field": field, "Value": value}
+
+
+def _stored(output: Path) -> dict[str, Any]:
+    if not output.is_file():
+        return {}
+    text = output.read_text(encoding="utf-8")
+    pricing.parse(text, name=f"The price file {output}")
+    found: dict[str, Any] = json.loads(text)
+    return found

@@ -1,0 +1,66 @@
+"""Which broker is to lead which partition while some of them should not lead at all.
+
+Kafka prefers the first replica of a partition and returns to it by itself, so a leader moves for
+good only when the order of the replicas changes. `plan` compares the order wanted with the order
+read; what it was before is kept by whoever carries the plan out, and wanted again once nobody
+avoids those brokers any more. Asked twice, it changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from core.views import PartitionView
+
+Order = tuple[int, ...]
+Partition = tuple[str, int]  # topic, number
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Replica orders to write, partitions whose first replica is then to lead, and what to keep."""
+
+    orders: Mapping[Partition, Order]
+    elect: frozenset[Partition]
+    original: Mapping[Partition, Order]  # of every partition whose order is not its own
+
+    @property
+    def idle(self) -> bool:
+        return not self.orders and not self.elect
+
+
+def plan(
+    partitions: Iterable[PartitionView],
+    original: Mapping[Partition, Order],
+    avoid: frozenset[int],
+) -> Plan:
+    """Return what makes others than `avoid` lead, and gives back what nobody avoids any more.
+
+    A partition is left alone where no replica outside `avoid` is in sync; one whose replicas were
+    moved to other brokers meanwhile is taken as it is now.
+    """
+    orders: dict[Partition, Order] = {}
+    elect: set[Partition] = set()
+    kept: dict[Partition, Order] = {}
+    for partition in partitions:
+        key = (partition.topic, partition.partition)
+        own = original.get(key, partition.replicas)
+        if set(own) != set(partition.replicas):
+            own = partition.replicas
+        wanted = _away_from(avoid, own, partition.isr)
+        if wanted != partition.replicas:
+            orders[key] = wanted
+        if wanted != own:
+            kept[key] = own
+        touched = key in original or key in kept or partition.leader in avoid
+        if touched and partition.leader != wanted[0] and wanted[0] in partition.isr:
+            elect.add(key)
+    return Plan(orders, frozenset(elect), kept)
+
+
+def _away_from(avoid: frozenset[int], order: Order, isr: Sequence[int]) -> Order:
+    """Return the replicas with those to avoid last; the others keep their order, in sync first."""
+    if order[0] not in avoid or not set(isr) - avoid:
+        return order
+    return tuple(sorted(order, key=lambda b: (b in avoid, b not in isr)))

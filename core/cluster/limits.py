@@ -1,0 +1,204 @@
+"""What AWS sets and no request changes, against what a ClusterSpec asks: `check(spec)` lists it.
+
+The limits of a single setting, and those of Kubernetes, are in the ClusterSpec itself. Here are the
+ones that take a table of instance types, or knowledge of every name the stacks give. The quota of
+targets needs no rule: with 50 listeners at most, a load balancer never has 500.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from core import instances
+from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
+from core.instances import InstanceType
+
+# The shortest limit on a name of ours, an EventBridge rule's, and its longest suffix.
+RULE_NAME_LIMIT = 64
+LONGEST_SUFFIX = {
+    "asg": "-capacity-reservation",
+    "karpenter": "-karpenter-capacity-reservation",
+}
+# A VPC of ours is divided by the letter of the zone; no region has more.
+ZONE_LETTERS = "abcdefgh"
+# The network plugin keeps one warm interface beside the one that is in use.
+WARM_INTERFACES = 1
+ROOT_VOLUMES = 1
+
+
+class HasVolume(Protocol):
+    """A volume, as far as this module looks."""
+
+    @property
+    def iops(self) -> int: ...
+    @property
+    def throughput_mib_per_s(self) -> int: ...
+
+
+class HasPool(Protocol):
+    """A node pool, as far as this module looks."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def instance_type(self) -> str: ...
+    @property
+    def volumes(self) -> Sequence[HasVolume]: ...
+    @property
+    def volumes_may_burst(self) -> bool: ...
+    @property
+    def memory_request_mib(self) -> int: ...
+    @property
+    def cpu_request_millis(self) -> int: ...
+
+
+class HasNetwork(Protocol):
+    """A network, as far as this module looks."""
+
+    @property
+    def existing(self) -> object: ...
+
+
+class HasLimits(Protocol):
+    """A ClusterSpec, as far as this module looks."""
+
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def availability_zones(self) -> Sequence[str]: ...
+    @property
+    def network(self) -> HasNetwork: ...
+    @property
+    def node_provisioner(self) -> str: ...
+    @property
+    def pools(self) -> Sequence[HasPool]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A setting beyond a limit of AWS's, what breaks, and the remedy."""
+
+    rule: str
+    # What is asked, with its value; and what is possible, with its.
+    asked: str
+    limit: str
+    breaks: str
+    remedy: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.asked} but {self.limit}: {self.breaks}; {self.remedy}."
+
+
+def check(spec: HasLimits) -> list[Breach]:
+    """Return every limit that the spec exceeds."""
+    found = [*_names(spec), *_zones(spec)]
+    known = instances.table().types
+    for pool in spec.pools:
+        if pool.instance_type in known:
+            found += _of_pool(pool, known[pool.instance_type])
+    return found
+
+
+def unchecked(spec: HasLimits) -> list[str]:
+    """Return a sentence for each pool whose instance type is in no table of ours."""
+    table = instances.table()
+    return [
+        f"Instance type {pool.instance_type} of pool {pool.name} is not in this release's table "
+        f"({table.source}): whether its volumes and pods fit it was not checked."
+        for pool in spec.pools
+        if pool.instance_type not in table.types
+    ]
+
+
+def _names(spec: HasLimits) -> Iterator[Breach]:
+    suffix = LONGEST_SUFFIX[spec.node_provisioner]
+    left = RULE_NAME_LIMIT - len(suffix)
+    if len(spec.prefix) > left:
+        yield Breach(
+            "prefix-fits-names",
+            f"environment and name make the prefix {spec.prefix!r}, {len(spec.prefix)} characters "
+            f"long,",
+            f"AWS's {RULE_NAME_LIMIT} for a rule's name leave {left} beside {suffix}",
+            "the first `up` would be refused halfway",
+            "shorten one",
+        )
+
+
+def _zones(spec: HasLimits) -> Iterator[Breach]:
+    if spec.network.existing is not None:
+        return
+    for zone in spec.availability_zones:
+        if zone[-1] not in ZONE_LETTERS:
+            yield Breach(
+                "zone-has-addresses",
+                f"availability_zones names {zone}",
+                f"the VPC is divided among zones {ZONE_LETTERS[0]} to {ZONE_LETTERS[-1]}",
+                "the zone has no addresses",
+                "choose one of those, or bring a VPC of your own in network.existing",
+            )
+
+
+def _of_pool(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+    yield from _performance(pool, instance)
+    yield from _attachments(pool, instance)
+    yield from _requests(pool, instance)
+
+
+def _performance(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+    """Refuse what is paid for beyond gp3's included part and the instance never sustains."""
+    if pool.volumes_may_burst:
+        return
+    throughputs = [volume.throughput_mib_per_s for volume in pool.volumes]
+    iops = [volume.iops for volume in pool.volumes]
+    for setting, unit, asked, included, baseline in (
+        (
+            "throughput_mib_per_s",
+            "MiB/s",
+            throughputs,
+            GP3_INCLUDED_MIB_PER_S,
+            instance.ebs_mib_per_s,
+        ),
+        ("iops", "IOPS", iops, GP3_INCLUDED_IOPS, instance.ebs_iops),
+    ):
+        # What gp3 includes costs nothing and cannot be lowered.
+        if max(asked) > included and sum(asked) > baseline:
+            yield Breach(
+                f"{setting}-within-instance",
+                f"{setting} of pool {pool.name} adds up to {sum(asked)} {unit} over the volumes of "
+                f"a node",
+                f"its {instance.name} sustains {baseline} {unit} to EBS",
+                "the rest is paid for and had in bursts at most, never while a broker catches up",
+                f"lower {setting}, choose an instance type that sustains {sum(asked)} {unit}, or "
+                f"set volumes_may_burst",
+            )
+
+
+def _attachments(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+    taken = ROOT_VOLUMES + (WARM_INTERFACES if instance.attachments_shared else 0)
+    room = instance.attachments - taken
+    if len(pool.volumes) > room:
+        yield Breach(
+            "volumes-attachable",
+            f"pool {pool.name} has {len(pool.volumes)} volumes per node",
+            f"an {instance.name} attaches {room} beside its root volume and network interfaces",
+            "the pod waits for ever for the last of them",
+            "use fewer, larger volumes or another instance type",
+        )
+
+
+def _requests(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+    for setting, unit, asked, has in (
+        ("memory_request_mib", "MiB", pool.memory_request_mib, instance.memory_mib),
+        ("cpu_request_millis", "m", pool.cpu_request_millis, 1000 * instance.vcpus),
+    ):
+        if asked >= has:
+            yield Breach(
+                f"{setting}-within-instance",
+                f"{setting} of pool {pool.name} is {asked} {unit}",
+                f"an {instance.name} has {has} {unit}, part of which the system keeps",
+                "no node can ever run the pod",
+                f"lower {setting} or choose a larger instance type",
+            )

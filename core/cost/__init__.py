@@ -1,0 +1,1 @@
+"""Money: from AWS's price list to the price book."""

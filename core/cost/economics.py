@@ -1,0 +1,317 @@
+"""Whether this cluster is better off on EBS volumes or on disks inside its instances.
+
+A volume survives its instance, so a rotation copies only what the broker missed. A disk inside the
+instance costs nothing extra and dies with it, so a rotation copies everything the broker holds,
+between zones, with a replica fewer meanwhile. Which is cheaper depends on how full the disks would
+be and on how often nodes go: `compare` answers for one cluster, at the prices of its region.
+The economics job asks here; docs/reference/formulas.md says where each formula comes from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from core import instances
+from core.cost import instance_rates, pricing, resync
+from core.cost.instance_rates import Rates
+from core.cost.pricing import PriceBook
+from core.errors import InvalidInput
+
+HOURS_PER_MONTH = 730
+# A Kafka disk is not run fuller: retention lags, and a full disk stops the broker.
+FILL_LIMIT = 0.75
+# Traffic between zones is billed where it leaves and where it arrives.
+SIDES = 2
+EBS, NVME = "EBS", "NVMe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brokers:
+    """The brokers as they are, every figure that of one of them but `number` and `zones`.
+
+    `append_bytes_per_s` is what all its replicas take in; `held_bytes` what it stores. Replicas are
+    in zones of their own, so every byte of replication crosses from one to another.
+    `seen_bytes_per_s` is the fastest catch-up that was measured, where one was.
+    """
+
+    number: int
+    zones: int
+    instance_type: str
+    volume_gib: int
+    iops: int
+    throughput_mib_per_s: int
+    append_bytes_per_s: float
+    held_bytes: float
+    outage_seconds: float
+    rotations_per_month: float
+    seen_bytes_per_s: float | None = None
+
+    def __post_init__(self) -> None:
+        least = {"number": 1, "zones": 1, "volume_gib": 1}
+        problems = [
+            f"{name} is {value}: {least.get(name, 0)} is the least it can be; correct it."
+            for name, value in self._figures().items()
+            if not value >= least.get(name, 0) or math.isinf(value)
+        ]
+        if problems:
+            raise InvalidInput(problems)
+
+    def _figures(self) -> Mapping[str, float]:
+        return {
+            "number": self.number,
+            "zones": self.zones,
+            "volume_gib": self.volume_gib,
+            "append_bytes_per_s": self.append_bytes_per_s,
+            "held_bytes": self.held_bytes,
+            "outage_seconds": self.outage_seconds,
+            "rotations_per_month": self.rotations_per_month,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """One way to run the cluster; dollars are those of all brokers.
+
+    `rotation_usd` and `rotation_seconds` are those of one broker. Nodes go one by one, so a design
+    with twice the brokers sees twice the rotations: `rotations_ratio`.
+    """
+
+    name: str
+    instance_type: str
+    brokers: int
+    instances_usd: Decimal  # a month
+    storage_usd: Decimal  # a month
+    rotation_usd: Decimal  # one rotation's bytes beyond what replication copies anyway
+    rotation_seconds: float  # from the stop to the last ISR; inf when it never gets there
+    limited_by: str
+    fill: float  # share of the disks that holds data
+    rotations_ratio: float = 1.0
+
+    @property
+    def fixed_usd(self) -> Decimal:
+        return self.instances_usd + self.storage_usd
+
+    def monthly_usd(self, rotations: float) -> Decimal:
+        """Return a month's dollars where today's brokers see so many rotations."""
+        return self.fixed_usd + self._each_usd * Decimal(repr(rotations))
+
+    def risk_hours(self, rotations: float) -> float:
+        """Return the hours a month that partitions are one replica short."""
+        return rotations * self.rotations_ratio * self.rotation_seconds / 3600
+
+    @property
+    def _each_usd(self) -> Decimal:
+        return self.rotation_usd * Decimal(repr(self.rotations_ratio))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Both designs; `nvme` is None where no type with disks and a price would do.
+
+    `break_even_fill`: a local disk fuller than this is cheaper per stored GiB than gp3, above 1
+    never. `break_even_rotations`: from so many rotations a month on EBS is cheaper; 0 when it
+    always is, None when it never is.
+    """
+
+    ebs: Design
+    nvme: Design | None
+    rotations: float
+    break_even_fill: float | None = None
+    break_even_rotations: float | None = None
+
+    @property
+    def cheaper(self) -> Design:
+        """Return the cheaper one that gets its brokers back."""
+        if self.nvme is None or math.isinf(self.nvme.rotation_seconds):
+            return self.ebs
+        return min(self.ebs, self.nvme, key=lambda design: design.monthly_usd(self.rotations))
+
+    @property
+    def saving_usd(self) -> Decimal:
+        """Return what moving from EBS to local disks saves a month; negative when it costs."""
+        if self.nvme is None:
+            return Decimal(0)
+        return self.ebs.monthly_usd(self.rotations) - self.nvme.monthly_usd(self.rotations)
+
+
+def compare(brokers: Brokers, book: PriceBook) -> Comparison:
+    """Return what the cluster costs on its volumes and on the cheapest type with disks that fits.
+
+    Raises InvalidInput for a type that is in no table or has no price.
+    """
+    ebs = _on_volumes(brokers, book)
+    rotations = brokers.rotations_per_month
+    candidates = list(_on_disks(brokers, book))
+    if not candidates:
+        return Comparison(ebs=ebs, nvme=None, rotations=rotations)
+    nvme = min(
+        candidates,
+        # Prices are linear in size, so the same dollars come in many sizes: fewer brokers are less
+        # to run.
+        key=lambda design: (
+            math.isinf(design.rotation_seconds),
+            round(design.monthly_usd(rotations)),
+            design.brokers,
+        ),
+    )
+    return Comparison(
+        ebs=ebs,
+        nvme=nvme,
+        rotations=rotations,
+        break_even_fill=break_even_fill(ebs, nvme, book),
+        break_even_rotations=break_even_rotations(ebs, nvme),
+    )
+
+
+def break_even_fill(ebs: Design, nvme: Design, book: PriceBook) -> float | None:
+    """Return how full a local disk must be for its GiB to cost what a stored GiB of gp3 costs.
+
+    What the disk costs is what its instance costs more. A volume is paid for whole, so a stored GiB
+    of gp3 costs its price divided by how full the volumes are.
+    """
+    disks = nvme.brokers * instance_rates.table()[nvme.instance_type].nvme_bytes
+    if not ebs.fill or not disks:
+        return None
+    extra = nvme.instances_usd - ebs.instances_usd
+    per_stored_gib = float(book.price("gp3_gib_month").usd) / ebs.fill
+    return float(extra) / (disks / pricing.BYTES_PER_GIB * per_stored_gib)
+
+
+def break_even_rotations(ebs: Design, nvme: Design) -> float | None:
+    """Return from how many rotations a month EBS is cheaper; None: never."""
+    cheaper_by = ebs.fixed_usd - nvme.fixed_usd
+    dearer_each = nvme.monthly_usd(1) - nvme.fixed_usd - ebs.monthly_usd(1) + ebs.fixed_usd
+    if cheaper_by <= 0:
+        return 0.0 if dearer_each >= 0 else None
+    return float(cheaper_by / dearer_each) if dearer_each > 0 else None
+
+
+def _on_volumes(brokers: Brokers, book: PriceBook) -> Design:
+    rates, instance = _rates(brokers.instance_type), _instance(brokers.instance_type)
+    limits = {
+        "the volume's throughput": brokers.throughput_mib_per_s * instances.BYTES_PER_MIB,
+        "the instance's EBS baseline": instance.ebs_mb_per_s * instances.BYTES_PER_MB,
+        **_network(rates),
+        **_seen(brokers),
+    }
+    flow = _flow(brokers, limits)
+    way = resync.after_outage(
+        flow, outage_seconds=brokers.outage_seconds, held_bytes=brokers.held_bytes
+    )
+    storage = (
+        brokers.volume_gib * book.price("gp3_gib_month").usd
+        + pricing.billed_iops(brokers.iops) * book.price("gp3_iops_month").usd
+        + pricing.billed_gib_per_s(brokers.throughput_mib_per_s) * book.price("gp3_gibps_month").usd
+    )
+    usd, seconds = _rotation(way, brokers, book)
+    return Design(
+        name=EBS,
+        instance_type=rates.name,
+        brokers=brokers.number,
+        instances_usd=_instances_usd(brokers.number, rates, book),
+        storage_usd=brokers.number * storage,
+        rotation_usd=usd,
+        rotation_seconds=seconds,
+        limited_by=flow.limited_by,
+        fill=brokers.held_bytes / (brokers.volume_gib * pricing.BYTES_PER_GIB),
+    )
+
+
+def _on_disks(brokers: Brokers, book: PriceBook) -> Iterator[Design]:
+    """Yield the cluster on every priced type with disks, with as many brokers as it then needs.
+
+    A broker stays at least as large as it is: a cluster of many small ones is another cluster.
+    """
+    graviton = _rates(brokers.instance_type).is_graviton
+    now = _instance(brokers.instance_type)
+    held = brokers.number * brokers.held_bytes
+    for rates in instance_rates.table().values():
+        fits = rates.nvme_gb and rates.is_graviton == graviton
+        if not fits or f"{pricing.INSTANCE_HOUR}:{rates.name}" not in book.prices:
+            continue
+        instance = _instance(rates.name)
+        if instance.vcpus < now.vcpus or instance.memory_mib < now.memory_mib:
+            continue
+        needed = max(brokers.number, math.ceil(held / (rates.nvme_bytes * FILL_LIMIT)))
+        number = math.ceil(needed / brokers.zones) * brokers.zones
+        share = brokers.number / number
+        flow = _flow(brokers, {**_network(rates), **_seen(brokers)}, share)
+        way = resync.after_loss(
+            flow,
+            outage_seconds=brokers.outage_seconds,
+            held_bytes=brokers.held_bytes * share,
+        )
+        usd, seconds = _rotation(way, brokers, book)
+        yield Design(
+            name=NVME,
+            instance_type=rates.name,
+            brokers=number,
+            instances_usd=_instances_usd(number, rates, book),
+            storage_usd=Decimal(0),
+            rotation_usd=usd,
+            rotation_seconds=seconds,
+            limited_by=flow.limited_by,
+            fill=held / (number * rates.nvme_bytes),
+            rotations_ratio=number / brokers.number,
+        )
+
+
+def _rotation(
+    way: resync.CatchUp | resync.Divergence, brokers: Brokers, book: PriceBook
+) -> tuple[Decimal, float]:
+    """Return what one rotation costs beyond what replication copies anyway, and how long it is."""
+    if isinstance(way, resync.Divergence):
+        return crossing_usd(way.behind_bytes, book), math.inf
+    usd = crossing_usd(max(0.0, way.incremental_bytes), book)
+    return usd, brokers.outage_seconds + way.seconds
+
+
+def _instances_usd(number: int, rates: Rates, book: PriceBook) -> Decimal:
+    return number * HOURS_PER_MONTH * book.instance_hour(rates.name).usd
+
+
+def crossing_usd(size_bytes: float, book: PriceBook) -> Decimal:
+    """Return what bytes cost that cross from one zone to another, billed on both sides."""
+    gib = Decimal(repr(size_bytes)) / pricing.BYTES_PER_GIB
+    return gib * SIDES * book.price("inter_zone_gib").usd
+
+
+def _flow(brokers: Brokers, limits: Mapping[str, float], share: float = 1.0) -> resync.Flow:
+    limited_by, rate = resync.slowest(limits)
+    return resync.Flow(
+        append_bytes_per_s=brokers.append_bytes_per_s * share,
+        replication_bytes_per_s=rate,
+        limited_by=limited_by,
+    )
+
+
+def _network(rates: Rates) -> Mapping[str, float]:
+    # A broker that catches up leads nothing: its whole network is there for replication.
+    return {"the instance's network baseline": rates.network_bytes_per_s}
+
+
+def _seen(brokers: Brokers) -> Mapping[str, float]:
+    seen = brokers.seen_bytes_per_s
+    return {} if seen is None else {"the rate measured in past rotations": seen}
+
+
+def _rates(instance_type: str) -> Rates:
+    found = instance_rates.table().get(instance_type)
+    if found is None:
+        problem = (
+            f"Instance type {instance_type} is not in core/instance_rates.json, so its network and "
+            f"disks are unknown; compare with one of {len(instance_rates.table())} that are."
+        )
+        raise InvalidInput([problem])
+    return found
+
+
+def _instance(instance_type: str) -> instances.InstanceType:
+    found = instances.table().types.get(instance_type)
+    if found is None:
+        problem = f"Instance type {instance_type} is not in core/instances.json."
+        raise InvalidInput([problem])
+    return found

@@ -1,0 +1,266 @@
+"""The dated, region-keyed price book, and the formulas from usage to AWS's billed quantities.
+
+Prices are data (core/prices.json, or a file of the same shape that the user refreshes), never
+constants in code: each row names its source and the day it was read. Money is Decimal throughout.
+"""
+
+from __future__ import annotations
+
+import calendar
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation, localcontext
+from importlib import resources
+from pathlib import Path
+
+from core.errors import InvalidInput
+
+SHIPPED = Path(__file__).parents[1] / "prices.json"
+
+# What every gp3 volume includes; only what is above is billed (EBS pricing).
+GP3_INCLUDED_IOPS = 3000
+GP3_INCLUDED_MIB_PER_S = 125
+# EC2 Linux instances and EBS volumes are billed by the second, one minute at least.
+MINIMUM_BILLED_SECONDS = 60
+SECONDS_PER_HOUR = 3600
+BYTES_PER_GIB = 1024**3
+# More than Spark's widest decimal (38) summed over any bill can need; Python's own default is 28.
+EXACT_DIGITS = 77
+
+INSTANCE_HOUR = "instance_hour"
+ITEMS = (
+    INSTANCE_HOUR,
+    "gp3_gib_month",
+    "gp3_iops_month",
+    "gp3_gibps_month",
+    "gp2_gib_month",
+    "inter_zone_gib",
+    "eks_cluster_hour",
+    "nlb_hour",
+    "nlb_lcu_hour",
+    "nat_hour",
+    "public_ipv4_hour",
+    "interface_endpoint_hour",
+    "snapshot_gib_month",
+    "kms_key_month",
+    "log_gib_ingested",
+    "log_gib_month",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """One unit price in US dollars, where it was read, and when."""
+
+    item: str
+    usd: Decimal
+    source: str
+    as_of: date
+
+
+@dataclass(frozen=True, slots=True)
+class PriceBook:
+    """The prices known of one region, possibly none: a price is an addition, never a condition.
+
+    Items are named `gp3_gib_month`, or `instance_hour:m7i.large`.
+    """
+
+    region: str
+    name: str
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    def find(self, item: str) -> Price | None:
+        """Return the price of an item; None where nobody knows it."""
+        return self.prices.get(item)
+
+    def usd(self, item: str) -> Decimal | None:
+        """Return the dollars of an item; None where nobody knows them."""
+        found = self.prices.get(item)
+        return None if found is None else found.usd
+
+    def price(self, item: str) -> Price:
+        """Return the price of an item; raise InvalidInput with the remedy where it is unknown."""
+        found = self.prices.get(item)
+        if found is None:
+            raise InvalidInput([self.unknown([item])])
+        return found
+
+    def unknown(self, items: Iterable[str]) -> str:
+        """Say of which items nobody knows the price, and the command that fetches it."""
+        named = ", ".join(item.replace(":", " of ") for item in dict.fromkeys(items))
+        return (
+            f"{self.name} has no price for {named} in {self.region}; fetch it with "
+            f"`{fetch_command(self.region)}`."
+        )
+
+    def instance_hour(self, instance_type: str) -> Price:
+        return self.price(f"{INSTANCE_HOUR}:{instance_type}")
+
+
+def fetch_command(region: str) -> str:
+    """Return the command that fetches a region's prices from AWS's price list."""
+    return f"stillwater prices fetch --region {region}"
+
+
+def parse(text: str, *, name: str = "The price file") -> dict[str, PriceBook]:
+    """Read a price file; return one book per region.
+
+    Raises InvalidInput with one sentence per problem; `name` says whose file it is.
+    """
+    try:
+        document = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    except ValueError as error:
+        raise InvalidInput([f"{name} is not JSON: {error}."]) from None
+    if not isinstance(document, dict) or not isinstance(document.get("regions"), dict):
+        raise InvalidInput([f'{name} has no "regions" object; copy the shape of core/prices.json.'])
+    if document.get("currency") != "USD":
+        raise InvalidInput(
+            [f"{name} is in {document.get('currency')!r}; only prices in USD can be read."]
+        )
+    problems: list[str] = []
+    sources = _sources(document.get("sources"), name, problems)
+    books = {
+        region: PriceBook(region, name, _prices(region, items, sources, name, problems))
+        for region, items in document["regions"].items()
+    }
+    if problems:
+        raise InvalidInput(problems)
+    return books
+
+
+def load(path: Path = SHIPPED) -> dict[str, PriceBook]:
+    """Read a price file from disk: the shipped one, or the user's own."""
+    name = _name_of(path)
+    try:
+        text = read_shipped(SHIPPED.name) if path == SHIPPED else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidInput([f"{name} cannot be read: {reason}."]) from None
+    return parse(text, name=name)
+
+
+def _name_of(path: Path) -> str:
+    return "The shipped price file" if path == SHIPPED else f"The price file {path}"
+
+
+def read_shipped(name: str) -> str:
+    """Return a file of this package, also out of the wheel that Spark hands to its drivers."""
+    return (resources.files("core") / name).read_text(encoding="utf-8")
+
+
+def book(region: str, path: Path = SHIPPED) -> PriceBook:
+    """Return what a price file knows of one region: an empty book where it knows nothing."""
+    found = load(path).get(region)
+    return found if found is not None else PriceBook(region, _name_of(path))
+
+
+def _sources(raw: object, name: str, problems: list[str]) -> dict[str, tuple[str, date]]:
+    if not isinstance(raw, dict):
+        problems.append(f'{name} has no "sources" object; every price must name where it is from.')
+        return {}
+    sources = {}
+    for key, entry in raw.items():
+        fields = entry if isinstance(entry, dict) else {}
+        try:
+            sources[key] = (str(fields["title"]), date.fromisoformat(fields["as_of"]))
+        except (KeyError, TypeError, ValueError):
+            problems.append(
+                f'{name}: source {key} needs a "title" and an "as_of" date such as 2026-07-06.'
+            )
+    return sources
+
+
+def _prices(
+    region: str,
+    items: object,
+    sources: Mapping[str, tuple[str, date]],
+    name: str,
+    problems: list[str],
+) -> dict[str, Price]:
+    if not isinstance(items, dict):
+        problems.append(f"{name}: region {region} must hold an object of prices.")
+        return {}
+    prices = {}
+    for item, entry in items.items():
+        where = f"{name}: {region} {item}"
+        if item not in ITEMS:
+            problems.append(f"{where} is not a known item; known are {', '.join(ITEMS)}.")
+            continue
+        fields = entry if isinstance(entry, dict) else {}
+        source = sources.get(str(fields.get("source")))
+        if source is None:
+            problems.append(f"{where} names no known source ({fields.get('source')!r}).")
+            continue
+        for key, raw in _rows(item, fields.get("usd")):
+            amount = _amount(raw)
+            if amount is None:
+                problems.append(
+                    f"{where}: {raw!r} is not a price; write dollars per unit such as 0.08."
+                )
+            else:
+                prices[key] = Price(key, amount, *source)
+    return prices
+
+
+def _rows(item: str, usd: object) -> list[tuple[str, object]]:
+    if item == INSTANCE_HOUR and isinstance(usd, dict):
+        return [(f"{item}:{instance_type}", raw) for instance_type, raw in usd.items()]
+    return [(item, usd)]
+
+
+def _amount(raw: object) -> Decimal | None:
+    if not isinstance(raw, str | Decimal):
+        return None
+    try:
+        amount = Decimal(raw)
+    except InvalidOperation:
+        return None
+    return amount if amount.is_finite() and amount >= 0 else None
+
+
+def hours(seconds: float) -> Decimal:
+    """Return seconds as hours, rounded as EC2's bill rounds them: to a millionth."""
+    return (Decimal(repr(seconds)) / SECONDS_PER_HOUR).quantize(Decimal("0.000001"))
+
+
+def seconds_in_month(moment: datetime) -> int:
+    """Return the length of a moment's calendar month in UTC, by which EBS prorates (not 730 h)."""
+    utc = moment.astimezone(UTC)
+    return calendar.monthrange(utc.year, utc.month)[1] * 24 * SECONDS_PER_HOUR
+
+
+def volume_months(seconds: float, moment: datetime) -> Decimal:
+    """Return the share of a calendar month that a volume existed for."""
+    return Decimal(repr(seconds)) / seconds_in_month(moment)
+
+
+def billed_iops(iops: int) -> int:
+    """Return the provisioned gp3 IOPS that cost money."""
+    return max(0, iops - GP3_INCLUDED_IOPS)
+
+
+def billed_gib_per_s(throughput_mib_per_s: int) -> Decimal:
+    """Return the gp3 throughput that costs money, in the bill's unit.
+
+    The description on the bill quotes MiBps, its quantity and its price are per GiBps
+    (40.96 = 0.04 x 1024).
+    """
+    return Decimal(max(0, throughput_mib_per_s - GP3_INCLUDED_MIB_PER_S)) / 1024
+
+
+def transferred_gib(size_bytes: int) -> Decimal:
+    return Decimal(size_bytes) / BYTES_PER_GIB
+
+
+def total(amounts: Iterable[Decimal]) -> Decimal:
+    """Add amounts up exactly, however many digits that takes."""
+    with localcontext(prec=EXACT_DIGITS):
+        return sum(amounts, Decimal(0))
+
+
+def plain(amount: Decimal) -> Decimal:
+    """Return an amount without trailing zeros or an exponent, so that equal amounts print alike."""
+    written = f"{amount:f}"
+    return Decimal(written.rstrip("0").rstrip(".") if "." in written else written)

@@ -1,0 +1,1 @@
+"""How a live account and cluster differ from what their spec asks for."""

@@ -1,0 +1,279 @@
+"""How a live account and cluster differ from what their spec asks for, and what to do about each.
+
+The last step of `stillwater doctor`: core.cluster.expected says what should be there, cli.doctor
+what is. Nothing here repairs: most of it is the engine's to put right, and the rest takes a look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from core import constants, naming
+from core.doctor.snapshot import Binding, Pod, Service, Snapshot
+
+MISSING, PRESENT = "missing", "present"
+GATES = naming.readiness_gate("")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as its spec says, and the remedy."""
+
+    what: str
+    expected: str
+    found: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What a spec asks for; parts of the snapshot that are None are not of this cluster."""
+
+    environment: str
+    cluster: str
+    namespace: str
+    # Of brokers that may come: their bindings are there before them.
+    spare_services: frozenset[str]
+    # Made beside the function that reads them, a layer later than the others.
+    queues_of_functions: frozenset[str]
+    snapshot: Snapshot
+
+    def up(self, layer: str) -> str:
+        """Return the command that brings a layer back to its spec, whatever was changed by hand."""
+        return f"`pulumi up --refresh -s {self.environment}-{layer}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the snapshot whose members are expected one by one, field by field."""
+
+    title: str
+    member: str
+    # Field -> what a reader calls it.
+    labels: Mapping[str, str]
+    # The layer that makes it; None: somebody else does, and the remedy says who.
+    layer: str | None
+    remedy: str = ""
+
+
+COMPARED: Mapping[str, Part] = {
+    "groups": Part(
+        "Auto Scaling groups",
+        "Auto Scaling group",
+        {
+            "minimum": "minimum size",
+            "maximum": "maximum size",
+            "zones": "zones of its subnets",
+            "zone_tag": "zone in its node template's tag",
+            "on_abandon": "what becomes of an instance whose hook is abandoned",
+            "healthy_percent": "healthy percentages while an instance is replaced",
+            "suspended": "suspended processes",
+        },
+        naming.KAFKA,
+    ),
+    "hooks": Part(
+        "lifecycle hooks",
+        "lifecycle hook",
+        {
+            "transition": "transition",
+            "default_result": "default result",
+            "heartbeat_seconds": "heartbeat timeout",
+        },
+        naming.KAFKA,
+    ),
+    "balancers": Part("load balancer", "load balancer", {"zones": "zones"}, naming.KAFKA),
+    "target_groups": Part(
+        "target groups",
+        "target group",
+        {
+            "interval_seconds": "health check interval",
+            "timeout_seconds": "health check timeout",
+            "healthy_threshold": "checks until healthy",
+            "unhealthy_threshold": "checks until unhealthy",
+            "deregistration_seconds": "deregistration delay",
+            "connection_termination": "end of connections after deregistration",
+            "cross_zone": "cross-zone load balancing",
+            "dns_failover": "healthy targets a zone needs to stay in the name",
+        },
+        naming.KAFKA,
+    ),
+    "listeners": Part(
+        "listeners",
+        "listener on port",
+        {"target_group": "target group", "idle_timeout_seconds": "idle timeout"},
+        naming.KAFKA,
+    ),
+    "queues": Part(
+        "queues",
+        "queue",
+        {
+            "retention_seconds": "retention",
+            "visibility_seconds": "visibility timeout",
+            "dead_letters": "dead-letter queue",
+            "max_receive_count": "receives before a message is a dead letter",
+        },
+        naming.PLATFORM,
+    ),
+    "alarms": Part("alarms", "alarm", {"acts": "whether it notifies"}, naming.OPERATIONS),
+    "namespaces": Part(
+        "namespace",
+        "namespace",
+        {"gate_label": f"label {naming.READINESS_GATE_LABEL}"},
+        naming.KAFKA,
+    ),
+    "bindings": Part(
+        "TargetGroupBindings",
+        "TargetGroupBinding",
+        {
+            "target_group": "target group",
+            "service": "Service",
+            "port": "port of the Service",
+            "target_type": "target type",
+        },
+        naming.KAFKA,
+    ),
+    "budgets": Part(
+        "disruption budget",
+        "PodDisruptionBudget",
+        {"min_available": "minAvailable", "max_unavailable": "maxUnavailable"},
+        None,
+        "Strimzi writes it from the Kafka resource and its pools: look at their status, and at who "
+        "else changed the number of nodes",
+    ),
+    "termination_handlers": Part(
+        "node termination handler",
+        "node termination handler",
+        {
+            "drain_timeout_seconds": "drain timeout (NODE_TERMINATION_GRACE_PERIOD)",
+            "grace_seconds": "grace of its own pod",
+        },
+        None,
+        f"`helm -n {constants.NTH_NAMESPACE} rollback {constants.NTH_RELEASE}`, or "
+        f"`helm upgrade` with --reuse-values: the engine does not look inside a release",
+    ),
+}
+# Parts whose members nobody can list beforehand: what they say of themselves is looked at.
+JUDGED: Mapping[str, str] = {
+    "services": "Services",
+    "pods": "Kafka's pods",
+    "volumes": "Kafka's volumes",
+}
+TITLES: Mapping[str, str] = {**{name: part.title for name, part in COMPARED.items()}, **JUDGED}
+
+
+def findings(expected: Expectation, found: Snapshot) -> list[Finding]:
+    """Return everything that differs, part by part; a part that was not read says nothing."""
+    return [
+        *(f for name, part in COMPARED.items() for f in _compared(name, part, expected, found)),
+        *_services(expected, found.bindings or {}, found.services),
+        *_pods(expected, found.pods or {}),
+        *_volumes(found),
+    ]
+
+
+def _compared(
+    name: str, part: Part, expectation: Expectation, snapshot: Snapshot
+) -> Iterator[Finding]:
+    wanted: Mapping[str, object] | None = getattr(expectation.snapshot, name)
+    seen: Mapping[str, object] | None = getattr(snapshot, name)
+    if wanted is None or seen is None:
+        return
+    for member, expected in wanted.items():
+        what, remedy = f"{part.member} {member}", _remedy(part, member, expectation)
+        if member not in seen:
+            yield Finding(what, PRESENT, MISSING, remedy)
+            continue
+        for field, label in part.labels.items():
+            wants, has = getattr(expected, field), getattr(seen[member], field)
+            if wants != has:
+                unit = " s" if field.endswith("_seconds") else ""
+                yield Finding(f"{label} of {what}", _said(wants, unit), _said(has, unit), remedy)
+
+
+def _remedy(part: Part, member: str, expected: Expectation) -> str:
+    if part.layer is None:
+        return part.remedy
+    beside_functions = part.member == "queue" and member in expected.queues_of_functions
+    return expected.up(naming.OPERATIONS if beside_functions else part.layer)
+
+
+def _said(value: object, unit: str) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(value)) or "none"
+    if isinstance(value, tuple):
+        return "-".join(str(each) for each in value)
+    return f"{value}{unit}"
+
+
+def _services(
+    expected: Expectation,
+    bindings: Mapping[str, Binding],
+    services: Mapping[str, Service] | None,
+) -> Iterator[Finding]:
+    """Find bindings that lead nowhere: the controller then takes every target out of the group."""
+    if services is None:
+        return
+    for name, binding in bindings.items():
+        what = f"Service {binding.service} of TargetGroupBinding {name}"
+        if binding.service not in services:
+            if binding.service not in expected.spare_services:
+                yield Finding(
+                    what,
+                    PRESENT,
+                    MISSING,
+                    f"Strimzi makes it: `kubectl -n {expected.namespace} describe kafka "
+                    f"{expected.cluster}`; delete the binding only if its broker is gone for good",
+                )
+        elif binding.port not in services[binding.service].ports:
+            yield Finding(
+                f"ports of {what}",
+                binding.port,
+                ", ".join(sorted(services[binding.service].ports)) or "none",
+                "give the listener its name back: every target is deregistered meanwhile",
+            )
+
+
+def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Finding]:
+    """Find pods the load balancer does not hold back, and those it holds back for ever."""
+    for name, pod in pods.items():
+        bindings = [
+            naming.target_group_binding(expected.cluster, node)
+            for node in ((pod.node_id, None) if pod.is_broker else ())
+        ]
+        wanted = frozenset(naming.readiness_gate(binding) for binding in bindings)
+        gates = frozenset(gate for gate in pod.gates if gate.startswith(GATES))
+        restart = (
+            f"`kubectl -n {expected.namespace} annotate pod {name} "
+            f"strimzi.io/manual-rolling-update=true`: gates come only with a new pod"
+        )
+        if wanted - gates:
+            yield Finding(f"readiness gates of pod {name}", _bound(wanted), _bound(gates), restart)
+        elif gates - wanted:
+            yield Finding(
+                f"readiness gates of pod {name}",
+                _bound(wanted),
+                _bound(gates),
+                f"find the TargetGroupBinding whose Service selects it; then {restart}",
+            )
+
+
+def _bound(gates: frozenset[str]) -> str:
+    """Return the bindings that gates wait for."""
+    return _said(frozenset(gate.removeprefix(GATES) for gate in gates), "")
+
+
+def _volumes(found: Snapshot) -> Iterator[Finding]:
+    for name, volume in (found.volumes or {}).items():
+        if volume.reclaim_policy != constants.RETAIN_VOLUME:
+            patch = f'{{"spec":{{"persistentVolumeReclaimPolicy":"{constants.RETAIN_VOLUME}"}}}}'
+            yield Finding(
+                f"reclaim policy of volume {name} ({volume.claim})",
+                constants.RETAIN_VOLUME,
+                volume.reclaim_policy,
+                f"`kubectl patch pv {name} -p '{patch}'` now: the data goes with the claim",
+            )

@@ -1,0 +1,1 @@
+"""One incident per instance that leaves: what is remembered, what is seen, what is next."""

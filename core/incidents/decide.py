@@ -1,0 +1,297 @@
+"""Decides what happens to an instance that leaves: one pure function, `next_action`.
+
+    opened -> replacing -> holding -> draining -> gating -> released
+    side exits: ridden_through, cancelled, retained, lost
+
+core.incidents.terminating decides the way of a termination, core.incidents.planned what comes
+before one that AWS has scheduled, core.incidents.lost what is left of an instance that nobody
+drained.
+
+handlers.tick calls it once per tick with what is remembered (core.incidents.record) and what is
+true now (core.incidents.observation), carries out the actions in order, and records the decision
+with `settle`. A decision that is repeated after a crash must be harmless: every action is
+idempotent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from core.events import Interruption, Kind
+from core.incidents import lost, planned
+from core.incidents.decisions import ENDING, STOPPED, ec2_state, go, hooked, renewed, retained, stay
+from core.incidents.draining import draining, gating
+from core.incidents.learn import learn
+from core.incidents.observation import (
+    Action,
+    DropLease,
+    ForwardDrain,
+    FreeSpare,
+    Heartbeat,
+    KeepErrors,
+    Observation,
+    Page,
+    Policy,
+    RestoreLeaders,
+)
+from core.incidents.record import (
+    ALLOWED,
+    TERMINAL,
+    Decision,
+    Incident,
+    State,
+    Transition,
+    merge,
+    open_incident,
+    reopens,
+    settle,
+    unattended,
+)
+from core.incidents.replacement import spare_kept
+from core.incidents.terminating import forward_now, holding, into_hooks, overdue, replacing
+from core.naming import DRAIN_HOOK, GATE_HOOK
+from core.window import clock
+
+__all__ = [
+    "ALLOWED",
+    "TERMINAL",
+    "Decision",
+    "Incident",
+    "State",
+    "Transition",
+    "learn",
+    "merge",
+    "next_action",
+    "open_incident",
+    "reopens",
+    "settle",
+    "unanswered",
+    "unattended",
+]
+
+# Auto Scaling may announce a termination before its own describe call shows it.
+IN_SERVICE_GRACE_SECONDS = 60.0
+RETAINED = "Terminating:Retained"
+_UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
+
+
+def unanswered(interruption: Interruption) -> str | None:
+    """Say why an announcement opens no incident; None: it opens one."""
+    if interruption.kind is Kind.ASG_LAUNCH:
+        return f"Instance {interruption.instance_id} is being launched, which takes nothing away."
+    if interruption.closed:
+        return f"What was scheduled for instance {interruption.instance_id} is over or called off."
+    return None
+
+
+def overruled(interruption: Interruption, closed_at: float | None, now: float) -> str | None:
+    """Say that AWS has closed what an announcement that came late is about; None: it has not."""
+    if closed_at is None or not interruption.outdated(closed_at, now):
+        return None
+    return (
+        f"AWS announced this for instance {interruption.instance_id} before it closed the event "
+        f"on {clock(closed_at)}."
+    )
+
+
+def next_action(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Decide the next step of one incident, after `learn` has added what `seen` shows."""
+    if not incident.open:
+        return Decision(state=incident.state, reason=incident.reason)
+    decision = _blind(incident, seen, policy) if seen.blind else _seeing(incident, seen, policy)
+    return _sent(decision, incident, seen, policy)
+
+
+def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Decide on a reading: what others have ended, what a person wants, then the state's step."""
+    decided = _ended_elsewhere(incident, seen, policy) or _wished(incident, seen, policy)
+    decision = decided or _STEPS[incident.state](incident, seen, policy)
+    return replace(decision, actions=(*decision.actions, *_tidied(incident, seen, decision.state)))
+
+
+def _tidied(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+    """Keep what waits for this incident, and leave nothing of it behind when it is over."""
+    if state not in TERMINAL:
+        return spare_kept(incident, seen, state)
+    left: list[Action] = [FreeSpare(n.name) for n in seen.nodes if n.spare_for == incident.id]
+    if incident.leaders_moved_at is not None:
+        left.append(RestoreLeaders())
+    return tuple(left)
+
+
+def _sent(decision: Decision, incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Call a person once for each reason, and keep the hooks waiting until the next look."""
+    actions = tuple(
+        a for a in decision.actions if not (isinstance(a, Page) and a.key in incident.pages)
+    )
+    delay = decision.delay_seconds
+    if delay is not None and hooked(incident):
+        delay = min(delay, policy.heartbeat_timeout_seconds / 4)
+    if _heartbeat_is_due(decision, incident, seen, policy):
+        actions = (Heartbeat(DRAIN_HOOK), Heartbeat(GATE_HOOK), *actions)
+    return replace(decision, actions=actions, delay_seconds=delay)
+
+
+def _heartbeat_is_due(
+    decision: Decision, incident: Incident, seen: Observation, policy: Policy
+) -> bool:
+    """Keep both hooks waiting once half their timeout has passed since the last heartbeat."""
+    if decision.delay_seconds is None or not hooked(incident):
+        return False
+    if not seen.blind and ec2_state(seen) in ENDING:
+        return False
+    last = incident.heartbeat_at or incident.announced_at
+    return seen.now - last >= policy.heartbeat_timeout_seconds / 2
+
+
+def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Keep the instance while nothing can be read; a drain that has begun goes on by itself."""
+    drained = incident.state in {State.DRAINING, State.GATING}
+    if hooked(incident) and not drained:
+        return overdue(incident, seen, policy) or stay(incident, policy, seen.blind)
+    if drained and seen.now - incident.entered_at > policy.hold_limit_seconds:
+        # The hooks run out of heartbeats unseen: somebody must look before they do.
+        return stay(incident, policy, seen.blind, Page("blind", seen.blind), *renewed(incident))
+    return stay(incident, policy, seen.blind, *(renewed(incident) if drained else ()))
+
+
+def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Recognise that somebody else has ended what this incident was doing."""
+    if seen.lifecycle_state == RETAINED and not incident.release_asked_by:
+        return retained(
+            incident,
+            "retained",
+            f"The group retains instance {incident.instance_id}: a hook was abandoned or timed "
+            f"out. It runs on until a person releases it.",
+        )
+    if incident.state not in _UNDRAINED:
+        return None
+    if ec2_state(seen) in STOPPED:
+        return lost.found(incident, seen, policy)
+    terminating = incident.kind is Kind.ASG_TERMINATE and not incident.release_asked_by
+    settled = seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS
+    return _unasked(incident, seen) if terminating and settled else None
+
+
+def _unasked(incident: Incident, seen: Observation) -> Decision | None:
+    """Recognise a termination that its group knows nothing of, or whose group is gone."""
+    if seen.lifecycle_state == "InService":
+        reason = f"The group has instance {incident.instance_id} in service: it is not leaving."
+        return go(State.CANCELLED, reason, DropLease())
+    abandoned = incident.group is not None and seen.group is None
+    if abandoned and ec2_state(seen) not in ENDING:
+        reason = (
+            f"Group {incident.group} is gone and instance {incident.instance_id} runs on: nobody "
+            f"terminates it, and nobody would replace it."
+        )
+        return go(State.CANCELLED, reason, Page("group_gone", reason), DropLease())
+    return None
+
+
+def _wished(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Do what a person asked for; a drain that has begun can only be let go on."""
+    if incident.state not in _UNDRAINED:
+        return None
+    if incident.ignored_by:
+        said = f"{incident.ignored_by} wants this ignored"
+        if hooked(incident):
+            reason = f"{said}: instance {incident.instance_id} stays until a person releases it."
+            return retained(incident, "ignored", reason)
+        return go(State.CANCELLED, f"{said}.", DropLease())
+    # A retained instance stands in no hook any more, whatever was announced of it once.
+    if incident.release_asked_by and seen.lifecycle_state in {"InService", RETAINED}:
+        return into_hooks(incident, seen, policy, f"{incident.release_asked_by} lets it go.")
+    return None
+
+
+def _opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    if incident.urgent:
+        return forward_now(policy)
+    return _FIRST_STEPS[incident.kind](incident, seen, policy)
+
+
+def _terminating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    del seen
+    if policy.drain_route == "direct":
+        heard = "The termination handler heard the announcement itself."
+        return go(State.DRAINING, heard, KeepErrors())
+    if incident.node_id is not None:
+        return go(
+            State.REPLACING,
+            f"Kafka node {incident.node_id} runs on {incident.node_name}: a replacement comes "
+            f"first.",
+        )
+    reason = f"No Kafka pod runs on instance {incident.instance_id}: nothing is to be replaced."
+    return go(State.DRAINING, reason, *(() if incident.drain_event is None else (ForwardDrain(),)))
+
+
+def _recommended(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    del seen, policy
+    return go(
+        State.RIDDEN_THROUGH,
+        f"EC2 only recommends to leave instance {incident.instance_id}; a warning would open an "
+        f"incident of its own.",
+    )
+
+
+def _unannounced(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Wait for EC2's word on a state change that nothing announced: `lost` alone acts on it."""
+    state = ec2_state(seen)
+    if state in lost.MAY_RUN:
+        return go(State.CANCELLED, f"EC2 runs instance {incident.instance_id}: it stays.")
+    return stay(
+        incident, policy, f"Instance {incident.instance_id} is {state}, and nothing announced it."
+    )
+
+
+def _replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    step = planned.replacing if planned.is_planned(incident) else replacing
+    return step(incident, seen, policy)
+
+
+def _holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    kept = planned.waits(incident, seen, policy) if planned.is_planned(incident) else None
+    return kept or holding(incident, seen, policy)
+
+
+def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    if incident.lost_at is not None:
+        return lost.gating(incident, seen, policy)
+    decision = gating(incident, seen, policy)
+    if decision.state is not State.GATING:
+        return decision
+    # EC2 may end an instance in the middle of its drain: what it holds is freed all the same.
+    return replace(decision, actions=(*decision.actions, *lost.unbound(incident, seen)))
+
+
+def _damaged(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Keep what AWS says is damaged: only a person knows whether the broker is better off gone."""
+    del seen, policy
+    what = incident.event_type or incident.kind.value
+    return retained(
+        incident,
+        "damaged",
+        f"AWS reports {what} for instance {incident.instance_id}; it is kept until a person "
+        f"decides.",
+    )
+
+
+_Step = Callable[[Incident, Observation, Policy], Decision]
+_FIRST_STEPS: Mapping[Kind, _Step] = {
+    Kind.ASG_TERMINATE: _terminating,
+    Kind.SCHEDULED_CHANGE: planned.scheduled,
+    Kind.ROTATION: planned.rotated,
+    Kind.REBALANCE: _recommended,
+    Kind.STATE_CHANGE: _unannounced,
+    Kind.INSTANCE_ISSUE: _damaged,
+    Kind.INSTANCE_STORE_DEGRADED: _damaged,
+    Kind.VOLUME_PROBLEM: _damaged,
+}
+_STEPS: Mapping[State, _Step] = {
+    State.OPENED: _opened,
+    State.REPLACING: _replacing,
+    State.HOLDING: _holding,
+    State.DRAINING: draining,
+    State.GATING: _gating,
+}

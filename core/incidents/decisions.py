@@ -1,0 +1,78 @@
+"""Builds the decisions of core.incidents and what it calls; nothing here decides."""
+
+from __future__ import annotations
+
+from core.incidents.observation import (
+    Action,
+    CompleteHook,
+    DropLease,
+    HookResult,
+    Observation,
+    Page,
+    Policy,
+    TakeLease,
+)
+from core.incidents.record import TERMINAL, Decision, Incident, State
+from core.naming import DRAIN_HOOK, GATE_HOOK
+
+# EC2's states of an instance that is ending, and of one that certainly runs nothing any more;
+# None is an instance EC2 has already forgotten.
+ENDING = frozenset({"shutting-down", "terminated", None})
+STOPPED = frozenset({"stopped", "terminated", None})
+
+
+def ec2_state(seen: Observation) -> str | None:
+    return None if seen.instance is None else seen.instance.state
+
+
+def stay(
+    incident: Incident, policy: Policy, reason: str, *actions: Action, delay: float | None = None
+) -> Decision:
+    """Keep the state and look again after one interval, or after `delay` seconds."""
+    return Decision(
+        state=incident.state,
+        reason=reason,
+        actions=actions,
+        delay_seconds=policy.tick_interval_seconds if delay is None else delay,
+    )
+
+
+def go(state: State, reason: str, *actions: Action) -> Decision:
+    """Move to another state and look again at once; a terminal state is not looked at again."""
+    return Decision(
+        state=state,
+        reason=reason,
+        actions=actions,
+        delay_seconds=None if state in TERMINAL else 0.0,
+    )
+
+
+def hooked(incident: Incident) -> bool:
+    """Say whether lifecycle hooks hold the instance.
+
+    One announcement stands for both hooks: the other may have got lost.
+    """
+    return bool(incident.hooks) and incident.group is not None
+
+
+def complete(incident: Incident, result: HookResult) -> tuple[Action, ...]:
+    """Complete both hooks; one that is complete already makes this a no-op."""
+    if not hooked(incident):
+        return ()
+    return (CompleteHook(DRAIN_HOOK, result), CompleteHook(GATE_HOOK, result))
+
+
+def renewed(incident: Incident) -> tuple[Action, ...]:
+    """Keep the lease while the broker is out: a fact, noted beside whoever else may hold it."""
+    return () if incident.node_id is None else (TakeLease(out=True),)
+
+
+def retained(incident: Incident, key: str, reason: str) -> Decision:
+    """Keep the instance: ABANDON, which the group's instance lifecycle policy turns into retain."""
+    return go(
+        State.RETAINED,
+        reason,
+        Page(key, reason),
+        *complete(incident, HookResult.ABANDON),
+        DropLease(),
+    )

@@ -1,0 +1,56 @@
+"""What the gate of a leaving instance waits for: its volumes free, its broker back for good.
+
+core.incidents.draining and core.incidents.lost ask it in state `gating`.
+"""
+
+from __future__ import annotations
+
+from core.availability.presence import is_back
+from core.incidents.observation import Observation, Policy
+from core.incidents.record import Incident
+
+
+def still_missing(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return what the gate still waits for, or None when the instance may go."""
+    return _still_held(incident, seen) or (
+        _still_away(incident, seen, policy) if incident.expects_return else None
+    )
+
+
+def _still_held(incident: Incident, seen: Observation) -> str | None:
+    """Return what of the broker's the old instance still has."""
+    pod = seen.pod_named(incident.pod_name)
+    if pod is not None and pod.node_name == incident.node_name:
+        return f"Pod {pod.name} is still on {incident.node_name}."
+    attached = seen.attachments.get(incident.node_name or "", ())
+    if attached:
+        return f"Volume {attached[0]} is still attached to {incident.node_name}."
+    if seen.volumes:
+        return f"EC2 has not yet detached {seen.volumes[0]} from {incident.instance_id}."
+    return None
+
+
+def _still_away(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return what the broker lacks on its new node."""
+    pod = seen.pod_named(incident.pod_name)
+    if pod is None or not pod.ready:
+        return f"Pod {incident.pod_name} is not Ready on another node yet."
+    home = seen.node_named(pod.node_name)
+    if home is not None and not (home.ready and home.csi_ready):
+        return f"{home.name}, where {pod.name} runs, is not Ready with its EBS driver."
+    if policy.gate == "ready":
+        return None
+    return _not_back(incident, seen, policy)
+
+
+def _not_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    if seen.kafka is None or incident.node_id is None:
+        return seen.kafka_silence or "Kafka was not asked."
+    verdict = is_back(
+        incident.node_id,
+        seen.kafka,
+        back_since=incident.broker_back_at,
+        now=seen.now,
+        hold_seconds=policy.post_condition_hold_seconds,
+    )
+    return None if verdict.allowed else verdict.reason

@@ -1,0 +1,57 @@
+"""What EC2's lists show beside the instances themselves: volumes, status checks, planned events.
+
+handlers.adapters.inventory reads them; core.incidents.sweep and handlers.incidents.notices decide
+by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
+
+# The EBS CSI driver's own tags: which claim a volume was made for.
+CLAIM_TAG = "kubernetes.io/created-for/pvc/name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeView:
+    """One EBS volume and where it is attached."""
+
+    volume_id: str
+    instance_id: str | None
+    zone: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def belongs_to(self, prefix: str) -> bool:
+        """Say whether the volume was made for this cluster of this environment."""
+        environment, cluster = self.tags.get(ENVIRONMENT_TAG), self.tags.get(CLUSTER_TAG)
+        return f"{environment}-{cluster}" == prefix
+
+    @property
+    def pod(self) -> str | None:
+        """Return the Kafka pod whose claim the volume fills: data-0-orders-broker-a-10."""
+        kind, _, rest = self.tags.get(CLAIM_TAG, "").partition("-")
+        number, _, pod = rest.partition("-")
+        return pod if kind == "data" and number.isdecimal() and pod else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledEvent:
+    """What EC2 plans for an instance; `code` is EC2's, not Health's."""
+
+    event_id: str
+    code: str  # instance-retirement, instance-stop, system-reboot, ...
+    description: str  # begins with [Completed] or [Canceled] once it is over
+    not_before: float | None  # epoch seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusView:
+    """EC2's checks of one running instance, and what is scheduled for it."""
+
+    instance_id: str
+    events: tuple[ScheduledEvent, ...] = ()
+    # Check (system, instance, attached EBS) -> since when it has failed, epoch seconds.
+    impaired: Mapping[str, float] = field(default_factory=dict)

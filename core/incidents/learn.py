@@ -1,0 +1,125 @@
+"""What readings teach an incident: where its instance stood, how its broker does, since when it is
+back.
+
+handlers.tick calls `learn` between observing and deciding; a blind reading teaches nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.availability.presence import returned
+from core.events import Kind
+from core.health.lifecycle import BrokerSigns, Lifecycle, lifecycle
+from core.health.node import Role
+from core.incidents.observation import Observation, PodView
+from core.incidents.record import MOST_NOTES, Incident, State, Transition
+from core.naming import DRAIN_HOOK, GATE_HOOK
+
+# Auto Scaling's names for an instance that stands in its terminating hooks.
+WAITING = "Terminating:Wait"
+# What a termination through the group follows, and then governs.
+_BEFORE = frozenset({Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE, Kind.ROTATION})
+
+
+def learn(incident: Incident, seen: Observation) -> Incident:
+    """Add what a reading shows; who stood on the node is settled once the drain is forwarded."""
+    if seen.blind:
+        return incident
+    if seen.lifecycle_state == WAITING and not incident.hooks:
+        # The group has begun and its announcement is late, or lost: the loop must keep the hooks.
+        incident = replace(
+            incident,
+            hooks={DRAIN_HOOK: None, GATE_HOOK: None},
+            kind=Kind.ASG_TERMINATE if incident.kind in _BEFORE else incident.kind,
+            announced_at=seen.now,
+        )
+    if _undrained(incident):
+        incident = _placed(incident, seen)
+    if incident.node_id is not None and incident.state is State.GATING:
+        incident = _return_noted(incident, seen)
+    return _lifecycle_noted(incident, seen)
+
+
+def _undrained(incident: Incident) -> bool:
+    gone = {State.DRAINING, State.GATING}
+    return incident.forwarded_at is None and incident.state not in gone
+
+
+def _placed(incident: Incident, seen: Observation) -> Incident:
+    node = seen.node_of(incident.instance_id)
+    instance = seen.instance
+    name = node.name if node else incident.node_name
+    zone = node.zone if node else None
+    pod = seen.pod_on(name)
+    incident = replace(
+        incident,
+        group=incident.group or (instance.group if instance else None),
+        zone=incident.zone or zone or (instance.zone if instance else None),
+        pool=incident.pool or (node.pool if node else None),
+        node_name=name,
+    )
+    if pod is None:
+        return incident
+    return replace(incident, pod_name=pod.name, node_id=pod.node_id, role=pod.role)
+
+
+def _return_noted(incident: Incident, seen: Observation) -> Incident:
+    """Keep since when every reading has shown the broker back; one that does not starts again."""
+    if seen.kafka is None or incident.node_id is None:
+        return incident  # Silence is no sign of absence.
+    pod = seen.pod_named(incident.pod_name)
+    settled = pod is not None and pod.ready and pod.node_name != incident.node_name
+    if not settled or not returned(incident.node_id, seen.kafka).allowed:
+        return replace(incident, broker_back_at=None)
+    return replace(incident, broker_back_at=incident.broker_back_at or seen.now)
+
+
+def _lifecycle_noted(incident: Incident, seen: Observation) -> Incident:
+    """Keep where the broker stands in its life, and note every change in the timeline.
+
+    A reading that cannot tell (no quorum, or Kafka not asked and nobody told to stop) changes
+    nothing, and that a broker is online at first says nothing new.
+    """
+    if incident.node_id is None or incident.role == Role.CONTROLLER:
+        return incident
+    found = lifecycle(_signs(incident, incident.node_id, seen))
+    before, after = incident.lifecycle, found.state.value
+    if found.state is Lifecycle.UNKNOWN or before == after:
+        return incident
+    told = f"{found.reason[:-1]}; it was {before}." if before else found.reason
+    silent = before is None and found.state is Lifecycle.ONLINE
+    room = not silent and len(incident.notes) < MOST_NOTES
+    note = Transition(seen.now, incident.state, "tick", " ".join((told, *found.disagreements)))
+    return replace(
+        incident, lifecycle=after, notes=(*incident.notes, note) if room else incident.notes
+    )
+
+
+def _signs(incident: Incident, broker_id: int, seen: Observation) -> BrokerSigns:
+    """Gather what Kafka says, where it was asked, and what the broker's pod does."""
+    pod = seen.pod_named(incident.pod_name)
+    signs = BrokerSigns(
+        broker_id=broker_id,
+        told_to_stop=None if pod is None else pod.stopping,
+        process=None if incident.pod_name is None else _runs(incident, pod),
+    )
+    view = seen.kafka
+    if view is None:
+        return signs
+    answers = not view.stale
+    return replace(
+        signs,
+        quorum_answers=answers,
+        described=broker_id in view.brokers if answers else None,
+        is_fenced=broker_id in view.fenced if answers and broker_id in view.brokers else None,
+    )
+
+
+def _runs(incident: Incident, pod: PodView | None) -> bool | None:
+    """Say whether the broker's process runs, as far as its pod shows; None: it may."""
+    if pod is None or pod.node_name is None:
+        return False
+    if incident.lost_at is not None and pod.node_name == incident.node_name:
+        return False  # its machine has ended, whatever the pod's status still says
+    return True if pod.ready else None

@@ -1,0 +1,342 @@
+"""The words core.incidents decides with: what one reading showed, and what may be done about it.
+
+handlers.incidents.observe builds an Observation per tick; handlers.incidents.act carries out the
+actions. Both are frozen and know no client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from core.availability.zones import Freeze, freeze_of
+from core.views import ClusterView
+from core.window import Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceView:
+    """One EC2 instance; `tags` say whose it is."""
+
+    instance_id: str
+    state: str  # EC2's: pending, running, shutting-down, terminated, stopping, stopped
+    zone: str
+    private_dns_name: str
+    group: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupView:
+    """One Auto Scaling group and the lifecycle state of each of its instances."""
+
+    name: str
+    desired: int
+    maximum: int
+    instances: Mapping[str, str]  # instance id -> InService, Terminating:Wait, ...
+    zones: tuple[str, ...] = ()
+    protected: frozenset[str] = frozenset()  # instances that a scale-in may not take
+
+    def staying(self) -> frozenset[str]:
+        """Return the instances that serve or are being launched."""
+        return frozenset(
+            i for i, state in self.instances.items() if state.startswith(("Pending", "InService"))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """One Kubernetes node; `csi_ready` says that the EBS driver is registered on its CSINode.
+
+    `spare_for` names the incident for which it is kept from Cluster Autoscaler; `out_of_service`
+    says that it carries the taint which lets go of the pods and volumes of a dead machine.
+    """
+
+    name: str
+    instance_id: str | None
+    zone: str | None
+    pool: str | None
+    ready: bool
+    schedulable: bool
+    csi_ready: bool
+    spare_for: str | None = None
+    kubelet: str = ""  # its version
+    out_of_service: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodView:
+    """One Kafka pod; `node_name` is None until it is scheduled."""
+
+    name: str
+    node_id: int
+    role: str | None  # broker, controller or combined, as its labels say
+    node_name: str | None
+    ready: bool
+    stopping: bool = False  # told to stop, by an eviction or otherwise
+    trouble: str = ""  # why it does not start: Unschedulable, CrashLoopBackOff, ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetView:
+    """One disruption budget, and the Kafka pods it speaks for."""
+
+    name: str
+    pods: frozenset[str]
+    disruptions_allowed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingDrain:
+    """A lease of another incident that was used and not given back, and what is known of it."""
+
+    holder: str  # the incident's id
+    instance_id: str
+    node_id: int | None
+    forwarded_at: float | None  # when its message was last sent; None: somebody else took it out
+    open: bool = False
+    state: str = "unknown"  # the incident's
+    expects_return: bool = True
+    instance_state: str | None = None  # EC2's; None: EC2 does not know it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Everything true at `now` that a decision about one incident may rest on."""
+
+    now: float  # epoch seconds
+    instance: InstanceView | None  # None: EC2 no longer knows it
+    group: GroupView | None = None
+    nodes: tuple[NodeView, ...] = ()
+    pods: tuple[PodView, ...] = ()  # the cluster's Kafka pods
+    attachments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node -> volumes
+    volumes: tuple[str, ...] = ()  # of the EBS driver's, what EC2 still has on the instance
+    budgets: tuple[BudgetView, ...] = ()
+    kafka: ClusterView | None = None
+    kafka_silence: str = ""  # why `kafka` is None, as a sentence
+    # The incident that validly holds the cluster's lease; one of the same party is no hindrance.
+    lease_holder: str | None = None
+    beside: frozenset[int] = frozenset()  # Kafka nodes that its party takes out meanwhile
+    drains: tuple[StandingDrain, ...] = ()  # of others than its party
+    own_drain_at: float | None = None  # when its own drain was last sent, as the lease has it
+    leaving: frozenset[str] = frozenset()  # instances of the other open incidents
+    others: frozenset[str] = frozenset()  # ids of the other open incidents
+    # Of those, who asked this instance's group for room and has not let its instance go.
+    asking: frozenset[str] = frozenset()
+    lost: Mapping[str, str] = field(default_factory=dict)  # of those, lost instances -> zone
+    freezes: tuple[Freeze, ...] = ()
+    blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
+
+    @property
+    def lifecycle_state(self) -> str | None:
+        if self.group is None or self.instance is None:
+            return None
+        return self.group.instances.get(self.instance.instance_id)
+
+    def node_of(self, instance_id: str) -> NodeView | None:
+        return next((n for n in self.nodes if n.instance_id == instance_id), None)
+
+    def pod_named(self, name: str | None) -> PodView | None:
+        return next((p for p in self.pods if p.name == name), None)
+
+    def pod_on(self, node_name: str | None) -> PodView | None:
+        if node_name is None:
+            return None
+        return next((p for p in self.pods if p.node_name == node_name), None)
+
+    def node_named(self, name: str | None) -> NodeView | None:
+        return next((n for n in self.nodes if n.name == name), None)
+
+    def freeze(self, zone: str | None) -> Freeze | None:
+        return freeze_of(zone, self.freezes, self.now)
+
+    def refusing_budget(self, pod_name: str | None) -> BudgetView | None:
+        """Return a disruption budget that lets no pod go now, of those over a pod."""
+        return next(
+            (b for b in self.budgets if pod_name in b.pods and b.disruptions_allowed < 1), None
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The settings a decision obeys; handlers.settings builds it from the environment.
+
+    No figure has a default here: core.cluster says what a description that names none means.
+    """
+
+    drain_route: str  # held, or direct
+    scale_in: str  # restore, or release
+    isr_margin: int
+    tick_interval_seconds: float
+    hold_limit_seconds: float
+    heartbeat_timeout_seconds: float
+    # AWS ends a hook then, whatever heartbeats it gets.
+    hook_limit_seconds: float
+    post_condition_hold_seconds: float
+    post_condition_wait_seconds: float
+    # From a drain that was forwarded to one that is taken for lost: the termination handler's own
+    # limit for it, and the time its message stays hidden from another attempt.
+    forward_again_seconds: float
+    # From a drain that was forwarded to when its message can do nothing any more: its queue has
+    # dropped it, and a termination handler that had just received it has given up.
+    drain_life_seconds: float
+    gate: str  # isr, or ready: what a broker must be again before its old instance goes
+    planned_margin_seconds: float  # planned work begins that long before AWS's own time
+    maintenance: Window | None = None  # None: planned work begins when it is announced
+
+
+class HookResult(StrEnum):
+    CONTINUE = "CONTINUE"
+    ABANDON = "ABANDON"
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Keep one lifecycle hook waiting for another heartbeat timeout."""
+
+    hook: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardDrain:
+    """Hand the announcement to the node termination handler, which cordons and drains."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepErrors:
+    """Keep the counters of metadata errors before a restart sets them back; nothing waits for it.
+
+    A drain that is forwarded keeps them by itself.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteHook:
+    hook: str
+    result: HookResult
+
+
+@dataclass(frozen=True, slots=True)
+class TakeLease:
+    """Take the cluster's lease, or renew it; `out` notes that the node is out, and it holds on."""
+
+    out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropLease:
+    """Give the lease back, if this incident holds it; one that was used, only once it `ended`."""
+
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndDrain:
+    """Give back another incident's lease whose drain was seen to have ended safely."""
+
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetDesired:
+    """Set the group's desired capacity to an absolute number, so that doing it twice is once."""
+
+    desired: int
+
+
+@dataclass(frozen=True, slots=True)
+class TerminateInGroup:
+    """Terminate the instance through its group, which runs the lifecycle hooks.
+
+    `decrement` lowers the desired capacity by one, where it was raised for the replacement.
+    `instance_id` names another instance of the group: a spare that nobody needs after all.
+    """
+
+    decrement: bool
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeepSpare:
+    """Keep a node that waits for the pod from Cluster Autoscaler, which sees only an idle one."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSpare:
+    """Leave a node to Cluster Autoscaler again."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaintOutOfService:
+    """Let Kubernetes give up a dead machine's pods and volumes; refused unless EC2 confirms."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseAttachments:
+    """Let go of what a Node that is gone still holds; refused unless EC2 confirms the end."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Untaint:
+    """Take the out-of-service taint off a node whose machine runs again."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLeaders:
+    """Have other brokers lead what this one leads, until `RestoreLeaders`."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreLeaders:
+    """Give the leaders back that this incident moved away."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeZone:
+    """Freeze a zone that is lost as a whole; whoever is first calls a person, once for all."""
+
+    zone: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Call a person; once per incident and key."""
+
+    key: str
+    reason: str
+
+
+Action = (
+    Heartbeat
+    | ForwardDrain
+    | KeepErrors
+    | CompleteHook
+    | TakeLease
+    | DropLease
+    | EndDrain
+    | SetDesired
+    | TerminateInGroup
+    | KeepSpare
+    | FreeSpare
+    | TaintOutOfService
+    | ReleaseAttachments
+    | Untaint
+    | MoveLeaders
+    | RestoreLeaders
+    | FreezeZone
+    | Page
+)

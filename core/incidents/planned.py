@@ -1,0 +1,234 @@
+"""What is planned, by AWS or a rotation: a replacement first, or other leaders before a reboot.
+
+    opened     waits for its window (core.window)
+    replacing  makes room for one more node in the zone's group, and waits for it
+    holding    waits for Kafka's consent and the lease, then terminates the instance through its
+               group; its hooks stand, and the ordinary hold and forward of the same incident begins
+
+Until then nothing runs out, so nothing is retained: a frozen zone, a person's hold or a zone
+without capacity keep the incident where it is, and whoever planned it calling it off ends it
+without a trace. A rotation's window is kept by its run, before it begins with a node
+(core.rotation.progress).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.availability.presence import returned
+from core.events import Kind
+from core.incidents.decisions import go, hooked, stay
+from core.incidents.observation import (
+    Action,
+    DropLease,
+    GroupView,
+    KeepErrors,
+    MoveLeaders,
+    Observation,
+    Page,
+    Policy,
+    SetDesired,
+    TerminateInGroup,
+)
+from core.incidents.record import Decision, Incident, State
+from core.incidents.replacement import replacement_for, spoken_for
+from core.incidents.terminating import awaited, into_hooks, overtaken
+from core.window import Start, clock, start_of
+
+# SQS delays a message by 15 minutes at most.
+LONGEST_DELAY_SECONDS = 900.0
+# Scheduled changes that give the instance back.
+_RIDDEN_THROUGH = ("REBOOT", "NETWORK_MAINTENANCE", "POWER_MAINTENANCE")
+# Changes AWS makes as soon as it can: the date it gives is the latest, not the day.
+_EXPEDITED = "EXPEDITED"
+# Leaders move in seconds. AWS begins its maintenance at the time it gives, or later.
+LEADERS_LEAD_SECONDS = 600.0
+MAINTENANCE_SECONDS = 7200.0
+
+
+def scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Decide about a change AWS has scheduled, before anything is done about it."""
+    code = incident.event_type or "a scheduled change"
+    if incident.called_off:
+        return _called_off(incident, seen)
+    if any(word in code for word in _RIDDEN_THROUGH):
+        return _ride_through(incident, seen, policy, code)
+    if policy.drain_route == "direct":
+        heard = "The termination handler heard the announcement itself."
+        return go(State.DRAINING, heard, KeepErrors())
+    due = incident.due_at
+    when = "at a time not yet said" if due is None else f"at {clock(due)}"
+    taken = f"AWS takes instance {incident.instance_id} {when} ({code})"
+    if incident.node_name is None:
+        # There is nothing to move; a person may care.
+        reason = f"{taken}; it is no node of Kubernetes."
+        page = Page("scheduled", reason)
+        return stay(incident, policy, reason, page, delay=LONGEST_DELAY_SECONDS)
+    return _begin(incident, seen, policy, taken)
+
+
+def rotated(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Begin with an instance that a run has come to."""
+    if incident.called_off:
+        return _called_off(incident, seen)
+    return _begin(incident, seen, policy, f"Instance {incident.instance_id} is to be replaced")
+
+
+def _begin(incident: Incident, seen: Observation, policy: Policy, taken: str) -> Decision:
+    """Start replacing once the window is open and nobody wants the instance kept."""
+    kept = _kept_back(incident, seen)
+    if kept:
+        return stay(incident, policy, f"{taken}. {kept}", delay=LONGEST_DELAY_SECONDS)
+    start = _start(incident, seen, policy)
+    if start.at > seen.now:
+        delay = max(start.at - seen.now, policy.tick_interval_seconds)
+        delay = min(delay, max(LONGEST_DELAY_SECONDS, policy.tick_interval_seconds))
+        return stay(incident, policy, f"{taken}; {start.reason}.", delay=delay)
+    begins = f"{taken}; {start.reason}."
+    return _nothing_to_move(incident, seen, policy) or go(State.REPLACING, begins)
+
+
+def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Let a node without Kafka go at once: its group launches another, nobody waits for it."""
+    if incident.node_id is not None:
+        return None
+    reason = f"No Kafka pod runs on {incident.node_name}."
+    return into_hooks(incident, seen, policy, reason)
+
+
+def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
+    if incident.kind is Kind.ROTATION:
+        return Start(seen.now, "its turn in the rotation has come")
+    if _EXPEDITED in (incident.event_type or ""):
+        return Start(seen.now, "AWS hurries, so the replacement begins at once")
+    return start_of(
+        incident.due_at,
+        seen.now,
+        policy.maintenance,
+        margin_seconds=policy.planned_margin_seconds,
+    )
+
+
+def _kept_back(incident: Incident, seen: Observation) -> str | None:
+    if incident.held_until is not None and seen.now < incident.held_until:
+        return f"It is held until {clock(incident.held_until)}."
+    freeze = seen.freeze(incident.zone)
+    return None if freeze is None else f"{freeze.sentence} Nothing planned happens there."
+
+
+def waits(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Say what keeps planned work from going on in `replacing` or `holding`; None: nothing."""
+    if incident.called_off:
+        return _called_off(incident, seen)
+    mine: tuple[Action, ...] = (DropLease(),) if seen.lease_holder == incident.id else ()
+    kept = _kept_back(incident, seen)
+    if kept:
+        return stay(incident, policy, kept, *mine, delay=4 * policy.tick_interval_seconds)
+    start = _start(incident, seen, policy)
+    if start.at > seen.now:
+        # The window has closed over it, and another opens in time.
+        reason = f"Instance {incident.instance_id} has its replacement; {start.reason}."
+        delay = min(start.at - seen.now, LONGEST_DELAY_SECONDS)
+        return stay(incident, policy, reason, *mine, delay=delay)
+    return None
+
+
+def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Make room for one more node, once, and wait until it can take the pod."""
+    passed = overtaken(incident, seen, policy) or waits(incident, seen, policy)
+    if passed:
+        return passed
+    found = replacement_for(incident, seen)
+    if found:
+        reason = f"{found.name} is Ready in {incident.zone} with its EBS driver registered."
+        return replace(go(State.HOLDING, reason), replacement=found.name)
+    return _nothing_to_move(incident, seen, policy) or _capacity(incident, seen, policy)
+
+
+def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    group = seen.group
+    if group is None:
+        reason = (
+            f"Instance {incident.instance_id} belongs to no Auto Scaling group, so nothing "
+            f"replaces it; move Kafka node {incident.node_id} by hand before AWS takes it."
+        )
+        return stay(incident, policy, reason, Page("no_group", reason), delay=LONGEST_DELAY_SECONDS)
+    if incident.surge_to is not None:
+        # Absolute and never lowered: a group with one instance too many picks which one goes.
+        raising = (SetDesired(incident.surge_to),) if _too_low(incident, seen, group) else ()
+        return awaited(incident, seen, policy, *raising)
+    if group.desired >= group.maximum:
+        reason = (
+            f"{group.name} may not grow above {group.maximum}, so Kafka node {incident.node_id} "
+            f"has no replacement; raise its maximum."
+        )
+        return stay(incident, policy, reason, Page("no_room", reason), delay=60.0)
+    # Others may have written theirs down, and not asked the group yet.
+    surge = max(group.desired, spoken_for(seen)) + 1
+    if surge > group.maximum:
+        reason = f"{group.name} has room for {group.maximum} instances, and others wait for those."
+        return stay(incident, policy, reason)
+    reason = f"{group.name} gets room for {surge} instances."
+    return replace(stay(incident, policy, reason, delay=0.0), surge_to=surge)
+
+
+def _too_low(incident: Incident, seen: Observation, group: GroupView) -> bool:
+    """Say whether a group is still to get the room that was written down for an incident.
+
+    Another that has let its own instance go has lowered the group by that one, and rightly so.
+    """
+    wanted = incident.surge_to or 0
+    if incident.raised_at is not None:
+        wanted = min(wanted, spoken_for(seen) + 1)
+    return group.desired < wanted
+
+
+def _called_off(incident: Incident, seen: Observation) -> Decision:
+    code = incident.event_type or "the scheduled change"
+    rotates = incident.kind is Kind.ROTATION
+    reason = "The rotation was called off." if rotates else f"AWS called {code} off."
+    spare = replacement_for(incident, seen)
+    group = seen.group
+    actions: tuple[Action, ...] = ()
+    needed = spoken_for(seen)
+    if incident.surge_to is not None and group is not None and group.desired > needed:
+        # What has been launched already would be taken at random: only room is given back.
+        unused = max(needed, len(group.staying()))
+        if spare is not None:
+            reason = f"{reason} {spare.name} is not needed any more."
+            actions = (TerminateInGroup(decrement=True, instance_id=spare.instance_id),)
+        elif unused < group.desired:
+            actions = (SetDesired(unused),)
+    return go(State.CANCELLED, reason, *actions, DropLease())
+
+
+def _ride_through(incident: Incident, seen: Observation, policy: Policy, code: str) -> Decision:
+    """Keep the instance through a reboot: others lead meanwhile, its replicas catch up after."""
+    due = incident.due_at
+    if due is None or incident.node_id is None:
+        what = f"{code} gives instance {incident.instance_id} back"
+        return go(State.RIDDEN_THROUGH, f"{what}: its replicas carry on meanwhile.")
+    begins = due - LEADERS_LEAD_SECONDS
+    if seen.now < begins:
+        reason = f"{code} at {clock(due)} gives the instance back: leaders move away before it."
+        return stay(incident, policy, reason, delay=min(begins - seen.now, LONGEST_DELAY_SECONDS))
+    if incident.leaders_moved_at is None:
+        reason = (
+            f"{code} is due at {clock(due)}: others lead what Kafka node {incident.node_id} did."
+        )
+        return stay(incident, policy, reason, MoveLeaders(incident.node_id), delay=60.0)
+    if seen.now < due + MAINTENANCE_SECONDS:
+        reason = f"{code} is due at {clock(due)}; its leaders return when it is over."
+        return stay(incident, policy, reason, delay=LONGEST_DELAY_SECONDS)
+    if seen.kafka is None or not returned(incident.node_id, seen.kafka).allowed:
+        reason = f"Kafka node {incident.node_id} is not back in every ISR after {code}."
+        return stay(incident, policy, reason, Page("not_back", reason), delay=60.0)
+    return go(
+        State.RIDDEN_THROUGH, f"{code} is over, and Kafka node {incident.node_id} in every ISR."
+    )
+
+
+def is_planned(incident: Incident) -> bool:
+    """Say whether the instance still serves and only a schedule or a rotation asks for its end."""
+    asked = incident.scheduled_said_at is not None or incident.kind is Kind.ROTATION
+    return asked and not hooked(incident) and not incident.urgent

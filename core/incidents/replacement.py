@@ -1,0 +1,88 @@
+"""Which node can take over from the one that leaves, and whether one will come at all."""
+
+from __future__ import annotations
+
+from core.incidents.observation import Action, FreeSpare, KeepSpare, NodeView, Observation
+from core.incidents.record import Incident, State
+
+_WAITS_FOR_POD = frozenset({State.REPLACING, State.HOLDING, State.DRAINING})
+
+
+def replacement_for(incident: Incident, seen: Observation) -> NodeView | None:
+    """Return an idle node of the same zone and pool that can take the pod and its volumes now.
+
+    A node whose CSINode does not list the EBS driver would leave the pod unable to mount.
+    """
+    able = [n for n in _idle(incident, seen) if n.ready and n.schedulable and n.csi_ready]
+    able.sort(key=lambda node: (node.name != incident.replacement, node.name))
+    return able[0] if able else None
+
+
+def _idle(incident: Incident, seen: Observation) -> list[NodeView]:
+    """Return the nodes of the same zone and pool that stay, run no Kafka pod and await no other."""
+    staying = None if seen.group is None else seen.group.staying()
+    busy = {pod.node_name for pod in seen.pods}
+    return [
+        node
+        for node in seen.nodes
+        if (node.zone, node.pool) == (incident.zone, incident.pool)
+        and node.name not in busy
+        and node.instance_id not in {None, incident.instance_id, *seen.leaving}
+        and node.spare_for not in seen.others
+        and (staying is None or node.instance_id in staying)
+    ]
+
+
+def spoken_for(seen: Observation) -> int:
+    """Return how many of the group's instances run a Kafka pod, or are others' replacements.
+
+    An incident that asked its group for room counts for one, from then on until its pod runs there.
+    """
+    if seen.group is None:
+        return 0
+    busy = {pod.node_name for pod in seen.pods}
+    staying = seen.group.staying()
+    held = {
+        node.instance_id
+        for node in seen.nodes
+        if node.instance_id in staying and (node.name in busy or node.spare_for in seen.others)
+    }
+    return len(held) + len(seen.asking - {node.spare_for for node in seen.nodes})
+
+
+def none_will_come(incident: Incident, seen: Observation) -> bool:
+    """Say whether this is a scale-in: the group wants no more than what is busy already."""
+    if seen.group is None:
+        return False
+    busy = {pod.node_name for pod in seen.pods}
+    occupied = {node.instance_id for node in seen.nodes if node.name in busy}
+    staying = seen.group.staying() - {incident.instance_id}
+    return seen.group.desired <= len(staying) and staying <= occupied
+
+
+def what_is_coming(incident: Incident, seen: Observation) -> str:
+    """Return what the wait for a replacement is a wait for, to end a sentence."""
+    for node in _idle(incident, seen):
+        lacking = "Ready" if not node.ready else "registered with its EBS driver"
+        return f": {node.name} is not {lacking} yet"
+    return "" if seen.group is None else f": {seen.group.name} is launching one"
+
+
+def spare_kept(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+    """Keep the idle node that this incident waits for, and no other, from Cluster Autoscaler.
+
+    It is kept from its first sign on: an idle node counts as unneeded whether or not it is Ready.
+    """
+    waits = state in _WAITS_FOR_POD and incident.node_id is not None and incident.expects_return
+    idle = sorted(_idle(incident, seen), key=lambda n: (n.name != incident.spare, n.name))
+    wanted = (replacement_for(incident, seen) or next(iter(idle), None)) if waits else None
+    landed = not waits and state is State.GATING
+    actions: list[Action] = []
+    if wanted is not None and wanted.spare_for != incident.id:
+        actions.append(KeepSpare(wanted.name))
+    for node in seen.nodes:
+        # One that the pod is about to start on stays kept until the incident is over.
+        stale = node.spare_for == incident.id and node is not wanted and not landed
+        if stale and not (waits and wanted is None):
+            actions.append(FreeSpare(node.name))
+    return tuple(actions)

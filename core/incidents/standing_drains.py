@@ -1,0 +1,68 @@
+"""Decides whether a drain whose incident is over has ended safely, or may still take a broker out.
+
+core.incidents.terminating asks it in state `holding`, of every lease that was used and never given
+back: the node of a `retained` incident may still be drained by a message that waits in the
+termination handler's queue, and the broker of a `lost` one may be on its way back. Until both are
+ruled out by what is seen, nobody else goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.availability.presence import returned
+from core.incidents.observation import Observation, Policy, StandingDrain
+from core.window import clock
+
+_GONE = frozenset({"terminated", None})  # EC2's states of an instance that nobody can drain
+
+
+def standing(seen: Observation, policy: Policy) -> Iterator[tuple[StandingDrain, str]]:
+    """Yield every drain of others that has not ended safely, and why not."""
+    for drain in seen.drains:
+        reason = not_ended(drain, seen, policy)
+        if reason is not None:
+            yield drain, reason
+
+
+def not_ended(drain: StandingDrain, seen: Observation, policy: Policy) -> str | None:
+    """Return what keeps a drain from having ended safely; None: it has.
+
+    An open incident ends its own drain. Of one that is over, the message must be able to do nothing
+    any more (its queue has dropped it, or its instance is gone), and the broker must be back in
+    every ISR, unless it was let go for good or the cluster knows it no longer.
+    """
+    if drain.open:
+        return f"Incident {drain.holder} takes a Kafka node out first."
+    what = f"Incident {drain.holder} is over ({drain.state}), but"
+    until = _message_ends(drain, seen, policy)
+    if until is not None:
+        return f"{what} the termination handler may still be given its drain, until {clock(until)}."
+    away = _away(drain, seen)
+    return None if away is None else f"{what} its Kafka node is not back. {away}"
+
+
+def _message_ends(drain: StandingDrain, seen: Observation, policy: Policy) -> float | None:
+    """Return until when a forwarded message may still drain the node; None: it cannot."""
+    if drain.forwarded_at is None:
+        return None
+    if drain.instance_state in _GONE and seen.node_of(drain.instance_id) is None:
+        return None
+    ends = drain.forwarded_at + policy.drain_life_seconds
+    return ends if seen.now < ends else None
+
+
+def _away(drain: StandingDrain, seen: Observation) -> str | None:
+    """Return what the broker lacks; None where it is whole, or none is expected back."""
+    node_id = drain.node_id
+    if node_id is None or not drain.expects_return:
+        return None
+    if seen.kafka is None:
+        return seen.kafka_silence or "Kafka was not asked."
+    pod = next((p for p in seen.pods if p.node_id == node_id), None)
+    if pod is None and seen.kafka.forgot(node_id):
+        return None
+    if pod is None or not pod.ready:
+        return f"Its pod is not Ready: {'there is none' if pod is None else pod.name}."
+    verdict = returned(node_id, seen.kafka)
+    return None if verdict.allowed else verdict.reason

@@ -1,0 +1,274 @@
+"""What the sweep finds by comparing lists: lost announcements, and incidents nobody carries.
+
+handlers.sweep reads groups, instances, status checks, nodes and the ledger, asks `turn` whose turn
+it is, and acts on `findings`: announcements as AWS should have made them, and wake-ups; and frees a
+lease that is `stranded`. All may be repeated without harm, so a sweep that dies half-way, or runs
+twice, changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from core.availability.lease import Lease
+from core.events import Interruption, Kind, VolumeChange
+from core.incidents.inventory import ScheduledEvent, StatusView
+from core.incidents.observation import GroupView, NodeView
+from core.incidents.record import Incident, State, unattended
+from core.naming import GATE_HOOK
+
+# A failed check must last: EC2 reports every reboot as one.
+IMPAIRED_SECONDS = 120.0
+# What EC2 calls a planned event -> Health's code for it, which is what decisions know.
+HEALTH_CODES: Mapping[str, str] = {
+    "instance-reboot": "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
+    "system-reboot": "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED",
+    "system-maintenance": "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED",
+    "instance-retirement": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
+    "instance-stop": "AWS_EC2_INSTANCE_STOP_SCHEDULED",
+}
+# EC2 says so at the start of an event's description, and keeps showing it for a week.
+_OVER = ("[Completed]", "[Canceled]")
+# A group shows within minutes that an instance was let go.
+STANDING_SECONDS = 300.0
+_GONE = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
+RETAINED = "Terminating:Retained"
+_WAITING = frozenset({"Terminating:Wait", RETAINED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What one run of the sweep has read."""
+
+    now: float  # epoch seconds
+    groups: tuple[GroupView, ...] = ()
+    states: Mapping[str, str] = field(default_factory=dict)  # our instance -> EC2's state of it
+    nodes: tuple[NodeView, ...] | None = None  # Kafka's; None: Kubernetes did not answer
+    incidents: tuple[Incident, ...] = ()  # the open ones
+    # Of the instances whose turn it is.
+    statuses: Mapping[str, StatusView] = field(default_factory=dict)
+
+    def instance_ids(self) -> tuple[str, ...]:
+        """Return every instance anything is known of, in a fixed order."""
+        known = set(self.states)
+        known.update(id_ for group in self.groups for id_ in group.instances)
+        known.update(node.instance_id for node in self.nodes or () if node.instance_id)
+        known.update(incident.instance_id for incident in self.incidents)
+        return tuple(sorted(known))
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """An announcement that never came, or whose incident is to be told that it is over."""
+
+    interruption: Interruption
+    reason: str
+    # A state may be entered again after an incident about it; an event is one for ever.
+    recurring: bool = False
+    retained: bool = False  # the group keeps the instance already
+    hooked: bool = False  # the group has it in its hooks, or keeps it
+
+    def in_round(self, number: int) -> Interruption:
+        """Return the announcement as one of an instance's incident number so-and-so."""
+        if not self.recurring:
+            return self.interruption
+        key = f"{self.interruption.dedupe_key}:{number}"
+        return replace(self.interruption, dedupe_key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """An incident to look at now."""
+
+    incident: Incident
+    reason: str
+
+
+Finding = Announce | Wake
+
+
+def turn(instance_ids: Sequence[str], after: str, most: int) -> tuple[tuple[str, ...], str]:
+    """Return whose turn it is after a cursor, at most so many, and the next cursor.
+
+    The order is that of the ids and the end is followed by the beginning, so everybody has a turn
+    within ceil(count / most) runs, whoever comes and goes meanwhile.
+
+    >>> turn(("a", "b", "c"), "b", 2)
+    (('c', 'a'), 'a')
+    """
+    ordered = sorted(instance_ids)
+    later = [id_ for id_ in ordered if id_ > after]
+    chosen = tuple((later + [id_ for id_ in ordered if id_ <= after])[:most])
+    return chosen, chosen[-1] if chosen else ""
+
+
+def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> Iterator[Finding]:
+    """Yield what is lost or stuck among the instances whose turn it is."""
+    for instance_id in whose_turn:
+        incident = next((i for i in seen.incidents if i.instance_id == instance_id), None)
+        told = False
+        for found in _announced(seen, instance_id, incident):
+            told = True
+            yield found
+        if incident is not None and not told:
+            yield from _stuck(seen, incident, late_seconds)
+
+
+def stranded(lease: Lease, holder: Incident | None, now: float) -> bool:
+    """Say whether a lease outlives the incident it was taken for.
+
+    A function may take it for an incident that another has just ended, and die before it gives it
+    back; nobody else then rotates anything until it expires. One that was used outlives its
+    incident rightly, until its drain has ended safely.
+    """
+    lapses = lease.out_at is None and now < lease.expires_at
+    return lapses and holder is not None and not holder.open
+
+
+def answered(history: Sequence[Incident], found: Announce) -> bool:
+    """Say whether an instance's incidents, the last of them over, have dealt with a finding."""
+    told = found.interruption
+    if found.retained and history and history[-1].state is State.RETAINED:
+        return True
+    return any(
+        told.dedupe_key in past.announcements
+        or (told.kind is past.kind is Kind.SCHEDULED_CHANGE and told.due_at == past.due_at)
+        for past in history
+        if not past.open
+    )
+
+
+def stands(history: Sequence[Incident], found: Announce, now: float) -> bool:
+    """Say whether a group still has an instance whose last incident let it go.
+
+    Its hooks refused their completion, or ran out: nobody else would look at it again.
+    """
+    if not (found.hooked and history):
+        return False
+    last = history[-1]
+    let_go = last.state in {State.RELEASED, State.LOST}
+    return let_go and now - last.entered_at > STANDING_SECONDS
+
+
+def _announced(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
+    """Yield what should have been announced of an instance and has not joined its incident."""
+    for found in (*_leaving(seen, instance_id, incident), *_planned(seen, instance_id)):
+        known = incident is not None and found.interruption.dedupe_key in incident.announcements
+        pointless = incident is None and found.interruption.closed
+        answered = incident is not None and _answers(incident, found.interruption)
+        if not (known or pointless or answered):
+            yield found
+
+
+def _answers(incident: Incident, found: Interruption) -> bool:
+    """Say whether an open incident is about this already, by another announcement of it."""
+    if found.kind is Kind.ASG_TERMINATE:
+        return bool(incident.hooks)
+    if found.kind is Kind.STATE_CHANGE:
+        return True  # Its ticks ask EC2 themselves.
+    if found.kind is Kind.SCHEDULED_CHANGE:
+        same = incident.kind is found.kind and incident.due_at == found.due_at
+        # What was completed last week says nothing about what is planned now.
+        return incident.called_off or not same if found.closed else same
+    return False
+
+
+def _leaving(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
+    """Yield what hooks, EC2's state and the checks say of an instance."""
+    for group in seen.groups:
+        lifecycle = group.instances.get(instance_id)
+        if lifecycle in _WAITING:
+            yield Announce(
+                replace(
+                    _announcement(Kind.ASG_TERMINATE, instance_id, "terminate"),
+                    group=group.name,
+                    hook=GATE_HOOK,  # either hook's name stands for both
+                ),
+                f"{instance_id} is {lifecycle} in {group.name}.",
+                recurring=True,
+                retained=lifecycle == RETAINED,
+                hooked=True,
+            )
+            return
+    node = next((n for n in seen.nodes or () if n.instance_id == instance_id), None)
+    state = seen.states.get(instance_id)
+    if node is not None and (state in _GONE or instance_id not in seen.states):
+        said = state or "unknown to EC2"
+        yield Announce(
+            replace(_announcement(Kind.STATE_CHANGE, instance_id, "gone"), instance_state=state),
+            f"{instance_id} is {said}, and {node.name} is still a Node.",
+            recurring=True,
+        )
+        return
+    yield from _failing(seen, instance_id, incident)
+
+
+def _failing(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
+    """Yield checks that have failed for long; an instance that leaves is no news any more."""
+    status = seen.statuses.get(instance_id)
+    if status is None or incident is not None:
+        return
+    for check, since in sorted(status.impaired.items()):
+        if seen.now - since < IMPAIRED_SECONDS:
+            continue
+        stalled = check == "attached EBS"
+        yield Announce(
+            replace(
+                _announcement(
+                    Kind.VOLUME_PROBLEM if stalled else Kind.INSTANCE_ISSUE,
+                    instance_id,
+                    f"{check} {since:.0f}",
+                ),
+                event_type=VolumeChange.STALLED_IO if stalled else f"an impaired {check} check",
+            ),
+            f"EC2's {check} check of {instance_id} has failed for {seen.now - since:.0f} s.",
+        )
+
+
+def _planned(seen: Snapshot, instance_id: str) -> Iterator[Announce]:
+    """Yield what EC2 has scheduled for an instance, called off or not."""
+    status = seen.statuses.get(instance_id)
+    for event in status.events if status else ():
+        over = event.description.startswith(_OVER)
+        yield Announce(
+            replace(
+                _announcement(Kind.SCHEDULED_CHANGE, instance_id, _name(event, over=over)),
+                event_type=HEALTH_CODES.get(event.code, event.code),
+                due_at=event.not_before,
+                closed=over,
+            ),
+            f"EC2 has {event.code} on its list for {instance_id}: {event.description}",
+        )
+
+
+def _name(event: ScheduledEvent, *, over: bool) -> str:
+    """Name a planned event so that a moved start is news, and a repetition is not."""
+    start = "" if event.not_before is None else f"{event.not_before:.0f}"
+    return ":".join((event.event_id or event.code, start, "closed" if over else "open"))
+
+
+def _stuck(seen: Snapshot, incident: Incident, late_seconds: float) -> Iterator[Wake]:
+    """Yield an incident whose tick got lost, or which waits for what has happened already."""
+    if unattended(incident, seen.now, late_seconds):
+        yield Wake(incident, f"No tick carried incident {incident.id}.")
+        return
+    ended = seen.states.get(incident.instance_id, "terminated") in {"stopped", "terminated"}
+    sleeps = (incident.next_tick_at or 0.0) - seen.now > late_seconds
+    waits = incident.state in {State.OPENED, State.REPLACING, State.HOLDING}
+    if ended and sleeps and waits:
+        yield Wake(incident, f"Instance {incident.instance_id} has ended; its incident sleeps on.")
+
+
+def _announcement(kind: Kind, instance_id: str, what: str) -> Interruption:
+    """Return what EventBridge should have said, as far as it is the same for every kind."""
+    return Interruption(
+        kind=kind,
+        instance_id=instance_id,
+        event_id=f"sweep-{instance_id}-{what}",
+        dedupe_key=f"sweep:{kind.value}:{instance_id}:{what}",
+        account=None,
+        region=None,
+        occurred_at=None,
+        body="",
+    )

@@ -1,0 +1,259 @@
+"""Lets a node with a lifecycle go in order, up to its drain: replacement first, then its turn.
+
+One function per state, replacing and holding; core.incidents calls them. What makes planned work
+different until its hooks stand is in core.incidents.planned, what a dead machine needs in
+core.incidents.lost, what follows a drain that has begun in core.incidents.draining.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.availability.consent import may_leave
+from core.incidents.decisions import go, hooked, renewed, retained, stay
+from core.incidents.observation import (
+    Action,
+    DropLease,
+    EndDrain,
+    ForwardDrain,
+    KeepErrors,
+    Observation,
+    Page,
+    Policy,
+    SetDesired,
+    TakeLease,
+    TerminateInGroup,
+)
+from core.incidents.record import Decision, Incident, State
+from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
+from core.incidents.standing_drains import standing
+from core.window import clock
+
+# A replacement takes a few minutes; Cluster Autoscaler gives up on a node after as many.
+LATE_REPLACEMENT_SECONDS = 900.0
+# How often an unanswered launch is looked at again: twice as long each time, up to SQS's longest.
+LONGEST_BACKOFF_SECONDS = 900.0
+# Auto Scaling announces a termination within seconds; the announcement names NTH's hook by token.
+ANNOUNCEMENT_SECONDS = 30.0
+
+
+def forward_now(policy: Policy) -> Decision:
+    """Drain at once: two minutes leave no time for a replacement."""
+    if policy.drain_route == "direct":
+        return go(State.DRAINING, "The termination handler heard the warning itself.", KeepErrors())
+    return go(
+        State.DRAINING,
+        "EC2 takes the instance within two minutes: the drain starts at once.",
+        ForwardDrain(),
+    )
+
+
+def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Keep an instance that has been held for too long: never silently, never for ever.
+
+    A person's hold and a frozen zone outlast our limit, but not the one that AWS sets a hook.
+    """
+    if not hooked(incident):
+        return None  # Nothing runs out: whoever waits for a window may wait for days.
+    asked_for = incident.held_until is not None and seen.now < incident.held_until
+    patient = asked_for or seen.freeze(incident.zone) is not None
+    last = policy.hook_limit_seconds - policy.heartbeat_timeout_seconds
+    limit = max(last, 0.0) if patient else policy.hold_limit_seconds
+    if seen.now - incident.held_since <= limit:
+        return None
+    return retained(
+        incident,
+        "hold_limit",
+        f"Instance {incident.instance_id} was held for {limit:.0f} s without "
+        f"being allowed to go ({incident.reason.rstrip('.')}); it is kept until a person decides.",
+    )
+
+
+def overtaken(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Stop waiting for a replacement or a turn when something else has made it pointless."""
+    if incident.urgent:
+        return forward_now(policy)
+    pod = seen.pod_named(incident.pod_name)
+    if pod is not None and pod.node_name not in {None, incident.node_name}:
+        # Evicted by somebody else, or by a drain whose invocation died before recording it.
+        reason = f"Pod {pod.name} has moved to {pod.node_name} already."
+        return go(State.DRAINING, reason, *renewed(incident))
+    gone = incident.node_name is not None and seen.node_named(incident.node_name) is None
+    if hooked(incident) and gone and (pod is None or pod.node_name is None):
+        reason = f"Node {incident.node_name} is gone from Kubernetes, and its pod with it."
+        return go(State.DRAINING, reason, *renewed(incident))
+    return overdue(incident, seen, policy)
+
+
+def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Wait until another node can take the pod."""
+    passed = overtaken(incident, seen, policy)
+    if passed:
+        return passed
+    if incident.release_asked_by:
+        reason = f"{incident.release_asked_by} lets it go without a replacement."
+        return replace(go(State.HOLDING, reason), without_replacement=True)
+    found = replacement_for(incident, seen)
+    if found:
+        reason = f"{found.name} is Ready in {incident.zone} with its EBS driver registered."
+        return replace(go(State.HOLDING, reason), replacement=found.name)
+    if none_will_come(incident, seen):
+        return _scaled_in(incident, seen, policy)
+    return awaited(incident, seen, policy)
+
+
+def awaited(incident: Incident, seen: Observation, policy: Policy, *actions: Action) -> Decision:
+    """Wait for a node that was asked for; call a person when none comes, and look less often."""
+    since = incident.launch_failed_at
+    what = f"{incident.node_name} waits for a replacement in pool {incident.pool} of"
+    if since is not None:
+        reason = (
+            f"{what} {incident.zone}, and AWS launches none since {clock(since)}: "
+            f"{(incident.launch_failure or '').rstrip('.')}. The old node is kept."
+        )
+        backoff = min(max(seen.now - since, policy.tick_interval_seconds), LONGEST_BACKOFF_SECONDS)
+        return stay(incident, policy, reason, *actions, Page("no_capacity", reason), delay=backoff)
+    reason = f"{what} {incident.zone}{what_is_coming(incident, seen)}."
+    waited = seen.now - incident.entered_at
+    if waited > LATE_REPLACEMENT_SECONDS:
+        page = Page("late_replacement", f"{reason.rstrip('.')}, for {waited / 60:.0f} min.")
+        return stay(incident, policy, reason, *actions, page)
+    return stay(incident, policy, reason, *actions)
+
+
+def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Never drain into nothing unless the policy says so."""
+    what = f"The group of instance {incident.instance_id} was scaled in and launches no replacement"
+    if policy.scale_in == "release":
+        reason = f"{what}; the policy lets Kafka node {incident.node_id} go without one."
+        return replace(go(State.HOLDING, reason), without_replacement=True)
+    group = seen.group
+    if group is None or group.desired >= group.maximum:
+        reason = f"{what}, and its maximum size forbids one; raise the maximum."
+        return stay(incident, policy, reason, Page("scale_in", reason))
+    reason = f"{what}; its desired capacity is raised to {group.desired + 1} again."
+    return stay(incident, policy, reason, Page("scale_in", reason), SetDesired(group.desired + 1))
+
+
+def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Wait for the turn: nobody else is out, and no partition or voter suffers."""
+    passed = _begun(incident, seen, policy) or overtaken(incident, seen, policy)
+    if passed:
+        return passed
+    mine = seen.lease_holder == incident.id
+    give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
+    waits = _others_first(incident, seen, policy) or _blocked(incident, seen, policy, mine=mine)
+    if waits:
+        return replace(waits, actions=(*waits.actions, *give_back))
+    if incident.expects_return and replacement_for(incident, seen) is None:
+        reason = f"Replacement {incident.replacement} can no longer take the pod."
+        return go(State.REPLACING, reason, *give_back)
+    allowed, reason = consent(incident, seen, policy)
+    if not allowed:
+        return stay(incident, policy, reason, *give_back)
+    if not mine:
+        # Only a reading made while the lease is held is safe: its last holder may have just left.
+        return stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)
+    return _let_go(incident, seen, policy, reason)
+
+
+def _begun(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Follow a drain that an invocation has begun and not lived to record.
+
+    It may have died before it sent the message, which is then sent again, under the same id, where
+    everything still allows it.
+    """
+    if seen.own_drain_at is None:
+        return None
+    reason = f"The drain of {incident.node_name} was begun by an invocation that died over it."
+    ready = not incident.expects_return or replacement_for(incident, seen) is not None
+    free = next(standing(seen, policy), None) is None and _kept_back(incident, seen) is None
+    again = hooked(incident) and ready and free and consent(incident, seen, policy)[0]
+    actions: tuple[Action, ...] = (ForwardDrain(),) if again else ()
+    begun = go(State.DRAINING, reason, *renewed(incident), *actions)
+    return replace(begun, forwarded_at=seen.own_drain_at)
+
+
+def _blocked(
+    incident: Incident, seen: Observation, policy: Policy, *, mine: bool
+) -> Decision | None:
+    blocked = _kept_back(incident, seen)
+    if not mine and seen.lease_holder is not None:
+        blocked = f"Incident {seen.lease_holder} takes a Kafka node out first."
+    return None if blocked is None else stay(incident, policy, blocked)
+
+
+def _others_first(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Wait for drains of others that may still take a broker out; end those that cannot."""
+    for drain, reason in standing(seen, policy):
+        waited = seen.now - incident.entered_at
+        late = not drain.open and waited > LATE_REPLACEMENT_SECONDS
+        page = (Page("drain_standing", reason),) if late else ()
+        return stay(incident, policy, reason, *page)
+    ended = tuple(EndDrain(drain.holder) for drain in seen.drains)
+    if not ended:
+        return None
+    holders = ", ".join(drain.holder for drain in seen.drains)
+    # Read once more before anything follows from it.
+    return stay(incident, policy, f"The drain of {holders} has ended safely.", *ended)
+
+
+def _kept_back(incident: Incident, seen: Observation) -> str | None:
+    """Say who wants the instance kept for now: a person, or a zone that is frozen."""
+    if incident.release_asked_by:
+        return None
+    if incident.held_until is not None and seen.now < incident.held_until:
+        return f"Instance {incident.instance_id} is held until {clock(incident.held_until)}."
+    freeze = seen.freeze(incident.zone)
+    return None if freeze is None else f"{freeze.sentence} Nothing is drained there."
+
+
+def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool, str]:
+    """Say whether Kafka, or a person in its place, lets the node go, and why."""
+    if incident.release_asked_by:
+        return True, f"{incident.release_asked_by} lets Kafka node {incident.node_id} go."
+    if seen.kafka is None or incident.node_id is None:
+        return False, seen.kafka_silence or "Kafka was not asked."
+    verdict = may_leave(
+        incident.node_id, seen.kafka, isr_margin=policy.isr_margin, beside=seen.beside
+    )
+    budget = seen.refusing_budget(incident.pod_name)
+    if verdict.allowed and seen.beside and budget is not None:
+        # The eviction would only wait in the termination handler, and run out of its time there.
+        away = ", ".join(str(node_id) for node_id in sorted(seen.beside))
+        return False, (
+            f"Kafka node {incident.node_id} may leave together with {away}, and "
+            f"PodDisruptionBudget {budget.name} lets no other pod go until one is Ready again."
+        )
+    return verdict.allowed, verdict.reason
+
+
+def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
+    """Start the drain with the lease in hand; the hooks must stand before it."""
+    if not hooked(incident):
+        return into_hooks(incident, seen, policy, reason)
+    if policy.drain_route == "direct":
+        heard = f"{reason} The termination handler heard it itself."
+        return go(State.DRAINING, heard, KeepErrors(), *renewed(incident))
+    asked_at = incident.terminate_asked_at
+    fresh = asked_at is not None and seen.now - asked_at < ANNOUNCEMENT_SECONDS
+    if incident.drain_event is None and fresh:
+        waits = f"{reason} The group's announcement is to be forwarded, and has not come yet."
+        return stay(incident, policy, waits, TakeLease())
+    # The lease comes first: when it is refused after all, nothing is forwarded.
+    return go(State.DRAINING, reason, TakeLease(), ForwardDrain())
+
+
+def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
+    """Terminate the instance through its group: the hooks then hold it, and the drain follows."""
+    leased = () if incident.node_id is None else (TakeLease(),)
+    if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
+        # Asked already; a second time would lower the desired capacity twice.
+        return stay(incident, policy, f"{reason} Its hooks are about to stand.", *leased)
+    return stay(
+        incident,
+        policy,
+        f"{reason} It is terminated through its group.",
+        *leased,
+        TerminateInGroup(decrement=incident.surge_to is not None),
+    )

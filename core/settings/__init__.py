@@ -1,0 +1,1 @@
+"""What a function is told, in one form that infra renders and handlers read."""

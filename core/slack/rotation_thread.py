@@ -1,0 +1,68 @@
+"""A rotation run as one Slack thread: every node's place in the head, a reply per event.
+
+λ slack asks `next_step` as it asks core.slack.incident_thread about an incident. What a run merely
+waits for edits the head; nodes that leave and come back, stops and people's words are told below
+it.
+"""
+
+from __future__ import annotations
+
+from core.fields import digest
+from core.rotation.run_record import Note, Phase, Run, RunState
+from core.slack.incident_thread import Message, Step, Thread, context, header, section
+from core.slack.text import escaped, time_shown
+from core.words import span
+
+_SYMBOLS = {
+    RunState.RUNNING: "◐",
+    RunState.PAUSED: "○",
+    RunState.STOPPED: "▲",
+    RunState.DONE: "●",
+    RunState.ABORTED: "○",
+}
+PHASES = {
+    Phase.WAITING: "○",
+    Phase.LEAVING: "◐",
+    Phase.RETURNING: "◑",
+    Phase.DONE: "●",
+    Phase.SKIPPED: "□",
+    Phase.FAILED: "▲",
+}
+
+
+def next_step(run: Run, thread: Thread, cluster: str) -> Step | None:
+    """Return what to tell next; None: Slack says all that is known."""
+    head = head_message(run, cluster)
+    if thread.ts is None:
+        return Step(f"{run.id}/head", "head", head)
+    for note in run.notes[1:]:
+        key = f"{run.id}/{digest(f'{note.at!r} {note.actor} {note.text}')}"
+        if not note.quiet and key not in thread.told:
+            return Step(key, "reply", _reply(note))
+    if thread.head != head.fingerprint:
+        return Step(f"{run.id}/edit", "edit", head)
+    return None
+
+
+def head_message(run: Run, cluster: str) -> Message:
+    """Render the thread's first message: how far the run is, and what happens now."""
+    done = sum(turn.phase in {Phase.DONE, Phase.SKIPPED} for turn in run.turns)
+    title = f"{_SYMBOLS[run.state]} rotation · {run.state.value} · {done} of {len(run.turns)} nodes"
+    nodes = " ".join(f"{PHASES[turn.phase]} {turn.node_id}" for turn in run.turns)
+    parts = [escaped(cluster), escaped(run.id), f"started {time_shown(run.started_at)}"]
+    if run.ended_at is not None:
+        parts.append(f"took {span(run.ended_at - run.started_at)}")
+    return Message(
+        f"{title}: {run.reason}"[:2900],
+        (
+            header(title),
+            section(f"*Why:* {escaped(run.notes[0].text)}\n*Now:* {escaped(run.reason)}"),
+            section(nodes),
+            context(" · ".join(part for part in parts if part)),
+        ),
+    )
+
+
+def _reply(note: Note) -> Message:
+    by = f"{escaped(note.actor)} · {time_shown(note.at)}"
+    return Message(note.text[:2900], (section(f"• {escaped(note.text)}"), context(by)))

@@ -1,0 +1,80 @@
+"""One reading of Kafka, as decisions see it: brokers, partitions from their leaders, the quorum.
+
+handlers.adapters.kafka takes it; consent and presence judge it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# A follower that fetched the leader's end later than this lags (controller.quorum.fetch.timeout.ms
+# defaults to 2000; KafkaQuorumCheck uses the same bound).
+CAUGHT_UP_WITHIN_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Yes or no, and the complete sentence that says why."""
+
+    allowed: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """One partition as its leader sees it; `leader` is None while it has none."""
+
+    topic: str
+    partition: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    min_isr: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class VoterView:
+    """One controller; `lag_seconds` is how long it has been behind the leader, None if unknown."""
+
+    node_id: int
+    lag_seconds: float | None
+
+    @property
+    def caught_up(self) -> bool:
+        return self.lag_seconds is not None and self.lag_seconds < CAUGHT_UP_WITHIN_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """One reading of the cluster.
+
+    `stale` says that the quorum did not answer: brokers then still describe the cluster, from
+    memory and with nobody fenced (measured on 4.2), so nothing else here may be believed.
+    """
+
+    brokers: frozenset[int]
+    fenced: frozenset[int]
+    voters: tuple[VoterView, ...]
+    quorum_leader: int | None
+    partitions: tuple[PartitionView, ...]
+    stale: bool = False
+    reassigning: tuple[str, ...] = ()  # partitions that are moving to other brokers
+
+    def online(self, broker_id: int) -> bool:
+        return broker_id in self.brokers and broker_id not in self.fenced
+
+    def forgot(self, node_id: int) -> bool:
+        """Say whether a node is no part of the cluster: not registered, no replicas, no vote."""
+        if self.stale or self.quorum_leader is None:
+            return False
+        voters = {voter.node_id for voter in self.voters}
+        held = any(node_id in p.replicas for p in self.partitions)
+        return node_id not in self.brokers and node_id not in voters and not held
+
+
+def listed(node_ids: list[int] | tuple[int, ...]) -> str:
+    return ", ".join(str(n) for n in node_ids) or "none"

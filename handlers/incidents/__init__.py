@@ -1,0 +1,1 @@
+"""One turn of an incident: received, observed, acted on."""

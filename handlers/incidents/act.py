@@ -1,0 +1,295 @@
+"""Carries out what core decided, in order; every effect may be repeated without harm."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from aws_lambda_powertools import Logger
+
+from core.errors import Conflict, StillwaterError
+from core.incidents.lost import CONFIRMED
+from core.incidents.observation import (
+    Action,
+    CompleteHook,
+    DropLease,
+    EndDrain,
+    ForwardDrain,
+    FreeSpare,
+    FreezeZone,
+    Heartbeat,
+    KeepErrors,
+    KeepSpare,
+    MoveLeaders,
+    Page,
+    ReleaseAttachments,
+    RestoreLeaders,
+    SetDesired,
+    TaintOutOfService,
+    TakeLease,
+    TerminateInGroup,
+    Untaint,
+)
+from core.incidents.record import Incident
+from core.metric_names import PAGES_SENT
+from core.naming import DRAIN_HOOK
+from handlers.adapters import metrics
+from handlers.adapters.aws import Cloud, Queue
+from handlers.adapters.kubernetes import Nodes
+from handlers.incidents.leadership import Leadership
+from handlers.incidents.shifts import INCIDENT_CAUSE
+from handlers.rotation.error_snapshots import ErrorSnapshots
+from handlers.store.freezes import Freezes, LostZone
+from handlers.store.ledger import Ledger
+from handlers.store.messages import SHIFT_MESSAGE
+
+logger = Logger(service="stillwater", child=True)
+# From a reading to the drain that rests on it. A function has a minute; one that was stopped in
+# the middle and woken again knows nothing of what has happened since.
+LONGEST_TURN_SECONDS = 60.0
+# Others write the lease at the same moment; more than a few in a row is a fault.
+MOST_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What can be acted on."""
+
+    cloud: Cloud
+    nodes: Nodes
+    ledger: Ledger
+    freezes: Freezes
+    leadership: Leadership
+    snapshots: ErrorSnapshots
+    termination_handler: Queue
+    ticks: Queue
+    lease_seconds: float
+    clock: Callable[[], float] = time.time
+
+
+def perform(incident: Incident, actions: Sequence[Action], effects: Effects, now: float) -> None:
+    """Carry out a decision's actions in their order.
+
+    Raises Conflict when the lease a drain depends on is refused, or when another invocation has
+    taken the incident over; then nothing was forwarded and the decision must not be recorded.
+    """
+    for position, action in enumerate(actions):
+        if isinstance(action, TakeLease):
+            refusal = _lease_refused(incident, action, effects, now)
+            if refusal and any(_needs_lease(a) for a in actions[position:]):
+                raise Conflict(refusal)
+        else:
+            _do(incident, action, effects, now)
+
+
+def _lease_refused(
+    incident: Incident, action: TakeLease, effects: Effects, now: float
+) -> str | None:
+    """Take or renew the lease; return why it was refused, if it was.
+
+    The clock is asked anew: a function may have slept since its turn began.
+    """
+    decision = effects.ledger.take_lease(
+        incident.id,
+        max(now, effects.clock()),
+        effects.lease_seconds,
+        party=incident.party,
+        node_id=incident.node_id,
+        out=action.out,
+    )
+    return None if decision.granted else decision.reason
+
+
+def _do(incident: Incident, action: Action, effects: Effects, now: float) -> None:
+    match action:
+        case DropLease(ended=ended):
+            effects.ledger.drop_lease(incident.id, ended=ended)
+        case EndDrain(holder=holder):
+            effects.ledger.drop_lease(holder, ended=True)
+        case ForwardDrain() | KeepErrors():
+            _drain(incident, action, effects, now)
+        case Page(key=key, reason=reason):
+            metrics.count(PAGES_SENT)
+            logger.critical(reason, page=key, incident_id=incident.id)
+        case Heartbeat() | CompleteHook():
+            _touch_hook(incident, action, effects)
+        case SetDesired() | TerminateInGroup():
+            _resize(incident, action, effects)
+        case KeepSpare() | FreeSpare() | TaintOutOfService() | ReleaseAttachments() | Untaint():
+            _mark_node(incident, action, effects)
+        case MoveLeaders() | RestoreLeaders():
+            _shift_leaders(incident, action, effects)
+        case FreezeZone(zone=zone, reason=reason):
+            _freeze(zone, reason, effects, now)
+
+
+def _needs_lease(action: Action) -> bool:
+    return isinstance(action, ForwardDrain | TerminateInGroup)
+
+
+def _resize(incident: Incident, action: SetDesired | TerminateInGroup, effects: Effects) -> None:
+    if isinstance(action, TerminateInGroup):
+        # Asked by two, the group would lower its desired capacity twice.
+        _check_mine(incident, effects)
+        instance_id = action.instance_id or incident.instance_id
+        if not effects.cloud.terminate_in_group(instance_id, decrement=action.decrement):
+            logger.warning("The group does not terminate it.", instance_id=instance_id)
+    elif incident.group is not None:
+        effects.cloud.set_desired(incident.group, action.desired)
+
+
+def _mark_node(
+    incident: Incident,
+    action: KeepSpare | FreeSpare | TaintOutOfService | ReleaseAttachments | Untaint,
+    effects: Effects,
+) -> None:
+    match action:
+        case KeepSpare(node=node):
+            effects.nodes.mark_spare(node, incident.id)
+        case FreeSpare(node=node):
+            effects.nodes.mark_spare(node, None)
+        case TaintOutOfService(node=node):
+            _confirm(incident, f"Node {node} is not put out of service", effects)
+            effects.nodes.set_out_of_service(node, incident.instance_id, tainted=True)
+        case ReleaseAttachments(node=node):
+            _confirm(incident, f"The volumes of node {node} are not released", effects)
+            effects.nodes.release_attachments(node)
+        case Untaint(node=node):
+            effects.nodes.set_out_of_service(node, incident.instance_id, tainted=False)
+
+
+def _confirm(incident: Incident, refused: str, effects: Effects) -> None:
+    """Ask EC2 once more at the last moment, and raise Conflict unless the instance has ended.
+
+    A machine that was started again since the decision would share its volumes with the next one.
+    """
+    instance = effects.cloud.instance(incident.instance_id)
+    if instance is None or instance.state not in CONFIRMED:
+        state = "unknown" if instance is None else instance.state
+        raise Conflict(f"{refused}: EC2 says that instance {incident.instance_id} is {state}.")
+
+
+def _shift_leaders(
+    incident: Incident, action: MoveLeaders | RestoreLeaders, effects: Effects
+) -> None:
+    cause = f"{INCIDENT_CAUSE}{incident.id}"
+    if isinstance(action, MoveLeaders):
+        effects.leadership.avoid(cause, [action.broker_id])
+        return
+    try:
+        effects.leadership.restore(cause)
+    except (StillwaterError, Conflict) as error:
+        # Nobody's end waits for this: a cause whose incident is over is given back by a shift.
+        logger.warning("Leaders stay moved for now.", incident_id=incident.id, error=str(error))
+
+
+def _freeze(zone: str, reason: str, effects: Effects, now: float) -> None:
+    """Freeze a zone; who is first to do so calls a person, in the name of all its incidents."""
+    ids = {name: id_ for id_, name in effects.cloud.zone_names().items()}
+    known = effects.freezes.current(now)
+    frozen = effects.freezes.note(LostZone(ids.get(zone, zone), zone), now)
+    if frozen != known:
+        metrics.count(PAGES_SENT)
+        logger.critical(reason, page="zone_lost", zone=zone)
+        effects.ticks.send(SHIFT_MESSAGE)
+
+
+def _drain(
+    incident: Incident, action: ForwardDrain | KeepErrors, effects: Effects, now: float
+) -> None:
+    """Keep what a restart would erase, and send the drain where somebody waits for us to."""
+    if incident.node_id is not None:
+        effects.snapshots.keep(incident.id, now)
+    if isinstance(action, ForwardDrain):
+        _begin_drain(incident, effects, now)
+        effects.termination_handler.send(incident.drain_event or _lifecycle_message(incident))
+
+
+def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
+    """Note in the lease that the drain is sent, directly before it is; raise Conflict if refused.
+
+    From then on nobody else goes, whatever becomes of this invocation. A two-minute warning and a
+    node without Kafka wait for nobody, and are noted all the same.
+    """
+    forced = incident.urgent or incident.node_id is None
+    for attempt in range(MOST_ATTEMPTS):
+        _check_mine(incident, effects)
+        began = effects.clock()
+        if began - now > LONGEST_TURN_SECONDS:
+            raise Conflict(
+                f"Incident {incident.id} was read {began - now:.0f} s ago, and no longer holds the "
+                f"lease for what it saw then."
+            )
+        decision = effects.ledger.begin_drain(
+            incident.id,
+            began,
+            effects.lease_seconds,
+            party=incident.party,
+            node_id=incident.node_id,
+            forced=forced,
+        )
+        if decision.granted:
+            break
+        if not forced or attempt == MOST_ATTEMPTS - 1:
+            raise Conflict(decision.reason)
+    if effects.clock() - now > LONGEST_TURN_SECONDS:
+        raise Conflict(f"Incident {incident.id} was read too long ago to send its drain now.")
+
+
+def _check_mine(incident: Incident, effects: Effects) -> None:
+    """Raise Conflict where another invocation carries this incident by now.
+
+    The drain or the termination that was about to start is then the other's to decide.
+
+    A crash between sending and recording sends twice; the termination handler knows an
+    announcement by its EventBridge id and drains once.
+    """
+    current = effects.ledger.get(incident.id)
+    if current is None or current.version != incident.version:
+        raise Conflict(f"Incident {incident.id} was changed by another invocation meanwhile.")
+
+
+def _lifecycle_message(incident: Incident) -> str:
+    """Return an announcement in place of one that got lost, as a group sends it directly.
+
+    Without the lost token the termination handler drains but cannot complete its hook; the
+    incident's end completes both.
+    """
+    return json.dumps(
+        {
+            "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
+            "AutoScalingGroupName": incident.group,
+            "LifecycleHookName": DRAIN_HOOK,
+            "LifecycleActionToken": "00000000-0000-0000-0000-000000000000",
+            "EC2InstanceId": incident.instance_id,
+            "RequestId": f"stillwater-{incident.id}",
+        }
+    )
+
+
+def _touch_hook(incident: Incident, action: Heartbeat | CompleteHook, effects: Effects) -> None:
+    if incident.group is None:
+        return
+    token = incident.hooks.get(action.hook)
+    if isinstance(action, CompleteHook):
+        # Of an incident that was carried on meanwhile, another round may stand in the same hook.
+        _check_mine(incident, effects)
+    # A token is one action's: the hook may wait with another that was announced to nobody.
+    waiting = _touched(incident, action, token, effects) or (
+        token is not None and _touched(incident, action, None, effects)
+    )
+    if not waiting:
+        logger.info(
+            "The hook no longer waits.", hook=action.hook, incident_id=incident.id, action=action
+        )
+
+
+def _touched(
+    incident: Incident, action: Heartbeat | CompleteHook, token: str | None, effects: Effects
+) -> bool:
+    target = (incident.group or "", action.hook, incident.instance_id, token)
+    if isinstance(action, Heartbeat):
+        return effects.cloud.heartbeat(*target)
+    return effects.cloud.complete_hook(*target, action.result)

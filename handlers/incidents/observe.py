@@ -1,0 +1,138 @@
+"""What is true now, for one incident: adapters -> core.incidents.observation.Observation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from core.availability.lease import Lease, companions, in_the_way
+from core.errors import StillwaterError
+from core.incidents.observation import Observation, StandingDrain
+from core.incidents.record import Incident, State, instance_of
+from core.rotation import hinders, lease_of
+from core.views import ClusterView
+from handlers.adapters.aws import Cloud
+from handlers.adapters.kafka import KafkaCluster
+from handlers.adapters.kubernetes import Nodes
+from handlers.store.freezes import Freezes
+from handlers.store.ledger import Ledger
+
+# Kafka is asked where its answer decides; asking it costs more than everything else together.
+_ASKS_KAFKA = frozenset({State.HOLDING, State.DRAINING, State.GATING})
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Whom to ask."""
+
+    cloud: Cloud
+    nodes: Nodes
+    kafka: KafkaCluster
+    ledger: Ledger
+    freezes: Freezes
+
+
+def observe(incident: Incident, sources: Sources, now: float) -> Observation:
+    """Read everything a decision about `incident` rests on; what fails is said, not raised.
+
+    AWS or Kubernetes out of reach makes a blind observation: the loop then keeps the instance and
+    its hooks, and looks again. Kafka out of reach only leaves its part out.
+    """
+    try:
+        return _observed(incident, sources, now)
+    except (StillwaterError, BotoCoreError, ClientError) as error:
+        return Observation(now=now, instance=None, blind=f"Nothing could be read: {error}")
+
+
+def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
+    instance = sources.cloud.instance(incident.instance_id)
+    group_name = incident.group or (instance.group if instance else None)
+    kafka, silence = _ask_kafka(incident, sources.kafka)
+    others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
+    leases = sources.ledger.leases()
+    own = lease_of(leases, incident.id)
+    return Observation(
+        now=now,
+        instance=instance,
+        group=None if group_name is None else sources.cloud.group(group_name),
+        nodes=sources.nodes.nodes(),
+        pods=sources.nodes.kafka_pods(),
+        attachments=sources.nodes.attachments(),
+        volumes=_volumes(incident, sources.cloud),
+        budgets=sources.nodes.budgets() if _asks_budgets(incident) else (),
+        kafka=kafka,
+        kafka_silence=silence,
+        lease_holder=in_the_way(leases, incident.id, incident.party, now),
+        beside=companions(leases, incident.id, incident.party, now),
+        drains=_drains(incident, leases, sources),
+        own_drain_at=None if own is None else own.forwarded_at,
+        leaving=frozenset(other.instance_id for other in others),
+        others=frozenset(other.id for other in others),
+        asking=frozenset(o.id for o in others if _asks_the_same_group(o, incident)),
+        lost={o.instance_id: o.zone for o in others if o.lost_at is not None and o.zone},
+        freezes=sources.freezes.current(now),
+    )
+
+
+def _drains(
+    incident: Incident, leases: tuple[Lease, ...], sources: Sources
+) -> tuple[StandingDrain, ...]:
+    """Return what is known of the drains that others have begun, where they decide."""
+    if incident.state is not State.HOLDING:
+        return ()
+    return tuple(
+        _drain(lease, sources)
+        for lease in leases
+        if lease.out_at is not None and hinders(lease, incident.id, incident.party)
+    )
+
+
+def _drain(lease: Lease, sources: Sources) -> StandingDrain:
+    holder = sources.ledger.get(lease.holder)
+    instance_id = instance_of(lease.holder)
+    instance = sources.cloud.instance(instance_id)
+    known = StandingDrain(
+        holder=lease.holder,
+        instance_id=instance_id,
+        node_id=lease.node_id,
+        forwarded_at=lease.forwarded_at,
+        instance_state=None if instance is None else instance.state,
+    )
+    if holder is None:
+        return known
+    return replace(
+        known,
+        open=holder.open,
+        state=holder.state.value,
+        expects_return=holder.expects_return,
+    )
+
+
+def _asks_budgets(incident: Incident) -> bool:
+    """A budget matters once a drain is sent, and before that to those who go in company."""
+    in_company = incident.party is not None and incident.state is State.HOLDING
+    return in_company or incident.state is State.DRAINING
+
+
+def _asks_the_same_group(other: Incident, incident: Incident) -> bool:
+    """There is one group for each pool in each zone."""
+    waits = other.surge_to is not None and other.terminate_asked_at is None
+    place = (incident.zone, incident.pool)
+    return waits and not other.called_off and (other.zone, other.pool) == place
+
+
+def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:
+    """Return what EC2 still has attached, where the gate waits for it."""
+    gated = incident.state is State.GATING and incident.node_id is not None
+    return cloud.volumes_on(incident.instance_id) if gated else ()
+
+
+def _ask_kafka(incident: Incident, kafka: KafkaCluster) -> tuple[ClusterView | None, str]:
+    rides = incident.state is State.OPENED and incident.leaders_moved_at is not None
+    if incident.node_id is None or not (rides or incident.state in _ASKS_KAFKA):
+        return None, "Kafka was not asked."
+    try:
+        return kafka.read(), ""
+    except StillwaterError as error:
+        return None, str(error)

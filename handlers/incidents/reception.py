@@ -1,0 +1,154 @@
+"""Gives an announcement about an instance its incident; interruption and sweep both come here.
+
+Order of effects: incident, tick, record. Dying between any two makes SQS deliver the announcement
+again, or the sweep find the same again, which changes nothing that is changed already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_lambda_powertools import Logger
+
+from core.errors import Conflict
+from core.events import Interruption
+from core.incidents.decide import overruled, unanswered
+from core.incidents.record import Incident, merge, open_incident, reopens
+from handlers.adapters.aws import Cloud, Queue, tick_message
+from handlers.store.ledger import Ledger, rounds
+
+logger = Logger(service="stillwater", child=True)
+# Deliveries about one instance meet at its record; more than a few in a row is a fault.
+MOST_ATTEMPTS = 5
+# An announcement is kept as evidence; the ledger's items may have 400 KB, and one Health event may
+# be kept for each of a hundred instances.
+LONGEST_KEPT = 32_768
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of an announcement: its incident, or why it has none; and whether that is new."""
+
+    incident: Incident | None
+    refusal: str = ""
+    changed: bool = False
+
+
+@dataclass(frozen=True)
+class Reception:
+    """Opens incidents, and joins announcements to those that are open."""
+
+    ledger: Ledger
+    cloud: Cloud
+    ticks: Queue
+    managed_tag: str
+
+    def receive(self, found: Interruption, now: float) -> None:
+        """Take what AWS announced; a duplicate sends the tick that may be missing, no more.
+
+        Raises Conflict when others keep changing the same incident: SQS then delivers again.
+        """
+        event = _event(found)
+        if found.closed and event is not None:
+            # Before its incident is looked for, and whether or not there is one: an older word
+            # of the same event may still come, days later from the dead letters.
+            self.ledger.close_event(event, found.said_at(now), now)
+        answer = self._join(found, now, actor="interruption", ours=False)
+        incident = answer.incident
+        if incident is None:
+            self.ignore(found.body, answer.refusal, now)
+            return
+        self.wake(incident)
+        self.record(found.dedupe_key, found.body, _outcome(incident), now)
+
+    def discover(self, found: Interruption, now: float, *, again: bool = False) -> bool:
+        """Take what the sweep found to be true of an instance of ours; say whether it was news.
+
+        `again` opens another round of an instance that was let go, and stands there all the same.
+        """
+        try:
+            answer = self._join(found, now, actor="sweep", ours=True, again=again)
+        except Conflict:
+            return False  # Its announcement arrived at this moment.
+        if answer.incident is None or not answer.changed:
+            return False
+        logger.warning(
+            "An announcement never arrived.",
+            incident_id=answer.incident.id,
+            kind=found.kind.value,
+            instance_id=found.instance_id,
+        )
+        self.wake(answer.incident)
+        return True
+
+    def rotate(self, found: Interruption, now: float) -> None:
+        """Take what a rotation run wants of an instance of ours; a repetition changes nothing."""
+        answer = self._join(found, now, actor="rotation", ours=True)
+        if answer.incident is not None:
+            self.wake(answer.incident)
+
+    def wake(self, incident: Incident) -> None:
+        """Let the loop look at an incident now."""
+        if incident.open:
+            self.ticks.send(tick_message(incident.id, incident.version))
+
+    def record(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
+        self.ledger.record_event(dedupe_key, body[:LONGEST_KEPT], outcome, now)
+        logger.info(outcome)
+
+    def ignore(self, body: str, reason: str, now: float) -> None:
+        self.ledger.record_ignored(body[:LONGEST_KEPT], reason, now)
+        logger.info("Ignored an announcement.", reason=reason)
+
+    def _join(
+        self, found: Interruption, now: float, *, actor: str, ours: bool, again: bool = False
+    ) -> Answer:
+        for attempt in range(MOST_ATTEMPTS):
+            try:
+                return self._joined(found, now, actor=actor, ours=ours, again=again)
+            except Conflict:
+                if attempt == MOST_ATTEMPTS - 1:
+                    raise
+        raise AssertionError("every attempt returns or raises")
+
+    def _joined(
+        self, found: Interruption, now: float, *, actor: str, ours: bool, again: bool
+    ) -> Answer:
+        """Find the incident an announcement belongs to, opened if need be."""
+        history = rounds(self.ledger, found.instance_id)
+        current = history[-1] if history else None
+        if current is not None:
+            known = any(found.dedupe_key in past.announcements for past in history)
+            if known or not (current.open or again or reopens(current, found)):
+                return Answer(current)
+            if current.open:
+                return Answer(self.ledger.put(merge(current, found, now)), changed=True)
+        refusal = unanswered(found) or self._overruled(found, now)
+        if refusal is None and not ours:
+            refusal = self._foreign(found.instance_id)
+        if refusal:
+            return Answer(None, refusal)
+        opened = open_incident(found, now, round_number=len(history) + 1, actor=actor)
+        return Answer(self.ledger.put(opened), changed=True)
+
+    def _overruled(self, found: Interruption, now: float) -> str | None:
+        event = _event(found)
+        return None if event is None else overruled(found, self.ledger.closed_at(event), now)
+
+    def _foreign(self, instance_id: str) -> str | None:
+        """Say why an instance is none of this cluster's: EC2's events name no cluster."""
+        instance = self.cloud.instance(instance_id)
+        if instance is None:
+            return f"EC2 does not know instance {instance_id}."
+        if self.managed_tag not in instance.tags:
+            return f"Instance {instance_id} has no tag {self.managed_tag}: another's."
+        return None
+
+
+def _event(found: Interruption) -> str | None:
+    """Name what Health tells of an instance; an event closes for each of its instances apart."""
+    return None if found.health_event is None else f"{found.health_event} {found.instance_id}"
+
+
+def _outcome(incident: Incident) -> str:
+    return f"Incident {incident.id}, which is {incident.state.value}."

@@ -1,0 +1,144 @@
+"""Carries out freezes: leaders away from the zone, its instances protected; all undone on thaw.
+
+λ interruption and λ tick ask for a turn on the ticks queue (handlers.store.messages), and the sweep
+asks again each minute while anything is frozen or left to undo. A turn compares what is frozen with
+what was done about it, so one too many changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from aws_lambda_powertools import Logger
+
+from core.availability.zones import LOST_ZONE, Freeze
+from core.incidents.observation import GroupView
+from handlers.adapters.aws import Cloud
+from handlers.adapters.kubernetes import Nodes
+from handlers.incidents.leadership import Leadership, shifted
+from handlers.store.freezes import Freezes, LostZone
+from handlers.store.ledger import Ledger
+from handlers.store.records import Records
+
+logger = Logger(service="stillwater", child=True)
+ZONE_CAUSE = "zone:"
+INCIDENT_CAUSE = "incident:"
+
+# group -> instances protected by us
+Protected = Mapping[str, frozenset[str]]
+
+
+def pending(freezes: Freezes, records: Records, cluster: str, now: float) -> bool:
+    """Say whether a turn is worth its while: something is frozen, or left to undo."""
+    return bool(
+        freezes.current(now)
+        or records.read(_protected_key(cluster)).document
+        or not shifted(records, cluster).nothing
+    )
+
+
+def _protected_key(cluster: str) -> str:
+    return f"protected#{cluster}"
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """What is done about frozen zones."""
+
+    freezes: Freezes
+    ledger: Ledger
+    cloud: Cloud
+    nodes: Nodes
+    leadership: Leadership
+    records: Records
+    managed_tag: str
+    cluster: str
+
+    def turn(self, now: float) -> None:
+        """Bring leaders and protection to what is frozen now.
+
+        Raises StillwaterError when Kafka or Kubernetes does not answer; what was done stays done.
+        """
+        frozen = self._named(self._thawed(self.freezes.current(now), now), now)
+        zones = frozenset(freeze.zone for freeze in frozen if freeze.zone is not None)
+        self._protect(zones)
+        self._lead(zones)
+
+    def _named(self, frozen: Iterable[Freeze], now: float) -> tuple[Freeze, ...]:
+        """Add this account's names of zones: AWS announces ids."""
+        kept = tuple(frozen)
+        if all(freeze.zone is not None for freeze in kept):
+            return kept
+        return self.freezes.name(self.cloud.zone_names(), now)
+
+    def _thawed(self, frozen: tuple[Freeze, ...], now: float) -> tuple[Freeze, ...]:
+        """End the freeze of a zone that was lost and has a Kafka node again."""
+        lost = [freeze for freeze in frozen if freeze.source == LOST_ZONE]
+        if not lost:
+            return frozen
+        alive = {node.zone for node in self.nodes.nodes() if node.ready and node.pool is not None}
+        for freeze in lost:
+            if freeze.zone in alive:
+                logger.info("A zone is back.", zone=freeze.zone)
+                frozen = self.freezes.note(LostZone(freeze.zone_id, freeze.zone, over=True), now)
+        return frozen
+
+    def _protect(self, zones: frozenset[str]) -> None:
+        """Keep groups from scaling in where zones are frozen; undo it where they no longer are.
+
+        What somebody else has protected stays so: only our own is remembered, and undone.
+        """
+        held, version = self._protected()
+        groups = {group.name: group for group in self.cloud.groups_tagged(self.managed_tag)}
+        frozen = {name: g for name, g in groups.items() if zones & set(g.zones)}
+        wanted = {
+            name: held.get(name, frozenset()) & frozenset(group.instances) | _unprotected(group)
+            for name, group in frozen.items()
+        }
+        if wanted != held:
+            # Before AWS is told: a crash in between leaves one to undo that was never done.
+            self._write_protected({**held, **wanted}, version)
+            version += 1
+        for name, group in frozen.items():
+            self.cloud.protect(name, _unprotected(group), protected=True)
+        for name, instances in held.items():
+            if name in groups and name not in frozen:
+                left = instances & groups[name].protected
+                self.cloud.protect(name, left, protected=False)
+        if any(name not in wanted for name in held):
+            self._write_protected(wanted, version)
+
+    def _lead(self, zones: frozenset[str]) -> None:
+        """Keep brokers of frozen zones from leading; give back what is frozen no longer."""
+        homes = {node.name: node.zone for node in self.nodes.nodes()}
+        brokers: dict[str, set[int]] = {}
+        for pod in self.nodes.kafka_pods():
+            zone = homes.get(pod.node_name or "")
+            if zone in zones and pod.role != "controller":
+                brokers.setdefault(zone or "", set()).add(pod.node_id)
+        for zone, ids in brokers.items():
+            self.leadership.avoid(f"{ZONE_CAUSE}{zone}", ids)
+        open_ids = {incident.id for incident in self.ledger.open_incidents()}
+        current = {f"{ZONE_CAUSE}{zone}" for zone in zones} | {
+            f"{INCIDENT_CAUSE}{id_}" for id_ in open_ids
+        }
+        for cause in self.leadership.keep_only(current.__contains__):
+            logger.info("Leaders were given back.", cause=cause)
+
+    def _protected(self) -> tuple[Protected, int]:
+        record = self.records.read(self._key)
+        stored: dict[str, list[str]] = record.document or {}
+        return {name: frozenset(ids) for name, ids in stored.items()}, record.version
+
+    def _write_protected(self, protected: Protected, version: int) -> None:
+        document = {name: sorted(ids) for name, ids in protected.items()}
+        self.records.write(self._key, document, version)
+
+    @property
+    def _key(self) -> str:
+        return _protected_key(self.cluster)
+
+
+def _unprotected(group: GroupView) -> frozenset[str]:
+    return group.staying() - group.protected

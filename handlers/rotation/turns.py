@@ -1,0 +1,206 @@
+"""One turn of a rotation run: observe -> core.rotation decides -> act -> record -> next turn.
+
+λ tick takes the turns, on messages of the ticks queue that name the run's version; λ sweep sends
+one where none comes. A turn is claimed by a write before anything is done, as a tick is, and what
+it does may be repeated: an incident is opened under a key of the run's, an election twice is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
+
+from core.errors import Conflict, StillwaterError
+from core.events import Interruption, Kind
+from core.incidents.observation import Policy
+from core.incidents.record import Incident
+from core.metric_names import PAGES_SENT
+from core.rotation.observation import RunObservation
+from core.rotation.pace import catching_up
+from core.rotation.progress import next_step
+from core.rotation.run_record import NodeTurn, Run, RunState, unattended
+from core.rotation.step import Begin, Call, CallOff, Elect, RunAction
+from handlers.adapters import metrics
+from handlers.adapters.aws import Queue
+from handlers.incidents.observe import Sources
+from handlers.incidents.reception import Reception
+from handlers.rotation.error_snapshots import ErrorSnapshots
+from handlers.store.ledger import rounds
+from handlers.store.messages import rotation_message
+from handlers.store.runs import Runs
+
+logger = Logger(service="stillwater", child=True)
+
+
+@dataclass(frozen=True)
+class Rotations:
+    """Carries the cluster's run, if there is one."""
+
+    runs: Runs
+    sources: Sources
+    reception: Reception
+    snapshots: ErrorSnapshots
+    ticks: Queue
+    policy: Policy
+    late_seconds: float
+    told: Callable[[Run], None]
+
+    def turn(self, version: int, now: float) -> None:
+        """Take one step with the run, and schedule the next."""
+        claimed = self._claim(version, now)
+        if claimed is None:
+            return
+        seen = observe_run(claimed, self.sources, self.managed_tag, now)
+        seen = self._with_errors(claimed, self._with_logs(claimed, seen))
+        step = next_step(claimed, seen, self.policy)
+        logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
+        try:
+            for action in step.actions:
+                self._do(step.run, action, now)
+        except (StillwaterError, BotoCoreError, ClientError) as error:
+            # Not recorded, so decided again: what was done of it is harmless to repeat.
+            logger.warning("A run's action failed.", run=claimed.id, error=str(error))
+            self._schedule(claimed, self.policy.tick_interval_seconds)
+            return
+        self._record(step.run, step.delay_seconds, now)
+
+    def _with_errors(self, run: Run, seen: RunObservation) -> RunObservation:
+        """Ask the exporters where the answer decides: before somebody goes."""
+        if run.in_hand or not run.waiting or seen.blind:
+            return seen
+        return with_errors(self.snapshots, seen)
+
+    def _with_logs(self, run: Run, seen: RunObservation) -> RunObservation:
+        """Ask what brokers hold while one of the run catches up: so its pace is measured."""
+        behind = catching_up(run, seen.kafka)
+        if seen.blind or not behind:
+            return seen
+        try:
+            held = self.sources.kafka.log_bytes()
+        except StillwaterError:
+            return seen  # A measurement less.
+        return replace(seen, held={id_: held[id_] for id_ in behind if id_ in held})
+
+    @property
+    def managed_tag(self) -> str:
+        return self.reception.managed_tag
+
+    def _claim(self, version: int, now: float) -> Run | None:
+        run = self.runs.current()
+        if run is None or run.state is not RunState.RUNNING:
+            if run is not None:
+                self.told(run)
+            return None
+        if run.version != version and not unattended(run, now, self.late_seconds):
+            return None
+        try:
+            return self.runs.put(replace(run, turned_at=now))
+        except Conflict:
+            return None
+
+    def _record(self, run: Run, delay: float | None, now: float) -> None:
+        due = None if delay is None else now + delay
+        try:
+            recorded = self.runs.put(replace(run, next_turn_at=due))
+        except Conflict:
+            # A person's wish came between: decided again with it.
+            newest = self.runs.current()
+            if newest is not None and newest.state is RunState.RUNNING:
+                self._schedule(newest, 0.0)
+            return
+        self.told(recorded)
+        if delay is not None:
+            self._schedule(recorded, delay)
+
+    def _schedule(self, run: Run, delay: float) -> None:
+        self.ticks.send(rotation_message(run.version), delay_seconds=delay)
+
+    def _do(self, run: Run, action: RunAction, now: float) -> None:
+        match action:
+            case Begin(node_id=node_id):
+                self.reception.rotate(asking(run, run.turn_of(node_id), now), now)
+            case CallOff(node_id=node_id):
+                said = asking(run, run.turn_of(node_id), now)
+                key = f"{said.dedupe_key}:called-off"
+                self.reception.rotate(replace(said, closed=True, dedupe_key=key), now)
+            case Elect(partitions=partitions):
+                self.sources.kafka.elect(partitions)
+            case Call(key=key, reason=reason):
+                metrics.count(PAGES_SENT)
+                logger.critical(reason, page=key, run=run.id)
+
+
+def asking(run: Run, turn: NodeTurn, now: float) -> Interruption:
+    """Return what a run says about an instance, as an announcement its incident is opened by."""
+    key = run.key_of(turn)
+    return Interruption(
+        kind=Kind.ROTATION,
+        instance_id=turn.instance_id,
+        event_id=key,
+        dedupe_key=key,
+        account=None,
+        region=None,
+        occurred_at=now,
+        event_type=f"{turn.why.rstrip('.')} ({run.id})",
+        body="",
+        party=run.party_of(turn),
+    )
+
+
+def observe_run(run: Run, sources: Sources, managed_tag: str, now: float) -> RunObservation:
+    """Read everything a decision about a run rests on; what fails is said, not raised."""
+    seen = observe_cluster(sources, managed_tag, now)
+    if seen.blind:
+        return seen
+    try:
+        own = {t.node_id: found for t in run.in_hand if (found := _incident_of(run, t, sources))}
+    except (StillwaterError, BotoCoreError, ClientError) as error:
+        return _blind(error, now)
+    ids = {incident.id for incident in own.values()}
+    others = tuple(i for i in seen.others if i.id not in ids)
+    return replace(seen, incidents=own, others=others)
+
+
+def observe_cluster(sources: Sources, managed_tag: str, now: float) -> RunObservation:
+    """Read the cluster, with every open incident as somebody else's."""
+    kafka, silence = None, ""
+    try:
+        kafka = sources.kafka.read()
+    except StillwaterError as error:
+        silence = str(error)
+    try:
+        return RunObservation(
+            now=now,
+            nodes=sources.nodes.nodes(),
+            pods=sources.nodes.kafka_pods(),
+            groups=sources.cloud.groups_tagged(managed_tag),
+            kafka=kafka,
+            kafka_silence=silence,
+            others=sources.ledger.open_incidents(),
+            freezes=sources.freezes.current(now),
+        )
+    except (StillwaterError, BotoCoreError, ClientError) as error:
+        return _blind(error, now)
+
+
+def with_errors(snapshots: ErrorSnapshots, seen: RunObservation) -> RunObservation:
+    """Add what the exporters say to a reading; raises nothing."""
+    try:
+        told = snapshots.ask(seen.now)
+    except StillwaterError as error:
+        return _blind(error, seen.now)
+    return replace(seen, errors=told.errors, recovering=told.recovering)
+
+
+def _blind(error: Exception, now: float) -> RunObservation:
+    return RunObservation(now=now, blind=f"Nothing could be read: {error}")
+
+
+def _incident_of(run: Run, turn: NodeTurn, sources: Sources) -> Incident | None:
+    """Return the incident this run opened or joined for a node."""
+    key = run.key_of(turn)
+    history = rounds(sources.ledger, turn.instance_id)
+    return next((i for i in reversed(history) if key in i.announcements), None)

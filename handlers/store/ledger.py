@@ -1,0 +1,296 @@
+"""The ledger: incidents, the lease and what was announced, in one DynamoDB table.
+
+Keys (`pk`): `incident#<id>`, `lease#<cluster>`, `event#<dedupe key>`, `closed#<digest>`,
+`ignored#<digest>`, and `story#<id>` of handlers.store.threads. Every write that could lose
+another's is conditional on the version it read. An incident carries the attribute `open` until it
+is filed: its value is `open` while the incident is, then `closing` until handlers.store.archive has
+written it to the archive. The sparse index of that name lists both, and the sweep never reads what
+is over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from core.availability.lease import Lease, LeaseDecision, grant, release
+from core.errors import Conflict
+from core.fields import digest
+from core.incidents.codec import from_json, to_json
+from core.incidents.record import Incident, incident_id
+from core.rotation import begin
+from handlers.store.table import Table
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+OPEN_INDEX = "open"
+OPEN, CLOSING = "open", "closing"
+# What is over stays readable this long, for people and for announcements that come late.
+KEPT_DAYS = 90
+# A partition key holds 2048 bytes; an announcement may name itself at any length.
+LONGEST_KEY = 512
+
+
+class Ledger(Protocol):
+    """What the handlers remember; see tests for its in-memory twin."""
+
+    def get(self, id_: str) -> Incident | None:
+        """Return an incident as last written."""
+
+    def put(self, incident: Incident) -> Incident:
+        """Write an incident over the version it was read at; return it with its new version.
+
+        Raises Conflict when somebody has written since. Version 0 is one never written.
+        """
+
+    def open_incidents(self) -> tuple[Incident, ...]:
+        """Return every open incident; one written moments ago may be missing."""
+
+    def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
+        """Keep an announcement; the first record of one stands."""
+
+    def record_ignored(self, body: str, reason: str, now: float) -> None:
+        """Keep a message that asked for nothing, with its body; the first record stands."""
+
+    def close_event(self, event: str, said_at: float, now: float) -> None:
+        """Remember when AWS said that an event is over; its latest word stands.
+
+        Raises Conflict when somebody has written since.
+        """
+
+    def closed_at(self, event: str) -> float | None:
+        """Return when AWS said that an event is over; None: it has not, or that is long ago."""
+
+    def leases(self) -> tuple[Lease, ...]:
+        """Return who holds the cluster's lease, one or several of a party; some may be expired."""
+
+    def take_lease(
+        self,
+        holder: str,
+        now: float,
+        ttl_seconds: float,
+        *,
+        party: str | None = None,
+        node_id: int | None = None,
+        out: bool = False,
+    ) -> LeaseDecision:
+        """Take or renew the lease; a refusal says who holds it. `out`: its node is out already."""
+
+    def begin_drain(
+        self,
+        holder: str,
+        now: float,
+        ttl_seconds: float,
+        *,
+        party: str | None = None,
+        node_id: int | None = None,
+        forced: bool = False,
+    ) -> LeaseDecision:
+        """Note that a drain is sent now, before it is; a refusal says why it must not be."""
+
+    def drop_lease(self, holder: str, *, ended: bool = False) -> None:
+        """Give the lease back if `holder` has it; one that was used only once that has `ended`."""
+
+    def closing(self, most: int) -> tuple[Incident, ...]:
+        """Return incidents that are over and not yet filed, at most so many."""
+
+    def file(self, incident: Incident, expires_at: float | None) -> None:
+        """Take a closed incident off the index, for good; with a time, let it expire then.
+
+        Raises Conflict when somebody has written since: then it is to be exported again.
+        """
+
+
+def rounds(ledger: Ledger, instance_id: str) -> tuple[Incident, ...]:
+    """Return an instance's incidents, the first round first; all but the last are over."""
+    found: list[Incident] = []
+    while (incident := ledger.get(incident_id(instance_id, len(found) + 1))) is not None:
+        found.append(incident)
+    return tuple(found)
+
+
+class DynamoLedger:
+    """The ledger in DynamoDB; `written` hears of every incident that was written."""
+
+    def __init__(
+        self,
+        table: str,
+        cluster: str,
+        region: str,
+        *,
+        client: DynamoDBClient | None = None,
+        written: Callable[[Incident], None] | None = None,
+    ) -> None:
+        self._table = Table(table, region, client=client)
+        self._lease_key = f"lease#{cluster}"
+        self._written = written
+
+    def get(self, id_: str) -> Incident | None:
+        item = self._table.item(f"incident#{id_}")
+        return None if item is None else incident_in(item)
+
+    def put(self, incident: Incident) -> Incident:
+        item = _item(incident)
+        item[OPEN_INDEX] = {"S": OPEN if incident.open else CLOSING}
+        written = self._write(item, incident)
+        if self._written is not None:
+            self._written(written)
+        return written
+
+    def file(self, incident: Incident, expires_at: float | None) -> None:
+        item = _item(incident)
+        if expires_at is not None:
+            item["expires_at"] = {"N": str(int(expires_at))}
+        self._write(item, incident)
+
+    def open_incidents(self) -> tuple[Incident, ...]:
+        return tuple(incident_in(item) for item in self._table.indexed(OPEN_INDEX, OPEN))
+
+    def closing(self, most: int) -> tuple[Incident, ...]:
+        return tuple(incident_in(item) for item in self._table.indexed(OPEN_INDEX, CLOSING, most))
+
+    def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
+        key = dedupe_key if len(dedupe_key) <= LONGEST_KEY else digest(dedupe_key)
+        self._record(f"event#{key}", body, outcome, now)
+
+    def record_ignored(self, body: str, reason: str, now: float) -> None:
+        # One message may be ignored for several instances, each for its own reason.
+        self._record(f"ignored#{digest(reason + body)}", body, reason, now)
+
+    def close_event(self, event: str, said_at: float, now: float) -> None:
+        key = f"closed#{digest(event)}"
+        found = self._table.item(key)
+        if found is not None and float(found["said_at"]["N"]) >= said_at:
+            return
+        version = 0 if found is None else int(found["version"]["N"])
+        item = {
+            "pk": {"S": key},
+            "version": {"N": str(version + 1)},
+            "said_at": {"N": repr(said_at)},
+            "expires_at": {"N": _expiry(now)},
+        }
+        self._table.write(item, version, f"The end of {event} was noted by another invocation.")
+
+    def closed_at(self, event: str) -> float | None:
+        found = self._table.item(f"closed#{digest(event)}")
+        return None if found is None else float(found["said_at"]["N"])
+
+    def leases(self) -> tuple[Lease, ...]:
+        return self._leases()[0]
+
+    def take_lease(
+        self,
+        holder: str,
+        now: float,
+        ttl_seconds: float,
+        *,
+        party: str | None = None,
+        node_id: int | None = None,
+        out: bool = False,
+    ) -> LeaseDecision:
+        leases, version = self._leases()
+        decision = grant(leases, holder, now, ttl_seconds, party=party, node_id=node_id, out=out)
+        return self._agreed(decision, leases, version)
+
+    def begin_drain(
+        self,
+        holder: str,
+        now: float,
+        ttl_seconds: float,
+        *,
+        party: str | None = None,
+        node_id: int | None = None,
+        forced: bool = False,
+    ) -> LeaseDecision:
+        leases, version = self._leases()
+        decision = begin(
+            leases, holder, now, ttl_seconds, party=party, node_id=node_id, forced=forced
+        )
+        return self._agreed(decision, leases, version)
+
+    def _agreed(
+        self, decision: LeaseDecision, leases: tuple[Lease, ...], version: int
+    ) -> LeaseDecision:
+        """Write what was decided over what it was decided on; what changes nothing is not."""
+        if not decision.granted or decision.leases == leases:
+            return decision
+        try:
+            self._write_leases(decision.leases, version)
+        except Conflict:
+            return LeaseDecision(
+                granted=False,
+                leases=leases,
+                reason="Another incident asked for the lease at the same moment.",
+            )
+        return decision
+
+    def drop_lease(self, holder: str, *, ended: bool = False) -> None:
+        leases, version = self._leases()
+        left = release(leases, holder, ended=ended)
+        if left != leases:
+            # Emptied rather than deleted: a deleted item's version starts again at 1, and a
+            # slow writer of that version would then pass for a current one.
+            self._write_leases(left, version)
+
+    def _leases(self) -> tuple[tuple[Lease, ...], int]:
+        item = self._table.item(self._lease_key)
+        if item is None:
+            return (), 0
+        stored = json.loads(item["document"]["S"])
+        return tuple(map(_lease_in, stored.get("leases", ()))), int(item["version"]["N"])
+
+    def _write_leases(self, leases: tuple[Lease, ...], version: int) -> None:
+        document = {"leases": [asdict(lease) for lease in leases]}
+        item = {
+            "pk": {"S": self._lease_key},
+            "version": {"N": str(version + 1)},
+            "document": {"S": json.dumps(document)},
+        }
+        self._table.write(item, version, "The lease changed hands meanwhile.")
+
+    def _write(self, item: dict[str, Any], incident: Incident) -> Incident:
+        self._table.write(
+            item, incident.version, f"Incident {incident.id} was changed by another invocation."
+        )
+        return incident_in(item)
+
+    def _record(self, key: str, body: str, outcome: str, now: float) -> None:
+        item = {
+            "pk": {"S": key},
+            "version": {"N": "1"},
+            "body": {"S": body},
+            "outcome": {"S": outcome},
+            "at": {"N": repr(now)},
+            "expires_at": {"N": _expiry(now)},
+        }
+        try:
+            self._table.write(item, 0, "recorded already")
+        except Conflict:
+            return
+
+
+def _expiry(now: float) -> str:
+    return str(int(now) + KEPT_DAYS * 86_400)
+
+
+def _item(incident: Incident) -> dict[str, Any]:
+    return {
+        "pk": {"S": f"incident#{incident.id}"},
+        "version": {"N": str(incident.version + 1)},
+        "instance_id": {"S": incident.instance_id},
+        "state": {"S": incident.state.value},
+        "document": {"S": to_json(incident)},
+    }
+
+
+def _lease_in(stored: dict[str, Any]) -> Lease:
+    """Read a lease; a field that this version does not know is left out."""
+    return Lease(**{k: v for k, v in stored.items() if k in Lease.__dataclass_fields__})
+
+
+def incident_in(item: dict[str, Any]) -> Incident:
+    """Read an incident's item."""
+    return replace(from_json(item["document"]["S"]), version=int(item["version"]["N"]))

@@ -1,0 +1,1 @@
+"""What λ volumes looks at, and what it remembers."""

@@ -1,0 +1,1 @@
+"""Who is called for what: alarms, Prometheus rules, dashboards."""

@@ -1,0 +1,396 @@
+"""What CloudWatch calls somebody for: the toolkit itself, which Prometheus does not see.
+
+Pure: a description in, alarms out; infra.alerts makes them. Each says what no data means, because
+AWS's counters fall silent when nothing happens, and for one alarm that silence is the fault. The
+names of what is watched are the layers' own, so that an alarm needs no other stack's output.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from core import metric_names as counted
+from core import naming
+from core.cluster import ClusterSpec
+
+MINUTE = 60
+FIVE_MINUTES = 300
+# Of the time a function has; what comes nearer is killed on a bad day.
+NEAR_TIMEOUT = 0.8
+FAILURES = 3
+# The interruption function reads within seconds, and a spot warning is given two minutes ahead.
+EVENTS_AGE_SECONDS = 300
+# What infra.functions.webhook gives its function; the webhook answers or refuses at once.
+WEBHOOK_SECONDS = 5
+LEDGER_CALLS = ("GetItem", "PutItem", "Query")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What an alarm makes of no data, and why that is right."""
+
+    treatment: Literal["breaching", "notBreaching", "ignore"]
+    reason: str
+
+
+LETTERS_STAY = Missing(
+    "ignore", "SQS falls silent about a queue nobody touches, and letters in it are still there."
+)
+NOTHING_WAITS = Missing("notBreaching", "SQS tells an age only while something waits.")
+NOTHING_HAPPENED = Missing("notBreaching", "What does not happen is not counted.")
+NOBODY_ASKED = Missing("breaching", "A cluster that nobody examines may be in any state.")
+SILENCE_IS_THE_FAULT = Missing("breaching", "A function that is not called leaves no data.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One series of CloudWatch's."""
+
+    namespace: str
+    name: str
+    dimensions: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """One alarm over one series, or over the sum of several."""
+
+    key: str
+    metrics: tuple[Metric, ...]
+    statistic: Literal["Sum", "Maximum"]
+    period_seconds: int = FIVE_MINUTES
+    periods: int = 1
+    threshold: float = 0
+    below: bool = False
+    severity: Literal["critical", "warning"]
+    meaning: str
+    runbook: str
+    missing: Missing
+    # A count of what happened is over when nothing more happens, which does not mean it is well.
+    announces_end: bool = field(default=True)
+
+    def description(self, runbooks_url: str) -> str:
+        """Return what whoever is called reads first."""
+        return (
+            f"{self.severity.upper()}: {self.meaning} Runbook: {runbooks_url}/{self.runbook}.md "
+            f"No data: {self.missing.reason}"
+        )
+
+
+def alarms(spec: ClusterSpec) -> list[Alarm]:
+    """Return every alarm of a cluster; limits come from the description's own timeouts."""
+    found = [
+        *_incidents(spec),
+        *_volumes(spec),
+        *_ledger(spec),
+        *_ages(spec),
+        _callers_refused(spec),
+        _cluster_unhealthy(spec),
+    ]
+    if spec.slack is not None:
+        found.append(_stories_delayed(spec))
+    found += [_dead_letters(queue, spec.prefix) for queue in queues(spec)]
+    for role, timeout_seconds in functions(spec).items():
+        found += _function(role, naming.function(spec.prefix, role), timeout_seconds)
+    found.append(_sweep_silent(naming.function(spec.prefix, "sweep")))
+    return found
+
+
+def functions(spec: ClusterSpec) -> Mapping[str, int]:
+    """Return every function by its role, and the seconds it has."""
+    roles = ["interruption", "tick", "sweep", "rotate", "health", "volumes"]
+    roles += ["slack"] if spec.slack is not None else []
+    usual = dict.fromkeys(roles, spec.timings.lambda_timeout_seconds)
+    return {**usual, "webhook": WEBHOOK_SECONDS}
+
+
+def queues(spec: ClusterSpec) -> Sequence[str]:
+    """Return every queue that has dead letters."""
+    roles = ["events", "nth", "ticks"]
+    if spec.node_provisioner == "karpenter":
+        roles.append("karpenter")
+    if spec.slack is not None:
+        roles.append("stories")
+    return [naming.queue(spec.prefix, role) for role in roles]
+
+
+def names(spec: ClusterSpec) -> list[str]:
+    """Return what CloudWatch knows a cluster's alarms by; none where the spec wants none."""
+    if not spec.alerts.enabled:
+        return []
+    return [naming.alarm(spec.prefix, alarm.key) for alarm in alarms(spec)]
+
+
+def _incidents(spec: ClusterSpec) -> list[Alarm]:
+    of_what_happened = functools.partial(
+        Alarm, statistic="Sum", missing=NOTHING_HAPPENED, announces_end=False
+    )
+    return [
+        of_what_happened(
+            key="incidents-retained",
+            metrics=(_counted(counted.INCIDENTS_RETAINED, spec),),
+            severity="critical",
+            meaning="An instance was kept because its broker could not leave; it waits for you.",
+            runbook="held-or-retained",
+        ),
+        of_what_happened(
+            key="incidents-lost",
+            metrics=(_counted(counted.INCIDENTS_LOST, spec),),
+            severity="critical",
+            meaning="An instance ended before its broker could leave it.",
+            runbook="instance-lost",
+        ),
+        of_what_happened(
+            key="pages-sent",
+            metrics=(_counted(counted.PAGES_SENT, spec),),
+            severity="warning",
+            meaning="An incident asked for somebody; this is the second way to hear of it.",
+            runbook="held-or-retained",
+        ),
+    ]
+
+
+def _volumes(spec: ClusterSpec) -> list[Alarm]:
+    of_volumes = functools.partial(
+        Alarm,
+        statistic="Sum",
+        severity="warning",
+        missing=NOTHING_HAPPENED,
+    )
+    return [
+        of_volumes(
+            key="volumes-out-of-slots",
+            metrics=(_counted(counted.VOLUMES_OUT_OF_SLOTS, spec),),
+            meaning="A volume must change and has used its four modifications of 24 hours.",
+            runbook="volume-out-of-modifications",
+        ),
+        of_volumes(
+            key="volumes-instance-bound",
+            metrics=(_counted(counted.VOLUMES_INSTANCE_BOUND, spec),),
+            # Six looks in a row: the shape of an hour, not of a moment.
+            periods=6,
+            meaning="An instance is asked for more than it gives its volumes.",
+            runbook="volume-instance-bound",
+        ),
+        of_volumes(
+            key="volumes-refused",
+            metrics=(_counted(counted.VOLUMES_REFUSED, spec),),
+            meaning="A volume must change, and the budget or its policy forbids it.",
+            runbook="volume-change-refused",
+        ),
+        of_volumes(
+            key="volumes-drifted",
+            metrics=(_counted(counted.VOLUMES_DRIFTED, spec),),
+            periods=3,
+            meaning="A volume is not what its claim and its class say: somebody changed it in EC2.",
+            runbook="volume-drifted",
+        ),
+        of_volumes(
+            key="volumes-stuck",
+            metrics=(_counted(counted.VOLUMES_STUCK, spec),),
+            periods=3,
+            severity="critical",
+            meaning="A volume's change was asked for and does not come about.",
+            runbook="volume-change-stuck",
+        ),
+        of_volumes(
+            key="volumes-unknown",
+            metrics=(_counted(counted.VOLUMES_UNKNOWN, spec),),
+            # A broker that is away for a rotation tells nothing either.
+            periods=6,
+            meaning="How full volumes are, or what is asked of them, nobody says.",
+            runbook="volume-figures-unknown",
+        ),
+    ]
+
+
+def _stories_delayed(spec: ClusterSpec) -> Alarm:
+    return Alarm(
+        key="stories-delayed",
+        metrics=(_counted(counted.STORIES_DELAYED, spec),),
+        statistic="Sum",
+        periods=3,
+        # Slack takes about one message a second, and a busy minute puts a few back.
+        threshold=10,
+        severity="warning",
+        meaning="Slack cannot be told: what happens to nodes is in no thread.",
+        runbook="slack-silent",
+        missing=NOTHING_HAPPENED,
+    )
+
+
+def _callers_refused(spec: ClusterSpec) -> Alarm:
+    return Alarm(
+        key="webhooks-refused",
+        metrics=(_counted(counted.WEBHOOKS_REFUSED, spec),),
+        statistic="Sum",
+        periods=2,
+        # The address is public, and now and then somebody knocks.
+        threshold=10,
+        severity="warning",
+        meaning="The webhook turns callers away: strangers, or a handler with an old token.",
+        runbook="webhooks-refused",
+        missing=NOTHING_HAPPENED,
+    )
+
+
+def _ledger(spec: ClusterSpec) -> list[Alarm]:
+    table = {"TableName": naming.ledger_table(spec.prefix)}
+    of_ledger = functools.partial(
+        Alarm,
+        statistic="Sum",
+        severity="critical",
+        runbook="ledger-failing",
+        missing=NOTHING_HAPPENED,
+    )
+    return [
+        of_ledger(
+            # DynamoDB counts what callers did wrong for a whole account, whoever they are; what
+            # the ledger refused us is counted by us.
+            key="ledger-errors",
+            metrics=(_counted(counted.LEDGER_ERRORS, spec),),
+            meaning="The ledger refused the functions, or did not answer.",
+        ),
+        of_ledger(
+            key="ledger-system-errors",
+            metrics=tuple(
+                Metric(
+                    namespace="AWS/DynamoDB",
+                    name="SystemErrors",
+                    dimensions={**table, "Operation": call},
+                )
+                for call in LEDGER_CALLS
+            ),
+            meaning="DynamoDB failed on the ledger's table.",
+        ),
+        of_ledger(
+            key="ledger-throttled",
+            metrics=tuple(
+                Metric(namespace="AWS/DynamoDB", name=name, dimensions=table)
+                for name in ("ReadThrottleEvents", "WriteThrottleEvents")
+            ),
+            meaning="DynamoDB slowed the ledger's table down.",
+        ),
+    ]
+
+
+def _dead_letters(queue: str, prefix: str) -> Alarm:
+    letters = naming.dead_letter_queue(queue)
+    return Alarm(
+        key=letters.removeprefix(f"{prefix}-"),
+        metrics=(_of_queue(letters, "ApproximateNumberOfMessagesVisible"),),
+        statistic="Maximum",
+        period_seconds=MINUTE,
+        severity="critical",
+        meaning=f"Messages of {queue} could not be handled and lie in {letters}.",
+        runbook="dead-letters",
+        missing=LETTERS_STAY,
+    )
+
+
+def _ages(spec: ClusterSpec) -> list[Alarm]:
+    timings = spec.timings
+    limits = {
+        "events": (EVENTS_AGE_SECONDS, "announcements of AWS are not read"),
+        # A tick that failed comes back after one visibility timeout, and is late, not lost.
+        "ticks": (2 * timings.queue_visibility_timeout_seconds, "no incident goes on"),
+        # The handler receives a drain it still works on again and again, and SQS leaves out what
+        # was received three times: an older message is one that nobody receives.
+        "nth": (6 * timings.nth_visibility_timeout_seconds, "nodes are not drained"),
+    }
+    return [
+        Alarm(
+            key=f"{role}-age",
+            metrics=(_of_queue(naming.queue(spec.prefix, role), "ApproximateAgeOfOldestMessage"),),
+            statistic="Maximum",
+            period_seconds=MINUTE,
+            periods=2,
+            threshold=limit,
+            severity="critical",
+            meaning=f"A message waits for more than {limit} s: {consequence}.",
+            runbook="queue-not-read",
+            missing=NOTHING_WAITS,
+        )
+        for role, (limit, consequence) in limits.items()
+    ]
+
+
+def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
+    of_function = functools.partial(Alarm, runbook="function-failing", missing=NOTHING_HAPPENED)
+    return [
+        of_function(
+            key=f"{role}-errors",
+            metrics=(_of_function(name, "Errors"),),
+            statistic="Sum",
+            # One that fails is tried again: by its queue, or by the next minute.
+            threshold=FAILURES - 1,
+            severity="critical",
+            meaning=f"The function {name} fails again and again.",
+        ),
+        of_function(
+            key=f"{role}-throttles",
+            metrics=(_of_function(name, "Throttles"),),
+            statistic="Sum",
+            periods=2,
+            severity="warning",
+            meaning=f"AWS does not let {name} run: its share, or the account's, is used up.",
+        ),
+        of_function(
+            key=f"{role}-duration",
+            metrics=(_of_function(name, "Duration"),),
+            statistic="Maximum",
+            periods=2,
+            threshold=NEAR_TIMEOUT * timeout_seconds * 1000,
+            severity="warning",
+            meaning=f"{name} takes nearly all of the {timeout_seconds} s it has.",
+        ),
+    ]
+
+
+def _sweep_silent(name: str) -> Alarm:
+    return Alarm(
+        key="sweep-silent",
+        metrics=(_of_function(name, "Invocations"),),
+        statistic="Sum",
+        threshold=1,
+        below=True,
+        periods=2,
+        severity="critical",
+        meaning="The sweep does not run: an announcement that is lost stays lost.",
+        runbook="sweep-silent",
+        missing=SILENCE_IS_THE_FAULT,
+    )
+
+
+def _cluster_unhealthy(spec: ClusterSpec) -> Alarm:
+    return Alarm(
+        key="cluster-unhealthy",
+        metrics=(_counted(counted.CLUSTER_HEALTH, spec),),
+        statistic="Maximum",
+        threshold=1,
+        # One silent source is no alarm yet, nor is an examination that falls into the next period.
+        periods=3,
+        severity="critical",
+        meaning="Somebody is not served, or nobody can tell: λ health says 500.",
+        runbook="cluster-unhealthy",
+        missing=NOBODY_ASKED,
+    )
+
+
+def _counted(name: str, spec: ClusterSpec) -> Metric:
+    return Metric(
+        namespace=counted.NAMESPACE,
+        name=name,
+        dimensions={counted.CLUSTER_DIMENSION: spec.prefix},
+    )
+
+
+def _of_queue(queue: str, name: str) -> Metric:
+    return Metric(namespace="AWS/SQS", name=name, dimensions={"QueueName": queue})
+
+
+def _of_function(function: str, name: str) -> Metric:
+    return Metric(namespace="AWS/Lambda", name=name, dimensions={"FunctionName": function})

@@ -1,0 +1,180 @@
+"""One topic that everybody listens to, and the alarms that speak on it.
+
+CloudWatch cannot use AWS's own key for SNS, whose policy nobody can change (the alarm's history
+then says so, and nobody is called): the topic has a key of its own that lets CloudWatch in, for
+alarms of this account alone. Whoever brings a topic of their own looks after its policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from core import naming
+from core.cluster import ClusterSpec
+from infra import iam
+from infra.alerts import overview
+from infra.alerts.alarms import Alarm, Metric, alarms
+
+TYPE = "stillwater:infra:Alerts"
+KEY_DELETION_WINDOW_DAYS = 30
+CLOUDWATCH = "cloudwatch.amazonaws.com"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertsArgs:
+    spec: ClusterSpec
+    account: iam.Account
+
+
+class Alerts(pulumi.ComponentResource):
+    """The topic, its subscribers, an alarm for each of `alarms`, and one page of them all."""
+
+    topic_arn: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: AlertsArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        self._child = pulumi.ResourceOptions(parent=self)
+        given = args.spec.alerts.sns_topic_arn
+        self.topic_arn = self._topic() if given is None else pulumi.Output.from_input(given)
+        found = alarms(args.spec)
+        for alarm in found:
+            self._alarm(alarm)
+        aws.cloudwatch.Dashboard(
+            f"{name}-overview",
+            dashboard_name=args.spec.prefix,
+            dashboard_body=overview.body(args.spec, args.account, found),
+            opts=self._child,
+        )
+        self.register_outputs({"topic_arn": self.topic_arn})
+
+    def _topic(self) -> pulumi.Output[str]:
+        prefix = self._args.spec.prefix
+        key = aws.kms.Key(
+            f"{self._name}-key",
+            description=f"Alerts of {prefix}",
+            enable_key_rotation=True,
+            deletion_window_in_days=KEY_DELETION_WINDOW_DAYS,
+            policy=iam.document(self._key_statements()),
+            opts=self._child,
+        )
+        topic = aws.sns.Topic(
+            f"{self._name}-topic",
+            name=f"{prefix}-alerts",
+            display_name=f"Stillwater {prefix}",
+            kms_master_key_id=key.key_id,
+            opts=self._child,
+        )
+        policy = aws.sns.TopicPolicy(
+            f"{self._name}-policy",
+            arn=topic.arn,
+            policy=iam.document(self._topic_statements(topic.arn)),
+            opts=self._child,
+        )
+        for address in self._args.spec.alerts.email:
+            aws.sns.TopicSubscription(
+                f"{self._name}-{address}",
+                topic=topic.arn,
+                protocol="email",
+                endpoint=address,
+                opts=self._child,
+            )
+        # Alarms come after what lets them speak.
+        return pulumi.Output.all(topic.arn, policy.id).apply(lambda known: str(known[0]))
+
+    def _alarms_of_ours(self) -> dict[str, object]:
+        account = self._args.account
+        return {
+            "StringEquals": {"aws:SourceAccount": account.account_id},
+            "ArnLike": {
+                "aws:SourceArn": account.arn("cloudwatch", f"alarm:{self._args.spec.prefix}-*")
+            },
+        }
+
+    def _key_statements(self) -> list[dict[str, object]]:
+        return [
+            {
+                "Sid": "TheAccountDecides",
+                "Effect": "Allow",
+                "Principal": {"AWS": self._args.account.global_arn("iam", "root")},
+                # What AWS gives every key without a policy: without it nobody could ever change
+                # or delete this one, not even its owner. `*` is this key.
+                "Action": "kms:*",
+                "Resource": "*",
+            },
+            {
+                "Sid": "OurAlarmsMaySpeak",
+                "Effect": "Allow",
+                "Principal": {"Service": CLOUDWATCH},
+                "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
+                "Resource": "*",
+                "Condition": self._alarms_of_ours(),
+            },
+        ]
+
+    def _topic_statements(self, topic_arn: pulumi.Output[str]) -> list[dict[str, object]]:
+        return [
+            iam.only_over_tls("sns:Publish", [topic_arn]),
+            {
+                "Sid": "OurAlarmsMaySpeak",
+                "Effect": "Allow",
+                "Principal": {"Service": CLOUDWATCH},
+                "Action": "sns:Publish",
+                "Resource": [topic_arn],
+                "Condition": self._alarms_of_ours(),
+            },
+        ]
+
+    def _alarm(self, alarm: Alarm) -> None:
+        spec = self._args.spec
+        aws.cloudwatch.MetricAlarm(
+            f"{self._name}-{alarm.key}",
+            name=naming.alarm(spec.prefix, alarm.key),
+            alarm_description=alarm.description(spec.alerts.runbooks_url),
+            comparison_operator="LessThanThreshold" if alarm.below else "GreaterThanThreshold",
+            threshold=alarm.threshold,
+            evaluation_periods=alarm.periods,
+            datapoints_to_alarm=alarm.periods,
+            treat_missing_data=alarm.missing.treatment,
+            alarm_actions=[self.topic_arn],
+            ok_actions=[self.topic_arn] if alarm.announces_end else [],
+            tags={"severity": alarm.severity},
+            metric_queries=_queries(alarm),
+            opts=self._child,
+        )
+
+
+def _queries(alarm: Alarm) -> list[aws.cloudwatch.MetricAlarmMetricQueryArgs]:
+    """Return what an alarm watches: one series, or the sum of several."""
+    single = len(alarm.metrics) == 1
+    watched = [
+        _query(f"series{number}", metric, alarm, returned=single)
+        for number, metric in enumerate(alarm.metrics)
+    ]
+    if single:
+        return watched
+    total = aws.cloudwatch.MetricAlarmMetricQueryArgs(
+        id="total", expression="SUM(METRICS())", label=alarm.key, return_data=True
+    )
+    return [total, *watched]
+
+
+def _query(
+    query_id: str, metric: Metric, alarm: Alarm, *, returned: bool
+) -> aws.cloudwatch.MetricAlarmMetricQueryArgs:
+    return aws.cloudwatch.MetricAlarmMetricQueryArgs(
+        id=query_id,
+        return_data=returned,
+        metric=aws.cloudwatch.MetricAlarmMetricQueryMetricArgs(
+            namespace=metric.namespace,
+            metric_name=metric.name,
+            dimensions=dict(metric.dimensions),
+            stat=alarm.statistic,
+            period=alarm.period_seconds,
+        ),
+    )

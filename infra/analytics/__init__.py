@@ -1,0 +1,1 @@
+"""Bills, their tables, and the job that makes them."""

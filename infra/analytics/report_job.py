@@ -1,0 +1,240 @@
+"""The job that turns bills into tables: its role, its code, and the schedule that starts it.
+
+Every morning EventBridge Scheduler starts the job on the EMR Serverless application, with the very
+wheel of this program; `stillwater report --on emr` starts the same job by hand. Beside the bill it
+reads what the ClusterSpec says of the cluster and the archive of closed incidents.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from core import naming
+from infra import iam
+from infra.analytics import report_request, spark_wheel
+from infra.analytics.report_request import CODE, FACTS, LOGS, METRICS, TABLES, Described, Made
+from infra.functions import archive
+from infra.iam import Account, Statement
+
+TYPE = "stillwater:infra:ReportJob"
+# AWS corrects a day's bill within a day; in the morning yesterday's is there.
+SCHEDULE = "cron(0 6 * * ? *)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportJobArgs:
+    prefix: str
+    cluster: str
+    account: Account
+    bucket: pulumi.Input[str]
+    bucket_arn: pulumi.Input[str]
+    application_arn: pulumi.Input[str]
+    application_id: pulumi.Input[str]
+    # Where the export writes, below the bucket.
+    bill: str
+    # What core.settings.facts writes of the cluster.
+    facts: str
+    # Where the sweep files closed incidents.
+    incidents_bucket: pulumi.Input[str]
+    tags: Mapping[str, str]
+
+
+class ReportJob(pulumi.ComponentResource):
+    """A role for the job, its wheel in the bucket, a Glue database, and a daily start."""
+
+    job: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: ReportJobArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        self._child = pulumi.ResourceOptions(parent=self)
+        database = aws.glue.CatalogDatabase(
+            f"{name}-tables", name=_database(args.prefix), opts=self._child
+        )
+        role = self._role()
+        wheel, launcher = self._code()
+        facts = self._facts()
+        self.job = pulumi.Output.all(
+            application=args.application_id,
+            role=role.arn,
+            bucket=args.bucket,
+            wheel=wheel.key,
+            launcher=launcher.key,
+            facts=facts.key,
+            incidents_bucket=args.incidents_bucket,
+            database=database.name,
+        ).apply(lambda made: json.dumps(report_request.start(self._described(), Made(**made))))
+        self._schedule(role)
+        self.register_outputs({"job": self.job})
+
+    def _role(self) -> aws.iam.Role:
+        args, arn = self._args, self._args.bucket_arn
+        role = aws.iam.Role(
+            f"{self._name}-role",
+            name=f"{args.prefix}-report-job",
+            assume_role_policy=iam.trust("emr-serverless.amazonaws.com"),
+            opts=self._child,
+        )
+        database = _database(args.prefix)
+        catalog = [
+            args.account.arn("glue", "catalog"),
+            args.account.arn("glue", f"database/{database}"),
+            args.account.arn("glue", f"table/{database}/*"),
+        ]
+
+        def below(*folders: str) -> list[pulumi.Output[str]]:
+            return [pulumi.Output.concat(arn, "/", folder, "/*") for folder in folders]
+
+        statements = [
+            Statement(sid="ListBucket", actions=["s3:ListBucket"], resources=[arn]),
+            Statement(
+                sid="ReadInputsAndCode",
+                actions=["s3:GetObject"],
+                # Hadoop first asks whether a folder is an object, and takes a 403 for an end.
+                resources=[
+                    *below(args.bill.split("/")[0], CODE, FACTS, METRICS),
+                    pulumi.Output.concat(arn, "/", METRICS),
+                ],
+            ),
+            *self._may_read_history(),
+            Statement(
+                sid="KeepTablesAndLogs",
+                actions=["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
+                resources=below(TABLES, LOGS),
+            ),
+            Statement(
+                sid="CatalogueTables",
+                actions=[
+                    "glue:CreateTable",
+                    "glue:GetDatabase",
+                    "glue:GetTable",
+                    "glue:GetTables",
+                    "glue:UpdateTable",
+                ],
+                resources=catalog,
+            ),
+        ]
+        aws.iam.RolePolicy(
+            f"{self._name}-policy",
+            role=role.name,
+            policy=iam.policy(statements),
+            opts=self._child,
+        )
+        return role
+
+    def _may_read_history(self) -> list[Statement]:
+        args, folder = self._args, archive.FOLDER
+        arn = pulumi.Output.concat(f"arn:{args.account.partition}:s3:::", args.incidents_bucket)
+        return [
+            Statement(
+                sid="ListIncidents",
+                actions=["s3:ListBucket"],
+                resources=[arn],
+                conditions={"StringLike": {"s3:prefix": [folder, f"{folder}/*"]}},
+            ),
+            Statement(
+                sid="ReadIncidents",
+                actions=["s3:GetObject"],
+                # Hadoop first asks whether the folder is an object, and takes a 403 for an end.
+                resources=[pulumi.Output.concat(arn, "/", key) for key in (folder, f"{folder}/*")],
+            ),
+        ]
+
+    def _facts(self) -> aws.s3.BucketObjectv2:
+        # One key, unlike the code's: a job reads it once, whole, and the latest is what counts.
+        return aws.s3.BucketObjectv2(
+            f"{self._name}-facts",
+            bucket=self._args.bucket,
+            key=f"{FACTS}/cluster.json",
+            content=self._args.facts,
+            content_type="application/json",
+            opts=self._child,
+        )
+
+    def _code(self) -> tuple[aws.s3.BucketObjectv2, aws.s3.BucketObjectv2]:
+        path = spark_wheel.build()
+        # The folder is the content's hash: a job that runs keeps the code that it started with.
+        folder = f"{CODE}/{path.parent.name}"
+        wheel = aws.s3.BucketObjectv2(
+            f"{self._name}-wheel",
+            bucket=self._args.bucket,
+            key=f"{folder}/{path.name}",
+            source=pulumi.FileAsset(str(path)),
+            opts=self._child,
+        )
+        launcher = aws.s3.BucketObjectv2(
+            f"{self._name}-launcher",
+            bucket=self._args.bucket,
+            key=f"{folder}/launcher.py",
+            content=spark_wheel.LAUNCHER,
+            opts=self._child,
+        )
+        return wheel, launcher
+
+    def _schedule(self, job_role: aws.iam.Role) -> None:
+        args = self._args
+        role = aws.iam.Role(
+            f"{self._name}-schedule-role",
+            name=f"{args.prefix}-report-schedule",
+            assume_role_policy=iam.trust("scheduler.amazonaws.com"),
+            opts=self._child,
+        )
+        runs = pulumi.Output.concat(args.application_arn, "/jobruns/*")
+        statements = [
+            Statement(
+                sid="StartTheJob",
+                actions=["emr-serverless:StartJobRun", "emr-serverless:TagResource"],
+                resources=[args.application_arn, runs],
+            ),
+            Statement(
+                sid="AsItsRole",
+                actions=["iam:PassRole"],
+                resources=[job_role.arn],
+                conditions={
+                    "StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}
+                },
+            ),
+        ]
+        aws.iam.RolePolicy(
+            f"{self._name}-schedule-policy",
+            role=role.name,
+            policy=iam.policy(statements),
+            opts=self._child,
+        )
+        aws.scheduler.Schedule(
+            f"{self._name}-schedule",
+            name=naming.reports(args.prefix),
+            schedule_expression=SCHEDULE,
+            flexible_time_window=aws.scheduler.ScheduleFlexibleTimeWindowArgs(
+                mode="FLEXIBLE", maximum_window_in_minutes=60
+            ),
+            target=aws.scheduler.ScheduleTargetArgs(
+                arn="arn:aws:scheduler:::aws-sdk:emrserverless:startJobRun",
+                role_arn=role.arn,
+                # The same start twice is one job.
+                input=self.job.apply(
+                    lambda job: json.dumps(
+                        {**json.loads(job), "ClientToken": "<aws.scheduler.execution-id>"}
+                    )
+                ),
+            ),
+            opts=self._child,
+        )
+
+    def _described(self) -> Described:
+        args = self._args
+        return Described(
+            name=naming.reports(args.prefix), cluster=args.cluster, bill=args.bill, tags=args.tags
+        )
+
+
+def _database(prefix: str) -> str:
+    """Return a Glue database's name: no hyphens, which SQL takes for a minus."""
+    return prefix.replace("-", "_")

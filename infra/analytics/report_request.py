@@ -1,0 +1,108 @@
+"""What EMR Serverless is asked for: the request that starts the job that turns bills into tables.
+
+In the scheduler's spelling, which writes StartJobRun's keys with capitals. `stillwater report --on
+emr` reads it back from the schedule, and changes where tables are made and of which months.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from infra.functions import archive
+
+# Folders of the billing bucket, beside the one the export is delivered to. Nothing of ours writes
+# METRICS: it is where a user puts Prometheus's answers that a job is to read.
+CODE, FACTS, METRICS, TABLES, LOGS = "code", "facts", "metrics", "tables", "logs"
+SCRATCH = f"{TABLES}/.scratch"
+TIMEOUT_MINUTES = 120
+# The jar that EMR's Spark brings; the catalog is Glue's.
+ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
+CATALOG = "glue"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What is known of the job before anything is made."""
+
+    name: str
+    cluster: str
+    # Where the export writes, below the bucket.
+    bill: str
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What the job is made of; wheel, launcher and facts are keys of the bucket."""
+
+    application: str
+    role: str
+    bucket: str
+    wheel: str
+    launcher: str
+    facts: str
+    incidents_bucket: str
+    database: str
+
+    @property
+    def root(self) -> str:
+        return f"s3://{self.bucket}"
+
+
+def start(job: Described, made: Made) -> dict[str, Any]:
+    """Return the request that starts the job once."""
+    return {
+        "ApplicationId": made.application,
+        "ExecutionRoleArn": made.role,
+        "Name": job.name,
+        "ExecutionTimeoutMinutes": TIMEOUT_MINUTES,
+        "JobDriver": {
+            "SparkSubmit": {
+                "EntryPoint": f"{made.root}/{made.launcher}",
+                "EntryPointArguments": _arguments(job, made),
+                "SparkSubmitParameters": " ".join(
+                    f"--conf {key}={value}" for key, value in _settings(made).items()
+                ),
+            }
+        },
+        "ConfigurationOverrides": {
+            "MonitoringConfiguration": {
+                "S3MonitoringConfiguration": {"LogUri": f"{made.root}/{LOGS}/"}
+            }
+        },
+        # Job runs are billed apart, under the cluster's own tags.
+        "Tags": dict(job.tags),
+    }
+
+
+def _arguments(job: Described, made: Made) -> list[str]:
+    """Return what the job is told (spark.entry)."""
+    return [
+        *("--bill", f"{made.root}/{job.bill}"),
+        *("--namespace", f"{CATALOG}.{made.database}"),
+        *("--cluster", job.cluster),
+        *("--facts", f"{made.root}/{made.facts}"),
+        *("--metrics", f"{made.root}/{METRICS}"),
+        *("--history", f"s3://{made.incidents_bucket}/{archive.FOLDER}"),
+        "--all-jobs",
+        # Never years of months: the tables keep those that are final.
+        "--unsettled",
+    ]
+
+
+def _settings(made: Made) -> dict[str, str]:
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    return {
+        "spark.submit.pyFiles": f"{made.root}/{made.wheel}",
+        "spark.jars": ICEBERG_JAR,
+        "spark.stillwater.scratch": f"{made.root}/{SCRATCH}",
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
+        f"{catalog}.warehouse": f"{made.root}/{TABLES}",
+        # All jobs on several months compile more stages than Spark keeps by itself (100).
+        "spark.sql.codegen.cache.maxEntries": "400",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+    }

@@ -1,0 +1,57 @@
+"""The Spark jobs as a wheel: the same sources make the same bytes, on any machine, at any time.
+
+It holds spark/ and core/ (without cluster/, which needs pydantic), is pure Python, and needs no
+package that Spark does not bring: EMR takes it by --py-files, pip installs it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+from infra.functions.packaging import LEFT_OUT, ROOT, SUFFIXES, archive, cache_directory
+
+VERSION = "0.1.0"
+NAME = f"stillwater-{VERSION}-py3-none-any.whl"
+RECORDS = f"stillwater-{VERSION}.dist-info"
+SOURCES = ("core", "spark")
+# What spark-submit runs; everything else is in the wheel.
+LAUNCHER = "from spark.entry import main\n\nmain()\n"
+
+
+def build(directory: Path | None = None) -> Path:
+    """Write the wheel into a folder named by its content, unless it is there; return its path."""
+    content = archive(_contents())
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    target = (directory or cache_directory().with_name("wheels")) / digest / NAME
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_suffix(f".{hashlib.sha256(str(id(content)).encode()).hexdigest()[:8]}")
+        part.write_bytes(content)
+        part.replace(target)
+    return target
+
+
+def _contents() -> dict[str, bytes]:
+    files = {
+        path.relative_to(ROOT).as_posix(): path.read_bytes()
+        for package in SOURCES
+        for path in (ROOT / package).rglob("*")
+        if path.suffix in SUFFIXES
+    }
+    files = {name: data for name, data in files.items() if not name.startswith(LEFT_OUT)}
+    files[f"{RECORDS}/METADATA"] = (
+        f"Metadata-Version: 2.1\nName: stillwater\nVersion: {VERSION}\n".encode()
+    )
+    files[f"{RECORDS}/WHEEL"] = (
+        b"Wheel-Version: 1.0\nGenerator: stillwater\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    lines = [f"{name},{_digest(data)},{len(data)}" for name, data in sorted(files.items())]
+    files[f"{RECORDS}/RECORD"] = "\n".join([*lines, f"{RECORDS}/RECORD,,", ""]).encode()
+    return files
+
+
+def _digest(data: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=")
+    return f"sha256={digest.decode()}"

@@ -1,0 +1,1 @@
+"""Controllers installed from their charts."""

@@ -1,0 +1,143 @@
+"""Cluster Autoscaler: adds a node when a pod fits nowhere; takes none of Kafka's away.
+
+It finds groups by their tags: the system nodes', which EKS tags itself, and Kafka's, whose tags
+also describe a node that does not exist yet. A broker's node ends only through the flow of
+core.incidents, so three things stand in the way of a scale-down: Kafka's groups have
+`min = desired`, their tags put an idle node's end off beyond anybody's patience (infra.tags), and
+the role may end instances of the system groups alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as k8s
+
+from infra import iam
+from infra.charts import pods
+from infra.versions import (
+    CLUSTER_AUTOSCALER_CHART,
+    CLUSTER_AUTOSCALER_CHART_VERSION,
+    CLUSTER_AUTOSCALER_REPOSITORY,
+)
+
+TYPE = "stillwater:infra:ClusterAutoscaler"
+RELEASE = "cluster-autoscaler"
+NAMESPACE = "kube-system"
+# An instance that has not joined by then is given up, and another one asked for.
+NODE_PROVISION_TIMEOUT = "15m"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterAutoscalerArgs:
+    prefix: str
+    region: str
+    eks_cluster: str
+    account: iam.Account
+    kafka_group_arns: Sequence[str]
+    pod_grace_seconds: int
+
+
+class ClusterAutoscaler(pulumi.ComponentResource):
+    """The chart's release and the least it may do in AWS."""
+
+    def __init__(
+        self,
+        name: str,
+        args: ClusterAutoscalerArgs,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        role, association = iam.pod_role(
+            f"{name}-role",
+            role_name=f"{args.prefix}-autoscaler",
+            eks_cluster=args.eks_cluster,
+            namespace=NAMESPACE,
+            service_account=RELEASE,
+            parent=self,
+        )
+        permission = aws.iam.RolePolicy(
+            f"{name}-policy",
+            role=role.name,
+            policy=iam.policy(_statements(args)),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        k8s.helm.v3.Release(
+            f"{name}-release",
+            name=RELEASE,
+            namespace=NAMESPACE,
+            chart=CLUSTER_AUTOSCALER_CHART,
+            version=CLUSTER_AUTOSCALER_CHART_VERSION,
+            repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=CLUSTER_AUTOSCALER_REPOSITORY),
+            values=values(args),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[association, permission]),
+        )
+        self.register_outputs({})
+
+
+def values(args: ClusterAutoscalerArgs) -> dict[str, Any]:
+    """Return the chart's values."""
+    return {
+        # Services and Deployment are named by the release, whatever the chart is called.
+        "fullnameOverride": RELEASE,
+        "cloudProvider": "aws",
+        "awsRegion": args.region,
+        "autoDiscovery": {"clusterName": args.eks_cluster},
+        "rbac": {"serviceAccount": {"name": RELEASE}},
+        "replicaCount": 2,
+        "securityContext": pods.FILTERED_CALLS,
+        "containerSecurityContext": pods.NO_CAPABILITIES,
+        "resources": pods.resources(cpu_millis=100, memory_mib=300, memory_limit_mib=600),
+        "extraArgs": {
+            # A volume pins its broker to one group: nothing to balance, nothing to choose.
+            "balance-similar-node-groups": False,
+            "expander": "least-waste",
+            # Kafka's pods have an emptyDir, and kube-system's run on every system node.
+            "skip-nodes-with-local-storage": False,
+            "skip-nodes-with-system-pods": False,
+            "max-node-provision-time": NODE_PROVISION_TIMEOUT,
+            "max-graceful-termination-sec": args.pod_grace_seconds,
+        },
+    }
+
+
+def _statements(args: ClusterAutoscalerArgs) -> list[iam.Statement]:
+    # EKS names the group of a node group after it, with an id behind.
+    system = args.account.group_arn(f"eks-{args.prefix}-system-*")
+    return [
+        iam.Statement(
+            sid="AddNodes",
+            actions=["autoscaling:SetDesiredCapacity"],
+            resources=[system, *args.kafka_group_arns],
+        ),
+        iam.Statement(
+            sid="EndIdleSystemNodes",
+            actions=["autoscaling:TerminateInstanceInAutoScalingGroup"],
+            resources=[system],
+        ),
+        iam.Statement(
+            sid="ReadNodeGroups",
+            actions=["eks:DescribeNodegroup"],
+            resources=[args.account.arn("eks", f"nodegroup/{args.eks_cluster}/*/*")],
+        ),
+        iam.Statement(
+            sid="LookAround",
+            actions=[
+                "autoscaling:DescribeAutoScalingGroups",
+                "autoscaling:DescribeAutoScalingInstances",
+                "autoscaling:DescribeLaunchConfigurations",
+                "autoscaling:DescribeScalingActivities",
+                "autoscaling:DescribeTags",
+                "ec2:DescribeImages",
+                "ec2:DescribeInstanceTypes",
+                "ec2:DescribeLaunchTemplateVersions",
+                "ec2:GetInstanceTypesFromInstanceRequirements",
+            ],
+            # None of them takes a resource.
+            resources=iam.ANY_RESOURCE,
+        ),
+    ]

@@ -1,0 +1,163 @@
+"""The AWS Load Balancer Controller, for one thing: broker pods into target groups, gates on pods.
+
+It makes no load balancer of its own, so it gets neither the right to nor the webhooks for it. It
+runs on the system nodes (it tolerates no taint of Kafka's): a broker's drain must not take with it
+the program that registers the broker again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as k8s
+
+from core import naming
+from core.cluster import Timings
+from infra import iam
+from infra.charts import pods
+from infra.versions import LBC_CHART, LBC_CHART_VERSION, LBC_REPOSITORY
+
+TYPE = "stillwater:infra:LoadBalancerController"
+RELEASE = "aws-load-balancer-controller"
+NAMESPACE = "kube-system"
+REPLICAS = 2
+# Few bindings and all of them matter at once: a zone's return registers every broker of it.
+CONCURRENT_RECONCILES = 10
+# What a Service or an Ingress would make a load balancer with, and the gateways'.
+UNUSED_FEATURES = (
+    "EnableServiceController",
+    "NLBGatewayAPI",
+    "ALBGatewayAPI",
+    "NLBSecurityGroup",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadBalancerControllerArgs:
+    prefix: str
+    region: str
+    eks_cluster: str
+    vpc_id: pulumi.Input[str]
+    account: iam.Account
+    # Kafka's namespace: the only one it watches.
+    namespace: str
+    timings: Timings
+    cluster_tags: dict[str, str]
+
+
+class LoadBalancerController(pulumi.ComponentResource):
+    """The chart's release and the least it may do in AWS."""
+
+    release_name: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        args: LoadBalancerControllerArgs,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        role, association = iam.pod_role(
+            f"{name}-role",
+            role_name=f"{args.prefix}-lbc",
+            eks_cluster=args.eks_cluster,
+            namespace=NAMESPACE,
+            service_account=RELEASE,
+            parent=self,
+        )
+        permission = aws.iam.RolePolicy(
+            f"{name}-policy",
+            role=role.name,
+            policy=iam.policy(statements(args)),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        release = k8s.helm.v3.Release(
+            f"{name}-release",
+            name=RELEASE,
+            namespace=NAMESPACE,
+            chart=LBC_CHART,
+            repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=LBC_REPOSITORY),
+            version=LBC_CHART_VERSION,
+            values=values(args),
+            # Pods get credentials when they start, so the association comes first.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[association, permission]),
+        )
+        self.release_name = release.name.apply(str)
+        self.register_outputs({"release_name": self.release_name})
+
+
+def values(args: LoadBalancerControllerArgs) -> dict[str, Any]:
+    """Return the chart's values."""
+    timings = args.timings
+    return {
+        "clusterName": args.eks_cluster,
+        # Given, so that no pod asks the metadata service.
+        "region": args.region,
+        "vpcId": args.vpc_id,
+        "serviceAccount": {"name": RELEASE},
+        "podSecurityContext": pods.FILTERED_CALLS,
+        "securityContext": pods.NO_CAPABILITIES,
+        "resources": pods.resources(cpu_millis=100, memory_mib=128, memory_limit_mib=512),
+        "replicaCount": REPLICAS,
+        "podDisruptionBudget": {"maxUnavailable": 1},
+        "watchNamespace": args.namespace,
+        "targetgroupbindingRequeueDuration": f"{timings.lbc_requeue_seconds}s",
+        # Its own 16 min 40 s leaves a healthy broker unready for a quarter of an hour (LBC#3622).
+        "targetgroupbindingMaxExponentialBackoffDelay": f"{timings.lbc_max_backoff_seconds}s",
+        "targetgroupbindingMaxConcurrentReconciles": CONCURRENT_RECONCILES,
+        # Kafka's brokers alone: a controller must never wait for a port it does not listen on.
+        # A broker without its gate outruns the load balancer, one that cannot start is an outage,
+        # so a controller that is down lets pods pass; `doctor` finds those without their gates.
+        "podMutatorWebhookConfig": {"failurePolicy": "Ignore"},
+        "objectSelector": {"matchLabels": {naming.BROKER_ROLE_LABEL: "true"}},
+        # It fails closed on the Services of every namespace, Strimzi's own among them.
+        "enableServiceMutatorWebhook": False,
+        "webhookConfig": {"disableIngressValidation": True},
+        # A certificate per render would differ with every update and break webhooks meanwhile.
+        "keepTLSSecret": True,
+        "createIngressClassResource": False,
+        "ingressClassParams": {"create": False},
+        "enableShield": False,
+        "enableWaf": False,
+        "enableWafv2": False,
+        "enableBackendSecurityGroup": False,
+        "controllerConfig": {"featureGates": dict.fromkeys(UNUSED_FEATURES, False)},
+    }
+
+
+def statements(args: LoadBalancerControllerArgs) -> list[iam.Statement]:
+    """Return what it calls for bindings without networking rules, and nothing else.
+
+    Source: its code paths, 3.5.0 (research: load balancing 1.5).
+    """
+    names = naming.target_group_pattern(args.prefix)
+    return [
+        iam.Statement(
+            sid="MoveBrokersInAndOut",
+            actions=[
+                "elasticloadbalancing:RegisterTargets",
+                "elasticloadbalancing:DeregisterTargets",
+            ],
+            # AWS ends a target group's ARN with an id of its own.
+            resources=[args.account.arn("elasticloadbalancing", f"targetgroup/{names}/*")],
+            conditions={
+                "StringEquals": {
+                    f"aws:ResourceTag/{key}": value for key, value in args.cluster_tags.items()
+                }
+            },
+        ),
+        iam.Statement(
+            sid="LookAround",
+            actions=[
+                "elasticloadbalancing:DescribeTargetGroups",
+                "elasticloadbalancing:DescribeTargetHealth",
+                "ec2:DescribeVpcs",
+                "ec2:DescribeSecurityGroups",
+            ],
+            # None of these calls takes a resource.
+            resources=iam.ANY_RESOURCE,
+        ),
+    ]

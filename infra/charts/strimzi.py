@@ -1,0 +1,79 @@
+"""Strimzi's cluster operator from its chart: two replicas that watch Kafka's namespace alone.
+
+It runs on the system nodes, since it tolerates no taint of Kafka's: losing a broker's node must not
+take away the one program that brings the broker back. Its definitions come with the chart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+from core import naming
+from core.cluster import ClusterSpec
+from infra.kafka.metrics import operator_monitor
+from infra.versions import STRIMZI_CHART, STRIMZI_CHART_VERSION
+
+TYPE = "stillwater:infra:StrimziOperator"
+RELEASE = "strimzi-cluster-operator"
+# The label its Deployment sets on every pod, whatever the release is called.
+POD_LABELS = {"name": "strimzi-cluster-operator"}
+MEMORY = "768Mi"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrimziOperatorArgs:
+    spec: ClusterSpec
+
+
+class StrimziOperator(pulumi.ComponentResource):
+    """The chart's release, in a namespace of its own."""
+
+    def __init__(
+        self, name: str, args: StrimziOperatorArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        release = k8s.helm.v3.Release(
+            f"{name}-release",
+            name=RELEASE,
+            namespace=args.spec.strimzi.namespace,
+            create_namespace=True,
+            chart=STRIMZI_CHART,
+            version=STRIMZI_CHART_VERSION,
+            values=values(args.spec),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        if args.spec.metrics.prometheus_operator:
+            # The chart makes the namespace.
+            after = pulumi.ResourceOptions(parent=self, depends_on=[release])
+            operator_monitor(f"{name}-pod-monitor", args.spec, after)
+        self.register_outputs({})
+
+
+def values(spec: ClusterSpec) -> dict[str, Any]:
+    """Return the chart's values."""
+    replicas = spec.strimzi.replicas
+    return {
+        "replicas": replicas,
+        # RoleBindings there, and no right anywhere else: the namespace must exist before.
+        "watchNamespaces": [spec.kubernetes.namespace],
+        # How long it waits for a pod to be Ready, and a gated pod waits for the load balancer.
+        "operationTimeoutMs": spec.timings.strimzi_operation_timeout_seconds * 1000,
+        # 384 MiB is enough for a small cluster; an operator killed for memory rolls nothing.
+        "resources": {
+            "requests": {"cpu": "200m", "memory": MEMORY},
+            "limits": {"cpu": "1000m", "memory": MEMORY},
+        },
+        "podDisruptionBudget": {"enabled": replicas > 1, "minAvailable": 1},
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": naming.ZONE_LABEL,
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": POD_LABELS},
+            }
+        ],
+    }

@@ -1,0 +1,1 @@
+"""The EKS cluster, its add-ons, and the way to its API server."""

@@ -1,0 +1,109 @@
+"""EKS add-ons: their versions, what they are told, and which AWS role their pods get.
+
+Nodes join only once the network plugin is there; the other add-ons need a node to run on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from infra import iam
+from infra.eks.addon_versions import version
+
+NAMESPACE = "kube-system"
+VOLUME_DRIVER = "aws-ebs-csi-driver"
+BEFORE_NODES = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
+AFTER_NODES = ("coredns", VOLUME_DRIVER, "snapshot-controller")
+
+
+@dataclass(frozen=True, slots=True)
+class PodRole:
+    """The AWS rights of an add-on's pods, by Pod Identity: nodes have none of them."""
+
+    short_name: str
+    service_account: str
+    managed_policy: str
+
+
+POD_ROLES = {
+    "vpc-cni": PodRole("vpc-cni", "aws-node", "AmazonEKS_CNI_Policy"),
+    # V2 touches volumes alone that carry the driver's own tag.
+    VOLUME_DRIVER: PodRole("ebs-csi", "ebs-csi-controller-sa", "AmazonEBSCSIDriverPolicyV2"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddonsArgs:
+    """What all add-ons of a cluster share."""
+
+    # The cluster's name, known once it is there.
+    eks_cluster: pulumi.Input[str]
+    prefix: str
+    kubernetes_version: str
+    # Add-on -> version, in place of ours.
+    versions: Mapping[str, str]
+    volume_tags: Mapping[str, str]
+
+
+def configuration(addon: str, volume_tags: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return what an add-on is told beyond its defaults."""
+    if addon != VOLUME_DRIVER:
+        return None
+    return {
+        # Whatever class a volume comes from, it is found and billed as this cluster's.
+        "controller": {"extraVolumeTags": dict(sorted(volume_tags.items()))},
+        # Says whether a volume or its instance is the limit: seconds of exceeded IOPS and bytes.
+        "node": {"enableMetrics": True},
+    }
+
+
+def install(
+    name: str,
+    addon: str,
+    args: AddonsArgs,
+    after: Sequence[pulumi.Resource],
+    parent: pulumi.Resource,
+) -> aws.eks.Addon:
+    """Create an add-on, and before it the role of its pods: they get credentials as they start."""
+    told = configuration(addon, args.volume_tags)
+    return aws.eks.Addon(
+        f"{name}-addon-{addon}",
+        cluster_name=args.eks_cluster,
+        addon_name=addon,
+        addon_version=version(addon, args.versions),
+        configuration_values=None if told is None else json.dumps(told, sort_keys=True),
+        resolve_conflicts_on_create="OVERWRITE",
+        resolve_conflicts_on_update="OVERWRITE",
+        opts=pulumi.ResourceOptions(
+            parent=parent, depends_on=[*after, *_pod_role(name, addon, args, parent)]
+        ),
+    )
+
+
+def _pod_role(
+    name: str, addon: str, args: AddonsArgs, parent: pulumi.Resource
+) -> list[pulumi.Resource]:
+    wanted = POD_ROLES.get(addon)
+    if wanted is None:
+        return []
+    role, association = iam.pod_role(
+        f"{name}-{wanted.short_name}",
+        role_name=f"{args.prefix}-{wanted.short_name}",
+        eks_cluster=args.eks_cluster,
+        namespace=NAMESPACE,
+        service_account=wanted.service_account,
+        parent=parent,
+    )
+    policy = aws.iam.RolePolicyAttachment(
+        f"{name}-{wanted.short_name}-policy",
+        role=role.name,
+        policy_arn=iam.managed_policy(wanted.managed_policy, parent),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+    return [association, policy]

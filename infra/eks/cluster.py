@@ -1,0 +1,209 @@
+"""The EKS cluster, its add-ons, and the nodes for everything that is not Kafka.
+
+The API server answers inside the VPC; from outside only whom the spec names. Secrets are encrypted
+with a key of their own. Access is by access entries only: whoever runs `pulumi up` is an
+administrator, nodes and functions get entries of their own, and there is no aws-auth ConfigMap to
+break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from core import naming
+from core.cluster import Kubernetes
+from infra import iam
+from infra.eks import addons
+from infra.nodes import bootstrap
+from infra.nodes.launch import Launch, launch_template
+from infra.tags import Tags
+
+TYPE = "stillwater:infra:Cluster"
+KEY_DELETION_WINDOW_DAYS = 30
+# What a node itself may do. Addresses and volumes are for the pods that manage them.
+NODE_POLICIES = {
+    "worker": "AmazonEKSWorkerNodePolicy",
+    "registry": "AmazonEC2ContainerRegistryPullOnly",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterArgs:
+    name: str
+    kubernetes: Kubernetes
+    vpc_cidr: str
+    private_subnet_ids: Mapping[str, pulumi.Input[str]]
+    # AWS itself then refuses to delete the cluster.
+    deletion_protection: bool
+    tags: Tags
+
+
+class Cluster(pulumi.ComponentResource):
+    """A control plane that a Kafka node pool can join."""
+
+    name: pulumi.Output[str]
+    arn: pulumi.Output[str]
+    endpoint: pulumi.Output[str]
+    ca: pulumi.Output[str]
+    security_group_id: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        self._child = pulumi.ResourceOptions(parent=self)
+        cluster = self._control_plane(self._secrets_key())
+        before = self._addons(cluster, addons.BEFORE_NODES, [])
+        nodes = self._system_nodes(cluster, before)
+        self._addons(cluster, addons.AFTER_NODES, list(nodes.values()))
+        self.name = cluster.name
+        self.arn = cluster.arn
+        self.endpoint = cluster.endpoint
+        self.ca = cluster.certificate_authority.apply(lambda ca: str(ca.data))
+        self.security_group_id = cluster.vpc_config.apply(
+            lambda vpc: str(vpc.cluster_security_group_id)
+        )
+        self.register_outputs(
+            {
+                "name": self.name,
+                "endpoint": self.endpoint,
+                "ca": self.ca,
+                "security_group_id": self.security_group_id,
+            }
+        )
+
+    def _secrets_key(self) -> aws.kms.Key:
+        key = aws.kms.Key(
+            f"{self._name}-secrets",
+            description=f"Kubernetes secrets of {self._args.name}",
+            enable_key_rotation=True,
+            deletion_window_in_days=KEY_DELETION_WINDOW_DAYS,
+            opts=self._child,
+        )
+        aws.kms.Alias(
+            f"{self._name}-secrets-alias",
+            name=f"alias/{self._args.name}-kubernetes-secrets",
+            target_key_id=key.key_id,
+            opts=self._child,
+        )
+        return key
+
+    def _control_plane(self, key: aws.kms.Key) -> aws.eks.Cluster:
+        role, attachments = iam.service_role(
+            f"{self._name}-role",
+            role_name=f"{self._args.name}-eks",
+            service="eks.amazonaws.com",
+            managed_policies={"cluster": "AmazonEKSClusterPolicy"},
+            parent=self,
+        )
+        # EKS makes this log group itself, for ever, unless it exists.
+        logs = aws.cloudwatch.LogGroup(
+            f"{self._name}-logs",
+            name=f"/aws/eks/{self._args.name}/cluster",
+            retention_in_days=self._args.kubernetes.control_plane_log_retention_days,
+            opts=self._child,
+        )
+        callers = list(self._args.kubernetes.public_access_cidrs)
+        return aws.eks.Cluster(
+            f"{self._name}-control-plane",
+            name=self._args.name,
+            version=self._args.kubernetes.version,
+            role_arn=role.arn,
+            access_config=aws.eks.ClusterAccessConfigArgs(
+                authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True
+            ),
+            vpc_config=aws.eks.ClusterVpcConfigArgs(
+                subnet_ids=list(self._args.private_subnet_ids.values()),
+                endpoint_private_access=True,
+                endpoint_public_access=bool(callers),
+                public_access_cidrs=callers or None,
+            ),
+            kubernetes_network_config=aws.eks.ClusterKubernetesNetworkConfigArgs(
+                service_ipv4_cidr=bootstrap.service_cidr(self._args.vpc_cidr)
+            ),
+            encryption_config=aws.eks.ClusterEncryptionConfigArgs(
+                provider=aws.eks.ClusterEncryptionConfigProviderArgs(key_arn=key.arn),
+                resources=["secrets"],
+            ),
+            enabled_cluster_log_types=list(self._args.kubernetes.control_plane_logs),
+            deletion_protection=self._args.deletion_protection,
+            # The add-ons below are the only copies.
+            bootstrap_self_managed_addons=False,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*attachments, logs]),
+        )
+
+    def _addons(
+        self, cluster: aws.eks.Cluster, names: Sequence[str], after: Sequence[pulumi.Resource]
+    ) -> list[aws.eks.Addon]:
+        args = addons.AddonsArgs(
+            eks_cluster=cluster.name,
+            prefix=self._args.name,
+            kubernetes_version=self._args.kubernetes.version,
+            versions=self._args.kubernetes.addon_versions,
+            volume_tags=self._args.tags.everywhere,
+        )
+        return [addons.install(self._name, addon, args, after, self) for addon in names]
+
+    def _system_nodes(
+        self, cluster: aws.eks.Cluster, addons: list[aws.eks.Addon]
+    ) -> dict[str, aws.eks.NodeGroup]:
+        """Create a managed node group per zone: one over all would be replaced with every zone."""
+        system = f"{self._args.name}-system"
+        role, attachments = iam.service_role(
+            f"{self._name}-system-role",
+            role_name=system,
+            service="ec2.amazonaws.com",
+            managed_policies=NODE_POLICIES,
+            parent=self,
+        )
+        template = launch_template(
+            f"{self._name}-system-template",
+            Launch(template_name=system, tags=self._args.tags.named(system)),
+            self,
+        )
+        opts = pulumi.ResourceOptions(
+            parent=self,
+            depends_on=[*attachments, *addons],
+            # Cluster Autoscaler owns it once it runs.
+            ignore_changes=["scalingConfig.desiredSize"],
+        )
+        return {
+            zone: self._node_group(zone, subnet_id, (cluster, role, template), opts)
+            for zone, subnet_id in self._args.private_subnet_ids.items()
+        }
+
+    def _node_group(
+        self,
+        zone: str,
+        subnet_id: pulumi.Input[str],
+        made_of: tuple[aws.eks.Cluster, aws.iam.Role, aws.ec2.LaunchTemplate],
+        opts: pulumi.ResourceOptions,
+    ) -> aws.eks.NodeGroup:
+        args, (cluster, role, template) = self._args, made_of
+        instance_type = args.kubernetes.system_instance_type
+        wanted = args.kubernetes.system_nodes_per_zone
+        return aws.eks.NodeGroup(
+            f"{self._name}-{zone}-system",
+            cluster_name=cluster.name,
+            node_group_name=f"{args.name}-system-{naming.zone_suffix(zone)}",
+            node_role_arn=role.arn,
+            subnet_ids=[subnet_id],
+            ami_type=bootstrap.managed_ami_type(instance_type),
+            instance_types=[instance_type],
+            # The node termination handler lives here: it must not be reclaimed with its nodes.
+            capacity_type="ON_DEMAND",
+            labels={naming.NODE_POOL_LABEL: naming.SYSTEM_POOL},
+            scaling_config=aws.eks.NodeGroupScalingConfigArgs(
+                desired_size=wanted, min_size=wanted, max_size=2 * wanted
+            ),
+            update_config=aws.eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
+            launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
+                id=template.id, version=template.latest_version.apply(str)
+            ),
+            opts=opts,
+        )

@@ -1,0 +1,113 @@
+"""EventBridge patterns of everything core.events acts on, as narrow as each service allows.
+
+Auto Scaling events name their group, so rules take ours alone. Events of EC2, EBS, Health and ARC
+name neither group nor cluster: every cluster of an account hears all of them, and the handlers ask
+the tags of the instance or volume. The detail-types are those the parser reads, taken from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from core import naming
+from core.constants import HOOKS
+from core.events import alarms, groups, health, instances, volumes, zones
+
+Pattern = Mapping[str, Any]
+
+TERMINATE = "EC2 Instance-terminate Lifecycle Action"
+
+
+def _ec2(detail_type: str, **detail: Sequence[str]) -> Pattern:
+    pattern: Pattern = {"source": ["aws.ec2"], "detail-type": [detail_type]}
+    return {**pattern, "detail": dict(detail)} if detail else pattern
+
+
+# About one instance each, whatever group it is in, or none.
+OF_INSTANCES: Mapping[str, Pattern] = {
+    "spot": _ec2("EC2 Spot Instance Interruption Warning"),
+    "capacity-reservation": _ec2("EC2 Capacity Reservation Instance Interruption Warning"),
+    "rebalance": _ec2("EC2 Instance Rebalance Recommendation"),
+    "state-change": _ec2(
+        "EC2 Instance State-change Notification", state=sorted(instances.LEAVING_STATES)
+    ),
+}
+
+
+def events_rules(prefix: str, pools: Sequence[str]) -> Mapping[str, Pattern]:
+    """Return the patterns of the events queue by the rule's short name."""
+    return {
+        "terminate": _terminate(prefix, pools, HOOKS),
+        "activity": _of_our_groups(prefix, pools, groups.ACTIVITIES),
+        "refresh": _of_our_groups(prefix, pools, groups.REFRESHES),
+        **OF_INSTANCES,
+        "volume": _ec2(
+            volumes.DETAIL_TYPE,
+            # Field by field: an event has both, but a result that succeeds is asked for by none.
+            event=_each(event for event, _ in volumes.OUTCOMES),
+            result=_each(result for _, result in volumes.OUTCOMES),
+        ),
+        "health": _health(["EC2"], "scheduledChange"),
+        "health-issue": _health(sorted(health.SERVICES), "issue"),
+        "zonal-shift": {"source": ["aws.arc-zonal-shift"], "detail-type": list(zones.SHIFTS)},
+        "stalled-io": _stalled(),
+    }
+
+
+def direct_rules(prefix: str, pools: Sequence[str]) -> Mapping[str, Pattern]:
+    """Return the patterns of the termination handler's own queue on the direct route.
+
+    What it understands. Never `gate`: it would complete the hook that guards the volumes.
+    """
+    return {
+        "nth-terminate": _terminate(prefix, pools, [naming.DRAIN_HOOK]),
+        "nth-spot": OF_INSTANCES["spot"],
+        "nth-state-change": OF_INSTANCES["state-change"],
+        "nth-health": _health(["EC2"], "scheduledChange"),
+    }
+
+
+def _our_groups(prefix: str, pools: Sequence[str]) -> list[Mapping[str, str]]:
+    """Match a pool's groups by what their names begin with: a letter per zone follows."""
+    return [{"prefix": naming.auto_scaling_group(prefix, pool, " ").rstrip()} for pool in pools]
+
+
+def _of_our_groups(prefix: str, pools: Sequence[str], detail_types: Iterable[str]) -> Pattern:
+    return {
+        "source": ["aws.autoscaling"],
+        "detail-type": list(detail_types),
+        "detail": {"AutoScalingGroupName": _our_groups(prefix, pools)},
+    }
+
+
+def _terminate(prefix: str, pools: Sequence[str], hooks: Sequence[str]) -> Pattern:
+    """Match a termination that waits in our hooks; our hooks hold no launch."""
+    ours = _of_our_groups(prefix, pools, [TERMINATE])
+    return {**ours, "detail": {**ours["detail"], "LifecycleHookName": list(hooks)}}
+
+
+def _health(services: Sequence[str], category: str) -> Pattern:
+    """Match by category, not by code: a code that is new must not go unheard."""
+    return {
+        "source": ["aws.health"],
+        "detail-type": ["AWS Health Event"],
+        "detail": {"service": list(services), "eventTypeCategory": [category]},
+    }
+
+
+def _stalled() -> Pattern:
+    """Match alarms by the metric they watch, whatever they are called and whoever made them."""
+    metric = {"name": sorted(alarms.STALLED_METRICS)}
+    return {
+        "source": ["aws.cloudwatch"],
+        "detail-type": [alarms.DETAIL_TYPE],
+        "detail": {
+            "state": {"value": ["ALARM", "OK"]},
+            "configuration": {"metrics": {"metricStat": {"metric": metric}}},
+        },
+    }
+
+
+def _each(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(values))

@@ -1,0 +1,94 @@
+"""An SQS queue with its dead letters: what cannot be handled is kept and alarmed on, never lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from core import naming
+from core.constants import DEAD_LETTER_RETENTION_SECONDS
+from infra import iam
+
+TYPE = "stillwater:infra:Queue"
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueArgs:
+    queue_name: str
+    visibility_timeout_seconds: int
+    retention_seconds: int
+    max_receive_count: int
+    # EventBridge rules that may send; roles send by their own policies.
+    rule_arns: Sequence[pulumi.Input[str]] = ()
+
+
+class Queue(pulumi.ComponentResource):
+    """A queue encrypted with SQS's own keys, spoken to over TLS only; so are its dead letters."""
+
+    arn: pulumi.Output[str]
+    dead_letters_arn: pulumi.Output[str]
+    url: pulumi.Output[str]
+    # What must stand before a rule may send; without it events vanish silently.
+    policies: Sequence[aws.sqs.QueuePolicy]
+
+    def __init__(
+        self, name: str, args: QueueArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        dead_letters = aws.sqs.Queue(
+            f"{name}-dead-letters",
+            name=naming.dead_letter_queue(args.queue_name),
+            message_retention_seconds=DEAD_LETTER_RETENTION_SECONDS,
+            sqs_managed_sse_enabled=True,
+            opts=child,
+        )
+        queue = aws.sqs.Queue(
+            f"{name}-queue",
+            name=args.queue_name,
+            visibility_timeout_seconds=args.visibility_timeout_seconds,
+            message_retention_seconds=args.retention_seconds,
+            receive_wait_time_seconds=20,
+            sqs_managed_sse_enabled=True,
+            redrive_policy=pulumi.Output.json_dumps(
+                {
+                    "deadLetterTargetArn": dead_letters.arn,
+                    "maxReceiveCount": args.max_receive_count,
+                }
+            ),
+            opts=child,
+        )
+        self.policies = [
+            aws.sqs.QueuePolicy(
+                f"{name}-{key}",
+                queue_url=each.url,
+                policy=iam.document(_statements(each.arn, args.rule_arns)),
+                opts=child,
+            )
+            for key, each in (("policy", queue), ("dead-letters-policy", dead_letters))
+        ]
+        self.arn, self.url = queue.arn, queue.url
+        self.dead_letters_arn = dead_letters.arn
+        self.register_outputs({"arn": self.arn, "url": self.url})
+
+
+def _statements(
+    queue_arn: pulumi.Output[str], rule_arns: Sequence[pulumi.Input[str]]
+) -> list[dict[str, Any]]:
+    statements = [iam.only_over_tls("sqs:*", [queue_arn])]
+    if rule_arns:
+        statements.append(
+            {
+                "Sid": "OurRulesMaySend",
+                "Effect": "Allow",
+                "Principal": {"Service": "events.amazonaws.com"},
+                "Action": "sqs:SendMessage",
+                "Resource": [queue_arn],
+                "Condition": {"ArnEquals": {"aws:SourceArn": list(rule_arns)}},
+            }
+        )
+    return statements

@@ -1,0 +1,106 @@
+"""How a function is known to Kubernetes, and what it may do there: one way for all of them.
+
+An EKS access entry maps the function's AWS role to a group; RBAC roles of one name say what that
+group may do, cluster-wide and in a namespace. Who may do what stands with each function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as k8s
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from core.health import kafka_metrics
+
+API_GROUP = "rbac.authorization.k8s.io"
+Rule = k8s.rbac.v1.PolicyRuleArgs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A group of functions; `role` names its RBAC roles, `parent` owns what is made for it."""
+
+    name: str
+    role: str
+    parent: pulumi.Resource
+
+    def enter(self, name: str, eks_cluster: str, role_arn: pulumi.Input[str]) -> None:
+        """Let an AWS role into the cluster as a member of the group."""
+        aws.eks.AccessEntry(
+            name,
+            cluster_name=eks_cluster,
+            principal_arn=role_arn,
+            type="STANDARD",
+            kubernetes_groups=[self.name],
+            opts=pulumi.ResourceOptions(parent=self.parent),
+        )
+
+    def everywhere(self, name: str, rules: Sequence[Rule]) -> None:
+        """Allow the group what has no namespace, or is meant in all of them."""
+        role = k8s.rbac.v1.ClusterRole(
+            name,
+            metadata=ObjectMetaArgs(name=self.role),
+            rules=list(rules),
+            opts=pulumi.ResourceOptions(parent=self.parent),
+        )
+        k8s.rbac.v1.ClusterRoleBinding(
+            f"{name}-binding",
+            metadata=ObjectMetaArgs(name=self.role),
+            role_ref=self._reference("ClusterRole"),
+            subjects=self._subjects(),
+            opts=pulumi.ResourceOptions(parent=self.parent, depends_on=[role]),
+        )
+
+    def inside(self, name: str, namespace: str, rules: Sequence[Rule]) -> None:
+        """Allow the group something in one namespace."""
+        metadata = ObjectMetaArgs(name=self.role, namespace=namespace)
+        role = k8s.rbac.v1.Role(
+            name,
+            metadata=metadata,
+            rules=list(rules),
+            opts=pulumi.ResourceOptions(parent=self.parent),
+        )
+        k8s.rbac.v1.RoleBinding(
+            f"{name}-binding",
+            metadata=metadata,
+            role_ref=self._reference("Role"),
+            subjects=self._subjects(),
+            opts=pulumi.ResourceOptions(parent=self.parent, depends_on=[role]),
+        )
+
+    def _reference(self, kind: str) -> k8s.rbac.v1.RoleRefArgs:
+        return k8s.rbac.v1.RoleRefArgs(api_group=API_GROUP, kind=kind, name=self.role)
+
+    def _subjects(self) -> list[k8s.rbac.v1.SubjectArgs]:
+        return [k8s.rbac.v1.SubjectArgs(api_group=API_GROUP, kind="Group", name=self.name)]
+
+
+def may(api_group: str, resources: Sequence[str], verbs: Sequence[str]) -> Rule:
+    return Rule(api_groups=[api_group], resources=list(resources), verbs=list(verbs))
+
+
+def may_get(resource: str, names: Sequence[str]) -> list[Rule]:
+    """Allow to read objects by their names; without a name there is no rule, not one for all."""
+    if not names:
+        return []
+    return [Rule(api_groups=[""], resources=[resource], resource_names=list(names), verbs=["get"])]
+
+
+def may_get_secret(name: str | None) -> list[Rule]:
+    # By name: a right to list Secrets would be a right to read every user's key.
+    return may_get("secrets", [name] if name else [])
+
+
+def exporters(pods: Sequence[str]) -> list[str]:
+    """Return the name under which the API server's proxy knows each pod's metrics."""
+    return [f"{pod}:{kafka_metrics.PORT}" for pod in pods]
+
+
+def may_read_metrics(pods: Sequence[str]) -> list[Rule]:
+    # By name and port: a right to reach every port of every pod would be one to read Connect's
+    # connectors, whose configuration may hold credentials.
+    return may_get("pods/proxy", exporters(pods))

@@ -1,0 +1,181 @@
+"""Where NTH says that a drain attempt has ended: a function URL, and the token NTH shows there.
+
+NTH signs nothing, it sends static headers: AWS_IAM is out of its reach. So the URL is public,
+and λ webhook lets in only who knows the token. ADR 0011 says why no gateway stands before it.
+
+Secrets Manager makes the token, once; in the cluster it is a Secret that NTH's pod reads. It stands
+in no value of the chart, in no output and in no function's environment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as k8s
+
+from core import naming
+from core.cluster import ClusterSpec
+from infra import iam
+from infra.functions.function import Function, FunctionArgs
+from infra.functions.ledger import on_items
+from infra.functions.packaging import Package
+
+TYPE = "stillwater:infra:Webhook"
+NAMESPACE = "kube-system"
+SECRET = "aws-node-termination-handler-webhook"  # noqa: S105 - a Secret's name
+HEADERS_KEY = "headers"
+TOKEN_HEADER = "x-stillwater-token"  # noqa: S105 - the header's name
+TOKEN_LENGTH = 48
+# NTH gives up after 5 s.
+TIMEOUT_SECONDS = 5
+# What strangers can make us run at most, at the price of their own calls being throttled. An
+# account's limit must leave 100 beside it; the default is 1000.
+RESERVED_CONCURRENCY = 5
+# A secret that a destroyed environment leaves behind would block the next one of its name.
+RECOVERY_DAYS = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookArgs:
+    spec: ClusterSpec
+    account: iam.Account
+    package: Package
+
+
+class Webhook(pulumi.ComponentResource):
+    """λ webhook behind its URL, and the Secret with the header NTH must send."""
+
+    url: pulumi.Output[str]
+    # Changes with the token, so that NTH's pod starts again with the new one.
+    token_fingerprint: pulumi.Output[str]
+    # What NTH's pod needs before it can start.
+    secret: k8s.core.v1.Secret
+
+    def __init__(
+        self, name: str, args: WebhookArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        self._child = pulumi.ResourceOptions(parent=self)
+        shared = aws.secretsmanager.Secret(
+            f"{name}-token",
+            name=naming.webhook_secret(args.spec.prefix),
+            description="What the node termination handler shows to the webhook",
+            recovery_window_in_days=0 if args.spec.ephemeral else RECOVERY_DAYS,
+            opts=self._child,
+        )
+        token = self._token(shared)
+        self.token_fingerprint = pulumi.Output.unsecret(
+            token.apply(lambda known: hashlib.sha256(known.encode()).hexdigest()[:16])
+        )
+        self.secret = self._in_cluster(token)
+        self.url = self._public_url(self._function(shared))
+        self.register_outputs({"url": self.url})
+
+    def _token(self, shared: aws.secretsmanager.Secret) -> pulumi.Output[str]:
+        """Fill the secret once; a later run keeps what is there."""
+        made = aws.secretsmanager.get_random_password_output(
+            password_length=TOKEN_LENGTH,
+            exclude_punctuation=True,
+            opts=pulumi.InvokeOptions(parent=self),
+        )
+        version = aws.secretsmanager.SecretVersion(
+            f"{self._name}-token-value",
+            secret_id=shared.id,
+            secret_string=pulumi.Output.secret(made.random_password),
+            # Every run draws another password; only the first is used.
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                ignore_changes=["secretString"],
+                additional_secret_outputs=["secretString"],
+            ),
+        )
+        return pulumi.Output.secret(version.secret_string.apply(str))
+
+    def _in_cluster(self, token: pulumi.Output[str]) -> k8s.core.v1.Secret:
+        headers = token.apply(
+            lambda known: json.dumps({"Content-type": "application/json", TOKEN_HEADER: known})
+        )
+        return k8s.core.v1.Secret(
+            f"{self._name}-secret",
+            metadata=k8s.meta.v1.ObjectMetaArgs(name=SECRET, namespace=NAMESPACE),
+            string_data={HEADERS_KEY: headers},
+            opts=self._child,
+        )
+
+    def _function(self, shared: aws.secretsmanager.Secret) -> Function:
+        spec, account = self._args.spec, self._args.account
+        queue = naming.queue(spec.prefix, "ticks")
+        return Function(
+            f"{self._name}-function",
+            FunctionArgs(
+                function_name=f"{spec.prefix}-webhook",
+                description="NTH has ended a drain attempt: a note in the incident, and a tick",
+                handler="handlers.webhook.handler",
+                package=self._args.package,
+                timeout_seconds=TIMEOUT_SECONDS,
+                reserved_concurrency=RESERVED_CONCURRENCY,
+                # Table and queue are a later layer's; until they exist nothing is drained.
+                environment={
+                    "STILLWATER_PREFIX": spec.prefix,
+                    "STILLWATER_CLUSTER": spec.name,
+                    "STILLWATER_REGION": spec.region,
+                    "STILLWATER_LEDGER_TABLE": naming.ledger_table(spec.prefix),
+                    "STILLWATER_TICKS_QUEUE_URL": account.queue_url(queue),
+                    "STILLWATER_WEBHOOK_SECRET": shared.arn,
+                },
+                statements=_statements(spec, account, shared),
+                account=account,
+            ),
+            opts=self._child,
+        )
+
+    def _public_url(self, function: Function) -> pulumi.Output[str]:
+        url = aws.lambda_.FunctionUrl(
+            f"{self._name}-url",
+            function_name=function.name,
+            authorization_type="NONE",
+            opts=self._child,
+        )
+        # Both are asked for since October 2025; the second is bound to calls through a URL.
+        aws.lambda_.Permission(
+            f"{self._name}-url-permission",
+            action="lambda:InvokeFunctionUrl",
+            function=function.name,
+            principal="*",
+            function_url_auth_type="NONE",
+            opts=self._child,
+        )
+        aws.lambda_.Permission(
+            f"{self._name}-url-invoke-permission",
+            action="lambda:InvokeFunction",
+            function=function.name,
+            principal="*",
+            invoked_via_function_url=True,
+            opts=self._child,
+        )
+        return url.function_url
+
+
+def _statements(
+    spec: ClusterSpec, account: iam.Account, shared: aws.secretsmanager.Secret
+) -> list[iam.Statement]:
+    table = account.arn("dynamodb", f"table/{naming.ledger_table(spec.prefix)}")
+    return [
+        on_items("ReadIncidents", ["dynamodb:GetItem"], table, "incident#*"),
+        on_items("NoteReports", ["dynamodb:PutItem"], table, "incident#*", "ignored#*"),
+        iam.Statement(
+            sid="AskForATick",
+            actions=["sqs:SendMessage"],
+            resources=[account.arn("sqs", naming.queue(spec.prefix, "ticks"))],
+        ),
+        iam.Statement(
+            sid="KnowTheToken",
+            actions=["secretsmanager:GetSecretValue"],
+            resources=[shared.arn],
+        ),
+    ]

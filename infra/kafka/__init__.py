@@ -1,0 +1,1 @@
+"""Kafka, Connect, topics and volumes, as Strimzi and Kubernetes know them."""

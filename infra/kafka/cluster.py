@@ -1,0 +1,324 @@
+"""Kafka as Strimzi's resources: one KafkaNodePool per pool and zone, then the Kafka.
+
+A pool is pinned to its zone from the first schedule on, because Strimzi no longer spreads brokers
+over zones and a volume never leaves the one it was made in. No two Kafka pods share a node.
+
+The namespace is made apart, because what must be there before Kafka's first pod (the operator's
+rights, the load balancer's bindings) lives in it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
+
+from core import naming
+from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
+from core.constants import EVICTED_AT_A_TIME
+from infra.alerts.rules import prometheus_rule
+from infra.kafka.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
+from infra.kafka.storage import attributes_class
+from infra.versions import STRIMZI_API
+
+TYPE = "stillwater:infra:Kafka"
+STRIMZI_ROLES = {
+    Role.BROKER: ["broker"],
+    Role.CONTROLLER: ["controller"],
+    Role.COMBINED: ["controller", "broker"],
+}
+INTERNAL_LISTENER = "internal"
+# Three controllers and three brokers on new nodes: images to pull, volumes to make.
+READY_TIMEOUT = "30m"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaArgs:
+    spec: ClusterSpec
+
+
+class Kafka(pulumi.ComponentResource):
+    """One Kafka cluster: the pools of its controllers first, brokers and the Kafka with `run`.
+
+    On the way down the brokers' pools are the first to go and the controllers' the last: without
+    a controller a broker waits five minutes before it stops (KafkaBroker.shutdown).
+    """
+
+    controllers: Sequence[pulumi.Resource]
+
+    def __init__(
+        self, name: str, args: KafkaArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._spec = name, args.spec
+        self.controllers = self._pools(lambda role: role.is_controller, after=())
+
+    def run(self, *, after: Sequence[pulumi.Resource]) -> None:
+        """Add the brokers and the Kafka: the first pods start once all of `after` is there."""
+        name, spec = self._name, self._spec
+        brokers = self._pools(
+            lambda role: not role.is_controller, after=[*self.controllers, *after]
+        )
+        CustomResource(
+            f"{name}-kafka",
+            api_version=STRIMZI_API,
+            kind="Kafka",
+            metadata={
+                "name": spec.name,
+                "namespace": spec.kubernetes.namespace,
+                "annotations": {"pulumi.com/waitFor": "condition=Ready"},
+            },
+            spec=kafka_spec(spec),
+            # Created last and deleted first: Strimzi refuses a Kafka without its pools.
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # Combined nodes are brokers whose pools came first.
+                depends_on=[*self.controllers, *brokers, *after],
+                custom_timeouts=pulumi.CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT),
+            ),
+        )
+        if spec.metrics.prometheus_operator:
+            child = pulumi.ResourceOptions(parent=self)
+            pod_monitor(f"{name}-pod-monitor", spec, spec.name, "Kafka", child)
+            prometheus_rule(f"{name}-rules", spec, child)
+        self.register_outputs({})
+
+    def _pools(
+        self, of: Callable[[Role], bool], *, after: Sequence[pulumi.Resource]
+    ) -> list[pulumi.Resource]:
+        """Return a KafkaNodePool per pool of some roles, and zone."""
+        spec = self._spec
+        return [
+            CustomResource(
+                f"{self._name}-{zone}-{pool.name}",
+                api_version=STRIMZI_API,
+                kind="KafkaNodePool",
+                metadata=_pool_metadata(spec, pool, zone, ids),
+                spec=node_pool_spec(spec, pool, zone),
+                opts=pulumi.ResourceOptions(
+                    parent=self,
+                    depends_on=list(after),
+                    # Whoever else wrote it would shrink what λ volumes has grown.
+                    ignore_changes=["spec.storage"] if spec.volumes.applies else None,
+                ),
+            )
+            for pool in spec.pools
+            if of(pool.role)
+            for zone, ids in spec.node_ids_of(pool).items()
+        ]
+
+
+def bootstrap_servers(spec: ClusterSpec) -> list[str]:
+    """Return host:port of one broker per pool and zone, as clients of the load balancer dial them.
+
+    A client needs one that answers, and any zone may be away; the rest it learns.
+    """
+    listener = spec.kafka.listener
+    first_ids = [
+        ids.start
+        for pool in spec.pools
+        if pool.role.is_broker
+        for ids in spec.node_ids_of(pool).values()
+    ]
+    ports = [naming.advertised_port(listener.first_advertised_port, node) for node in first_ids]
+    return [f"{listener.advertised_host}:{port}" for port in ports]
+
+
+def kafka_pods(spec: ClusterSpec) -> list[str]:
+    """Return the name of every Kafka pod there is or is prepared for, spare ones included."""
+    return [
+        naming.pod(spec.name, naming.kafka_node_pool(pool.name, zone), node_id)
+        for pool in spec.pools
+        for zone, ids in spec.node_ids_of(pool).items()
+        for node_id in ids[: pool.nodes_per_zone + pool.spare_nodes_per_zone]
+    ]
+
+
+def node_pool_spec(spec: ClusterSpec, pool: NodePool, zone: str) -> dict[str, Any]:
+    """Return a KafkaNodePool's spec."""
+    heap = f"{pool.heap_mib}m"
+    memory = f"{pool.memory_request_mib}Mi"
+    return {
+        "replicas": pool.nodes_per_zone,
+        "roles": STRIMZI_ROLES[pool.role],
+        "resources": {
+            "requests": {"cpu": f"{pool.cpu_request_millis}m", "memory": memory},
+            "limits": {"memory": memory},
+        },
+        "jvmOptions": {"-Xms": heap, "-Xmx": heap},
+        "storage": {
+            "type": "jbod",
+            "volumes": [_volume(number, volume) for number, volume in enumerate(pool.volumes)],
+        },
+        # A pool's pod template replaces Kafka's whole: grace left out here would be 30 s.
+        "template": {"pod": _pod_template(spec, pool, zone)},
+    }
+
+
+def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
+    """Return the Kafka's spec."""
+    probes = spec.kafka.probes
+    return {
+        "kafka": {
+            "version": spec.kafka.version,
+            "metadataVersion": spec.kafka.metadata_version,
+            "rack": {"type": "topology-label", "topologyKey": naming.ZONE_LABEL},
+            "listeners": [_internal_listener(spec), _listener(spec)],
+            "config": {**_default_config(spec), **spec.kafka.config},
+            # One set for every role: a pool has none of its own (KafkaNodePool, 1.2.0).
+            "readinessProbe": probe(probes.readiness),
+            "livenessProbe": probe(probes.liveness),
+            **_authorization(spec),
+            **metrics_config(spec.metrics, KAFKA_ALLOW),
+            # Strimzi writes it as an integer minAvailable over controllers and brokers together,
+            # the one form that lets pods without a scalable owner be evicted at all.
+            "template": {"podDisruptionBudget": {"maxUnavailable": EVICTED_AT_A_TIME}},
+        },
+        "entityOperator": {
+            "topicOperator": {},
+            "userOperator": {},
+            # With finalizers a namespace whose Kafka is gone could never be deleted.
+            "template": {
+                "topicOperatorContainer": {
+                    "env": [{"name": "STRIMZI_USE_FINALIZERS", "value": "false"}]
+                }
+            },
+        },
+    }
+
+
+def probe(timing: Probe) -> dict[str, int]:
+    """Return a probe as Strimzi takes it: every figure, since one alone resets the others."""
+    return {
+        "initialDelaySeconds": timing.initial_delay_seconds,
+        "periodSeconds": timing.period_seconds,
+        "timeoutSeconds": timing.timeout_seconds,
+        "failureThreshold": timing.failure_threshold,
+    }
+
+
+def internal_bootstrap(spec: ClusterSpec) -> str:
+    """Return where clients inside the cluster start from."""
+    service = naming.bootstrap_service(spec.name)
+    namespace, port = spec.kubernetes.namespace, spec.kafka.internal_listener.port
+    return f"{service}.{namespace}.svc:{port}"
+
+
+def _pool_metadata(spec: ClusterSpec, pool: NodePool, zone: str, ids: range) -> dict[str, Any]:
+    return {
+        "name": naming.kafka_node_pool(pool.name, zone),
+        "namespace": spec.kubernetes.namespace,
+        "labels": {naming.CLUSTER_LABEL: spec.name},
+        "annotations": {"strimzi.io/next-node-ids": naming.next_node_ids_annotation(ids)},
+    }
+
+
+def _volume(number: int, volume: Storage) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "id": number,
+        "type": "persistent-claim",
+        "size": f"{volume.size_gib}Gi",
+        "class": naming.STORAGE_CLASS,
+        "volumeAttributesClass": attributes_class(volume),
+        "deleteClaim": False,
+    }
+    if number == 0:
+        entry["kraftMetadata"] = "shared"
+    return entry
+
+
+def _pod_template(spec: ClusterSpec, pool: NodePool, zone: str) -> dict[str, Any]:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    where = {naming.ZONE_LABEL: [zone], naming.NODE_POOL_LABEL: [pool.name]}
+    return {
+        "terminationGracePeriodSeconds": spec.timings.pod_grace_seconds,
+        "tolerations": [
+            {
+                "key": naming.DEDICATED_TAINT_KEY,
+                "operator": "Equal",
+                "value": naming.DEDICATED_TAINT_VALUE,
+                "effect": "NoSchedule",
+            }
+        ],
+        "affinity": {
+            "nodeAffinity": {
+                required: {"nodeSelectorTerms": [{"matchExpressions": _is_in(where)}]}
+            },
+            "podAntiAffinity": {
+                required: [
+                    {
+                        "topologyKey": "kubernetes.io/hostname",
+                        "labelSelector": {
+                            "matchLabels": {
+                                naming.CLUSTER_LABEL: spec.name,
+                                "strimzi.io/name": naming.kafka_component(spec.name),
+                            }
+                        },
+                    }
+                ]
+            },
+        },
+    }
+
+
+def _is_in(labels: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    return [{"key": k, "operator": "In", "values": list(v)} for k, v in labels.items()]
+
+
+def _internal_listener(spec: ClusterSpec) -> dict[str, Any]:
+    listener = spec.kafka.internal_listener
+    rendered: dict[str, Any] = {
+        "name": INTERNAL_LISTENER,
+        "port": listener.port,
+        "type": "internal",
+        "tls": listener.tls,
+    }
+    if listener.authentication != "none":
+        rendered["authentication"] = {"type": listener.authentication}
+    return rendered
+
+
+def _authorization(spec: ClusterSpec) -> dict[str, Any]:
+    if spec.kafka.internal_listener.authentication == "none":
+        return {}
+    return {"authorization": {"type": "simple"}}
+
+
+def _listener(spec: ClusterSpec) -> dict[str, Any]:
+    listener = spec.kafka.listener
+    return {
+        "name": listener.name,
+        "port": listener.port,
+        "type": "cluster-ip",
+        "tls": listener.tls,
+        "configuration": {
+            # Templates cover brokers that do not run yet; the host must be in the certificate.
+            "bootstrap": {"alternativeNames": [listener.advertised_host]},
+            "advertisedHostTemplate": listener.advertised_host,
+            "advertisedPortTemplate": f"{listener.first_advertised_port} + {{nodeId}}",
+        },
+    }
+
+
+def _default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
+    factor, minimum = spec.kafka.default_replication_factor, spec.kafka.min_insync_replicas
+    timings = spec.timings
+    authorizing = spec.kafka.internal_listener.authentication != "none"
+    return {
+        # Clients of the load balancer, our own functions among them, have no name: they keep every
+        # right that no user's ACL takes for itself.
+        **({"allow.everyone.if.no.acl.found": True} if authorizing else {}),
+        # Each broker's rack is its zone: consumers that say theirs read from the replica in it.
+        naming.REPLICA_SELECTOR: naming.FOLLOWER_FETCHING,
+        "default.replication.factor": factor,
+        "min.insync.replicas": minimum,
+        "offsets.topic.replication.factor": factor,
+        "transaction.state.log.replication.factor": factor,
+        "transaction.state.log.min.isr": minimum,
+        "broker.session.timeout.ms": timings.broker_session_timeout_seconds * 1000,
+        "broker.heartbeat.interval.ms": timings.broker_heartbeat_interval_seconds * 1000,
+        "connections.max.idle.ms": timings.broker_connections_max_idle_seconds * 1000,
+    }

@@ -1,0 +1,146 @@
+"""Snapshots of Kafka's volumes: on a schedule by AWS's Data Lifecycle Manager, or by hand.
+
+The schedule needs nothing of the cluster: it finds volumes by a tag that the storage class gives
+each of them, and keeps working while Kubernetes does not. The VolumeSnapshotClass is for whoever
+takes one with kubectl. Either kind outlives what it was taken from. A snapshot holds what one
+broker had on disk at one moment; docs/how-to/restore-a-broker-from-a-snapshot.md says what that is
+worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from core import naming
+from core.cluster import Snapshots as Schedule
+from core.constants import RETAIN_VOLUME
+from infra import iam
+from infra.kafka.storage import volume_tags
+from infra.tags import SNAPSHOT_TAG
+from infra.versions import SNAPSHOT_API
+
+TYPE = "stillwater:infra:Snapshots"
+SNAPSHOT_CLASS = "ebs-kafka"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotsArgs:
+    prefix: str
+    account: iam.Account
+    schedule: Schedule | None
+    tags: Mapping[str, str]
+
+
+class Snapshots(pulumi.ComponentResource):
+    """The snapshot class, and the lifecycle policy where the spec has a schedule."""
+
+    def __init__(
+        self, name: str, args: SnapshotsArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        self._child = pulumi.ResourceOptions(parent=self)
+        _SnapshotClass(f"{name}-class", args.tags, self._child)
+        if args.schedule is not None:
+            self._lifecycle(args.schedule)
+        self.register_outputs({})
+
+    def _lifecycle(self, schedule: Schedule) -> None:
+        role, _ = iam.service_role(
+            f"{self._name}-role",
+            role_name=f"{self._args.prefix}-snapshots",
+            service="dlm.amazonaws.com",
+            managed_policies={},
+            parent=self,
+        )
+        permission = aws.iam.RolePolicy(
+            f"{self._name}-policy",
+            role=role.name,
+            policy=iam.policy(_statements(self._args)),
+            opts=self._child,
+        )
+        aws.dlm.LifecyclePolicy(
+            f"{self._name}-schedule",
+            description=f"Kafka volumes of {self._args.prefix}",
+            execution_role_arn=role.arn,
+            state="ENABLED",
+            policy_details=aws.dlm.LifecyclePolicyPolicyDetailsArgs(
+                policy_type="EBS_SNAPSHOT_MANAGEMENT",
+                resource_types=["VOLUME"],
+                # Several tags would mean any of them: one, whose value no other cluster has.
+                target_tags={SNAPSHOT_TAG: self._args.prefix},
+                schedules=[_schedule(schedule)],
+            ),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[permission]),
+        )
+
+
+class _SnapshotClass(pulumi.CustomResource):
+    """A VolumeSnapshotClass, whose settings stand where CustomResource allows a spec alone."""
+
+    def __init__(self, name: str, tags: Mapping[str, str], opts: pulumi.ResourceOptions) -> None:
+        kind = "VolumeSnapshotClass"
+        super().__init__(
+            f"kubernetes:{SNAPSHOT_API}:{kind}",
+            name,
+            {
+                "apiVersion": SNAPSHOT_API,
+                "kind": kind,
+                "metadata": {"name": SNAPSHOT_CLASS},
+                "driver": naming.EBS_CSI_DRIVER,
+                # Deleting the VolumeSnapshot, or its namespace, leaves the snapshot in EBS.
+                "deletionPolicy": RETAIN_VOLUME,
+                "parameters": volume_tags(tags),
+            },
+            opts,
+        )
+
+
+def _schedule(schedule: Schedule) -> aws.dlm.LifecyclePolicyPolicyDetailsScheduleArgs:
+    return aws.dlm.LifecyclePolicyPolicyDetailsScheduleArgs(
+        name=f"every-{schedule.every_hours}-hours",
+        create_rule=aws.dlm.LifecyclePolicyPolicyDetailsScheduleCreateRuleArgs(
+            interval=schedule.every_hours, interval_unit="HOURS", times=schedule.start_at_utc
+        ),
+        retain_rule=aws.dlm.LifecyclePolicyPolicyDetailsScheduleRetainRuleArgs(count=schedule.kept),
+        # Which broker's it is: the driver's tags name the claim.
+        copy_tags=True,
+    )
+
+
+def _statements(args: SnapshotsArgs) -> list[iam.Statement]:
+    account = args.account
+    # A snapshot's ARN has no account in it.
+    snapshots = f"arn:{account.partition}:ec2:{account.region}::snapshot/*"
+    ours = {"StringEquals": {f"aws:ResourceTag/{SNAPSHOT_TAG}": args.prefix}}
+    return [
+        iam.Statement(
+            sid="SnapshotOurVolumes",
+            actions=["ec2:CreateSnapshot"],
+            resources=[account.arn("ec2", "volume/*")],
+            conditions=ours,
+        ),
+        iam.Statement(sid="IntoSnapshots", actions=["ec2:CreateSnapshot"], resources=[snapshots]),
+        iam.Statement(
+            sid="CopyTheirTags",
+            actions=["ec2:CreateTags"],
+            resources=[snapshots],
+            conditions={"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}},
+        ),
+        iam.Statement(
+            sid="DeleteOurOldOnes",
+            actions=["ec2:DeleteSnapshot"],
+            resources=[snapshots],
+            conditions=ours,
+        ),
+        iam.Statement(
+            sid="LookAround",
+            actions=["ec2:DescribeInstances", "ec2:DescribeSnapshots", "ec2:DescribeVolumes"],
+            # None of them takes a resource.
+            resources=iam.ANY_RESOURCE,
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""The way clients take to the brokers."""

@@ -1,0 +1,1 @@
+"""Where a cluster stands: VPC, subnets, ways to AWS's APIs."""

@@ -1,0 +1,1 @@
+"""Kafka's nodes: groups or Karpenter's pools, what they boot, who they are."""

@@ -1,0 +1,180 @@
+"""The nodes of Kafka: one Auto Scaling group per pool and availability zone, on one subnet each.
+
+A volume lives in one zone, so its broker must find a node there: no group spans two zones, min is
+what is wanted, and max is twice that, so that the replacement of every node can stand beside it.
+
+A node that goes stands in two lifecycle hooks. `drain` is completed by the node termination
+handler once the pods are off; `gate` by our own tick once volumes are detached and the broker is
+back. Whatever fails, both end in ABANDON, and the group's lifecycle policy then keeps the
+instance: a stuck drain never kills a broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from core import naming
+from core.cluster import ClusterSpec, NodePool
+from core.constants import (
+    ABANDON,
+    HEALTHY_PERCENT,
+    HOOKS,
+    MAXIMUM_PER_NODE,
+    RETAIN_INSTANCE,
+    SUSPENDED_PROCESSES,
+    TERMINATING,
+)
+from infra import iam
+from infra.nodes import bootstrap
+from infra.nodes.identity import node_identity
+from infra.nodes.launch import Launch, launch_template
+from infra.tags import Tags, group_tags, node_template_tags
+
+TYPE = "stillwater:infra:BrokerNodes"
+TAINT = f"{naming.DEDICATED_TAINT_KEY}={naming.DEDICATED_TAINT_VALUE}:NoSchedule"
+# Longer than a node needs to boot, join and register its volume driver: until then a launched
+# instance does not count as the replacement of one to be terminated.
+WARMUP_SECONDS = 180
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerNodesArgs:
+    spec: ClusterSpec
+    cluster: bootstrap.ClusterAccess
+    cluster_security_group_id: pulumi.Input[str]
+    private_subnet_ids: Mapping[str, pulumi.Input[str]]
+    tags: Tags
+
+
+class BrokerNodes(pulumi.ComponentResource):
+    """Auto Scaling groups keyed by KafkaNodePool (`broker-a`), which they carry the nodes of."""
+
+    group_names: Mapping[str, pulumi.Output[str]]
+    group_arns: Mapping[str, pulumi.Output[str]]
+
+    def __init__(
+        self, name: str, args: BrokerNodesArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        self._child = pulumi.ResourceOptions(parent=self)
+        profile, ready_to_join = node_identity(
+            name, prefix=args.spec.prefix, eks_cluster=args.cluster.name, parent=self
+        )
+        groups = {
+            naming.kafka_node_pool(pool.name, zone): self._group(pool, zone, profile, ready_to_join)
+            for pool in args.spec.pools
+            for zone in args.spec.zones_of(pool)
+        }
+        self.group_names = {key: group.name for key, group in groups.items()}
+        self.group_arns = {key: group.arn for key, group in groups.items()}
+        self.register_outputs({"group_names": self.group_names})
+
+    def _template(
+        self, pool: NodePool, zone: str, profile: aws.iam.InstanceProfile
+    ) -> aws.ec2.LaunchTemplate:
+        args = self._args
+        group = naming.auto_scaling_group(args.spec.prefix, pool.name, zone)
+        return launch_template(
+            f"{self._name}-{zone}-{pool.name}-template",
+            Launch(
+                template_name=group,
+                tags=args.tags.of_node(group, pool.name, args.cluster.name, args.spec.prefix),
+                image_id=bootstrap.image_id(args.spec.kubernetes.version, pool.instance_type, self),
+                instance_type=pool.instance_type,
+                instance_profile_arn=profile.arn,
+                security_group_ids=[args.cluster_security_group_id],
+                user_data=bootstrap.user_data(
+                    args.cluster,
+                    labels=_labels(pool),
+                    taints=[TAINT],
+                    node_shutdown_seconds=args.spec.timings.node_shutdown_seconds,
+                ),
+            ),
+            self,
+        )
+
+    def _group(
+        self,
+        pool: NodePool,
+        zone: str,
+        profile: aws.iam.InstanceProfile,
+        ready_to_join: list[pulumi.Resource],
+    ) -> aws.autoscaling.Group:
+        args = self._args
+        group_name = naming.auto_scaling_group(args.spec.prefix, pool.name, zone)
+        template = self._template(pool, zone, profile)
+        group = aws.autoscaling.Group(
+            f"{self._name}-{zone}-{pool.name}",
+            name=group_name,
+            vpc_zone_identifiers=[args.private_subnet_ids[zone]],
+            min_size=pool.nodes_per_zone,
+            desired_capacity=pool.nodes_per_zone,
+            max_size=MAXIMUM_PER_NODE * pool.nodes_per_zone,
+            launch_template=aws.autoscaling.GroupLaunchTemplateArgs(
+                id=template.id, version=template.latest_version.apply(str)
+            ),
+            health_check_type="EC2",
+            default_instance_warmup=WARMUP_SECONDS,
+            instance_maintenance_policy=aws.autoscaling.GroupInstanceMaintenancePolicyArgs(
+                min_healthy_percentage=HEALTHY_PERCENT[0],
+                max_healthy_percentage=HEALTHY_PERCENT[1],
+            ),
+            instance_lifecycle_policy=_retain_on_abandon(),
+            # A new template reaches nodes that start from now on. Running ones are
+            # terminated one at a time: an instance refresh would take every zone at once.
+            termination_policies=["OldestLaunchTemplate", "OldestInstance"],
+            suspended_processes=list(SUSPENDED_PROCESSES),
+            tags=group_tags(
+                args.tags.of_node(group_name, pool.name, args.cluster.name, args.spec.prefix),
+                node_template_tags(args.cluster.name, zone, _labels(pool)),
+            ),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=ready_to_join,
+                # Whoever replaces a node raises it for a while: Cluster Autoscaler, our tick.
+                ignore_changes=["desired_capacity"],
+            ),
+        )
+        for hook in HOOKS:
+            self._hook(pool, zone, group, hook)
+        return group
+
+    def _hook(
+        self, pool: NodePool, zone: str, group: aws.autoscaling.Group, hook: str
+    ) -> aws.autoscaling.LifecycleHook:
+        return aws.autoscaling.LifecycleHook(
+            f"{self._name}-{zone}-{pool.name}-{hook}",
+            name=hook,
+            autoscaling_group_name=group.name,
+            lifecycle_transition=TERMINATING,
+            default_result=ABANDON,
+            heartbeat_timeout=self._args.spec.timings.hook_heartbeat_timeout_seconds,
+            opts=self._child,
+        )
+
+
+def group_arns(spec: ClusterSpec, account: iam.Account) -> list[str]:
+    """Return the ARNs of every Kafka group, for layers that run before or after this one."""
+    return [
+        account.group_arn(naming.auto_scaling_group(spec.prefix, pool.name, zone))
+        for pool in spec.pools
+        for zone in spec.zones_of(pool)
+    ]
+
+
+def _labels(pool: NodePool) -> dict[str, str]:
+    return {naming.NODE_POOL_LABEL: pool.name}
+
+
+def _retain_on_abandon() -> aws.autoscaling.GroupInstanceLifecyclePolicyArgs:
+    # Without it ABANDON on a terminating instance still terminates it.
+    return aws.autoscaling.GroupInstanceLifecyclePolicyArgs(
+        retention_triggers=aws.autoscaling.GroupInstanceLifecyclePolicyRetentionTriggersArgs(
+            terminate_hook_abandon=RETAIN_INSTANCE
+        )
+    )

@@ -1,0 +1,176 @@
+"""Kafka's nodes as Karpenter launches them: a NodePool per pool and zone, a node class per pool.
+
+Nothing voluntary takes a broker's node: nodes never expire, drift disrupts none (`stillwater
+rotate` goes node by node), and only a node without pods is ended, one at a time. What AWS or a
+person ends is drained like any other, without the hold that lifecycle hooks give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
+
+from core import naming
+from core.cluster import ClusterSpec, NodePool
+from infra.nodes import bootstrap
+from infra.nodes.identity import node_identity
+from infra.nodes.launch import METADATA_HOP_LIMIT, ROOT_DEVICE, ROOT_SIZE_GIB
+from infra.tags import Tags
+from infra.versions import KARPENTER_API, KARPENTER_AWS_API
+
+TYPE = "stillwater:infra:KarpenterNodes"
+# Longer than a broker is away from its node while it moves: the empty node may be its next one.
+EMPTY_FOR = "1h"
+NEVER = "Never"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KarpenterNodesArgs:
+    spec: ClusterSpec
+    eks_cluster: str
+    cluster_security_group_id: pulumi.Input[str]
+    private_subnet_ids: Mapping[str, pulumi.Input[str]]
+    tags: Tags
+
+
+class KarpenterNodes(pulumi.ComponentResource):
+    """NodePools named like KafkaNodePools (`broker-a`), whose nodes they are."""
+
+    def __init__(
+        self, name: str, args: KarpenterNodesArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        profile, ready_to_join = node_identity(
+            name, prefix=args.spec.prefix, eks_cluster=args.eks_cluster, parent=self
+        )
+        for pool in args.spec.pools:
+            image = bootstrap.image_id(args.spec.kubernetes.version, pool.instance_type, self)
+            node_class = self._object(
+                f"{pool.name}-class",
+                (KARPENTER_AWS_API, "EC2NodeClass", pool.name),
+                node_class_spec(args, pool, image, profile.name),
+                ready_to_join,
+            )
+            for zone in args.spec.zones_of(pool):
+                self._object(
+                    f"{zone}-{pool.name}",
+                    (KARPENTER_API, "NodePool", naming.kafka_node_pool(pool.name, zone)),
+                    node_pool_spec(pool, zone),
+                    [node_class],
+                )
+        self.register_outputs({})
+
+    def _object(
+        self,
+        role: str,
+        named: tuple[str, str, str],
+        spec: Mapping[str, Any],
+        after: Sequence[pulumi.Resource],
+    ) -> CustomResource:
+        api_version, kind, object_name = named
+        return CustomResource(
+            f"{self._name}-{role}",
+            api_version=api_version,
+            kind=kind,
+            metadata={"name": object_name},
+            spec=dict(spec),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
+        )
+
+
+def node_class_spec(
+    args: KarpenterNodesArgs,
+    pool: NodePool,
+    image_id: pulumi.Input[str],
+    instance_profile: pulumi.Input[str],
+) -> dict[str, Any]:
+    """Return the EC2NodeClass of a pool: what our launch template says, in Karpenter's words."""
+    name = f"{args.spec.prefix}-{pool.name}"
+    kubelet = {"config": bootstrap.kubelet_config(args.spec.timings.node_shutdown_seconds)}
+    return {
+        "amiFamily": "AL2023",
+        # By id: two nodes launched between two runs of `pulumi up` have the same image.
+        "amiSelectorTerms": [{"id": image_id}],
+        "instanceProfile": instance_profile,
+        "subnetSelectorTerms": [
+            {"id": args.private_subnet_ids[zone]} for zone in args.spec.zones_of(pool)
+        ],
+        "securityGroupSelectorTerms": [{"id": args.cluster_security_group_id}],
+        "metadataOptions": {
+            "httpEndpoint": "enabled",
+            "httpTokens": "required",
+            "httpPutResponseHopLimit": METADATA_HOP_LIMIT,
+        },
+        "blockDeviceMappings": [
+            {
+                "deviceName": ROOT_DEVICE,
+                "rootVolume": True,
+                "ebs": {
+                    "volumeType": "gp3",
+                    "volumeSize": f"{ROOT_SIZE_GIB}Gi",
+                    "encrypted": True,
+                    "deleteOnTermination": True,
+                },
+            }
+        ],
+        # Not the handlers' tag: what has no lifecycle hook cannot be held by them.
+        "tags": {**args.tags.named(name), naming.POOL_TAG: pool.name},
+        # Merged with what Karpenter tells its nodes itself: cluster, labels, taints.
+        "userData": bootstrap.multipart({"kubelet": kubelet}),
+    }
+
+
+def node_pool_spec(pool: NodePool, zone: str) -> dict[str, Any]:
+    """Return the NodePool of a pool in one zone."""
+    return {
+        "template": {
+            "metadata": {"labels": {naming.NODE_POOL_LABEL: pool.name}},
+            "spec": {
+                "nodeClassRef": {
+                    "group": KARPENTER_AWS_API.partition("/")[0],
+                    "kind": "EC2NodeClass",
+                    "name": pool.name,
+                },
+                "requirements": [
+                    _is(naming.ZONE_LABEL, zone),
+                    # A broker is never worth a discount.
+                    _is("karpenter.sh/capacity-type", "on-demand"),
+                    _is("node.kubernetes.io/instance-type", pool.instance_type),
+                    _is("kubernetes.io/os", "linux"),
+                    _is(
+                        "kubernetes.io/arch",
+                        "arm64" if bootstrap.is_arm(pool.instance_type) else "amd64",
+                    ),
+                ],
+                "taints": [
+                    {
+                        "key": naming.DEDICATED_TAINT_KEY,
+                        "value": naming.DEDICATED_TAINT_VALUE,
+                        "effect": "NoSchedule",
+                    }
+                ],
+                # The default, 720h, is a forceful end: no budget and no replacement before it.
+                "expireAfter": NEVER,
+                # terminationGracePeriod stays unset: set, it deletes a broker past its
+                # PodDisruptionBudget, and lets drift do so too.
+            },
+        },
+        "disruption": {
+            "consolidationPolicy": "WhenEmpty",
+            "consolidateAfter": EMPTY_FOR,
+            "budgets": [
+                {"nodes": "1", "reasons": ["Empty"]},
+                # A budget is per NodePool: one of each zone would be two brokers too many.
+                {"nodes": "0", "reasons": ["Drifted", "Underutilized"]},
+            ],
+        },
+    }
+
+
+def _is(key: str, value: str) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": [value]}

@@ -1,0 +1,351 @@
+"""core.cluster: one description, one sentence per thing wrong with it."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.cluster import ClusterSpec, Role, json_schema, parse
+from core.errors import InvalidInput
+
+SCHEMA = Path(__file__).parents[4] / "docs" / "reference" / "cluster-spec.schema.json"
+GOOD: dict[str, Any] = {
+    "name": "coban",
+    "environment": "dev",
+    "region": "us-east-1",
+    "availability_zones": ["us-east-1a", "us-east-1b", "us-east-1c"],
+    "pools": [
+        {
+            "name": "controller",
+            "role": "controller",
+            "instance_type": "m7i.large",
+            "first_node_id": 0,
+            "node_ids_per_zone": 1,
+        },
+        {"name": "broker", "role": "broker", "instance_type": "r7i.xlarge", "first_node_id": 10},
+    ],
+}
+
+
+def changed(path: str, value: object) -> dict[str, Any]:
+    """Return the good spec with one value replaced: `pools.1.name`."""
+    spec = copy.deepcopy(GOOD)
+    *parents, last = path.split(".")
+    here: Any = spec
+    for part in parents:
+        here = here[int(part)] if isinstance(here, list) else here.setdefault(part, {})
+    here[int(last) if isinstance(here, list) else last] = value
+    return spec
+
+
+def problems(raw: object) -> tuple[str, ...]:
+    with pytest.raises(InvalidInput) as caught:
+        parse(raw)
+    return caught.value.problems
+
+
+def test_a_good_spec_is_accepted_and_names_its_resources() -> None:
+    spec = parse(GOOD)
+    assert spec.prefix == "dev-coban"
+    assert [pool.role for pool in spec.pools] == [Role.CONTROLLER, Role.BROKER]
+
+
+def test_a_spec_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        parse(GOOD).name = "other"  # type: ignore[misc]  # the point of the test
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        pytest.param("nmae", "x", ("nmae is 'x'", "no such setting"), id="misspelt-key"),
+        pytest.param("name", "Coban", ("name is 'Coban'",), id="name-in-capitals"),
+        pytest.param("region", "useast1", ("region is 'useast1'",), id="no-region"),
+        pytest.param(
+            "availability_zones",
+            ["us-east-1a", "eu-west-1a"],
+            ("eu-west-1a", "not in region us-east-1"),
+            id="zone-of-another-region",
+        ),
+        pytest.param(
+            "availability_zones", ["us-east-1a"] * 2, ("names a zone twice",), id="zone-twice"
+        ),
+        pytest.param("availability_zones", [], ("availability_zones",), id="no-zone"),
+        pytest.param("pools.1.role", "zookeeper", ("pools.1.role is 'zookeeper'",), id="role"),
+        pytest.param("pools.1.role", "controller", ("no pool has brokers",), id="no-brokers"),
+        pytest.param("pools.0.role", "broker", ("no pool has controllers",), id="no-controllers"),
+        pytest.param("pools.1.name", "controller", ("same name",), id="pool-name-twice"),
+        pytest.param(
+            "pools.1.first_node_id", 2, ("controller (0-2)", "broker (2-31)", "overlap"), id="ids"
+        ),
+        pytest.param(
+            "pools.1.nodes_per_zone", 11, ("11 nodes per zone", "10 node ids"), id="too-few-ids"
+        ),
+        pytest.param("network.vpc_cidr", "8.8.0.0/16", ("8.8.0.0/16", "private"), id="public-vpc"),
+        pytest.param("network.vpc_cidr", "10.0.0.1/16", ("host bits set",), id="host-bits"),
+        pytest.param("network.vpc_cidr", "nonsense", ("nonsense",), id="no-cidr"),
+        pytest.param(
+            "pools.1.volumes",
+            [{}, {"size_gib": 10, "iops": 6000}],
+            ("6000", "5000"),
+            id="iops-per-gib",
+        ),
+        pytest.param(
+            "pools.1.volumes",
+            [{}, {"throughput_mib_per_s": 1000}],
+            ("1000", "750", "raise iops"),
+            id="throughput-per-iops",
+        ),
+        pytest.param(
+            "kafka.default_replication_factor", 4, ("4", "3 brokers"), id="replication-factor"
+        ),
+        pytest.param(
+            "kafka.min_insync_replicas",
+            4,
+            ("min_insync_replicas 4", "default_replication_factor 3"),
+            id="min-isr",
+        ),
+        pytest.param("kafka.listener.name", "my-nlb", ("my-nlb",), id="dash-in-a-listener"),
+        pytest.param("timings.tick_interval_seconds", "soon", ("'soon'",), id="no-number"),
+        pytest.param(
+            "pools.1.heap_mib", 8192, ("heap_mib 8192", "memory_request_mib 8192"), id="heap"
+        ),
+        pytest.param("pools.1.instance_type", "large", ("'large'",), id="no-instance-type"),
+        pytest.param(
+            "kafka.listener.first_advertised_port",
+            9080,
+            ("bootstrap_port 9094", "9090-9119", "move one"),
+            id="bootstrap-port-of-a-broker",
+        ),
+        pytest.param(
+            "pools.1.first_node_id", 60_000, ("port 70029", "end at 65535"), id="last-port"
+        ),
+        pytest.param(
+            "pools.0.zones",
+            ["us-east-1a", "us-east-1d"],
+            (
+                "pool controller stands in us-east-1d, which is not in availability_zones",
+                "(us-east-1a, us-east-1b, us-east-1c)",
+                "add it there, at the end, or take it from the pool's zones",
+            ),
+            id="pool-in-an-unknown-zone",
+        ),
+        pytest.param(
+            "pools.0.zones",
+            ["us-east-1a", "us-east-1b", "us-east-1a"],
+            ("zones of pool controller names us-east-1a twice", "name each once"),
+            id="pool-zone-twice",
+        ),
+        pytest.param("pools.0.zones", [], ("pools.0.zones", "at least 1"), id="pool-in-no-zone"),
+        pytest.param("pools.0.zones", ["a"], ("pools.0.zones.0 is 'a'",), id="pool-zone-no-zone"),
+        pytest.param(
+            "pools.1.zones",
+            ["us-east-1a", "us-east-1b"],
+            ("default_replication_factor 3 exceeds the 2 brokers",),
+            id="replicas-without-zones",
+        ),
+        pytest.param("pools", {}, ("pools", "must be a list"), id="no-list"),
+        pytest.param("network", 7, ("network is 7", "must be a mapping"), id="no-mapping"),
+        pytest.param("drain_route", "maybe", ("drain_route is 'maybe'",), id="drain-route"),
+    ],
+)
+def test_a_bad_spec_is_one_sentence(path: str, value: object, words: tuple[str, ...]) -> None:
+    (sentence,) = problems(changed(path, value))
+    for word in words:
+        assert word in sentence
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+
+
+def test_a_name_kubernetes_would_refuse_is_named_with_its_length() -> None:
+    raw = changed("pools.1.name", "b" * 30) | {"name": "c" * 30}
+    (sentence,) = problems(raw)
+    assert f"{'c' * 30}-{'b' * 30}-a-nlb-39 of pool {'b' * 30} has 70 characters" in sentence
+
+
+@pytest.mark.parametrize("raw", [None, "text", 7, [], {}], ids=repr)
+def test_what_is_no_spec_at_all_is_refused_in_sentences(raw: object) -> None:
+    assert all(sentence.endswith(".") for sentence in problems(raw))
+
+
+def test_every_problem_is_listed_at_once() -> None:
+    bad = changed("timings.tick_interval_seconds", 0) | {"region": "x", "surplus": 1}
+    assert len(problems(bad)) == 3
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda c: (
+            st.lists(c) | st.dictionaries(st.sampled_from(sorted(ClusterSpec.model_fields)), c)
+        ),
+    )
+)
+def test_parse_raises_only_invalid_input(raw: object) -> None:
+    try:
+        parse(raw)
+    except InvalidInput as error:
+        assert error.problems  # noqa: PT017  # whether it raises depends on what was drawn
+
+
+def test_the_checked_in_schema_is_the_current_one() -> None:
+    assert SCHEMA.read_text() == json_schema()
+
+
+EXISTING = {
+    "vpc_id": "vpc-0123456789abcdef0",
+    "private_subnet_ids": {
+        "us-east-1a": "subnet-0123456789abcdef0",
+        "us-east-1b": "subnet-0123456789abcdef1",
+        "us-east-1c": "subnet-0123456789abcdef2",
+    },
+}
+
+
+def test_an_existing_network_has_a_subnet_for_every_zone_and_no_other() -> None:
+    assert parse(changed("network.existing", EXISTING)).network.existing is not None
+    moved = {"us-east-1a": "subnet-0123456789abcdef0", "us-east-1f": "subnet-0123456789abcdef1"}
+    (found,) = problems(changed("network.existing", {**EXISTING, "private_subnet_ids": moved}))
+    assert "no private subnet for availability zone us-east-1b" in found
+    assert "no private subnet for availability zone us-east-1c" in found
+    assert "names a subnet in us-east-1f" in found
+
+
+def test_the_api_server_is_private_unless_somebody_is_named() -> None:
+    assert parse(GOOD).kubernetes.public_access_cidrs == ()
+    (found,) = problems(changed("kubernetes.public_access_cidrs", ["0.0.0.0/0"]))
+    assert "opens the API server to everybody" in found
+
+
+def test_a_snapshot_schedule_is_one_that_aws_offers() -> None:
+    assert parse(changed("snapshots", None)).snapshots is None
+    assert problems(changed("snapshots", {"every_hours": 5}))
+    assert problems(changed("snapshots", {"start_at_utc": "24:00"}))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        pytest.param(
+            "kafka.internal_listener",
+            {"tls": False, "authentication": "tls"},
+            "only a listener with tls asks for",
+            id="certificate-without-tls",
+        ),
+        pytest.param("users", [{"name": "u"}], "no way to say who it is", id="nameless-user"),
+        pytest.param("topics", [{"name": "t"}, {"name": "t"}], "names t twice", id="topic-twice"),
+        pytest.param(
+            "topics",
+            [{"name": "t", "replication_factor": 4}],
+            "wants 4 replicas but the cluster has 3 brokers",
+            id="too-many-replicas",
+        ),
+        pytest.param(
+            "topics",
+            [{"name": "t", "config": {"min.insync.replicas": 3}}],
+            "no broker may ever stop",
+            id="no-margin",
+        ),
+        pytest.param("topics", [{"name": "a/b"}], "must match", id="no-topic-name"),
+        pytest.param("metrics.allow", ["("], "no regular expression", id="bad-expression"),
+        pytest.param("connect", {"startup_seconds": 5}, "greater than", id="no-time-to-start"),
+    ],
+)
+def test_topics_users_connect_and_metrics_are_checked(path: str, value: object, says: str) -> None:
+    (problem,) = problems(changed(path, value))
+    assert says in problem
+
+
+def test_a_topic_of_one_replica_is_the_users_choice() -> None:
+    assert parse(changed("topics", [{"name": "t", "replication_factor": 1}])).topics
+
+
+TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
+
+
+@pytest.mark.parametrize(
+    ("alerts", "words"),
+    [
+        pytest.param({"email": ["on-call"]}, ("alerts.email.0", "on-call"), id="no address"),
+        pytest.param(
+            {"sns_topic_arn": "on-call"}, ("alerts.sns_topic_arn", "on-call"), id="no arn"
+        ),
+        pytest.param(
+            {"sns_topic_arn": TOPIC.replace("us-east-1", "eu-west-1")},
+            ("eu-west-1", "of us-east-1", "name one there"),
+            id="another region",
+        ),
+        pytest.param(
+            {"sns_topic_arn": TOPIC, "email": ["a@example.com"]},
+            ("somebody else's", "subscribe the addresses there"),
+            id="both",
+        ),
+        pytest.param(
+            {"runbooks_url": "https://x/"}, ("alerts.runbooks_url",), id="a slash too many"
+        ),
+    ],
+)
+def test_who_is_told_must_be_somebody_an_alarm_can_reach(
+    alerts: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    (sentence,) = problems(changed("alerts", alerts))
+    for word in words:
+        assert word in sentence
+
+
+def test_a_topic_of_ones_own_or_addresses_are_taken() -> None:
+    assert parse(changed("alerts", {"sns_topic_arn": TOPIC})).alerts.sns_topic_arn == TOPIC
+    assert parse(changed("alerts", {"email": ["a@example.com"]})).alerts.email == ("a@example.com",)
+
+
+def test_a_pool_stands_in_every_zone_unless_it_names_some() -> None:
+    spec = parse(changed("pools.0.zones", ["us-east-1c", "us-east-1a"]))
+    controller, broker = spec.pools
+    assert spec.zones_of(broker) == spec.availability_zones
+    # In the cluster's order, not the pool's.
+    assert spec.zones_of(controller) == ("us-east-1a", "us-east-1c")
+    assert (spec.nodes_of(controller), spec.controllers, spec.brokers) == (2, 2, 3)
+
+
+@given(st.sets(st.sampled_from(GOOD["availability_zones"]), min_size=1), st.booleans())
+def test_the_zones_a_pool_names_change_no_node_id(zones: set[str], grown: bool) -> None:
+    everywhere = parse(GOOD)
+    raw = changed("pools.0.zones", sorted(zones, reverse=True))
+    raw["availability_zones"] = [*raw["availability_zones"], *["us-east-1d"] * grown]
+    pinned = parse(raw)
+    ids = everywhere.node_ids_of(everywhere.pools[0])
+    assert pinned.node_ids_of(pinned.pools[0]) == {z: ids[z] for z in ids if z in zones}
+
+
+def test_pools_in_different_zones_do_not_meet() -> None:
+    fast = {**GOOD["pools"][1], "name": "fast", "nodes_per_zone": 1}
+    raw = changed("pools.1.zones", GOOD["availability_zones"])
+    raw["availability_zones"] = [*GOOD["availability_zones"], "us-east-1d"]
+    raw["pools"][0] |= {"zones": GOOD["availability_zones"]}
+    spec = parse({**raw, "pools": [*raw["pools"], {**fast, "zones": ["us-east-1d"]}]})
+    assert spec.node_ids_of(spec.pools[2]) == {"us-east-1d": range(40, 50)}
+    both = {**fast, "zones": ["us-east-1c", "us-east-1d"]}
+    (sentence,) = problems({**raw, "pools": [*raw["pools"], both]})
+    assert "node ids of pools broker (10-39) and fast (30-49) overlap" in sentence
+
+
+def test_listeners_are_counted_in_the_zones_of_brokers() -> None:
+    many = {"nodes_per_zone": 17, "node_ids_per_zone": 20}
+    raw = changed("pools.1", {**GOOD["pools"][1], **many})
+    (sentence,) = problems(raw)
+    assert "51 brokers, spare ones included, and the bootstrap need 52 listeners" in sentence
+    raw["pools"][1]["zones"] = ["us-east-1a", "us-east-1b"]
+    assert parse(raw).brokers == 34
+
+
+def test_the_zones_of_brokers_are_the_racks() -> None:
+    raw = changed("pools.1.zones", ["us-east-1c"])
+    raw["pools"][1]["nodes_per_zone"] = 2
+    both = {**GOOD["pools"][1], "name": "both", "role": "combined", "first_node_id": 100}
+    raw["pools"].append({**both, "zones": ["us-east-1a"]})
+    assert parse(raw).broker_zones == ("us-east-1a", "us-east-1c")

@@ -1,0 +1,192 @@
+"""A month at list price, against figures computed by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.cluster import ClusterSpec, estimate, parse
+from core.cluster.estimate import Usage
+from core.cost import pricing
+from core.errors import InvalidInput
+from infra.network.endpoints import INTERFACES
+from infra.nodes.launch import ROOT_SIZE_GIB
+
+BOOK = pricing.book("us-east-1")
+ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
+
+
+def a_spec(**changes: Any) -> ClusterSpec:
+    pools = [
+        {
+            "name": "broker",
+            "role": "broker",
+            "instance_type": "r7g.xlarge",
+            "first_node_id": 10,
+            "volumes": [{"size_gib": 500, "iops": 4000, "throughput_mib_per_s": 250}],
+        },
+        {
+            "name": "controller",
+            "role": "controller",
+            "instance_type": "m7g.large",
+            "first_node_id": 0,
+            "node_ids_per_zone": 1,
+            "volumes": [{"size_gib": 20}],
+        },
+    ]
+    spec = {
+        "name": "orders",
+        "environment": "try",
+        "region": "us-east-1",
+        "availability_zones": ZONES,
+        "pools": pools,
+    }
+    return parse({**spec, **changes})
+
+
+def dollars(spec: ClusterSpec, usage: Usage | None = None) -> dict[str, str]:
+    lines = estimate.monthly(spec, BOOK, usage).lines
+    return {f"{line.component}: {line.what}": str(line.usd) for line in lines}
+
+
+def test_what_is_billed_for_being_there_is_what_a_hand_computes() -> None:
+    # hours: 3 x 730 = 2190; IOPS: 3 x (4000 - 3000); throughput: 3 x (250 - 125) / 1024 x 40.96.
+    assert dollars(a_spec()) == {
+        "pool broker: 3 r7g.xlarge": "469.10",  # 2190 x 0.2142 = 469.098
+        "pool broker: 3 root volumes": "12.00",  # 3 x 50 x 0.08
+        "pool broker: 3 gp3 volumes": "120.00",  # 3 x 500 x 0.08
+        "pool broker: IOPS above 3000": "15.00",  # 3000 x 0.005
+        "pool broker: throughput above 125 MiB/s": "15.00",  # 375 x 0.04
+        "pool controller: 3 m7g.large": "178.70",  # 2190 x 0.0816 = 178.704
+        "pool controller: 3 root volumes": "12.00",
+        "pool controller: 3 gp3 volumes": "4.80",  # 3 x 20 x 0.08
+        "system nodes: 3 m7i.large": "220.75",  # 2190 x 0.1008 = 220.752
+        "system nodes: 3 root volumes": "12.00",
+        "EKS: control plane": "73.00",  # 730 x 0.1
+        "EKS: key of Kubernetes' secrets": "1.00",
+        "alerts: key of the topic": "1.00",
+        "network: 3 NAT gateways": "98.55",  # 2190 x 0.045
+        "network: 3 public addresses": "10.95",  # 2190 x 0.005
+        "load balancer: one NLB": "16.43",  # 730 x 0.0225 = 16.425
+        "snapshots: 7 of each volume, changed blocks": "39.00",  # half of 1560 GiB x 0.05
+        "logs: of the control plane": "7.60",  # 0.5 x 30.4167 x 0.5 = 7.604
+        "logs: kept 90 days": "1.35",  # 0.5 x 90 x 0.03
+    }
+
+
+def test_the_total_is_the_sum_of_the_lines_as_printed() -> None:
+    result = estimate.monthly(a_spec(), BOOK)
+    assert str(result.total) == "1308.23"
+    assert result.total == sum(Decimal(usd) for usd in dollars(a_spec()).values())
+
+
+def test_load_pays_for_crossings_capacity_units_and_larger_snapshots() -> None:
+    lines = dollars(a_spec(), Usage(produce_mib_per_s=Decimal(10), readers=Decimal(2)))
+    # 10 MiB/s is 25,664.0625 GiB a month; a byte crosses 3 x 4/3 + 2 = 6 times, billed twice.
+    assert lines["traffic: between zones, both sides"] == "3079.69"
+    # It passes the balancer 3 times: 76,992.1875 x 0.006.
+    assert lines["load balancer: capacity units"] == "461.95"
+    # A day writes 10 x 3 x 86,400 / 1024 = 2,531 GiB, more than the 780 held: 7 x 780 x 0.05.
+    assert lines["snapshots: 7 of each volume, changed blocks"] == "273.00"
+
+
+@pytest.mark.parametrize(
+    ("zones", "replicas", "readers", "crossings"),
+    [
+        (1, 3, 5, "0"),  # nothing leaves the only zone
+        (3, 3, 0, "10/3"),  # in: 2 x 2/3; replicas: 2
+        (3, 1, 1, "8/3"),  # in and out, no replica
+        (2, 4, 0, "3"),  # in: 1; replicas: 2 of 3 elsewhere
+    ],
+)
+def test_crossings_are_what_a_hand_computes(
+    zones: int, replicas: int, readers: int, crossings: str
+) -> None:
+    top, _, bottom = crossings.partition("/")
+    found = estimate.crossings_per_produced_byte(zones, replicas, Decimal(readers))
+    assert abs(found - Decimal(top) / Decimal(bottom or 1)) < Decimal("1e-20")
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 20))
+def test_a_byte_never_crosses_more_often_than_it_moves(
+    zones: int, replicas: int, readers: int
+) -> None:
+    found = estimate.crossings_per_produced_byte(zones, replicas, Decimal(readers))
+    assert 0 <= found <= 2 * (1 + readers) + replicas - 1
+
+
+def test_interface_endpoints_cost_each_service_in_each_zone() -> None:
+    lines = dollars(a_spec(network={"interface_endpoints": True}))
+    assert lines["network: 12 interface endpoints in 3 zones"] == "262.80"  # 36 x 730 x 0.01
+
+
+def test_a_pool_is_paid_for_in_the_zones_it_names() -> None:
+    wide = {"availability_zones": [*ZONES, "us-east-1d"]}
+    pools = a_spec().model_dump(mode="json")["pools"]
+    pools[1]["zones"] = ZONES
+    lines = dollars(a_spec(**wide, pools=pools))
+    assert "pool broker: 4 r7g.xlarge" in lines
+    assert "pool controller: 3 m7g.large" in lines
+    pools[0] |= {"zones": ZONES[:1], "nodes_per_zone": 3}
+    alone = dollars(a_spec(**wide, pools=pools), Usage(produce_mib_per_s=Decimal(10)))
+    # Of a single zone nothing is read or replicated from another.
+    assert "traffic: between zones, both sides" not in alone
+
+
+def test_somebody_elses_network_costs_its_owner() -> None:
+    subnets = {zone: f"subnet-0123456{index}" for index, zone in enumerate(ZONES)}
+    existing = {"vpc_id": "vpc-01234567", "private_subnet_ids": subnets}
+    lines = dollars(a_spec(network={"existing": existing}))
+    assert not [line for line in lines if line.startswith("network")]
+
+
+def test_what_is_switched_off_costs_nothing() -> None:
+    off = {"kubernetes": {"control_plane_logs": []}, "alerts": {"enabled": False}}
+    lines = dollars(a_spec(snapshots=None, **off))
+    assert not [line for line in lines if line.startswith(("snapshots", "logs", "alerts"))]
+
+
+def test_somebody_elses_topic_brings_its_own_key() -> None:
+    topic = {"sns_topic_arn": "arn:aws:sns:us-east-1:111122223333:pager"}
+    assert "alerts: key of the topic" not in dollars(a_spec(alerts=topic))
+
+
+def test_every_missing_price_is_named_once_and_the_total_is_not_claimed() -> None:
+    without = dict(BOOK.prices)
+    for item in ("gp3_gib_month", "nat_hour"):
+        del without[item]
+    found = estimate.monthly(a_spec(), dataclasses.replace(BOOK, prices=without))
+    assert found.total is None
+    assert found.unpriced.startswith(
+        "The shipped price file has no price for gp3_gib_month, nat_hour in us-east-1; "
+    )
+    assert {line.item for line in found.lines if line.usd is None} == {"gp3_gib_month", "nat_hour"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"readers": Decimal(-1)}, "readers is -1: it must be 0 or more"),
+        ({"filled": Decimal(2)}, "filled is 2: it is a share of the volumes, between 0 and 1"),
+        ({"filled": Decimal("nan")}, "filled is NaN: it is no number"),
+    ],
+)
+def test_a_use_that_cannot_be_is_a_sentence(wrong: dict[str, Decimal], sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        Usage(**wrong)
+
+
+def test_an_estimate_says_how_old_its_prices_are() -> None:
+    days = estimate.monthly(a_spec(), BOOK).prices_as_of
+    assert days is not None
+    assert [str(day) for day in days] == ["2024-09-30", "2026-11-20"]
+
+
+def test_what_infra_builds_is_what_is_counted() -> None:
+    assert estimate.ROOT_VOLUME_GIB == ROOT_SIZE_GIB
+    assert len(INTERFACES) == estimate.INTERFACE_SERVICES

@@ -1,0 +1,163 @@
+"""EBS or local disks: the formulas, against figures worked out by hand and against extremes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import instances
+from core.cost import economics, instance_rates, pricing
+from core.cost.economics import Brokers, compare
+from core.errors import InvalidInput
+
+BOOK = pricing.book("us-east-1")
+MB = 1_000_000
+DAY = 86_400
+# The notes' worked broker: 30 MB/s, three days of retention, five minutes away.
+BROKERS = Brokers(
+    number=3,
+    zones=3,
+    instance_type="r7g.2xlarge",
+    volume_gib=10_000,
+    iops=3000,
+    throughput_mib_per_s=250,
+    append_bytes_per_s=30 * MB,
+    held_bytes=30 * MB * 3 * DAY,
+    outage_seconds=300,
+    rotations_per_month=6,
+    seen_bytes_per_s=200 * MB,
+)
+
+
+def test_a_volume_that_survives_its_node_costs_no_byte_more() -> None:
+    ebs = compare(BROKERS, BOOK).ebs
+    assert ebs.rotation_usd == 0
+    # 9 GB behind at 170 MB/s net: 53 s, after 300 s away.
+    assert ebs.rotation_seconds == pytest.approx(353, abs=1)
+    assert ebs.limited_by == "the rate measured in past rotations"
+
+
+def test_an_empty_disk_is_filled_over_the_network_between_zones() -> None:
+    nvme = compare(BROKERS, BOOK).nvme
+    assert nvme is not None
+    # 23.3 TB at most 75 % full are six times 7.5 TB: half of 7.8 TB each, and of 30 MB/s.
+    assert (nvme.instance_type, nvme.brokers) == ("i8ge.3xlarge", 6)
+    # 3.9 TB at 185 MB/s net: 5.8 hours, about 72 dollars, twice as often.
+    assert nvme.rotation_seconds / 3600 == pytest.approx(5.92, abs=0.01)
+    assert nvme.rotation_usd == pytest.approx(Decimal("72.3"), abs=Decimal("0.1"))
+    assert nvme.monthly_usd(6) - nvme.fixed_usd == 12 * nvme.rotation_usd
+
+
+def test_both_monthly_bills_are_counted_from_the_price_book() -> None:
+    ebs = compare(BROKERS, BOOK).ebs
+    per_broker = 730 * Decimal("0.4284"), 10_000 * Decimal("0.08") + 125 * Decimal("0.04")
+    assert ebs.instances_usd == 3 * per_broker[0]
+    assert ebs.storage_usd == 3 * per_broker[1]
+    assert ebs.monthly_usd(6) == ebs.fixed_usd
+
+
+def test_at_the_break_even_both_designs_cost_the_same() -> None:
+    # Volumes three quarters empty make gp3 dear.
+    comparison = compare(replace(BROKERS, volume_gib=30_000), BOOK)
+    nvme, at = comparison.nvme, comparison.break_even_rotations
+    assert nvme is not None
+    assert at is not None
+    assert at > 0
+    assert float(comparison.ebs.monthly_usd(at)) == pytest.approx(float(nvme.monthly_usd(at)))
+    assert comparison.ebs.monthly_usd(at + 1) < nvme.monthly_usd(at + 1)
+
+
+def test_a_local_disk_at_its_break_even_fill_costs_what_gp3_costs_for_the_same_bytes() -> None:
+    ebs = economics.Design(
+        name=economics.EBS,
+        instance_type="r7g.2xlarge",
+        brokers=1,
+        instances_usd=730 * BOOK.instance_hour("r7g.2xlarge").usd,
+        storage_usd=Decimal(0),
+        rotation_usd=Decimal(0),
+        rotation_seconds=0,
+        limited_by="",
+        fill=1,
+    )
+    nvme = replace(
+        ebs,
+        instance_type="i3en.2xlarge",
+        instances_usd=730 * BOOK.instance_hour("i3en.2xlarge").usd,
+    )
+    # (0.904 - 0.4284) x 730 dollars over 4,657 GiB at 0.08.
+    assert economics.break_even_fill(ebs, nvme, BOOK) == pytest.approx(0.932, abs=0.001)
+    # A volume half full makes every stored GiB twice as dear.
+    half = replace(ebs, fill=0.5)
+    assert economics.break_even_fill(half, nvme, BOOK) == pytest.approx(0.466, abs=0.001)
+
+
+def test_only_types_of_the_same_processor_are_candidates() -> None:
+    graviton = compare(BROKERS, BOOK).nvme
+    intel = compare(replace(BROKERS, instance_type="r6i.2xlarge"), BOOK).nvme
+    assert graviton is not None
+    assert intel is not None
+    assert instance_rates.table()[graviton.instance_type].is_graviton
+    assert not instance_rates.table()[intel.instance_type].is_graviton
+
+
+def test_a_broker_that_never_catches_up_is_not_recommended() -> None:
+    slow = replace(BROKERS, seen_bytes_per_s=5 * MB, volume_gib=60_000)
+    comparison = compare(slow, BOOK)
+    assert comparison.nvme is not None
+    assert math.isinf(comparison.nvme.rotation_seconds)
+    assert comparison.cheaper is comparison.ebs
+
+
+def test_a_book_without_such_a_type_leaves_nothing_to_compare() -> None:
+    kept = {k: p for k, p in BOOK.prices.items() if ":i" not in k}
+    comparison = compare(BROKERS, replace(BOOK, prices=kept))
+    assert comparison.nvme is None
+    assert comparison.cheaper is comparison.ebs
+    assert comparison.saving_usd == 0
+
+
+def test_an_unknown_type_is_a_sentence() -> None:
+    with pytest.raises(InvalidInput, match=r"u7i\.metal is not in core/instance_rates\.json"):
+        compare(replace(BROKERS, instance_type="u7i.metal"), BOOK)
+
+
+def test_impossible_figures_are_each_named() -> None:
+    with pytest.raises(InvalidInput, match="number is 0") as caught:
+        replace(BROKERS, number=0, held_bytes=-1.0)
+    assert len(caught.value.problems) == 2
+
+
+@given(
+    rotations=st.floats(0, 100),
+    held=st.floats(0, 5e13),
+    append=st.floats(0, 1e8),
+    volume=st.integers(1, 60_000),
+)
+def test_more_rotations_never_make_local_disks_better(
+    rotations: float, held: float, append: float, volume: int
+) -> None:
+    brokers = replace(
+        BROKERS, held_bytes=held, append_bytes_per_s=append, volume_gib=volume,
+        rotations_per_month=rotations,
+    )  # fmt: skip
+    comparison = compare(brokers, BOOK)
+    nvme = comparison.nvme
+    assert nvme is not None
+    gap = comparison.ebs.monthly_usd(rotations) - nvme.monthly_usd(rotations)
+    later = comparison.ebs.monthly_usd(rotations + 1) - nvme.monthly_usd(rotations + 1)
+    assert later <= gap
+    # The brokers hold what they held, on disks no fuller than allowed.
+    assert nvme.fill <= economics.FILL_LIMIT + 1e-9
+    assert nvme.brokers % brokers.zones == 0
+
+
+def test_every_priced_type_has_its_rates_and_its_limits() -> None:
+    prefix = f"{pricing.INSTANCE_HOUR}:"
+    priced = {item.removeprefix(prefix) for item in BOOK.prices if item.startswith(prefix)}
+    assert priced == instance_rates.table().keys()
+    assert priced <= instances.table().types.keys()

@@ -1,0 +1,159 @@
+"""The price book: dated rows by region, sentences for what is malformed, AWS's own arithmetic."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.cost import pricing
+from core.errors import InvalidInput
+
+
+def a_price_file(**changes: Any) -> str:
+    document = {
+        "currency": "USD",
+        "sources": {"list": {"title": "AWS Price List", "as_of": "2026-11-01"}},
+        "regions": {
+            "eu-west-1": {
+                "instance_hour": {"source": "list", "usd": {"m7i.large": "0.1124"}},
+                "gp3_gib_month": {"source": "list", "usd": 0.088},
+            }
+        },
+    }
+    return json.dumps({**document, **changes})
+
+
+def test_the_shipped_book_prices_what_the_twin_runs() -> None:
+    book = pricing.book("us-east-1")
+    assert book.instance_hour("m7i.large").usd == Decimal("0.1008")
+    assert book.instance_hour("r7g.large").usd == Decimal("0.1071")
+    assert book.price("gp3_gib_month").usd == Decimal("0.08")
+    assert all(book.price(item).usd > 0 for item in pricing.ITEMS if item != pricing.INSTANCE_HOUR)
+
+
+def test_every_shipped_price_names_its_source_and_its_day() -> None:
+    prices = pricing.book("us-east-1").prices.values()
+    assert all(price.source and price.as_of <= date(2026, 11, 20) for price in prices)
+
+
+def test_the_throughput_price_is_per_gibps_and_agrees_with_the_price_per_mibps() -> None:
+    # 0.04 per MiBps-month is what the line's description says; its price is per GiBps.
+    assert pricing.book("us-east-1").price("gp3_gibps_month").usd == Decimal("0.04") * 1024
+
+
+def test_a_users_own_file_is_read_exactly() -> None:
+    book = pricing.parse(a_price_file())["eu-west-1"]
+    assert book.price("gp3_gib_month").usd == Decimal("0.088")
+    assert book.instance_hour("m7i.large").as_of == date(2026, 11, 1)
+
+
+def test_a_missing_price_says_what_to_add() -> None:
+    with pytest.raises(InvalidInput, match=r"no price for instance_hour of x9\.huge in us-east-1"):
+        pricing.book("us-east-1").instance_hour("x9.huge")
+
+
+def test_a_region_without_prices_has_a_book_that_knows_none() -> None:
+    book = pricing.book("eu-west-1")
+    assert (book.region, dict(book.prices), book.usd("gp3_gib_month")) == ("eu-west-1", {}, None)
+
+
+def test_an_unknown_price_names_the_command_that_fetches_it() -> None:
+    with pytest.raises(InvalidInput, match="`stillwater prices fetch --region eu-west-1`"):
+        pricing.book("eu-west-1").instance_hour("m7i.large")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "is not JSON"),
+        ("[]", 'has no "regions" object'),
+        (a_price_file(regions=[]), 'has no "regions" object'),
+        (a_price_file(currency="EUR"), "is in 'EUR'; only prices in USD"),
+        (a_price_file(sources={"list": {"title": "x", "as_of": "soon"}}), 'an "as_of" date'),
+        (a_price_file(sources=None), 'has no "sources" object'),
+        (a_price_file(regions={"r": 4}), "region r must hold an object of prices"),
+        (
+            a_price_file(regions={"r": {"gp3_gib_month": {"source": "list", "usd": "cheap"}}}),
+            "r gp3_gib_month: 'cheap' is not a price",
+        ),
+        (
+            a_price_file(regions={"r": {"gp3_gib_month": {"source": "list", "usd": "-1"}}}),
+            "'-1' is not a price",
+        ),
+        (
+            a_price_file(regions={"r": {"gp3_gib_month": {"source": "list", "usd": "NaN"}}}),
+            "'NaN' is not a price",
+        ),
+        (
+            a_price_file(regions={"r": {"gp3_gib_month": {"source": "list"}}}),
+            "None is not a price",
+        ),
+        (
+            a_price_file(regions={"r": {"gp3_gib_month": {"source": "rumour", "usd": "1"}}}),
+            "names no known source",
+        ),
+        (a_price_file(regions={"r": {"gp9_gib_month": {}}}), "is not a known item"),
+    ],
+)
+def test_a_malformed_price_file_is_one_sentence_per_problem(text: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        pricing.parse(text, name="prices.json")
+    assert sentence in raised.value.problems[0]
+    assert all(p.startswith("prices.json") and p.endswith(".") for p in raised.value.problems)
+
+
+def test_a_price_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        pricing.load(tmp_path / "none.json")
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists))
+def test_any_json_is_a_book_or_sentences_never_another_error(anything: Any) -> None:
+    for text in (json.dumps(anything), a_price_file(regions={"r": {"gp3_gib_month": anything}})):
+        with pytest.raises(InvalidInput):
+            pricing.parse(text)
+
+
+def test_ebs_is_prorated_over_the_calendar_month_not_over_730_hours() -> None:
+    february, july = datetime(2026, 2, 3, tzinfo=UTC), datetime(2026, 7, 3, tzinfo=UTC)
+    assert pricing.volume_months(28 * 86400, february) == 1
+    assert pricing.volume_months(31 * 86400, july) == 1
+
+
+def test_hours_are_rounded_as_ec2_bills_them() -> None:
+    # 0.296111 h is a quantity of the FOCUS sample: 1,066 seconds.
+    assert pricing.hours(1066) == Decimal("0.296111")
+
+
+@pytest.mark.parametrize(("iops", "billed"), [(3000, 0), (3001, 1), (16000, 13000), (100, 0)])
+def test_only_iops_above_the_included_ones_cost(iops: int, billed: int) -> None:
+    assert pricing.billed_iops(iops) == billed
+
+
+def test_only_throughput_above_the_included_one_costs() -> None:
+    assert pricing.billed_gib_per_s(125) == 0
+    assert pricing.billed_gib_per_s(125 + 256) == Decimal("0.25")
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=12, min_value=-1e9, max_value=1e9))
+def test_equal_amounts_print_alike(amount: Decimal) -> None:
+    padded = amount.quantize(Decimal("0.000000000000000001"))
+    assert str(pricing.plain(padded)) == str(pricing.plain(amount))
+    assert pricing.plain(amount) == amount
+
+
+def test_whole_amounts_print_without_an_exponent() -> None:
+    assert str(pricing.plain(Decimal("5E+2"))) == "500"
+    assert str(pricing.plain(Decimal("0E-18"))) == "0"
+
+
+def test_a_sum_keeps_every_digit_of_a_very_large_bill() -> None:
+    amounts = [Decimal("12345678901234567890.000000000000000001")] * 3
+    assert pricing.total(amounts) == Decimal("37037036703703703670.000000000000000003")

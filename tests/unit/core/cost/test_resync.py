@@ -1,0 +1,224 @@
+"""The way back into every ISR, against a clock that moves in small steps, and by its identities."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.cost.resync import (
+    CatchUp,
+    Divergence,
+    Flow,
+    after_loss,
+    after_outage,
+    held_bytes,
+    loss_over_outage,
+    rate_for,
+    slowest,
+)
+from core.errors import InvalidInput
+
+MB = 1e6
+rates = st.floats(0.1 * MB, 500 * MB)
+outages = st.floats(1, 3_600)
+retentions = st.floats(7_200, 1_000_000)
+STEPS = 2_000
+
+
+@st.composite
+def flows(draw: st.DrawFn) -> Flow:
+    """Draw flows that end: replication brings in at least a tenth more than is appended."""
+    appended = draw(rates)
+    return Flow(
+        append_bytes_per_s=appended,
+        replication_bytes_per_s=appended * draw(st.floats(1.1, 20)),
+        burst_bytes_per_s=appended * draw(st.floats(0, 40)),
+        burst_seconds=draw(st.sampled_from([0.0, 1.0, 60.0, 1_800.0])),
+    )
+
+
+def ended(way: CatchUp | Divergence) -> CatchUp:
+    assert isinstance(way, CatchUp), way
+    return way
+
+
+def step_by_step(flow: Flow, behind: float, step: float) -> tuple[float, float]:
+    """Let a clock run: each step appends, then copies what the rate allows; return when, how much.
+
+    The plain restatement: no formula of the model is in it.
+    """
+    clock = copied = 0.0
+    while behind > 0:
+        burst = clock < flow.burst_seconds
+        rate = max(flow.replication_bytes_per_s, flow.burst_bytes_per_s if burst else 0.0)
+        behind += flow.append_bytes_per_s * step
+        behind -= rate * step
+        copied += rate * step
+        clock += step
+    return clock, copied
+
+
+@given(flows(), st.floats(1 * MB, 1e12))
+def test_the_model_is_what_a_clock_in_small_steps_comes_to(flow: Flow, held: float) -> None:
+    way = ended(after_loss(flow, outage_seconds=0, held_bytes=held))
+    step = way.seconds / STEPS
+    seconds, copied = step_by_step(flow, held, step)
+    # Two steps: one to overshoot, one in which the burst ends.
+    fastest = max(flow.burst_bytes_per_s, flow.replication_bytes_per_s)
+    slowest_gain = flow.replication_bytes_per_s - flow.append_bytes_per_s
+    slack = step * (1 + fastest / slowest_gain)
+    assert abs(seconds - way.seconds) <= slack
+    assert abs(copied - way.gross_bytes) <= fastest * slack
+
+
+@given(flows(), outages, retentions)
+def test_a_kept_volume_never_takes_longer_or_moves_more_than_an_empty_one(
+    flow: Flow, outage: float, retention: float
+) -> None:
+    held = held_bytes(flow.append_bytes_per_s, retention)
+    kept = ended(after_outage(flow, outage_seconds=outage, held_bytes=held))
+    empty = ended(after_loss(flow, outage_seconds=outage, held_bytes=held))
+    assert kept.seconds <= empty.seconds
+    assert kept.gross_bytes <= empty.gross_bytes
+
+
+@given(rates, st.floats(1.1, 20), outages, retentions)
+def test_without_a_burst_times_and_bytes_are_to_each_other_as_retention_to_outage(
+    appended: float, headroom: float, outage: float, retention: float
+) -> None:
+    flow = Flow(append_bytes_per_s=appended, replication_bytes_per_s=appended * headroom)
+    held = held_bytes(appended, retention)
+    kept = ended(after_outage(flow, outage_seconds=outage, held_bytes=held))
+    empty = ended(after_loss(flow, outage_seconds=outage, held_bytes=held))
+    ratio = loss_over_outage(retention_seconds=retention, outage_seconds=outage)
+    assert empty.seconds / kept.seconds == pytest.approx(ratio)
+    assert empty.gross_bytes / kept.gross_bytes == pytest.approx(ratio)
+
+
+@given(flows(), outages, retentions)
+def test_what_a_kept_volume_missed_would_have_been_copied_anyway(
+    flow: Flow, outage: float, retention: float
+) -> None:
+    held = held_bytes(flow.append_bytes_per_s, retention)
+    assert ended(after_outage(flow, outage_seconds=outage, held_bytes=held)).incremental_bytes == 0
+
+
+@given(flows(), outages, retentions)
+def test_an_empty_volume_costs_all_it_held_but_what_was_late(
+    flow: Flow, outage: float, retention: float
+) -> None:
+    held = held_bytes(flow.append_bytes_per_s, retention)
+    way = ended(after_loss(flow, outage_seconds=outage, held_bytes=held))
+    as_usual = flow.append_bytes_per_s * (outage + way.seconds)
+    assert way.incremental_bytes == pytest.approx(way.gross_bytes - as_usual, rel=1e-6)
+
+
+@given(rates, st.floats(0, 1), outages)
+def test_replication_no_faster_than_what_is_appended_never_ends_and_says_so(
+    appended: float, share: float, outage: float
+) -> None:
+    flow = Flow(
+        append_bytes_per_s=appended,
+        replication_bytes_per_s=appended * share,
+        limited_by="follower.replication.throttled.rate",
+    )
+    way = after_outage(flow, outage_seconds=outage)
+    assert isinstance(way, Divergence)
+    assert "follower.replication.throttled.rate" in way.sentence
+    assert f"above {appended / MB:.2f} MB/s" in way.sentence
+
+
+def test_a_burst_may_end_a_catch_up_that_the_lasting_rate_never_would() -> None:
+    flow = Flow(
+        append_bytes_per_s=10 * MB,
+        replication_bytes_per_s=8 * MB,
+        burst_bytes_per_s=60 * MB,
+        burst_seconds=30,
+    )
+    assert ended(after_outage(flow, outage_seconds=120)).seconds == pytest.approx(24)
+    assert isinstance(after_outage(flow, outage_seconds=300), Divergence)
+
+
+def test_the_worked_example_of_a_production_broker() -> None:
+    flow = Flow(append_bytes_per_s=30 * MB, replication_bytes_per_s=200 * MB)
+    held = held_bytes(flow.append_bytes_per_s, 72 * 3_600)
+    kept = ended(after_outage(flow, outage_seconds=300, held_bytes=held))
+    empty = ended(after_loss(flow, outage_seconds=300, held_bytes=held))
+    assert kept.seconds == pytest.approx(53, abs=0.5)
+    assert kept.gross_bytes == pytest.approx(10.6e9, rel=0.01)
+    assert empty.seconds == pytest.approx(12.7 * 3_600, rel=0.01)
+    assert loss_over_outage(retention_seconds=72 * 3_600, outage_seconds=300) == 864
+
+
+def test_an_outage_beyond_retention_is_a_lost_volume_with_less_to_copy() -> None:
+    flow = Flow(append_bytes_per_s=1 * MB, replication_bytes_per_s=5 * MB)
+    held = held_bytes(flow.append_bytes_per_s, 600)
+    kept = ended(after_outage(flow, outage_seconds=900, held_bytes=held))
+    assert kept == after_loss(flow, outage_seconds=900, held_bytes=held)
+    assert kept.incremental_bytes == -300 * MB
+    assert loss_over_outage(retention_seconds=600, outage_seconds=900) == 1
+
+
+def test_nothing_appended_while_away_is_no_way_at_all() -> None:
+    flow = Flow(append_bytes_per_s=0, replication_bytes_per_s=0)
+    assert ended(after_outage(flow, outage_seconds=300)).seconds == 0
+    assert math.isinf(loss_over_outage(retention_seconds=600, outage_seconds=0))
+
+
+@given(flows(), outages, st.floats(1, 3_600))
+def test_the_rate_for_a_time_ends_it_in_that_time(flow: Flow, outage: float, goal: float) -> None:
+    appended = flow.append_bytes_per_s
+    rate = rate_for(
+        append_bytes_per_s=appended, behind_bytes=appended * outage, within_seconds=goal
+    )
+    wanted = Flow(append_bytes_per_s=appended, replication_bytes_per_s=rate)
+    way = ended(after_outage(wanted, outage_seconds=outage))
+    assert way.seconds == pytest.approx(goal, rel=1e-3)
+
+
+def test_a_cap_in_bytes_holds_less_than_retention_would() -> None:
+    assert held_bytes(10 * MB, 3_600, cap_bytes=5e9) == 5e9
+    assert held_bytes(1 * MB, 3_600, cap_bytes=5e9) == 3.6e9
+
+
+def test_the_limit_that_decides_is_named() -> None:
+    limits = {"gp3 throughput": 125 * MB, "the instance's network": 90 * MB}
+    assert slowest(limits) == ("the instance's network", 90 * MB)
+
+
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        pytest.param(
+            lambda: Flow(append_bytes_per_s=-1, replication_bytes_per_s=1),
+            "append_bytes_per_s is -1",
+            id="negative flow",
+        ),
+        pytest.param(
+            lambda: Flow(append_bytes_per_s=1, replication_bytes_per_s=math.nan),
+            "replication_bytes_per_s is nan",
+            id="no number",
+        ),
+        pytest.param(lambda: held_bytes(1, 1, cap_bytes=-1), "cap_bytes is -1", id="negative cap"),
+        pytest.param(
+            lambda: rate_for(append_bytes_per_s=1, behind_bytes=1, within_seconds=0),
+            "within_seconds is 0",
+            id="no time",
+        ),
+        pytest.param(lambda: slowest({}), "No limit of replication is known", id="no limit"),
+        pytest.param(
+            lambda: after_outage(
+                Flow(append_bytes_per_s=1, replication_bytes_per_s=2), outage_seconds=-1
+            ),
+            "outage_seconds is -1",
+            id="negative outage",
+        ),
+    ],
+)
+def test_a_figure_that_cannot_be_is_refused_by_name(ask: object, named: str) -> None:
+    assert callable(ask)
+    with pytest.raises(InvalidInput, match=named):
+        ask()

@@ -1,0 +1,324 @@
+"""core.events on every announcement kept in tests/announcements: one table, then what varies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.events import (
+    GroupChange,
+    GroupNotice,
+    Ignored,
+    Interruption,
+    Kind,
+    VolumeChange,
+    VolumeNotice,
+    ZoneNotice,
+    ZoneSource,
+    parse,
+)
+from tests.announcements import BODIES, load
+
+ROOT = Path(__file__).resolve().parents[4]
+GROUP = "test-orders-broker-a"
+# Name of the announcement -> what it says, in a word per result.
+TABLE: dict[str, list[object]] = {
+    "asg-terminate": [Kind.ASG_TERMINATE],
+    "asg-terminate-2020": [Kind.ASG_TERMINATE],
+    "asg-terminate-direct": [Kind.ASG_TERMINATE],
+    "asg-terminate-through-sns": [Kind.ASG_TERMINATE],
+    "asg-to-warm-pool": [None],
+    "asg-replace-root-volume": [None],
+    "asg-test-notification": [None],
+    "asg-launch-hook": [Kind.ASG_LAUNCH],
+    "group-launched": [GroupChange.LAUNCHED],
+    "group-launch-failed": [GroupChange.LAUNCH_FAILED],
+    "group-terminated": [GroupChange.TERMINATED],
+    "group-terminate-failed": [GroupChange.TERMINATE_FAILED],
+    "refresh-started": [GroupChange.REFRESH_STARTED],
+    "refresh-checkpoint": [GroupChange.REFRESH_CHECKPOINT],
+    "refresh-succeeded": [GroupChange.REFRESH_SUCCEEDED],
+    "refresh-failed": [GroupChange.REFRESH_FAILED],
+    "refresh-cancelled": [GroupChange.REFRESH_CANCELLED],
+    "refresh-rollback-started": [GroupChange.ROLLBACK_STARTED],
+    "refresh-rollback-succeeded": [GroupChange.ROLLBACK_SUCCEEDED],
+    "refresh-rollback-failed": [GroupChange.ROLLBACK_FAILED],
+    "spot": [Kind.SPOT_INTERRUPTION],
+    "rebalance": [Kind.REBALANCE],
+    "capacity-reservation": [Kind.CAPACITY_RESERVATION],
+    "capacity-reservation-listed": [Kind.CAPACITY_RESERVATION],
+    "state-pending": [None],
+    "state-running": [None],
+    "state-stopping": [Kind.STATE_CHANGE],
+    "state-stopped": [Kind.STATE_CHANGE],
+    "state-shutting-down": [Kind.STATE_CHANGE],
+    "state-terminated": [Kind.STATE_CHANGE],
+    "health-2018": [Kind.SCHEDULED_CHANGE],
+    "health-reboot": [Kind.SCHEDULED_CHANGE],
+    "health-retirement": [Kind.SCHEDULED_CHANGE],
+    "health-retirement-backup": [Kind.SCHEDULED_CHANGE],
+    "health-retirement-closed": [Kind.SCHEDULED_CHANGE],
+    "health-retirement-moved": [Kind.SCHEDULED_CHANGE],
+    "health-retirement-page-2": [Kind.SCHEDULED_CHANGE] * 2,
+    "health-retirement-three": [Kind.SCHEDULED_CHANGE] * 3,
+    "health-instance-store": [Kind.INSTANCE_STORE_DEGRADED],
+    "health-instance-issue": [Kind.INSTANCE_ISSUE],
+    "health-volume-lost": [VolumeChange.LOST],
+    "health-volume-degraded": [VolumeChange.DEGRADED] * 2,
+    "health-operational-zone": [ZoneSource.HEALTH_ISSUE],
+    "health-operational-zone-over": [ZoneSource.HEALTH_ISSUE],
+    "health-operational-region": [None],
+    "health-other-service": [None],
+    "volume-attach-failed": [VolumeChange.ATTACH_FAILED],
+    "volume-reattach-failed": [VolumeChange.ATTACH_FAILED],
+    "volume-create-failed": [VolumeChange.CREATE_FAILED],
+    "volume-created": [None],
+    "volume-deleted": [None],
+    "volume-initialized": [None],
+    "volume-detach-cloudtrail": [None],
+    "volume-modify-optimizing": [VolumeChange.MODIFICATION_STARTED],
+    "volume-modify-completed": [VolumeChange.MODIFICATION_COMPLETED],
+    "volume-modify-failed": [VolumeChange.MODIFICATION_FAILED],
+    "zone-autoshift": [ZoneSource.AUTOSHIFT],
+    "zone-autoshift-observer": [ZoneSource.AUTOSHIFT],
+    "zone-autoshift-completed": [ZoneSource.AUTOSHIFT],
+    "zone-fis-autoshift": [ZoneSource.AUTOSHIFT],
+    "zone-fis-autoshift-completed": [ZoneSource.AUTOSHIFT],
+    "zone-fis-autoshift-canceled": [ZoneSource.AUTOSHIFT],
+    "zone-manual-shift-started": [ZoneSource.MANUAL_SHIFT],
+    "zone-manual-shift-updated": [ZoneSource.MANUAL_SHIFT],
+    "zone-manual-shift-canceled": [ZoneSource.MANUAL_SHIFT],
+    "zone-practice-started": [ZoneSource.PRACTICE_RUN],
+    "zone-practice-succeeded": [ZoneSource.PRACTICE_RUN],
+    "zone-practice-interrupted": [ZoneSource.PRACTICE_RUN],
+    "zone-practice-failed": [ZoneSource.PRACTICE_RUN],
+    "alarm-stalled-volume": [VolumeChange.STALLED_IO],
+    "alarm-stalled-volume-ok": [VolumeChange.STALLED_IO],
+    "alarm-stalled-instance": [Kind.VOLUME_PROBLEM],
+    "alarm-no-data": [None],
+    "alarm-of-another-metric": [None],
+}
+
+
+def said(found: object) -> object:
+    match found:
+        case Interruption():
+            return found.kind
+        case VolumeNotice():
+            return found.change
+        case ZoneNotice():
+            return found.source
+        case GroupNotice():
+            return found.what
+        case _:
+            return None
+
+
+@pytest.mark.parametrize("name", sorted(BODIES))
+def test_an_announcement_says_what_it_says(name: str) -> None:
+    assert [said(found) for found in parse(BODIES[name])] == TABLE[name]
+
+
+@pytest.mark.parametrize("name", sorted(BODIES))
+def test_what_is_ignored_has_a_reason_and_keeps_its_body(name: str) -> None:
+    for found in parse(BODIES[name]):
+        if isinstance(found, Ignored):
+            assert found.reason.endswith(".")
+            assert found.body == BODIES[name]
+
+
+def interruption(name: str) -> Interruption:
+    (found,) = parse(BODIES[name])
+    assert isinstance(found, Interruption)
+    return found
+
+
+def volume(event: dict[str, Any]) -> VolumeNotice:
+    (found,) = parse(json.dumps(event))
+    assert isinstance(found, VolumeNotice)
+    return found
+
+
+def zone(name: str) -> ZoneNotice:
+    (found,) = parse(BODIES[name])
+    assert isinstance(found, ZoneNotice)
+    return found
+
+
+def group(name: str) -> GroupNotice:
+    (found,) = parse(BODIES[name])
+    assert isinstance(found, GroupNotice)
+    return found
+
+
+def test_a_launch_that_failed_names_its_zone_and_awss_reason_and_no_instance() -> None:
+    notice = group("group-launch-failed")
+    assert (notice.group, notice.instance_id, notice.zone) == (GROUP, None, "us-east-1a")
+    assert notice.cause.startswith("We currently do not have sufficient r7g.xlarge capacity")
+
+
+def test_two_attempts_to_launch_are_two_announcements() -> None:
+    event = load("group-launch-failed")
+    event["detail"]["ActivityId"] = "another"
+    (again,) = parse(json.dumps(event))
+    assert isinstance(again, GroupNotice)
+    assert again.dedupe_key != group("group-launch-failed").dedupe_key
+
+
+def test_a_refresh_is_told_by_its_id_and_each_checkpoint_apart() -> None:
+    started = group("refresh-started")
+    assert started.activity_id == "c613620e-07e2-4ed2-a9e2-ef8258911ade"
+    event = load("refresh-checkpoint")
+    event["detail"]["CheckpointPercentage"] = "100"
+    (later,) = parse(json.dumps(event))
+    assert isinstance(later, GroupNotice)
+    assert later.dedupe_key != group("refresh-checkpoint").dedupe_key
+
+
+def test_a_backup_copy_is_the_same_announcement() -> None:
+    copy, original = interruption("health-retirement-backup"), interruption("health-retirement")
+    assert copy.dedupe_key == original.dedupe_key
+    assert copy.region == original.region == "us-east-1"
+
+
+def test_a_moved_start_is_news_with_its_own_date() -> None:
+    moved, before = interruption("health-retirement-moved"), interruption("health-retirement")
+    assert moved.dedupe_key != before.dedupe_key
+    assert moved.due_at is not None
+    assert before.due_at is not None
+    assert moved.due_at - before.due_at == 3 * 86_400
+    assert (moved.updated_at or 0) > (before.updated_at or 0)
+
+
+def test_the_pages_of_one_communication_name_different_instances() -> None:
+    event = load("health-retirement-page-2")
+    first = {
+        found.dedupe_key
+        for body in (json.dumps(event), BODIES["health-retirement-three"])
+        for found in parse(body)
+        if isinstance(found, Interruption)
+    }
+    assert len(first) == 5
+
+
+@pytest.mark.parametrize(
+    ("code", "change"),
+    [
+        ("AWS_EBS_VOLUME_LOST", VolumeChange.LOST),
+        ("AWS_EBS_DEGRADED_EBS_VOLUME_PERFORMANCE", VolumeChange.DEGRADED),
+        ("AWS_EBS_STALLED_IO", VolumeChange.STALLED_IO),
+        ("AWS_EBS_SOMETHING_NEW", VolumeChange.IMPAIRED),
+    ],
+)
+def test_an_issue_of_a_volume_is_told_by_its_code(code: str, change: VolumeChange) -> None:
+    event = load("health-volume-lost")
+    event["detail"]["eventTypeCode"] = code
+    assert volume(event).change is change
+    assert volume(event).change.harmful
+
+
+def test_a_failed_attachment_gives_awss_cause() -> None:
+    notice = volume(load("volume-attach-failed"))
+    assert notice.volume_id == "vol-03a55cf56513fa1b6"
+    assert notice.cause.endswith("is pending deletion.")
+
+
+def test_a_modification_harms_nothing() -> None:
+    assert not volume(load("volume-modify-completed")).change.harmful
+
+
+@pytest.mark.parametrize(
+    ("name", "over"),
+    [
+        ("zone-autoshift", False),
+        ("zone-autoshift-completed", True),
+        ("zone-fis-autoshift-canceled", True),
+        ("zone-manual-shift-updated", False),
+        ("zone-practice-interrupted", True),
+        ("health-operational-zone", False),
+        ("health-operational-zone-over", True),
+    ],
+)
+def test_a_zone_is_named_by_its_id_and_the_beginning_told_from_the_end(
+    name: str, over: bool
+) -> None:
+    notice = zone(name)
+    assert (notice.zone_id, notice.zone, notice.over) == ("use1-az4", None, over)
+
+
+def test_a_manual_shift_ends_by_itself_after_three_days_at_most() -> None:
+    notice = zone("zone-manual-shift-started")
+    assert notice.occurred_at is not None
+    assert notice.until == notice.occurred_at + 3 * 86_400
+    assert zone("zone-autoshift").until is None
+    assert zone("zone-manual-shift-canceled").until is None
+
+
+def test_an_observers_word_is_about_no_resource() -> None:
+    assert zone("zone-autoshift-observer").resource is None
+    assert zone("zone-autoshift").resource == "TEST-EXAMPLE-2023-11-16-23-28-11-5"
+
+
+@pytest.mark.parametrize("place", ["us-east-1a", "use1-az", "USE1-AZ4", "use1-az4 ", ""])
+def test_what_is_no_zone_id_is_never_guessed_at(place: str) -> None:
+    event = load("zone-autoshift")
+    event["detail"]["metadata"]["awayFrom"] = place
+    (found,) = parse(json.dumps(event))
+    assert isinstance(found, Ignored)
+
+
+def test_an_issue_that_names_two_zones_is_two_notices() -> None:
+    event = load("health-operational-zone")
+    event["detail"]["eventMetadata"] = {"affected": "use1-az4, use1-az6"}
+    found = parse(json.dumps(event))
+    assert [f.zone_id for f in found if isinstance(f, ZoneNotice)] == ["use1-az4", "use1-az6"]
+
+
+def test_an_alarm_that_is_ok_again_ends_the_problem() -> None:
+    assert not volume(load("alarm-stalled-volume")).over
+    assert volume(load("alarm-stalled-volume-ok")).over
+
+
+def test_a_body_longer_than_eventbridge_sends_is_kept_in_part() -> None:
+    (found,) = parse(json.dumps({"source": "aws.ec2", "detail": {"x": "y" * 300_000}}))
+    assert isinstance(found, Ignored)
+    assert "262144 at most" in found.reason
+    assert len(found.body) < 20_000
+
+
+instance_ids = st.integers(0, 2**32).map(lambda n: f"i-{n:08x}")
+as_arn: Callable[[str], str] = "arn:aws:ec2:us-east-1:123456789012:instance/{}".format
+
+
+@given(st.lists(st.tuples(instance_ids, st.booleans()), min_size=1, max_size=60))
+def test_one_result_per_entity_however_it_is_written(named: list[tuple[str, bool]]) -> None:
+    event = load("health-retirement")
+    event["detail"]["affectedEntities"] = [
+        {"entityValue": as_arn(id_) if arn else id_} for id_, arn in named
+    ]
+    found = [f for f in parse(json.dumps(event)) if isinstance(f, Interruption)]
+    assert {f.instance_id for f in found} == {id_ for id_, _ in named}
+    assert len({f.dedupe_key for f in found}) == len({id_ for id_, _ in named})
+
+
+@given(st.sampled_from(sorted(BODIES)), st.uuids(), st.sampled_from(["us-west-2", "us-east-1"]))
+def test_a_health_copy_has_its_originals_keys(name: str, event_id: object, region: str) -> None:
+    event = load(name)
+    if event.get("source") != "aws.health":
+        return
+    copy = {**event, "id": str(event_id), "region": region}
+    if "communicationId" in event["detail"]:
+        keys = [getattr(f, "dedupe_key", None) for f in parse(json.dumps(copy))]
+        assert keys == [getattr(f, "dedupe_key", None) for f in parse(BODIES[name])]
+
+
+@pytest.mark.parametrize("words", [Kind, VolumeChange, ZoneSource, GroupChange])
+def test_the_reference_says_what_becomes_of_everything_that_can_be_read(words: Any) -> None:
+    page = (ROOT / "docs/reference/announcements.md").read_text()
+    assert [word.value for word in words if f"`{word.value}`" not in page] == []

@@ -1,0 +1,94 @@
+"""core.incidents.nth_report: what NTH posts, and which incident it is about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from core.errors import InvalidInput
+from core.events import parse
+from core.incidents.nth_report import concerns, noted, read
+from core.incidents.record import Incident, open_incident
+from tests.unit.handlers.fakes import hook_event
+
+EVENT_ID = "event-i-0a-drain"
+
+
+def posted(event_id: str = EVENT_ID, **changed: object) -> str:
+    """Return what NTH posts about an announcement; its id, hex-encoded, ends NTH's own."""
+    return json.dumps(
+        {
+            "EventID": f"asg-lifecycle-term-{event_id.encode().hex()}",
+            "Kind": "ASG_LIFECYCLE",
+            "Monitor": "SQS_MONITOR",
+            "Description": "ASG Lifecycle Termination event received. \n",
+            "NodeName": "ip-i-0a.ec2.internal",
+            "Pods": ["orders-broker-a-10"],
+            "InstanceID": "i-0a",
+            **changed,
+        }
+    )
+
+
+def draining() -> Incident:
+    (found,) = parse(hook_event("drain"))
+    return replace(open_incident(found, 1.0), forwarded_at=2.0)  # type: ignore[arg-type]
+
+
+def test_a_report_leads_back_to_its_announcement() -> None:
+    report = read(posted())
+    assert report.announcement_id == EVENT_ID
+    assert concerns(draining(), report)
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (read(posted("event-i-0a-gate")), "another announcement"),
+        (read(posted(InstanceID="i-0b")), "another instance"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_report_of_something_else_concerns_nothing(other: object, why: str) -> None:
+    assert not concerns(draining(), other)  # type: ignore[arg-type]
+
+
+def test_a_report_before_anything_was_forwarded_concerns_nothing() -> None:
+    assert not concerns(replace(draining(), forwarded_at=None), read(posted()))
+
+
+def test_a_drain_sent_in_place_of_a_lost_announcement_is_known_by_its_request_id() -> None:
+    lost = replace(draining(), drain_event=None)
+    assert concerns(lost, read(posted("stillwater-i-0a")))
+
+
+def test_a_report_is_noted_once() -> None:
+    once = noted(draining(), read(posted()), 5.0)
+    (note,) = once.notes
+    assert (note.actor, note.at) == ("nth", 5.0)
+    assert "ip-i-0a.ec2.internal" in note.reason
+    assert noted(once, read(posted()), 6.0) is once
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "null",
+        "[]",
+        "{",
+        '{"EventID": NaN}',
+        # NTH's default template: a raw newline in a string.
+        '{"text":"Description: interrupted \n"}',
+        "[" * 100_000,
+        posted(EventID="asg-lifecycle-term-xyz"),
+        posted(EventID=7),
+        posted(InstanceID="i-0a; drop"),
+        posted(Kind=None),
+    ],
+)
+def test_anything_else_is_refused_with_a_sentence(body: str) -> None:
+    with pytest.raises(InvalidInput, match=r"\.$"):
+        read(body)

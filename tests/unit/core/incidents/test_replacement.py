@@ -1,0 +1,91 @@
+"""replacement: which node counts as the one that takes over, and whether one comes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView
+from core.incidents.record import Incident
+from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
+from tests.unit.core.incidents.announced_incidents import NEW, OLD, opened
+
+OLD_NODE = NodeView(
+    name="old",
+    instance_id=OLD,
+    zone="z",
+    pool="broker",
+    ready=True,
+    schedulable=True,
+    csi_ready=True,
+)
+NEW_NODE = replace(OLD_NODE, name="new", instance_id=NEW)
+POD = PodView(name="c-broker-a-10", node_id=10, role="broker", node_name="old", ready=True)
+GROUP = GroupView(
+    name="g", desired=1, maximum=2, instances={OLD: "Terminating:Wait", NEW: "InService"}
+)
+SEEN = Observation(
+    now=1.0,
+    instance=InstanceView(instance_id=OLD, state="running", zone="z", private_dns_name="old"),
+    group=GROUP,
+    nodes=(OLD_NODE, NEW_NODE),
+    pods=(POD,),
+)
+
+
+def incident() -> Incident:
+    return replace(opened(), zone="z", pool="broker", node_name="old")
+
+
+def with_new(**changed: object) -> Observation:
+    return replace(SEEN, nodes=(OLD_NODE, replace(NEW_NODE, **changed)))  # type: ignore[arg-type]
+
+
+def test_an_idle_ready_node_of_the_same_zone_and_pool_takes_over() -> None:
+    assert replacement_for(incident(), SEEN) == NEW_NODE
+
+
+UNFIT = [
+    pytest.param(with_new(ready=False), id="not Ready"),
+    pytest.param(with_new(schedulable=False), id="cordoned"),
+    pytest.param(with_new(csi_ready=False), id="without its EBS driver"),
+    pytest.param(with_new(zone="y"), id="in another zone"),
+    pytest.param(with_new(pool="controller"), id="of another pool"),
+    pytest.param(with_new(instance_id=None), id="of no instance"),
+    pytest.param(replace(SEEN, leaving=frozenset({NEW})), id="told to leave, too"),
+    pytest.param(
+        replace(SEEN, pods=(POD, replace(POD, name="c-broker-a-11", node_name="new"))), id="busy"
+    ),
+    pytest.param(
+        replace(SEEN, group=replace(GROUP, instances={NEW: "Terminating:Wait"})), id="terminating"
+    ),
+]
+
+
+@pytest.mark.parametrize("seen", UNFIT)
+def test_a_node_that_cannot_take_the_pod_is_no_replacement(seen: Observation) -> None:
+    assert replacement_for(incident(), seen) is None
+
+
+def test_the_replacement_found_first_stays_the_replacement() -> None:
+    another = replace(NEW_NODE, name="another", instance_id="i-another")
+    group = replace(GROUP, instances={**GROUP.instances, "i-another": "InService"})
+    seen = replace(SEEN, nodes=(OLD_NODE, another, NEW_NODE), group=group)
+    assert replacement_for(replace(incident(), replacement="new"), seen) == NEW_NODE
+
+
+def test_a_group_that_wants_no_more_than_is_busy_launches_none() -> None:
+    alone = replace(GROUP, instances={OLD: "Terminating:Wait"})
+    assert none_will_come(incident(), replace(SEEN, group=replace(alone, desired=0)))
+    assert not none_will_come(incident(), replace(SEEN, group=alone))
+    assert not none_will_come(incident(), replace(SEEN, group=replace(GROUP, desired=1)))
+    assert not none_will_come(incident(), replace(SEEN, group=None))
+
+
+def test_a_wait_says_what_it_waits_for() -> None:
+    assert what_is_coming(incident(), with_new(ready=False)) == ": new is not Ready yet"
+    assert "EBS driver" in what_is_coming(incident(), with_new(csi_ready=False))
+    alone = replace(SEEN, nodes=(OLD_NODE,), group=replace(GROUP, instances={}))
+    assert what_is_coming(incident(), alone) == ": g is launching one"
+    assert what_is_coming(incident(), replace(alone, group=None)) == ""

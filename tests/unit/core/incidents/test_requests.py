@@ -1,0 +1,108 @@
+"""What people and AWS say about an incident is kept with who said it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.errors import Conflict, InvalidInput
+from core.events import GroupChange, GroupNotice
+from core.incidents.codec import from_json, to_json
+from core.incidents.record import Incident, State, open_incident
+from core.incidents.requests import ask_release, hold, ignore, note_group
+from tests.unit.core.incidents.announced_incidents import announcement
+
+NOW = 1_795_168_800.0
+
+
+def said(
+    what: GroupChange, group: str = "g", instance_id: str | None = None, cause: str = ""
+) -> GroupNotice:
+    return GroupNotice(
+        event_id="e",
+        dedupe_key="k",
+        account=None,
+        region=None,
+        occurred_at=NOW,
+        body="{}",
+        group=group,
+        what=what,
+        instance_id=instance_id,
+        cause=cause,
+    )
+
+
+@pytest.fixture
+def incident() -> Incident:
+    said = announcement(hook="drain", instance_id="i-0a", occurred_at=NOW)
+    return open_incident(said, NOW)
+
+
+def over(incident: Incident, state: State) -> Incident:
+    return replace(incident, state=state)
+
+
+def test_a_hold_is_kept_with_who_asked_and_until_when(incident: Incident) -> None:
+    held = hold(incident, NOW + 3600, "ada", NOW)
+    assert held.held_until == NOW + 3600
+    note = held.notes[-1]
+    assert (note.actor, note.at) == ("ada", NOW)
+    assert note.reason == "ada holds instance i-0a until 2026-11-20 11:00 UTC."
+    assert from_json(to_json(held)) == held
+
+
+def test_a_hold_into_the_past_is_refused(incident: Incident) -> None:
+    with pytest.raises(InvalidInput, match="cannot be held until 2026-11-20 09:59 UTC"):
+        hold(incident, NOW - 60, "ada", NOW)
+
+
+def test_ignoring_keeps_who_and_why(incident: Incident) -> None:
+    ignored = ignore(incident, "ada", "a drill", NOW)
+    assert ignored.ignored_by == "ada"
+    assert ignored.notes[-1].reason == "ada wants incident i-0a ignored: a drill"
+
+
+@pytest.mark.parametrize("state", [State.RELEASED, State.CANCELLED, State.LOST])
+def test_what_is_over_cannot_be_held_ignored_or_released(incident: Incident, state: State) -> None:
+    finished = over(incident, state)
+    with pytest.raises(Conflict, match=f"it is over .{state.value}"):
+        hold(finished, NOW + 60, "ada", NOW)
+    with pytest.raises(Conflict):
+        ignore(finished, "ada", "why", NOW)
+    with pytest.raises(Conflict):
+        ask_release(finished, "ada", NOW)
+
+
+def test_a_release_ends_a_hold(incident: Incident) -> None:
+    asked = ask_release(hold(incident, NOW + 60, "ada", NOW), "bob", NOW + 1)
+    assert (asked.release_asked_by, asked.held_until) == ("bob", None)
+    assert asked.id == incident.id
+
+
+def test_releasing_a_retained_instance_opens_its_next_round(incident: Incident) -> None:
+    asked = ask_release(over(incident, State.RETAINED), "ada", NOW + 60)
+    assert (asked.id, asked.version, asked.state) == ("i-0a.2", 0, State.OPENED)
+    assert asked.release_asked_by == "ada"
+    assert asked.transitions[0].actor == "ada"
+    assert ask_release(over(asked, State.RETAINED), "ada", NOW).id == "i-0a.3"
+
+
+def test_a_failed_launch_is_remembered_until_one_succeeds(incident: Incident) -> None:
+    failed = note_group(incident, said(GroupChange.LAUNCH_FAILED, cause="no capacity"), NOW)
+    assert (failed.launch_failed_at, failed.launch_failure) == (NOW, "no capacity")
+    assert failed.notes[-1].actor == "aws"
+    launched = note_group(failed, said(GroupChange.LAUNCHED, instance_id="i-0d"), NOW + 60)
+    assert (launched.launch_failed_at, launched.launch_failure) == (None, None)
+
+
+def test_the_launches_of_another_group_say_nothing(incident: Incident) -> None:
+    assert note_group(incident, said(GroupChange.LAUNCH_FAILED, group="other"), NOW) is incident
+
+
+def test_notes_do_not_grow_without_end(incident: Incident) -> None:
+    for attempt in range(500):
+        cause = str(attempt // 2)
+        incident = note_group(incident, said(GroupChange.LAUNCH_FAILED, cause=cause), NOW + attempt)
+    assert len({note.reason for note in incident.notes}) == len(incident.notes) == 200
+    assert incident.launch_failed_at == NOW  # since when, not the latest of many

@@ -1,0 +1,290 @@
+"""sweep: whose turn it is, what is lost or stuck, and that a second look finds nothing new."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.events import Interruption, Kind
+from core.incidents.inventory import ScheduledEvent, StatusView
+from core.incidents.observation import GroupView, NodeView
+from core.incidents.record import Incident, State, merge, open_incident
+from core.incidents.sweep import Announce, Finding, Snapshot, Wake, answered, findings, turn
+
+NOW = 1_795_168_800.0
+LATE = 45.0
+ID = "i-0a"
+RETIREMENT = ScheduledEvent(
+    event_id="instance-event-1",
+    code="instance-retirement",
+    description="The instance is running on degraded hardware",
+    not_before=NOW + 86_400,
+)
+
+
+def group(**lifecycle: str) -> GroupView:
+    instances = {key.replace("_", "-"): state for key, state in lifecycle.items()}
+    return GroupView(name="g-broker-a", desired=1, maximum=2, instances=instances)
+
+
+def node(instance_id: str = ID) -> NodeView:
+    return NodeView(
+        name=f"ip-{instance_id}",
+        instance_id=instance_id,
+        zone="us-east-1a",
+        pool="broker",
+        ready=False,
+        schedulable=True,
+        csi_ready=False,
+    )
+
+
+def found(seen: Snapshot, *ids: str) -> list[Finding]:
+    return list(findings(seen, ids or (ID,), LATE))
+
+
+def announced(seen: Snapshot) -> Interruption:
+    (finding,) = found(seen)
+    assert isinstance(finding, Announce)
+    return finding.interruption
+
+
+def incident_of(interruption: Interruption, **changed: object) -> Incident:
+    opened = open_incident(interruption, NOW)
+    return replace(opened, ticked_at=NOW, **changed)  # type: ignore[arg-type]
+
+
+def lost(kind: Kind = Kind.STATE_CHANGE, key: str = "k") -> Interruption:
+    return Interruption(
+        kind=kind,
+        instance_id=ID,
+        event_id=key,
+        dedupe_key=key,
+        account=None,
+        region=None,
+        occurred_at=None,
+        body="",
+    )
+
+
+def test_an_instance_that_waits_in_its_hooks_is_announced() -> None:
+    told = announced(Snapshot(now=NOW, groups=(group(i_0a="Terminating:Wait"),)))
+    assert (told.kind, told.group, told.hook) == (Kind.ASG_TERMINATE, "g-broker-a", "gate")
+
+
+@pytest.mark.parametrize("state", ["Pending", "InService", "Terminating:Proceed", "Terminated"])
+def test_an_instance_that_does_not_wait_is_left_alone(state: str) -> None:
+    seen = Snapshot(now=NOW, groups=(group(i_0a=state),), states={ID: "running"}, nodes=(node(),))
+    assert found(seen) == []
+
+
+@pytest.mark.parametrize("state", ["stopping", "stopped", "shutting-down", "terminated", None])
+def test_an_instance_that_ended_while_its_node_stays_is_announced(state: str | None) -> None:
+    seen = Snapshot(now=NOW, states={} if state is None else {ID: state}, nodes=(node(),))
+    told = announced(seen)
+    assert (told.kind, told.instance_state) == (Kind.STATE_CHANGE, state)
+
+
+@pytest.mark.parametrize("nodes", [(), None], ids=["no node", "no answer"])
+def test_an_instance_that_ended_and_has_no_node_is_left_alone(
+    nodes: tuple[NodeView, ...] | None,
+) -> None:
+    assert found(Snapshot(now=NOW, states={ID: "terminated"}, nodes=nodes)) == []
+
+
+def test_what_ec2_has_scheduled_is_announced_as_health_would() -> None:
+    status = StatusView(instance_id=ID, events=(RETIREMENT,))
+    told = announced(Snapshot(now=NOW, states={ID: "running"}, statuses={ID: status}))
+    assert told.kind is Kind.SCHEDULED_CHANGE
+    assert told.event_type == "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"
+    assert (told.due_at, told.closed) == (NOW + 86_400, False)
+
+
+def test_a_moved_start_is_announced_again_and_a_repetition_is_not() -> None:
+    status = StatusView(instance_id=ID, events=(RETIREMENT,))
+    seen = Snapshot(now=NOW, states={ID: "running"}, statuses={ID: status})
+    seen = replace(seen, incidents=(incident_of(announced(seen)),))
+    assert found(seen) == []
+    moved = replace(RETIREMENT, not_before=NOW + 2 * 86_400)
+    later = replace(seen, statuses={ID: replace(status, events=(moved,))})
+    assert announced(later).due_at == NOW + 2 * 86_400
+
+
+def test_what_health_has_announced_already_is_not_announced_again() -> None:
+    told = replace(lost(Kind.SCHEDULED_CHANGE), due_at=RETIREMENT.not_before)
+    seen = Snapshot(
+        now=NOW,
+        states={ID: "running"},
+        statuses={ID: StatusView(instance_id=ID, events=(RETIREMENT,))},
+        incidents=(incident_of(told),),
+    )
+    assert found(seen) == []
+
+
+@pytest.mark.parametrize("word", ["[Completed]", "[Canceled]"])
+def test_what_is_over_ends_the_incident_about_it(word: str) -> None:
+    over = replace(RETIREMENT, description=f"{word} {RETIREMENT.description}")
+    seen = Snapshot(
+        now=NOW,
+        states={ID: "running"},
+        statuses={ID: StatusView(instance_id=ID, events=(over,))},
+    )
+    assert found(seen) == []  # nobody waits for it
+    about_it = incident_of(replace(lost(Kind.SCHEDULED_CHANGE), due_at=RETIREMENT.not_before))
+    told = announced(replace(seen, incidents=(about_it,)))
+    assert told.closed
+    assert merge(about_it, told, NOW).called_off
+    another = replace(about_it, due_at=NOW + 7 * 86_400)
+    assert found(replace(seen, incidents=(another,))) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "kind"),
+    [
+        ("attached EBS", Kind.VOLUME_PROBLEM),
+        ("system", Kind.INSTANCE_ISSUE),
+        ("instance", Kind.INSTANCE_ISSUE),
+    ],
+)
+def test_a_check_that_fails_for_long_is_announced(check: str, kind: Kind) -> None:
+    status = StatusView(instance_id=ID, impaired={check: NOW - 121})
+    seen = Snapshot(now=NOW, states={ID: "running"}, statuses={ID: status})
+    assert announced(seen).kind is kind
+    fresh = replace(status, impaired={check: NOW - 119})
+    assert found(replace(seen, statuses={ID: fresh})) == []
+
+
+def test_a_failed_check_of_an_instance_that_leaves_is_no_news() -> None:
+    status = StatusView(instance_id=ID, impaired={"system": NOW - 500})
+    seen = Snapshot(
+        now=NOW, states={ID: "running"}, statuses={ID: status}, incidents=(incident_of(lost()),)
+    )
+    assert found(seen) == []
+
+
+def test_an_incident_without_a_tick_is_woken() -> None:
+    seen = Snapshot(now=NOW + 46, states={ID: "running"}, incidents=(incident_of(lost()),))
+    (finding,) = found(seen)
+    assert isinstance(finding, Wake)
+    assert found(replace(seen, now=NOW + 44)) == []
+
+
+def test_an_incident_that_sleeps_past_its_instances_end_is_woken() -> None:
+    sleeping = incident_of(lost(Kind.SCHEDULED_CHANGE), next_tick_at=NOW + 900)
+    seen = Snapshot(now=NOW, states={ID: "terminated"}, incidents=(sleeping,))
+    assert [type(f) for f in found(seen)] == [Wake]
+    assert found(replace(seen, states={ID: "running"})) == []
+
+
+def test_a_hook_announcement_that_is_missing_joins_another_incident() -> None:
+    seen = Snapshot(
+        now=NOW,
+        groups=(group(i_0a="Terminating:Wait"),),
+        incidents=(incident_of(lost(Kind.SCHEDULED_CHANGE)),),
+    )
+    assert announced(seen).kind is Kind.ASG_TERMINATE
+
+
+def test_a_retained_instance_is_announced_until_an_incident_has_said_so() -> None:
+    (finding,) = found(Snapshot(now=NOW, groups=(group(i_0a="Terminating:Retained"),)))
+    assert isinstance(finding, Announce)
+    past = replace(open_incident(lost(), NOW), state=State.RETAINED)
+    assert answered((past,), finding)
+    assert not answered((replace(past, state=State.CANCELLED),), finding)
+
+
+def test_a_state_may_come_back_and_a_planned_event_may_not() -> None:
+    (waits,) = found(Snapshot(now=NOW, groups=(group(i_0a="Terminating:Wait"),)))
+    status = StatusView(instance_id=ID, events=(RETIREMENT,))
+    (planned,) = found(Snapshot(now=NOW, states={ID: "running"}, statuses={ID: status}))
+    assert isinstance(waits, Announce)
+    assert isinstance(planned, Announce)
+    for finding, again in ((waits, True), (planned, False)):
+        past = open_incident(finding.in_round(1), NOW)
+        over = replace(past, state=State.CANCELLED)
+        assert answered((over,), finding) is not again
+
+
+# Property tests: who has a turn, and that nothing is found twice.
+
+ids = st.integers(0, 60).map(lambda n: f"i-{n:04x}")
+
+
+@given(st.sets(ids, min_size=1, max_size=40), st.integers(1, 45), st.text(max_size=4))
+def test_everybody_has_a_turn_within_count_over_bound_runs(
+    everybody: set[str], most: int, cursor: str
+) -> None:
+    had: list[str] = []
+    for _ in range(-(-len(everybody) // most)):
+        chosen, cursor = turn(tuple(everybody), cursor, most)
+        assert len(chosen) <= most
+        had += chosen
+    assert set(had) == everybody
+
+
+@given(st.lists(st.sets(ids, max_size=30), min_size=1, max_size=12), st.integers(1, 10))
+def test_who_stays_has_a_turn_whoever_comes_and_goes(days: list[set[str]], most: int) -> None:
+    stays = "i-0020"
+    cursor, waited = "", 0
+    for here in [*days, *days, *days]:
+        chosen, cursor = turn(tuple(here | {stays}), cursor, most)
+        waited = 0 if stays in chosen else waited + 1
+        assert waited <= -(-62 // most)
+
+
+lifecycles = st.sampled_from(
+    ["Pending", "InService", "Terminating:Wait", "Terminating:Proceed", "Terminating:Retained"]
+)
+states = st.sampled_from(["running", "stopping", "stopped", "shutting-down", "terminated"])
+events = st.builds(
+    ScheduledEvent,
+    event_id=st.sampled_from(["e1", "e2"]),
+    code=st.sampled_from(["instance-retirement", "system-reboot", "new-code"]),
+    description=st.sampled_from(["soon", "[Completed] soon", "[Canceled] soon"]),
+    not_before=st.none() | st.sampled_from([NOW + 10, NOW + 1000]),
+)
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> Snapshot:
+    known = draw(st.lists(ids, unique=True, max_size=8))
+    running = {id_: draw(states) for id_ in known if draw(st.booleans())}
+    return Snapshot(
+        now=NOW,
+        groups=(group(**{id_: draw(lifecycles) for id_ in known if draw(st.booleans())}),),
+        states=running,
+        nodes=draw(st.none() | st.just(tuple(node(id_) for id_ in known if draw(st.booleans())))),
+        statuses={
+            id_: StatusView(
+                instance_id=id_,
+                events=tuple(draw(st.lists(events, max_size=2))),
+                impaired=draw(st.sampled_from([{}, {"system": NOW - 500.0}])),
+            )
+            for id_, state in running.items()
+            if state == "running"
+        },
+    )
+
+
+@given(snapshots())
+def test_what_was_found_and_taken_in_is_not_found_again(seen: Snapshot) -> None:
+    incidents: dict[str, Incident] = {}
+    for finding in findings(seen, seen.instance_ids(), LATE):
+        assert isinstance(finding, Announce)
+        told = finding.in_round(1)
+        known = incidents.get(told.instance_id)
+        incidents[told.instance_id] = (
+            merge(known, told, NOW) if known else replace(open_incident(told, NOW), ticked_at=NOW)
+        )
+    after = replace(seen, incidents=tuple(incidents.values()))
+    again = [
+        f
+        for f in findings(after, after.instance_ids(), LATE)
+        if isinstance(f, Announce)
+        and f.in_round(1).dedupe_key not in incidents[f.interruption.instance_id].announcements
+    ]
+    # The first look at an instance without an incident leaves out what only an incident can join.
+    assert all(f.interruption.closed for f in again)

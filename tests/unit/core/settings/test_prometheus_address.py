@@ -1,0 +1,49 @@
+"""Where a Prometheus may be: a Service or a workspace, and nothing a function could not ask."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.errors import InvalidInput
+from core.settings.prometheus_address import Service, Workspace, parse
+
+
+@pytest.mark.parametrize(
+    ("address", "resource_name", "prefix"),
+    [
+        ("http://prometheus-operated.monitoring.svc:9090", "prometheus-operated:9090", ""),
+        ("http://prometheus.monitoring.svc.cluster.local:80/", "prometheus:80", ""),
+        ("https://thanos.metrics.svc:10902/query", "https:thanos:10902", "/query"),
+    ],
+)
+def test_a_service_is_known_by_its_name_and_port(
+    address: str, resource_name: str, prefix: str
+) -> None:
+    found = parse(address)
+    assert isinstance(found, Service)
+    assert (found.resource_name, found.prefix) == (resource_name, prefix)
+
+
+def test_a_workspace_is_known_by_its_region_and_id() -> None:
+    url = "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-0a1b2c3d-4e5f"
+    found = parse(f"{url}/")
+    assert isinstance(found, Workspace)
+    assert (found.region, found.id, found.url) == ("eu-west-1", "ws-0a1b2c3d-4e5f", url)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "prometheus:9090",
+        "http://10.0.0.1:9090",
+        "http://prometheus.monitoring.svc",
+        "http://prometheus.monitoring.svc:0",
+        "http://prometheus.monitoring.svc:99999",
+        "http://prometheus.monitoring.svc:9090/../../secrets",
+        "http://prometheus.monitoring.svc:9090/a?b=c",
+        "https://example.com/workspaces/ws-0a1b2c3d",
+    ],
+)
+def test_another_address_is_refused_with_the_two_forms_there_are(address: str) -> None:
+    with pytest.raises(InvalidInput, match=r"http://NAME\.NAMESPACE\.svc:PORT"):
+        parse(address)

@@ -1,0 +1,174 @@
+"""core.slack.incident_thread: what a thread says, and in which order it is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.events import Kind
+from core.incidents.record import Incident, State, Transition
+from core.slack.incident_thread import (
+    LONGEST_POST_SECONDS,
+    Step,
+    Thread,
+    from_json,
+    head_message,
+    next_step,
+    to_json,
+    visible,
+)
+from core.slack.text import durations, outlook, time_shown
+from core.words import span
+
+AT = 1_795_168_800.0
+WALK = (
+    (0, State.OPENED, "AWS announced asg_terminate for instance i-0a."),
+    (5, State.REPLACING, "A replacement is on its way."),
+    (65, State.HOLDING, "Node ip-i-0d is Ready."),
+    (95, State.DRAINING, "Kafka can spare broker 10."),
+    (150, State.GATING, "Pod orders-broker-a-10 has left the node."),
+    (180, State.RELEASED, "Broker 10 is back in every ISR."),
+)
+
+
+def incident(steps: int = len(WALK), **changed: object) -> Incident:
+    transitions = tuple(Transition(AT + t, s, "tick", reason) for t, s, reason in WALK[:steps])
+    walked = Incident(
+        id="i-0a",
+        instance_id="i-0a",
+        kind=Kind.ASG_TERMINATE,
+        state=transitions[-1].state,
+        opened_at=AT,
+        announced_at=AT,
+        announcements=("key",),
+        group="local-orders-broker-a",
+        zone="us-east-1a",
+        pool="broker",
+        node_id=10,
+        role="broker",
+        reason=transitions[-1].reason,
+        transitions=transitions,
+    )
+    return replace(walked, **changed)  # type: ignore[arg-type]
+
+
+def told(of: Incident, thread: Thread) -> tuple[list[Step], Thread]:
+    """Take every step as Slack would, and return them."""
+    steps: list[Step] = []
+    while (step := next_step(of, thread, "local-orders", 3600)) is not None:
+        thread = thread.after(step, "C0HARBOUR", thread.ts or "1.000100")
+        steps.append(step)
+    return steps, thread
+
+
+def test_a_story_begins_with_its_head_and_ends_with_it_up_to_date() -> None:
+    first, thread = told(incident(1), Thread(incident_id="i-0a"))
+    assert [step.action for step in first] == ["head"]
+    later, thread = told(incident(3), thread)
+    assert [step.action for step in later] == ["reply", "reply", "edit"]
+    assert told(incident(3), thread)[0] == []
+
+
+def test_a_reason_that_changes_edits_the_head_and_posts_nothing() -> None:
+    waiting = incident(3)
+    _, thread = told(waiting, Thread(incident_id="i-0a"))
+    note = Transition(AT + 70, State.HOLDING, "tick", "Partition t-0 has no margin.")
+    changed = replace(waiting, reason=note.reason, notes=(note,))
+    steps, _ = told(changed, thread)
+    assert [step.action for step in steps] == ["edit"]
+    assert "Partition t-0 has no margin." in json.dumps(steps[0].message.blocks)
+
+
+def test_what_others_did_is_a_reply() -> None:
+    note = Transition(AT + 99, State.DRAINING, "nth", "NTH has ended its attempt.")
+    steps, _ = told(incident(4, notes=(note,)), Thread(incident_id="i-0a"))
+    assert "NTH has ended its attempt." in json.dumps(steps[-1].message.blocks)
+
+
+def test_a_note_with_an_earlier_time_moves_no_reply_that_was_told() -> None:
+    _, thread = told(incident(4), Thread(incident_id="i-0a"))
+    late = Transition(AT + 50, State.REPLACING, "ana", "ana holds instance i-0a.")
+    steps, _ = told(incident(4, notes=(late,)), thread)
+    assert [step.action for step in steps] == ["reply"]
+    assert "ana holds" in steps[0].message.text
+
+
+@given(st.lists(st.integers(min_value=1, max_value=len(WALK)), max_size=8))
+def test_however_often_and_early_it_is_told_everything_is_said_once(moments: list[int]) -> None:
+    thread, steps = Thread(incident_id="i-0a"), []
+    for moment in (*sorted(moments), len(WALK)):
+        more, thread = told(incident(moment), thread)
+        steps += more
+    replies = [step.key for step in steps if step.action == "reply"]
+    assert len(replies) == len(set(replies)) == len(WALK) - 1
+    assert [step.action for step in steps].count("head") == 1
+    assert thread.head == head_message(incident(), "local-orders", 3600).fingerprint
+
+
+def test_the_end_says_how_long_everything_took() -> None:
+    steps, _ = told(incident(), Thread(incident_id="i-0a"))
+    outcome = next(step for step in steps if step.message.text.startswith("released"))
+    said = outcome.message.blocks[0]["text"]["text"]
+    assert "draining: 55 s" in said
+    assert "in all: 3 min" in said
+
+
+def test_a_story_says_what_comes_next_and_when() -> None:
+    assert "Kafka can spare" in outlook(incident(3), 3600)
+    assert "2026-11-20 11:00:00 UTC" in outlook(incident(3), 3600)
+    retired = incident(1, kind=Kind.SCHEDULED_CHANGE, due_at=AT + 86_400)
+    assert "AWS acts at 2026-11-21 10:00:00 UTC" in outlook(retired, 3600)
+    assert "two minutes" in outlook(incident(1, kind=Kind.SPOT_INTERRUPTION), 3600)
+    assert "stillwater release ENVIRONMENT i-0a" in outlook(incident(1, state=State.RETAINED), 3600)
+    assert outlook(incident(), 3600) == ""
+
+
+def test_what_aws_or_kafka_said_cannot_mention_anybody() -> None:
+    hostile = incident(2, reason="<!channel> & <script>alert(1)</script>")
+    said = json.dumps(head_message(hostile, "c", 1).blocks)
+    assert "<!channel>" not in said
+    assert "&lt;!channel&gt; &amp; &lt;script&gt;" in said
+
+
+def test_no_text_exceeds_what_slack_takes() -> None:
+    long = incident(3, reason="p" * 50_000, pod_name="q" * 5_000)
+    blocks = head_message(long, "c", 1).blocks
+    assert len(blocks[0]["text"]["text"]) <= 150
+    assert len(blocks[1]["text"]["text"]) <= 3000
+    assert all(len(field["text"]) <= 2000 for field in blocks[2]["fields"])
+    assert len(blocks[2]["fields"]) <= 10
+
+
+def test_equal_looks_have_one_fingerprint_whatever_the_loop_noted() -> None:
+    ticked = incident(3, ticked_at=5.0, version=9, next_tick_at=7.0)
+    assert visible(ticked) == visible(incident(3))
+    assert visible(incident(4)) != visible(incident(3))
+
+
+def test_a_thread_reads_as_it_was_written() -> None:
+    _, thread = told(incident(), Thread(incident_id="i-0a"))
+    assert from_json(to_json(thread)) == thread
+
+
+def test_one_that_began_and_was_never_heard_of_is_taken_for_dead() -> None:
+    step = next_step(incident(1), Thread(incident_id="i-0a"), "c", 1)
+    assert step is not None
+    begun = Thread(incident_id="i-0a").begun(step, 100.0)
+    assert begun.busy(101.0)
+    assert not begun.busy(101.0 + LONGEST_POST_SECONDS)
+    assert not begun.given_up().busy(101.0)
+
+
+def test_durations_and_times_read_well() -> None:
+    assert [span(s) for s in (0.2, 59, 61, 3600, 93_784)] == [
+        "0 s",
+        "59 s",
+        "1 min 1 s",
+        "1 h",
+        "1 d 2 h",
+    ]
+    assert durations(incident(1)) == ["in all: 0 s"]
+    assert time_shown(AT).endswith("|2026-11-20 10:00:00 UTC>")

@@ -1,0 +1,156 @@
+"""A hook's completion that is answered "no": never taken for done, never left unseen."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from core.errors import Conflict
+from core.events import Interruption, parse
+from core.incidents.observation import CompleteHook, HookResult
+from core.incidents.record import State, merge, open_incident
+from handlers.incidents.act import logger as act_logger
+from handlers.incidents.act import perform
+from handlers.sweep import logger as sweep_logger
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event
+from tests.unit.handlers.station import START, Station
+from tests.unit.handlers.walks import announced, drained, replaced
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def back(station: Station) -> Station:
+    """The broker is whole again on its new node, and the gate about to open."""
+    station.cluster.place_pod(10, NEW)
+    station.cluster.kafka = healthy_kafka()
+    return station
+
+
+def ticks(station: Station, most: int = 8) -> None:
+    for _ in range(most):
+        if not station.incident().open:
+            return
+        station.tick()
+
+
+def said_at(body: str, time: str) -> str:
+    return json.dumps({**json.loads(body), "time": time})
+
+
+def test_a_hook_that_refuses_the_token_is_completed_without_it(station: Station) -> None:
+    replaced(station)
+    station.cluster.hook_tokens = {(OLD, "drain"): "of another action", (OLD, "gate"): "same"}
+    ticks(back(station))
+    assert station.incident().state is State.RELEASED
+    assert station.cluster.waiting_hooks == set()
+
+
+def test_released_is_only_what_the_group_shows(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drained(station)
+    monkeypatch.setattr(station.cluster, "complete_hook", lambda *_: False)
+    back(station)
+    for _ in range(20):
+        station.tick()
+    assert station.incident().state is State.GATING
+    assert "its hooks are completed again" in station.incident().reason
+    assert station.ledger.leases(), "nobody else goes before the group shows it"
+    station.now += 301
+    station.tick()
+    assert station.incident().pages == ("hook_refuses",)
+    station.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    assert "retained" in station.incident().pages
+
+
+def test_an_instance_that_is_in_service_after_all_is_not_called_released(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drained(station)
+    monkeypatch.setattr(station.cluster, "complete_hook", lambda *_: False)
+    station.cluster.set_lifecycle(OLD, "InService")
+    back(station)
+    station.now += 301
+    ticks(station)
+    assert station.incident().state is State.RIDDEN_THROUGH
+    assert station.incident().pages == ("not_leaving",)
+
+
+def test_the_token_announced_last_counts_in_whatever_order_they_arrive() -> None:
+    bodies = (
+        said_at(hook_event("drain", token="first"), "2026-11-20T09:00:00Z"),
+        said_at(hook_event("drain", token="second"), "2026-11-20T09:30:00Z"),
+        said_at(hook_event("drain", token="third"), "2026-11-20T09:59:00Z"),
+    )
+    for order in permutations(bodies):
+        found = [i for body in order for i in parse(body) if isinstance(i, Interruption)]
+        incident = open_incident(found[0], START)
+        for later in found[1:]:
+            incident = merge(incident, later, START)
+        assert incident.hooks == {"drain": "third"}
+        assert incident.drain_event == bodies[2]
+
+
+def test_the_sweep_pages_and_reopens_what_was_let_go_and_still_stands(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks(back(drained(station)))
+    assert station.incident().state is State.RELEASED
+    said: list[str] = []
+    monkeypatch.setattr(sweep_logger, "critical", lambda *_, **named: said.append(named["page"]))
+    for lifecycle in ("Terminating:Wait", "Terminating:Retained"):
+        station.cluster.set_lifecycle(OLD, lifecycle)
+    station.broom.sweep(station.now + 60)
+    assert said == []
+    station.broom.sweep(station.now + 301)
+    station.broom.sweep(station.now + 302)
+    assert said == ["let_go_and_stands"]
+    assert station.incident(f"{OLD}.2").open
+
+
+def test_a_completion_of_an_incident_that_was_carried_on_completes_nothing(
+    station: Station,
+) -> None:
+    """A function that sleeps wakes when the next round stands in the same hooks."""
+    announced(station)
+    asleep = station.incident()
+    station.ledger.put(replace(asleep, ticked_at=station.now))
+    with pytest.raises(Conflict):
+        perform(
+            asleep,
+            (CompleteHook("gate", HookResult.CONTINUE),),
+            station.loop.effects,
+            station.now,
+        )
+    assert station.cluster.completed == []
+
+
+def test_an_effect_that_fails_does_not_repeat_its_page(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announced(station)
+    said: list[str] = []
+    monkeypatch.setattr(act_logger, "critical", lambda *_, **named: said.append(named["page"]))
+
+    def refuse(*_: object) -> bool:
+        raise EndpointConnectionError(endpoint_url="http://autoscaling")
+
+    monkeypatch.setattr(station.cluster, "complete_hook", refuse)
+    station.now += station.policy.hold_limit_seconds + 1
+    for _ in range(5):
+        station.tick()
+    assert station.incident().open
+    assert sorted(said) == ["hold_limit"]
+    monkeypatch.undo()
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    assert station.incident().pages.count("hold_limit") == 1

@@ -1,0 +1,226 @@
+"""Never two brokers out, over several turns: whatever is lost, late, blind or dead in between.
+
+A drain that was forwarded may still be carried out, so its incident keeps everybody else where they
+are until it has ended safely, whatever the lease's clock says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.errors import Conflict
+from core.events import Kind
+from core.incidents.observation import ForwardDrain, TakeLease
+from core.incidents.record import State
+from handlers.incidents.act import perform
+from tests.unit.handlers.fakes import NEW, OLD, ec2_event, healthy_kafka, hook_event
+from tests.unit.handlers.station import POLICY, Station
+from tests.unit.handlers.walks import drained, replaced
+
+SECOND, SPARE = "i-0b", "i-0e"
+LEASE_SECONDS = 900
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def second_waits(station: Station) -> Station:
+    """Another zone's broker stands in its hooks, with its replacement Ready."""
+    station.cluster.terminate(SECOND)
+    station.cluster.add_instance(SPARE, "us-east-1b")
+    station.cluster.add_node(SPARE)
+    station.announce(hook_event("drain", instance_id=SECOND, zone="us-east-1b"))
+    turns(station, SECOND)
+    return station
+
+
+def turns(station: Station, instance_id: str, most: int = 6, seconds: float = 5.0) -> None:
+    """Let the loop look at one incident several times, whatever became of its messages."""
+    for _ in range(most):
+        incident = station.incident(instance_id)
+        if not incident.open:
+            return
+        station.now += seconds
+        station.reception.wake(incident)
+        station.loop.turn(station.ticks.sent[-1][0], station.now)
+
+
+def forwarded_to(station: Station) -> list[str]:
+    said = [body.get("detail", body) for body in station.forwarded]
+    return [str(detail["EC2InstanceId"]) for detail in said]  # type: ignore[index,call-overload]
+
+
+def test_a_forwarded_drain_keeps_others_waiting_though_the_lease_lapsed_blind(
+    station: Station,
+) -> None:
+    second_waits(replaced(station))
+    station.cluster.kubernetes_answers = False
+    for instance_id in (OLD, SECOND):
+        turns(station, instance_id)
+    station.now += LEASE_SECONDS + 1
+    turns(station, SECOND)
+    station.cluster.kubernetes_answers = True
+    turns(station, SECOND)
+    assert forwarded_to(station) == [OLD]
+    assert OLD in station.incident(SECOND).reason
+
+
+def test_a_lease_that_lapsed_unused_goes_to_whoever_asks(station: Station) -> None:
+    second_waits(station)
+    station.ledger.take_lease(OLD, station.now, 10)
+    station.now += 10
+    turns(station, SECOND)
+    assert forwarded_to(station) == [SECOND]
+
+
+def test_a_retained_nodes_drain_keeps_others_waiting_until_its_message_can_do_nothing(
+    station: Station,
+) -> None:
+    replaced(station)
+    station.now += POLICY.hold_limit_seconds + 1
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    station.now = (station.incident().forwarded_last_at or 0.0) + POLICY.drain_life_seconds - 200
+    second_waits(station)
+    turns(station, SECOND)
+    assert forwarded_to(station) == [OLD]
+    assert "the termination handler may still be given its drain" in station.incident(SECOND).reason
+    station.now += 300
+    turns(station, SECOND)
+    assert forwarded_to(station) == [OLD, SECOND]
+
+
+def test_a_broker_that_never_came_back_keeps_others_waiting_after_its_incident(
+    station: Station,
+) -> None:
+    drained(station)
+    station.now += POLICY.post_condition_wait_seconds + 1
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    station.now += POLICY.drain_life_seconds + LEASE_SECONDS
+    station.cluster.kafka = replace(healthy_kafka(out=10), fenced=frozenset())
+    second_waits(station)
+    turns(station, SECOND)
+    assert forwarded_to(station) == [OLD]
+    station.cluster.place_pod(10, NEW)
+    station.cluster.kafka = healthy_kafka()
+    turns(station, SECOND)
+    assert forwarded_to(station) == [OLD, SECOND]
+
+
+def test_an_instance_that_its_group_ended_with_the_drain_under_way_keeps_others_waiting(
+    station: Station,
+) -> None:
+    """The incident is lost, and its broker is registered but catches up."""
+    drained(station)
+    station.cluster.set_state(OLD, "terminated")
+    station.now += POLICY.post_condition_wait_seconds + 1
+    station.tick()
+    assert station.incident().state is State.LOST
+    station.cluster.kafka = replace(healthy_kafka(out=10), fenced=frozenset())
+    second_waits(station)
+    turns(station, SECOND)
+    assert forwarded_to(station) == [OLD]
+
+
+def test_a_two_minute_warning_goes_at_once_and_keeps_everybody_else(station: Station) -> None:
+    second_waits(station)
+    warning = ec2_event("EC2 Spot Instance Interruption Warning", OLD)
+    station.announce(warning)
+    turns(station, OLD, most=1)
+    assert station.incident().kind is Kind.SPOT_INTERRUPTION
+    assert len(station.forwarded) == 2
+    third = "i-0c"
+    station.cluster.terminate(third)
+    station.cluster.add_instance("i-0f", "us-east-1c")
+    station.cluster.add_node("i-0f")
+    station.announce(hook_event("drain", instance_id=third, zone="us-east-1c"))
+    station.now += LEASE_SECONDS + 1
+    turns(station, third)
+    assert len(station.forwarded) == 2
+
+
+def test_a_warning_keeps_back_whoever_holds_the_lease_and_has_not_gone(station: Station) -> None:
+    second_waits(station)
+    station.ledger.drop_lease(SECOND, ended=True)
+    waiting = replace(
+        station.incident(SECOND), state=State.HOLDING, forwarded_at=None, forwarded_last_at=None
+    )
+    station.ledger.put(waiting)
+    station.ledger.take_lease(SECOND, station.now, LEASE_SECONDS, node_id=20)
+    before = len(station.forwarded)
+    station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    turns(station, OLD, most=1)
+    turns(station, SECOND)
+    assert len(station.forwarded) == before + 1
+
+
+def test_a_function_that_wakes_after_its_lease_forwards_nothing(station: Station) -> None:
+    """It took the lease, slept, and another went and came back meanwhile."""
+    second_waits(station)
+    station.ledger.drop_lease(SECOND, ended=True)
+    asleep = station.incident(SECOND)
+    perform(asleep, (TakeLease(),), station.loop.effects, station.now)
+    before = len(station.forwarded)
+    station.now += LEASE_SECONDS + 1
+    with pytest.raises(Conflict, match="no longer holds the lease"):
+        perform(asleep, (ForwardDrain(),), station.loop.effects, station.now)
+    station.ledger.take_lease(OLD, station.now, LEASE_SECONDS, node_id=10)
+    with pytest.raises(Conflict):
+        perform(asleep, (ForwardDrain(),), station.loop.effects, station.now)
+    assert len(station.forwarded) == before
+
+
+def test_a_function_that_sleeps_between_lease_and_drain_forwards_nothing(station: Station) -> None:
+    replaced(station)
+    station.ledger.drop_lease(OLD, ended=True)
+    incident, began = station.incident(), station.now
+    before = len(station.forwarded)
+    take = station.ledger.take_lease
+
+    def slept(*args: object, **kwargs: object) -> object:
+        answer = take(*args, **kwargs)  # type: ignore[arg-type]
+        station.now += LEASE_SECONDS + 1
+        return answer
+
+    station.ledger.take_lease = slept  # type: ignore[method-assign,assignment]
+    with pytest.raises(Conflict):
+        perform(incident, (TakeLease(), ForwardDrain()), station.loop.effects, began)
+    assert len(station.forwarded) == before
+
+
+def test_a_drain_sent_by_a_function_that_died_before_recording_it_is_followed(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second_waits(station)
+    station.ledger.drop_lease(SECOND, ended=True)
+    station.termination_handler.sent.clear()
+    waiting = replace(
+        station.incident(SECOND), state=State.HOLDING, forwarded_at=None, forwarded_last_at=None
+    )
+    waiting = station.ledger.put(waiting)
+    actions = (TakeLease(), ForwardDrain())
+    perform(waiting, actions, station.loop.effects, station.now)  # and dies here
+    # Kafka would refuse it now; the drain may be carried out all the same.
+    station.cluster.kafka = healthy_kafka(out=30)
+    station.now += LEASE_SECONDS + 1
+    turns(station, SECOND)
+    assert station.incident(SECOND).state is State.DRAINING
+    assert station.incident(SECOND).forwarded_at is not None
+    assert len(station.forwarded) == 1
+
+
+def test_a_drain_is_not_sent_again_without_consent(station: Station) -> None:
+    replaced(station)
+    station.cluster.kafka = healthy_kafka(out=30)
+    station.now += POLICY.forward_again_seconds + 1
+    station.tick()
+    assert len(station.forwarded) == 1
+    assert "broker 30 is fenced" in station.incident().reason
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert len(station.forwarded) == 2
