@@ -108,8 +108,10 @@ def is_joined(apart: DataFrame, joined: DataFrame) -> bool:
     Read as joined no line is broken, and every line that is whole by itself still is: a quote that
     was never closed would have swallowed some of those.
     """
-    whole = apart.where(F.col(CORRUPT).isNull()).count()
     cells = [F.col(f"`{name}`") for name in joined.columns if name != CORRUPT]
+    # Spark answers no question about broken lines alone.
+    counted = apart.agg(F.count_if(F.col(CORRUPT).isNull()), F.max(cells[0])).head()
+    whole = counted[0] if counted else 0
     spread = F.concat_ws("", *(cell.cast("string") for cell in cells)).contains("\n")
     found = joined.agg(
         F.count_if(F.col(CORRUPT).isNotNull()), F.count_if(F.col(CORRUPT).isNull() & ~spread)

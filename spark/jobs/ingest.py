@@ -175,8 +175,8 @@ def _placed(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
         *money.added(rows, named),
         F.sum(F.when(F.col(IS_UNREADABLE), F.col(CHARGES)).otherwise(0)).alias("quarantined"),
         # Of two currencies or more these are two.
-        F.min("currency").alias("currency"),
-        F.max("currency").alias("another_currency"),
+        F.min(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("currency"),
+        F.max(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("another_currency"),
         F.max(_is(cluster)).alias("names_it"),
         F.max(is_ours).alias("has_kafka"),
     )
