@@ -78,14 +78,11 @@ SETTINGS = {
 
 @contextmanager
 def local_session(
-    cores: int = LOCAL_CORES,
-    settings: Mapping[str, str] | None = None,
-    exit_seconds: float = JVM_EXIT_SECONDS,
+    cores: int = LOCAL_CORES, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """Yield the active session, or a local one that ends, with its JVM, when the block does.
 
-    `settings` stand beside and before the session's own: an Iceberg catalog and its jar. Java has
-    `exit_seconds` to end in before it is killed.
+    `settings` stand beside and before the session's own: an Iceberg catalog and its jar.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -100,15 +97,13 @@ def local_session(
     with (
         tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as scratch,
         _without_py4js_tracebacks(),
-        _context(cores, Path(scratch), settings or {}, exit_seconds) as context,
+        _context(cores, Path(scratch), settings or {}) as context,
     ):
         yield SparkSession(context)
 
 
 @contextmanager
-def _context(
-    cores: int, scratch: Path, settings: Mapping[str, str], exit_seconds: float
-) -> Iterator[SparkContext]:
+def _context(cores: int, scratch: Path, settings: Mapping[str, str]) -> Iterator[SparkContext]:
     conf = SparkConf().setMaster(f"local[{cores}]").setAppName("stillwater")
     conf.set("spark.local.dir", str(scratch))
     conf.set("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri())
@@ -128,7 +123,7 @@ def _context(
     finally:
         # After Ctrl-C in the middle of a call nothing polite gets through to the JVM any more.
         if gateway is not None:
-            _end(gateway, exit_seconds)
+            _end(gateway)
 
 
 def _start(conf: SparkConf, log: Path) -> tuple[JavaGateway, SparkContext]:
@@ -164,11 +159,11 @@ def _ended(code: int, conf: SparkConf) -> str:
     )
 
 
-def _end(gateway: JavaGateway, exit_seconds: float = JVM_EXIT_SECONDS) -> None:
+def _end(gateway: JavaGateway) -> None:
     """End the JVM, which pyspark would keep, with its memory, until Python itself ends."""
     gateway.proc.stdin.close()
     try:
-        gateway.proc.wait(exit_seconds)
+        gateway.proc.wait(JVM_EXIT_SECONDS)
     except subprocess.TimeoutExpired:
         gateway.proc.kill()
         gateway.proc.wait()
