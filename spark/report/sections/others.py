@@ -30,9 +30,9 @@ def which_tag(evidence: Evidence) -> Section | None:
     likely = [f"{row.key}={row.value}" for row in rows if row.names_kafka]
     said = [
         "No charge of this bill says that it is Kafka's, so none is called so.",
-        f"Likely: {listed(likely[:3])}; say which with --cluster-tag."
+        f"Perhaps {listed(likely[:3])}; say which with --cluster-tag."
         if likely
-        else "No tag's key or value names Kafka."
+        else "No tag's key or value sounds like Kafka."
         if rows
         else "No line carries any tag: activate cost allocation tags in the Billing console; they "
         "are not back-filled.",
@@ -42,7 +42,7 @@ def which_tag(evidence: Evidence) -> Section | None:
         title="Which tag means Kafka?",
         sentences=tuple(said),
         tables=(_tags(evidence.report.currency, rows),) if rows else (),
-        method="Tags as the bill carries them, those that name Kafka first, then by their money.",
+        method="Tags as the bill carries them, those that sound like Kafka first, then by their money.",
     )
 
 
@@ -58,7 +58,7 @@ def _tags(currency: str, rows: list) -> Table:  # type: ignore[type-arg] # rows 
         Row(
             (
                 Cell(row.key),
-                Cell(row.value, note="names Kafka" if row.names_kafka else ""),
+                Cell(row.value, note="may mean Kafka" if row.names_kafka else ""),
                 Cell(f"{row.different_values:,}", f"{row.different_values}"),
                 Cell(cents(row.billed_cost), exact(row.billed_cost)),
                 Cell(f"{row.charges:,}", f"{row.charges}"),
