@@ -21,8 +21,14 @@ setup: $(STAMP) ## Install the Python packages and build the twin's tools, once
 demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
 	@exec $(BIN)/python -m cli demo
 
+.PHONY: test-tools
+test-tools: export STILLWATER_BUILD = now
+test-tools: $(STAMP) ## Build or fetch whatever any test needs, once
+	@exec $(BIN)/python -m tests.tools
+
 .PHONY: test
-test: setup ## Unit tests, then integration tests on two twins
+test: export STILLWATER_BUILD = never
+test: test-tools ## Unit tests, then integration tests on two twins
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/unit
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/integration
 

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from cli import price_commands, reporting
 from cli.rotate_commands import rotate
+from cli.zone_commands import zones
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
@@ -33,6 +34,7 @@ price_commands.register(reporting.prices)
 volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
 app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
+app.add_typer(zones, name="zones")
 console = Console()
 complaints = Console(stderr=True)
 
@@ -99,13 +101,23 @@ def destroy(environment: Environment) -> None:
 
 
 @app.command()
-def check(spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")]) -> None:
+def check(
+    spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
+    *,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
+) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
-    from core.cluster import advice, limits
-    from infra.spec import read
+    from core.cluster import rights
+    from core.errors import InvalidInput
+    from infra.spec import doubts_in, read
 
     parsed = read(spec)
-    for sentence in [*limits.unchecked(parsed), *advice(parsed)]:
+    for sentence in rights.sentences(parsed):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    doubts = doubts_in(spec, parsed)
+    if strict and doubts:
+        raise InvalidInput(doubts)
+    for sentence in doubts:
         complaints.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{spec}: {parsed.prefix} is consistent.", highlight=False, soft_wrap=True)
 

@@ -22,6 +22,8 @@ DECISIONS_MADE = "DecisionsMade"
 LEDGER_ERRORS = "LedgerErrors"
 # Somebody was called.
 PAGES_SENT = "PagesSent"
+# Alarms on these call a person, so each is written down at once and not when a function ends.
+CALLING = frozenset({INCIDENTS_RETAINED, INCIDENTS_LOST, PAGES_SENT})
 # Slack could not be told, or not yet: the story was put back on its queue.
 STORIES_DELAYED = "StoriesDelayed"
 # The public webhook turned a caller away: by token, size or shape.

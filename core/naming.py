@@ -129,6 +129,17 @@ def connect(cluster: str) -> str:
     return f"{cluster}-connect"
 
 
+def connect_topics(cluster: str) -> tuple[str, str, str]:
+    """Return the topics in which Connect's workers keep configuration, offsets and status."""
+    group = connect(cluster)
+    return f"{group}-configs", f"{group}-offsets", f"{group}-status"
+
+
+def function_user(cluster: str, function: str) -> str:
+    """Return the KafkaUser, and its Secret, as which a function speaks to Kafka."""
+    return f"{cluster}-stillwater-{function}"
+
+
 def connect_component(connect_name: str) -> str:
     """Return what a KafkaConnect's headless Service, budget and pods are called by."""
     return f"{connect_name}-connect"

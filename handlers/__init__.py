@@ -20,7 +20,8 @@ export      files what is over in S3
 deadline    asks several sources at once, for a bounded time
 threads     what Slack was told of each incident
 records     single documents in the same table, on which stand
-  freezes     the zones that are frozen
+  freezes     the zones' incidents, and what they freeze
+  told        what a person was called about already
   leadership  which brokers are kept from leading, and what was changed for it
   shifts      what is done about frozen zones, and undone
   runs        the rotation run
@@ -42,8 +43,8 @@ AWS offers no resource level). Every function also writes its own log group.
                   sqs:SendMessage                                    <prefix>-ticks, -nth, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
-                  ec2:DescribeInstances, DescribeVolumes,
-                    DescribeAvailabilityZones                        *
+                  ec2:DescribeInstances, DescribeInstanceStatus,
+                    DescribeVolumes, DescribeAvailabilityZones       *
                   autoscaling:DescribeAutoScalingGroups              *
                   autoscaling:RecordLifecycleActionHeartbeat,
                     CompleteLifecycleAction, SetDesiredCapacity,
@@ -85,17 +86,17 @@ server; tick, rotate and health talk to the brokers.
 
     Kubernetes (sweep)  cluster-wide: list nodes, csinodes
     Kubernetes (rotate) cluster-wide: list nodes, csinodes
-                        in the Kafka namespace: list pods, and the Secret as tick does
+                        in the Kafka namespace: list pods, and two Secrets as tick does
     Kubernetes (tick)   cluster-wide: list csinodes; list and delete volumeattachments;
                         list, get and patch nodes
                         in the Kafka namespace: list pods and poddisruptionbudgets, and where its
-                        listener has TLS get the one Secret <cluster>-cluster-ca-cert
+                        listener has TLS get the Secret <cluster>-cluster-ca-cert,
+                        and the one with its own credentials
     Kubernetes (health) in the Kafka namespace: list pods, GET through the API server's proxy from
                         the REST port of each Connect worker and the metrics of each Kafka node,
-                        named; and that Secret
-    Kafka (health)      what tick may, without ALTER
-    Kafka (tick)        DESCRIBE on the cluster and all topics, DESCRIBE_CONFIGS on all topics;
-                        ALTER on the cluster, to move leaders; rotate the first three
+                        named; and those Secrets
+    Kafka               as core.availability.kafka_rights says for the calls of each function in
+                        core.cluster.rights (docs/reference/kafka-rights.md)
 
 The ledger's table: partition key `pk` (string), time to live on `expires_at`, and one sparse index
 named `open` with partition key `open` (string), all attributes projected: an item carries `open`

@@ -31,8 +31,9 @@ from handlers.adapters.deadline import first_of, within
 from handlers.adapters.eks import EksApi
 from handlers.adapters.exporters import Exporters, PodExporters
 from handlers.adapters.kafka import KafkaAdmin, KafkaCluster
-from handlers.adapters.kubernetes import kafka_authorities
+from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.pods import EksPods, Pods
+from handlers.kafka_access import kafka_identity
 from handlers.settings import Reader
 from handlers.store.freezes import Freezes, LedgerFreezes
 from handlers.store.ledger import DynamoLedger, Ledger
@@ -162,14 +163,14 @@ def _examiner() -> Examiner:
         region=region,
     )
     bootstrap = [each.strip() for each in reader.text("KAFKA_BOOTSTRAP").split(",")]
-    security = reader.choice("KAFKA_SECURITY", "PLAINTEXT", "SSL")
+    identity = kafka_identity(reader, "health")
     nodes, workers = nodes_in(reader.text("KAFKA_NODES")), int(reader.number("CONNECT_WORKERS"))
     exporters = reader.choice("EXPORTERS", "on", "off")
     startup, probe = reader.number("CONNECT_STARTUP_S"), reader.number("CONNECT_PROBE_S")
     reader.check()
     names = [naming.connect_pod(cluster, number) for number in range(workers)]
     api = eks(connections=len(names) + len(nodes) + 2)
-    authorities = functools.partial(kafka_authorities, api, namespace, cluster)
+    access = KafkaAccess(identity, api)
     return Examiner(
         cluster=cluster,
         expected=Expected(
@@ -177,7 +178,7 @@ def _examiner() -> Examiner:
             workers=names,
             worker_startup_seconds=startup,
         ),
-        kafka=[KafkaAdmin([each], security, authorities) for each in bootstrap],
+        kafka=[KafkaAdmin([each], access) for each in bootstrap],
         pods=EksPods(api, namespace, cluster),
         workers={name: through(api, namespace, name) for name in names},
         exporters=PodExporters(api, namespace, EXPORTER_SECONDS),

@@ -43,6 +43,7 @@ from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.templates import AwsTemplates, Templates
 from handlers.incidents.observe import Sources
+from handlers.kafka_access import kafka_access
 from handlers.rotation.error_snapshots import ErrorSnapshots
 from handlers.rotation.turns import observe_cluster, with_errors
 from handlers.settings import Settings
@@ -286,9 +287,7 @@ def _conductor() -> Conductor:
         sources=Sources(
             cloud=AwsCloud(settings.region),
             nodes=nodes,
-            kafka=KafkaAdmin(
-                settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities
-            ),
+            kafka=KafkaAdmin(settings.kafka_bootstrap, kafka_access(api, "rotate")),
             ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
             freezes=LedgerFreezes(records, settings.cluster),
         ),

@@ -35,7 +35,6 @@ class Settings:
     eks_endpoint: str
     eks_ca_pem: str
     kafka_bootstrap: tuple[str, ...]
-    kafka_security: str
     # None: Slack is off.
     stories_queue_url: str | None = None
     archive_bucket: str
@@ -162,7 +161,6 @@ def _read(cls: type[Settings], reader: Reader) -> Settings:
         kafka_bootstrap=tuple(
             address.strip() for address in reader.text("KAFKA_BOOTSTRAP").split(",")
         ),
-        kafka_security=reader.choice("KAFKA_SECURITY", "PLAINTEXT", "SSL"),
         stories_queue_url=reader.optional("STORIES_QUEUE_URL"),
         archive_bucket=reader.text("ARCHIVE_BUCKET"),
         policy=Policy(

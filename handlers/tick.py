@@ -32,12 +32,14 @@ from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
 from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
+from handlers.adapters.inventory import Ec2Inventory
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.incidents.act import Effects, perform
 from handlers.incidents.leadership import Leadership
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
+from handlers.kafka_access import kafka_access
 from handlers.rotation.error_snapshots import ErrorSnapshots
 from handlers.rotation.turns import Rotations
 from handlers.settings import Settings
@@ -183,7 +185,7 @@ def _loop() -> Loop:
     cloud = AwsCloud(settings.region)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
-    kafka = KafkaAdmin(settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities)
+    kafka = KafkaAdmin(settings.kafka_bootstrap, kafka_access(api, "tick"))
     records = DynamoRecords(settings.ledger_table, settings.region)
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
@@ -210,6 +212,7 @@ def _loop() -> Loop:
             freezes=freezes,
             ledger=ledger,
             cloud=cloud,
+            inventory=Ec2Inventory(settings.region),
             nodes=nodes,
             leadership=leadership,
             records=records,

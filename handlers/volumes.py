@@ -27,13 +27,14 @@ from core.volumes.plan import Plan, plan, told
 from core.volumes.unknown import UNKNOWN
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims, PoolView
-from handlers.adapters.connections import open_api, open_nodes
+from handlers.adapters.connections import open_api
 from handlers.adapters.ebs import Ec2Ebs
 from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import KafkaFills
 from handlers.adapters.load import CloudWatchLoads
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volume_series import PrometheusVolumes
+from handlers.kafka_access import kafka_access
 from handlers.settings import Settings
 from handlers.store import volume_records
 from handlers.store.ledger import DynamoLedger
@@ -198,16 +199,13 @@ def _dollars(amount: Decimal | None) -> str | None:
 def _steward() -> Steward:
     settings, of_volumes = Settings.from_env(), VolumeSettings.from_env()
     api = open_api(settings)
-    nodes = open_nodes(settings, api)
     records = DynamoRecords(settings.ledger_table, settings.region)
     return Steward(
         lookout=Lookout(
             claims=EksClaims(api, settings.namespace, settings.cluster),
             sources=Sources(
                 ebs=Ec2Ebs(settings.region),
-                fills=KafkaFills(
-                    settings.kafka_bootstrap, settings.kafka_security, nodes.kafka_authorities
-                ),
+                fills=KafkaFills(settings.kafka_bootstrap, kafka_access(api, "volumes")),
                 loads=CloudWatchLoads(settings.region),
                 series=_series(settings, of_volumes, api),
             ),

@@ -6,17 +6,16 @@ the same specs: the stacks know no command line, and core no YAML.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-import yaml
-
 from core import timing
-from core.cluster import ClusterSpec, limits, parse
+from core.cluster import ClusterSpec, advice, contradictions, limits, parse
 from core.errors import InvalidInput
+from infra import spec_file
 from infra.eks import addon_versions
+from infra.spec_file import SpecFile
 
 ROOT = Path(__file__).resolve().parents[1]
 PATH_KEY, INLINE_KEY = "spec", "cluster"
@@ -40,6 +39,9 @@ def load(settings: Settings, environment: str, root: Path = ROOT) -> ClusterSpec
     `stillwater:spec` names a file that all layers share; `stillwater:cluster` holds the same as an
     object.
     """
+    path = settings.get(PATH_KEY)
+    if path and settings.get_object(INLINE_KEY) is None:
+        return _judged(spec_file.load(root / path), environment)
     spec = parsed(settings, root)
     problems = [*_misnamed(spec, environment), *problems_of(spec)]
     if problems:
@@ -53,39 +55,47 @@ def parsed(settings: Settings, root: Path = ROOT) -> ClusterSpec:
 
 
 def read(path: Path) -> ClusterSpec:
-    """Return the spec in a YAML or JSON file; raise InvalidInput with every problem it has."""
-    spec = parse(content(path))
-    problems = problems_of(spec)
-    if problems:
-        raise InvalidInput(problems)
-    return spec
+    """Return the spec in a YAML or JSON file; raise InvalidInput with every problem it has.
+
+    Each names file, line and column.
+    """
+    return _judged(spec_file.load(path))
 
 
 def problems_of(spec: ClusterSpec) -> list[str]:
     """Return a sentence for everything that would fail, or contradicts itself, when it is built."""
     kubernetes = spec.kubernetes
     return [
+        *contradictions.problems(spec),
         *(breach.sentence for breach in limits.check(spec)),
         *addon_versions.problems(kubernetes.version, kubernetes.addon_versions),
         *(violation.sentence for violation in timing.check(spec)),
     ]
 
 
+def doubts_of(spec: ClusterSpec) -> list[str]:
+    """Return a sentence for everything that works now and costs something later, or is unknown."""
+    return [*limits.unchecked(spec), *contradictions.doubts(spec), *advice(spec)]
+
+
+def doubts_in(path: Path, spec: ClusterSpec) -> list[str]:
+    """Return the same behind file, line and column of what they are of."""
+    found = spec_file.load(path)
+    return [found.located(sentence) for sentence in doubts_of(spec)]
+
+
 def content(path: Path) -> Mapping[str, object]:
-    """Return the content of a YAML or JSON file; JSON is YAML."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InvalidInput([f"The ClusterSpec {path} cannot be read: {reason}."]) from None
-    try:
-        found: object = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        where = " ".join(str(error).split())
-        raise InvalidInput([f"The ClusterSpec {path} is not valid YAML: {where}."]) from None
-    if not isinstance(found, Mapping):
-        raise InvalidInput([f"The ClusterSpec {path} must be a mapping of settings to values."])
-    return found
+    """Return the content of a YAML or JSON file."""
+    return spec_file.load(path).content
+
+
+def _judged(found: SpecFile, environment: str | None = None) -> ClusterSpec:
+    spec = parse(found.content, found.locate)
+    misnamed = [] if environment is None else _misnamed(spec, environment)
+    problems = [*misnamed, *problems_of(spec)]
+    if problems:
+        raise InvalidInput(found.located(problem) for problem in problems)
+    return spec
 
 
 def _raw(settings: Settings, root: Path) -> object:

@@ -13,6 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.doctor.account import Account, Found
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
+from core.cluster import rights
 from core.cluster.expected import expected
 from core.doctor.drift import TITLES, Finding, findings
 from core.doctor.snapshot import Snapshot
@@ -47,6 +48,8 @@ class Diagnosis:
     seconds: float
     findings: Sequence[Finding]
     unread: Sequence[Unread]
+    # Doors without a lock: as the spec says, so no difference, and to be named all the same.
+    open_doors: Sequence[str] = ()
 
     @property
     def exit_code(self) -> int:
@@ -78,6 +81,7 @@ def examine(target: Target) -> Diagnosis:
         seconds=time.monotonic() - started,
         findings=findings(wanted, snapshot),
         unread=unread,
+        open_doors=tuple(rights.findings(target.spec)),
     )
 
 

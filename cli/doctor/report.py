@@ -28,6 +28,8 @@ def show(diagnosis: Diagnosis, console: Console) -> None:
     for unread in diagnosis.unread:
         said = f"{unread.part} could not be read: {unread.reason}."
         console.print(Text(said, style="yellow"), soft_wrap=True)
+    for sentence in diagnosis.open_doors:
+        console.print(Text(sentence, style="yellow"), soft_wrap=True)
     console.print(Text(verdict(diagnosis)), soft_wrap=True)
 
 

@@ -6,7 +6,8 @@ values a handler needs into its environment.
 
 from core.cluster.advice import advice
 from core.cluster.alerts import Alerts
-from core.cluster.kafka import Acl, Connect, Metrics, Probe, Topic, User
+from core.cluster.identity import Acl, User
+from core.cluster.kafka import Connect, Metrics, Probe, Topic
 from core.cluster.maintenance import Maintenance
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage

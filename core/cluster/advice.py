@@ -5,14 +5,24 @@ Nothing here is refused: what cannot work at all is an error of the ClusterSpec 
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 
+from core.cluster import rights
+from core.cluster.network import service_cidr
 from core.cluster.spec import ClusterSpec
 
 
 def advice(spec: ClusterSpec) -> list[str]:
     """Return a sentence for each choice that works now and costs something later."""
-    return [*_growing_quorum(spec), *_even_quorum(spec), *_a_zone_away(spec)]
+    return [
+        *rights.findings(spec),
+        *_growing_quorum(spec),
+        *_even_quorum(spec),
+        *_a_zone_away(spec),
+        *_karpenter(spec),
+        *_services(spec),
+    ]
 
 
 def _growing_quorum(spec: ClusterSpec) -> Iterator[str]:
@@ -48,6 +58,41 @@ def _a_zone_away(spec: ClusterSpec) -> Iterator[str]:
             f"min_insync_replicas asks for {minimum}: the loss of a zone would stop producers "
             f"with acks=all; have brokers in more zones, or change one of the two numbers."
         )
+
+
+def _karpenter(spec: ClusterSpec) -> Iterator[str]:
+    """Say what node_provisioner karpenter does not give (docs/how-to/karpenter.md)."""
+    if spec.node_provisioner != "karpenter":
+        return
+    yield (
+        "node_provisioner karpenter: an interrupted node is drained before its replacement is "
+        "there, so a broker is away for a boot and a join longer; asg holds it until then."
+    )
+    yield (
+        "node_provisioner karpenter: nothing looks at in-sync replicas or the quorum before a "
+        "drain; the PodDisruptionBudget counts Ready pods alone."
+    )
+    yield (
+        "node_provisioner karpenter: nothing retains an instance whose drain is stuck, and a "
+        "failed instance check ends the node past the PodDisruptionBudget."
+    )
+    yield (
+        "node_provisioner karpenter: scheduled maintenance ends a node as soon as it is seen, and "
+        "no incident, hold, rotation or Slack thread covers these nodes."
+    )
+
+
+def _services(spec: ClusterSpec) -> Iterator[str]:
+    """Warn of clients whose answers would go to a Service of the cluster instead."""
+    services = ipaddress.ip_network(service_cidr(spec.network.vpc_cidr))
+    for block in spec.load_balancer.client_cidrs:
+        network = ipaddress.ip_network(block)
+        if network.version == services.version and network.overlaps(services):
+            yield (
+                f"load_balancer.client_cidrs names {block}, which overlaps {services}, the "
+                f"addresses of Kubernetes' Services here: pods cannot answer clients there; choose "
+                f"another vpc_cidr, or have those clients come by PrivateLink."
+            )
 
 
 def _counted(zones: int) -> str:

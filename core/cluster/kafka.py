@@ -1,26 +1,25 @@
-"""What runs on the nodes: Kafka, its operator, Connect, topics, users, what they expose."""
+"""What runs on the nodes: Kafka, its operator, Connect, topics, what they expose."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from core.cluster.fields import DnsLabel, Frozen, ListenerName, Seconds
+from core.cluster.identity import Acl, Asking, Functions
 from core.errors import InvalidInput
 from core.settings import prometheus_address
 
 
-class Listener(Frozen):
+class Listener(Asking):
     """The Kafka listener that clients outside the cluster reach through the load balancer."""
 
     name: ListenerName = "nlb"
     """The listener's name in Kafka and in its Services. Strimzi's CRD admits no dash in it."""
     port: Annotated[int, Field(ge=9092, le=65535)] = 9094
     """The port brokers listen on; targets of the load balancer."""
-    tls: bool = True
-    """Whether clients speak TLS, with certificates of the cluster's own authority."""
     advertised_host: str = "kafka.stillwater.internal"
     """The name every broker and the bootstrap are reached by; it stands in their certificates.
     `load_balancer.private_zone` can hold its record.
@@ -31,26 +30,11 @@ class Listener(Frozen):
     """The load balancer's port for bootstrapping; any Ready broker answers."""
 
 
-class InternalListener(Frozen):
-    """The Kafka listener for clients inside the cluster: Connect's workers, and every user."""
+class InternalListener(Asking):
+    """The Kafka listener for clients inside the cluster: Connect's workers among them."""
 
     port: Annotated[int, Field(ge=9092, le=65535)] = 9093
     """The port brokers listen on for pods of the cluster."""
-    tls: bool = True
-    """Whether its clients speak TLS."""
-    authentication: Literal["none", "tls", "scram-sha-512"] = "none"
-    """How clients say who they are: not at all, by certificate, or by password. Users need one of
-    the latter two.
-    """
-
-    @model_validator(mode="after")
-    def _certificates_need_tls(self) -> Self:
-        if self.authentication == "tls" and not self.tls:
-            raise ValueError(
-                "authentication tls shows a client's certificate, which only a listener with tls "
-                "asks for; set tls to true or authentication to scram-sha-512"
-            )
-        return self
 
 
 class Probe(Frozen):
@@ -147,6 +131,12 @@ class Kafka(Frozen):
     """For clients outside the cluster."""
     internal_listener: InternalListener = InternalListener()
     """For clients inside the cluster."""
+    authorization: Literal["simple", "none"] = "simple"
+    """`simple`: a client may do what its ACLs say and nothing else; Strimzi's own components alone
+    may do everything. `none`: whoever is let in may do everything.
+    """
+    functions: Functions = Functions()
+    """Who this project's own functions are."""
     probes: Probes = Probes()
     """When Kafka's containers are asked how they are."""
     config: dict[str, str | int | bool] = Field(default_factory=dict)
@@ -183,6 +173,10 @@ class Connect(Frozen):
     """Until then a worker that starts, or rebalances for long, is not restarted for it."""
     image: str | None = None
     """An image with connectors in it; without one, Strimzi's, which has Kafka's own alone."""
+    acls: tuple[Acl, ...] = ()
+    """What its connectors need: topics, and groups `connect-NAME` of sinks. Its own topics and
+    group it has already.
+    """
     config: dict[str, str | int | bool] = Field(default_factory=dict)
     """Worker settings, merged over the defaults; keys that Strimzi owns are refused by Strimzi
     itself.
@@ -200,47 +194,3 @@ class Topic(Frozen):
     """Replicas of each partition; without one, `kafka.default_replication_factor`."""
     config: dict[str, str | int | bool] = Field(default_factory=dict)
     """Topic settings, such as `retention.ms`."""
-
-
-class Acl(Frozen):
-    """What a user may do with a topic, a consumer group, or the cluster."""
-
-    resource: Literal["topic", "group", "cluster", "transactionalId"]
-    """The kind of thing the operations are allowed on."""
-    name: str = "*"
-    """Its name; `*` is every resource of its kind. The cluster has no name."""
-    prefix: bool = False
-    """Whether the name is a prefix: every resource whose name begins with it."""
-    operations: Annotated[
-        tuple[
-            Literal[
-                "All",
-                "Alter",
-                "AlterConfigs",
-                "ClusterAction",
-                "Create",
-                "Delete",
-                "Describe",
-                "DescribeConfigs",
-                "IdempotentWrite",
-                "Read",
-                "Write",
-            ],
-            ...,
-        ],
-        Field(min_length=1),
-    ]
-    """What is allowed."""
-
-
-class User(Frozen):
-    """A client with a name: how it authenticates is the internal listener's choice."""
-
-    name: DnsLabel
-    """The user's name, and its Secret's."""
-    acls: tuple[Acl, ...] = ()
-    """What the user may do; nothing else."""
-    producer_bytes_per_s: Annotated[int | None, Field(ge=1)] = None
-    """Quota on what it writes, per broker."""
-    consumer_bytes_per_s: Annotated[int | None, Field(ge=1)] = None
-    """Quota on what it reads, per broker."""

@@ -7,6 +7,7 @@ targets needs no rule: with 50 listeners at most, a load balancer never has 500.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -61,6 +62,13 @@ class HasNetwork(Protocol):
     def existing(self) -> object: ...
 
 
+class HasKubernetes(Protocol):
+    """A control plane and its nodes, as far as this module looks."""
+
+    @property
+    def system_instance_type(self) -> str: ...
+
+
 class HasLimits(Protocol):
     """A ClusterSpec, as far as this module looks."""
 
@@ -74,6 +82,8 @@ class HasLimits(Protocol):
     def node_provisioner(self) -> str: ...
     @property
     def pools(self) -> Sequence[HasPool]: ...
+    @property
+    def kubernetes(self) -> HasKubernetes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +113,22 @@ def check(spec: HasLimits) -> list[Breach]:
 
 
 def unchecked(spec: HasLimits) -> list[str]:
-    """Return a sentence for each pool whose instance type is in no table of ours."""
+    """Return a sentence for each instance type that is in no table of ours."""
     table = instances.table()
+    asked = [(f"pool {pool.name}", pool.instance_type) for pool in spec.pools]
+    asked.append(("the system nodes", spec.kubernetes.system_instance_type))
     return [
-        f"Instance type {pool.instance_type} of pool {pool.name} is not in this release's table "
-        f"({table.source}): whether its volumes and pods fit it was not checked."
-        for pool in spec.pools
-        if pool.instance_type not in table.types
+        f"Instance type {name} of {whose} is not in this release's table ({table.source}): whether "
+        f"volumes and pods fit it was not checked{_nearest(name)}."
+        for whose, name in asked
+        if name not in table.types
     ]
+
+
+def _nearest(instance_type: str) -> str:
+    types = instances.table().types
+    close = difflib.get_close_matches(instance_type, types, n=1, cutoff=0.75)
+    return f"; the nearest that is in it is {close[0]}" if close else ""
 
 
 def _names(spec: HasLimits) -> Iterator[Breach]:

@@ -51,6 +51,12 @@ class Network(Frozen):
         return value
 
 
+def service_cidr(vpc_cidr: str) -> str:
+    """Return the block of Kubernetes' Services: one that does not overlap the VPC."""
+    usual = ipaddress.ip_network("172.20.0.0/16")
+    return "10.100.0.0/16" if usual.overlaps(ipaddress.ip_network(vpc_cidr)) else str(usual)
+
+
 class LoadBalancer(Frozen):
     """The network load balancer in front of the brokers, inside the VPC."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from core.cluster.spec import ClusterSpec
+from core.cluster.spec import ClusterSpec, Inconsistent
+from core.cluster.suggestions import suggestion
 from core.errors import InvalidInput
 
 # Where pydantic's words are about Python, or name no remedy.
@@ -21,18 +22,35 @@ _PLAIN_WORDS = {
     "too_short": "it has {actual_length} entries and needs at least {min_length}",
     "too_long": "it has {actual_length} entries and takes at most {max_length}",
     "string_pattern_mismatch": "it must match {pattern}",
+    "string_type": "it must be text; put it in quotes, as YAML makes a number, a date or a truth "
+    "value of some words",
+    "recursion_loop": "it contains itself",
 }
+Place = Sequence[object]
+# Says where a problem stands in what the user wrote, "FILE:LINE:COLUMN: "; by the place of the
+# setting and by what is said of it.
+Locate = Callable[[Place, str], str]
 
 
-def _sentence(error: dict[str, Any]) -> str:
+def _sentences(error: Mapping[str, Any]) -> Iterator[str]:
+    raised = error.get("ctx", {}).get("error")
+    if isinstance(raised, Inconsistent):
+        for problem in raised.problems:
+            yield f"{problem}."
+        return
     where = ".".join(str(part) for part in error["loc"]) or "ClusterSpec"
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] in _PLAIN_WORDS:
         message = _PLAIN_WORDS[error["type"]].format(**error.get("ctx", {}))
+    if error["type"] == "extra_forbidden" and (meant := suggestion(error["loc"])) is not None:
+        message = f"there is no such setting; did you mean {meant}?"
+        yield f"{where}: {message}"
+        return
     shown = error.get("input")
     if isinstance(shown, dict | list | tuple | BaseModel) or error["type"] == "missing":
-        return f"{where}: {message}."
-    return f"{where} is {shown!r}: {message}."
+        yield f"{where}: {message}."
+    else:
+        yield f"{where} is {shown!r}: {message}."
 
 
 def _told(error: ValidationError) -> list[dict[str, Any]]:
@@ -50,17 +68,21 @@ def _told(error: ValidationError) -> list[dict[str, Any]]:
     ]
 
 
-def parse(raw: object) -> ClusterSpec:
+def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> ClusterSpec:
     """Validate a ClusterSpec as read from JSON, YAML or stack config.
 
-    Raises InvalidInput with one sentence per problem.
+    Raises InvalidInput with one sentence per problem, each behind what `locate` says of it.
     """
     if not isinstance(raw, Mapping):
         raise InvalidInput(["A ClusterSpec must be a mapping of settings to values."])
     try:
         return ClusterSpec.model_validate(raw)
     except ValidationError as error:
-        raise InvalidInput(_sentence(e) for e in _told(error)) from None
+        raise InvalidInput(
+            locate(each["loc"], sentence) + sentence
+            for each in _told(error)
+            for sentence in _sentences(each)
+        ) from None
 
 
 def json_schema() -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
 from core import naming
-from core.cluster import placement
+from core.cluster import placement, rights
 from core.cluster.alerts import Alerts
 from core.cluster.fields import DnsLabel, Frozen, ZoneName
-from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic, User
+from core.cluster.identity import User
+from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic
 from core.cluster.maintenance import Maintenance
 from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots
@@ -24,6 +25,14 @@ LISTENERS_PER_LOAD_BALANCER = 50
 LAST_PORT = 65_535
 # RFC 1123; a pod's host name and a Service's are one label each.
 DNS_LABEL_LIMIT = 63
+
+
+class Inconsistent(ValueError):
+    """Settings that contradict each other: a clause each, without the full stop."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(problems))
 
 
 class ClusterSpec(Frozen):
@@ -152,11 +161,12 @@ class ClusterSpec(Frozen):
             *self._replication_problems(),
             *self._load_balancer_problems(),
             *self._topic_problems(),
-            *self._user_problems(),
+            *[f"users names {name} twice; name each once" for name in _twice(self.users)],
+            *rights.problems(self),
             *self._alert_problems(),
         ]
         if problems:
-            raise ValueError("; ".join(problems))
+            raise Inconsistent(problems)
         return self
 
     def _load_balancer_problems(self) -> list[str]:
@@ -237,7 +247,13 @@ class ClusterSpec(Frozen):
         problems = [f"topics names {name} twice; name each once" for name in _twice(self.topics)]
         for topic in self.topics:
             factor = topic.replication_factor or self.kafka.default_replication_factor
-            minimum = int(topic.config.get("min.insync.replicas", self.kafka.min_insync_replicas))
+            written = topic.config.get("min.insync.replicas", self.kafka.min_insync_replicas)
+            if not str(written).isdecimal():
+                problems.append(
+                    f"topic {topic.name} has min.insync.replicas {written!r}; write a whole number"
+                )
+                continue
+            minimum = int(written)
             if factor > self.brokers:
                 problems.append(
                     f"topic {topic.name} wants {factor} replicas but the cluster has "
@@ -249,15 +265,6 @@ class ClusterSpec(Frozen):
                     f"written, so that no broker may ever stop; raise its replication_factor or "
                     f"lower min.insync.replicas"
                 )
-        return problems
-
-    def _user_problems(self) -> list[str]:
-        problems = [f"users names {name} twice; name each once" for name in _twice(self.users)]
-        if self.users and self.kafka.internal_listener.authentication == "none":
-            problems.append(
-                f"user {self.users[0].name} has no way to say who it is; set "
-                f"kafka.internal_listener.authentication to tls or scram-sha-512"
-            )
         return problems
 
     def _alert_problems(self) -> list[str]:

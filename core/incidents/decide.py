@@ -99,8 +99,19 @@ def next_action(incident: Incident, seen: Observation, policy: Policy) -> Decisi
     """Decide the next step of one incident, after `learn` has added what `seen` shows."""
     if not incident.open:
         return Decision(state=incident.state, reason=incident.reason)
+    if incident.unreadable is not None:
+        return _sent(_held_unread(incident, policy), incident, seen, policy)
     decision = _blind(incident, seen, policy) if seen.blind else _seeing(incident, seen, policy)
     return _sent(decision, incident, seen, policy)
+
+
+def _held_unread(incident: Incident, policy: Policy) -> Decision:
+    """Hold an incident that a newer release wrote: its hooks beat, and somebody is told."""
+    reason = (
+        f"Incident {incident.id} was written by a newer release ({incident.unreadable}), which "
+        f"this one cannot read: deploy that release again, or decide by hand."
+    )
+    return stay(incident, policy, reason, Page("unreadable", reason))
 
 
 def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:

@@ -161,10 +161,18 @@ class Incident:
     ticked_at: float | None = None
     next_tick_at: float | None = None
     version: int = 0
+    # What a newer release wrote and this one cannot read; core.incidents.codec writes it back.
+    unread: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def open(self) -> bool:
         return self.state not in TERMINAL
+
+    @property
+    def unreadable(self) -> str | None:
+        """Return the word of a newer release without which nothing can be decided."""
+        words = [str(self.unread[n]) for n in ("kind", "state") if n in self.unread]
+        return " ".join(words) or ("a state" if "transitions" in self.unread else None)
 
     @property
     def urgent(self) -> bool:

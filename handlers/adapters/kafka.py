@@ -8,6 +8,7 @@ not know that broker, so every reading makes its own.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import time
@@ -27,7 +28,6 @@ from kafka.errors import (
 from core.availability.leaders import Order, Partition
 from core.errors import StillwaterError
 from core.views import ClusterView, PartitionView, VoterView
-from handlers.adapters.tls import trusting
 
 CONNECT_SECONDS = 1.0
 BOOTSTRAP_SECONDS = 2.0
@@ -65,18 +65,33 @@ class KafkaCluster(Protocol):
         """Have the first replica of each partition lead it, where it is in sync."""
 
 
+class Access(Protocol):
+    """How a client connects, as of each reading: authorities and credentials are renewed."""
+
+    def __call__(self) -> Mapping[str, Any]:
+        """Return settings of kafka-python; raises StillwaterError where there are none."""
+
+    def remedy(self, error: BaseException) -> str:
+        """Return a clause on what to do where Kafka did not let the client in; may be empty."""
+
+
+class Anonymous:
+    """In the clear and without a name."""
+
+    def __call__(self) -> Mapping[str, Any]:
+        return {"security_protocol": "PLAINTEXT"}
+
+    def remedy(self, error: BaseException) -> str:
+        del error
+        return ""
+
+
 class KafkaAdmin:
-    """Asks a cluster through whichever bootstrap address answers first.
+    """Asks a cluster through whichever bootstrap address answers first."""
 
-    `authorities` returns those of the cluster's certificates, as PEM; only SSL asks for them, and
-    every call does, because Strimzi renews them.
-    """
-
-    def __init__(
-        self, bootstrap: Iterable[str], security: str, authorities: Callable[[], str] | None = None
-    ) -> None:
+    def __init__(self, bootstrap: Iterable[str], access: Access | None = None) -> None:
         self._bootstrap = tuple(bootstrap)
-        self._security, self._authorities = security, authorities
+        self._access = access or Anonymous()
 
     def read(self) -> ClusterView:
         return self._ask(_reading)
@@ -94,38 +109,60 @@ class KafkaAdmin:
             self._ask(lambda admin: _elect(admin, wanted))
 
     def _ask(self, question: Callable[[Any], T]) -> T:
-        problems = []
-        security = self._settings()
+        problems, remedies = [], []
+        settings = self._access()
         give_up_at = time.monotonic() + READ_SECONDS
         for address in self._bootstrap:
             if time.monotonic() > give_up_at:
                 problems.append(f"{address}: not tried, {READ_SECONDS:.0f} s are over")
                 continue
-            try:
-                return self._ask_at(address, security, question)
-            except (KafkaError, OSError) as error:
-                problems.append(f"{address}: {str(error) or type(error).__name__}")
-        raise StillwaterError("No Kafka broker could be asked: " + "; ".join(problems) + ".")
+            with _connection_errors() as refused:
+                try:
+                    return self._ask_at(address, settings, question)
+                except (KafkaError, OSError) as error:
+                    why = refused[-1] if refused else error
+                    problems.append(f"{address}: {str(why) or type(why).__name__}")
+                    remedies.append(self._access.remedy(why))
+        remedy = next((f": {each}" for each in remedies if each), "")
+        said = "; ".join(problems)
+        raise StillwaterError(f"No Kafka broker could be asked: {said}{remedy}.")
 
-    def _settings(self) -> dict[str, Any]:
-        settings: dict[str, Any] = {"security_protocol": self._security}
-        if self._security == "SSL" and self._authorities is not None:
-            settings["ssl_context"] = trusting(self._authorities(), "Kafka's")
-        return settings
-
-    def _ask_at(self, address: str, security: Mapping[str, Any], question: Callable[[Any], T]) -> T:
+    def _ask_at(self, address: str, settings: Mapping[str, Any], question: Callable[[Any], T]) -> T:
         _knock(address)
         admin = KafkaAdminClient(
             bootstrap_servers=address,
             bootstrap_timeout_ms=int(BOOTSTRAP_SECONDS * 1000),
             request_timeout_ms=int(REQUEST_SECONDS * 1000),
             client_id="stillwater-tick",
-            **security,
+            **settings,
         )
         try:
             return question(admin)
         finally:
             admin.close()
+
+
+class _Listening(logging.Handler):
+    """Keeps the errors that a client's manager logs with its failed connections."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[BaseException] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        said = record.args if isinstance(record.args, tuple) else ()
+        self.heard += [each for each in said if isinstance(each, BaseException)]
+
+
+@contextlib.contextmanager
+def _connection_errors() -> Iterator[list[BaseException]]:
+    """Yield why connections failed meanwhile: a client that cannot bootstrap raises its timeout."""
+    listening, log = _Listening(), logging.getLogger("kafka.net.manager")
+    log.addHandler(listening)
+    try:
+        yield listening.heard
+    finally:
+        log.removeHandler(listening)
 
 
 def _knock(address: str) -> None:

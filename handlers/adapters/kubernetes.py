@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from typing import Protocol
 from urllib.parse import quote
 
-from core.errors import StillwaterError
 from core.incidents.observation import BudgetView, NodeView, PodView
 from core.naming import (
     CLUSTER_LABEL,
@@ -15,7 +13,6 @@ from core.naming import (
     NODE_POOL_LABEL,
     POOL_LABEL,
     ZONE_LABEL,
-    cluster_ca_secret,
     node_id_of_pod,
 )
 from handlers.adapters.eks import EksApi, Json
@@ -150,27 +147,6 @@ class EksNodes:
     def _kafka_items(self) -> Iterator[Json]:
         path = f"/api/v1/namespaces/{quote(self._namespace)}/pods"
         return self._api.list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
-
-    def kafka_authorities(self) -> str:
-        """Return the authorities that may have signed a broker's certificate, as PEM."""
-        return kafka_authorities(self._api, self._namespace, self._kafka_cluster)
-
-
-def kafka_authorities(api: EksApi, namespace: str, kafka_cluster: str) -> str:
-    """Return the authorities that may have signed a broker's certificate, as PEM.
-
-    Strimzi keeps those before `ca.crt` beside it until no broker needs them any more.
-    """
-    name = cluster_ca_secret(kafka_cluster)
-    secret = api.get(f"/api/v1/namespaces/{quote(namespace)}/secrets/{name}", {})
-    data = secret.get("data") or {}
-    found = [base64.b64decode(data[key]).decode() for key in sorted(data) if key.endswith(".crt")]
-    if not found:
-        raise StillwaterError(
-            f"Secret {name} in namespace {namespace} holds no certificate; Strimzi's cluster "
-            f"operator writes it."
-        )
-    return "\n".join(found)
 
 
 def _drivers(csi_node: Json) -> frozenset[str]:

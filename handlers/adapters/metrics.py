@@ -1,6 +1,8 @@
 """Counts what happened, as CloudWatch metrics in the function's own log (EMF).
 
 One line of log per invocation carries every count; nothing is called, so nothing can fail or wait.
+What calls a person has a line of its own, at once: a function that records a page and dies before
+its end would have told nobody, and nobody would tell it again.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from core.metric_names import CLUSTER_DIMENSION, NAMESPACE
+from core.metric_names import CALLING, CLUSTER_DIMENSION, NAMESPACE
 
 # Somebody who only reads the ledger, such as the command line, counts nothing.
 _NOBODY = "none"
@@ -30,8 +32,11 @@ def _metrics() -> Metrics:
 
 
 def count(name: str, number: int = 1) -> None:
-    """Add to a metric of this invocation."""
-    _metrics().add_metric(name=name, unit=MetricUnit.Count, value=number)
+    """Add to a metric of this invocation; what calls a person is written down now."""
+    metrics = _metrics()
+    metrics.add_metric(name=name, unit=MetricUnit.Count, value=number)
+    if name in CALLING:
+        metrics.flush_metrics()
 
 
 def emitted(handler: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

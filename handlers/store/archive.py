@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from aws_lambda_powertools import Logger
 from botocore.config import Config
 
 from core.errors import Conflict
+from core.incidents.codec import to_json
 from core.incidents.record import Incident, State
 from handlers.settings import Settings
 from handlers.store.ledger import KEPT_DAYS, DynamoLedger, Ledger, rounds
@@ -66,7 +67,7 @@ def archive_line(incident: Incident, cluster: str) -> str:
 
     What AWS sent and the tokens that complete its hooks are left out: reports need neither.
     """
-    document = asdict(incident)
+    document = json.loads(to_json(incident))
     document["hooks"] = sorted(incident.hooks)
     del document["drain_event"]
     document |= {"cluster": cluster, "closed_at": incident.entered_at}

@@ -7,10 +7,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import boto3
-from botocore.exceptions import ClientError
-
-from core.errors import Conflict
+from handlers.store.table import Table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -38,14 +35,10 @@ class DynamoRecords:
     """Documents as items of the ledger's table, compressed: an item holds 400 KB."""
 
     def __init__(self, table: str, region: str, *, client: DynamoDBClient | None = None) -> None:
-        self._table = table
-        self._client = client or boto3.client("dynamodb", region_name=region)
+        self._table = Table(table, region, client=client)
 
     def read(self, key: str) -> Record:
-        answer = self._client.get_item(
-            TableName=self._table, Key={"pk": {"S": key}}, ConsistentRead=True
-        )
-        item = answer.get("Item")
+        item = self._table.item(key)
         if item is None:
             return Record(None, 0)
         packed = item["packed"]["B"]
@@ -53,20 +46,9 @@ class DynamoRecords:
 
     def write(self, key: str, document: Any, version: int) -> None:
         packed = zlib.compress(json.dumps(document, separators=(",", ":")).encode())
-        item: dict[str, Any] = {
+        item = {
             "pk": {"S": key},
             "version": {"N": str(version + 1)},
             "packed": {"B": packed},
         }
-        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
-        if version:
-            condition = {
-                "ConditionExpression": "version = :read",
-                "ExpressionAttributeValues": {":read": {"N": str(version)}},
-            }
-        try:
-            self._client.put_item(TableName=self._table, Item=item, **condition)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
-                raise Conflict(f"{key} was changed by another invocation.") from None
-            raise
+        self._table.write(item, version, f"{key} was changed by another invocation.")

@@ -16,6 +16,7 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import Kubernetes
+from core.cluster.network import service_cidr
 from infra import iam
 from infra.eks import addons
 from infra.nodes import bootstrap
@@ -124,7 +125,7 @@ class Cluster(pulumi.ComponentResource):
                 public_access_cidrs=callers or None,
             ),
             kubernetes_network_config=aws.eks.ClusterKubernetesNetworkConfigArgs(
-                service_ipv4_cidr=bootstrap.service_cidr(self._args.vpc_cidr)
+                service_ipv4_cidr=service_cidr(self._args.vpc_cidr)
             ),
             encryption_config=aws.eks.ClusterEncryptionConfigArgs(
                 provider=aws.eks.ClusterEncryptionConfigProviderArgs(key_arn=key.arn),

@@ -26,8 +26,8 @@ ROLE = "stillwater-handlers"
 class HandlerAccessArgs:
     eks_cluster: str
     namespace: str
-    # The Secret with Kafka's certificate authority; None: its listener is not encrypted.
-    kafka_ca_secret: str | None
+    # Those with Kafka's authorities and with the credentials of these functions, by name.
+    kafka_secrets: Sequence[str]
     # The Kafka pods whose metrics are read, spare ones included; none where metrics are off.
     metrics_pods: Sequence[str] = ()
     # Function name -> role; only those that call Kubernetes.
@@ -53,7 +53,7 @@ class HandlerAccess(pulumi.ComponentResource):
         inside = [
             rbac.may("", ["pods"], ["list"]),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
-            *rbac.may_get_secret(args.kafka_ca_secret),
+            *rbac.may_get("secrets", args.kafka_secrets),
             *rbac.may_read_metrics(args.metrics_pods),
         ]
         group.inside(f"{name}-role", args.namespace, inside)

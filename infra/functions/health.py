@@ -8,6 +8,7 @@ its port, so it may GET that and nothing else of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -15,7 +16,7 @@ import pulumi
 from core import naming
 from core.cluster import ClusterSpec
 from core.constants import CONNECT_REST_PORT
-from infra import iam
+from infra import iam, kafka_identity
 from infra.functions import rbac
 from infra.functions.function import Function, FunctionArgs, Placement
 from infra.functions.ledger import Ledger
@@ -40,8 +41,8 @@ class HealthArgs:
     eks_ca: pulumi.Input[str]
     bootstrap: pulumi.Input[str]
     placement: Placement
-    # The Secret with Kafka's certificate authority; None: its listener is not encrypted.
-    kafka_ca_secret: str | None
+    # Those with Kafka's authorities and with the credentials of these functions, by name.
+    kafka_secrets: Sequence[str]
 
 
 class Health(pulumi.ComponentResource):
@@ -129,7 +130,7 @@ def environment(args: HealthArgs) -> dict[str, pulumi.Input[str]]:
         "STILLWATER_EKS_ENDPOINT": args.eks_endpoint,
         "STILLWATER_EKS_CA": args.eks_ca,
         "STILLWATER_KAFKA_BOOTSTRAP": args.bootstrap,
-        "STILLWATER_KAFKA_SECURITY": "SSL" if spec.kafka.listener.tls else "PLAINTEXT",
+        **kafka_identity.environment(spec),
         "STILLWATER_KAFKA_NODES": nodes(spec),
         "STILLWATER_EXPORTERS": "on" if spec.metrics.enabled else "off",
         "STILLWATER_CONNECT_WORKERS": str(len(workers(spec))),
@@ -149,5 +150,5 @@ def _rules(args: HealthArgs) -> list[rbac.Rule]:
         rbac.may("", ["pods"], ["list"]),
         # A worker's REST port would also take orders: GET is all that is asked, and allowed.
         *rbac.may_get("pods/proxy", [*rbac.exporters(exposing), *_rest_ports(spec)]),
-        *rbac.may_get_secret(args.kafka_ca_secret),
+        *rbac.may_get("secrets", args.kafka_secrets),
     ]

@@ -21,7 +21,7 @@ from core import naming
 from core.cluster import ClusterSpec, Maintenance
 from core.constants import TICKS_MAX_RECEIVE_COUNT
 from core.timing import drain_life_seconds
-from infra import iam
+from infra import iam, kafka_identity
 from infra.functions.archive import Archive
 from infra.functions.function import Function, FunctionArgs, Placement
 from infra.functions.ledger import Ledger
@@ -38,7 +38,12 @@ INTERRUPTION_BATCH = 10
 TICK_BATCH = 1
 # The least AWS accepts is 2; the ledger's lease keeps two ticks from acting on one incident.
 MAXIMUM_CONCURRENCY = 5
-TICK_LOOKS = ("ec2:DescribeAvailabilityZones", "ec2:DescribeInstances", "ec2:DescribeVolumes")
+TICK_LOOKS = (
+    "ec2:DescribeAvailabilityZones",
+    "ec2:DescribeInstances",
+    "ec2:DescribeInstanceStatus",
+    "ec2:DescribeVolumes",
+)
 READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 
 
@@ -253,7 +258,7 @@ def environment(
         "STILLWATER_EKS_ENDPOINT": args.eks_endpoint,
         "STILLWATER_EKS_CA": args.eks_ca,
         "STILLWATER_KAFKA_BOOTSTRAP": args.bootstrap,
-        "STILLWATER_KAFKA_SECURITY": "SSL" if spec.kafka.listener.tls else "PLAINTEXT",
+        **kafka_identity.environment(spec),
         "STILLWATER_DRAIN_ROUTE": spec.drain_route,
         "STILLWATER_SCALE_IN": spec.scale_in,
         "STILLWATER_ISR_MARGIN": str(spec.isr_margin),

@@ -84,15 +84,13 @@ def may(api_group: str, resources: Sequence[str], verbs: Sequence[str]) -> Rule:
 
 
 def may_get(resource: str, names: Sequence[str]) -> list[Rule]:
-    """Allow to read objects by their names; without a name there is no rule, not one for all."""
+    """Allow to read objects by their names; without a name there is no rule, not one for all.
+
+    A right to list Secrets would be a right to read every user's key.
+    """
     if not names:
         return []
     return [Rule(api_groups=[""], resources=[resource], resource_names=list(names), verbs=["get"])]
-
-
-def may_get_secret(name: str | None) -> list[Rule]:
-    # By name: a right to list Secrets would be a right to read every user's key.
-    return may_get("secrets", [name] if name else [])
 
 
 def exporters(pods: Sequence[str]) -> list[str]:

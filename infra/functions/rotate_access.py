@@ -21,8 +21,8 @@ ROLE = "stillwater-rotate"
 class RotateAccessArgs:
     eks_cluster: str
     namespace: str
-    # The Secret with Kafka's certificate authority; None: its listener is not encrypted.
-    kafka_ca_secret: str | None
+    # Those with Kafka's authorities and with the credentials of these functions, by name.
+    kafka_secrets: Sequence[str]
     # The Kafka pods whose metrics are read; none where metrics are off.
     metrics_pods: Sequence[str] = ()
     role_arn: pulumi.Input[str]
@@ -45,7 +45,7 @@ class RotateAccess(pulumi.ComponentResource):
         inside = [
             rbac.may("", ["pods"], ["list"]),
             *rbac.may_read_metrics(args.metrics_pods),
-            *rbac.may_get_secret(args.kafka_ca_secret),
+            *rbac.may_get("secrets", args.kafka_secrets),
         ]
         group.inside(f"{name}-role", args.namespace, inside)
         self.register_outputs({})

@@ -6,6 +6,7 @@ other, and whoever wrote beside them would be undone, or would undo.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -25,8 +26,8 @@ class VolumesAccessArgs:
     role_arn: pulumi.Input[str]
     # Whether pools may be changed, or only read.
     may_apply: bool
-    # The Secret with Kafka's certificate authority; None: its listener is not encrypted.
-    kafka_ca_secret: str | None
+    # Those with Kafka's authorities and with the credentials of these functions, by name.
+    kafka_secrets: Sequence[str]
     # Where volumes' figures are asked; a workspace is no part of the cluster.
     prometheus: Address | None = None
 
@@ -49,7 +50,7 @@ class VolumesAccess(pulumi.ComponentResource):
         inside = [
             rbac.may("", ["persistentvolumeclaims"], ["list"]),
             rbac.may("kafka.strimzi.io", ["kafkanodepools"], pools),
-            *rbac.may_get_secret(args.kafka_ca_secret),
+            *rbac.may_get("secrets", args.kafka_secrets),
         ]
         asked = args.prometheus
         if isinstance(asked, Service):

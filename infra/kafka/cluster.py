@@ -18,6 +18,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
+from core.cluster.identity import Asking, OAuth
 from core.constants import EVICTED_AT_A_TIME
 from infra.alerts.rules import prometheus_rule
 from infra.kafka.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
@@ -31,6 +32,10 @@ STRIMZI_ROLES = {
     Role.COMBINED: ["controller", "broker"],
 }
 INTERNAL_LISTENER = "internal"
+AUTHORIZATION = {"type": "simple"}
+# Of Strimzi's OAuth library (strimzi-kafka-oauth).
+OAUTH_VALIDATOR = "io.strimzi.kafka.oauth.server.JaasServerOauthValidatorCallbackHandler"
+OAUTH_PRINCIPALS = "io.strimzi.kafka.oauth.server.OAuthKafkaPrincipalBuilder"
 # Three controllers and three brokers on new nodes: images to pull, volumes to make.
 READY_TIMEOUT = "30m"
 
@@ -171,7 +176,8 @@ def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
             # One set for every role: a pool has none of its own (KafkaNodePool, 1.2.0).
             "readinessProbe": probe(probes.readiness),
             "livenessProbe": probe(probes.liveness),
-            **_authorization(spec),
+            # Without superUsers Strimzi's own components are the only ones.
+            **({} if spec.kafka.authorization == "none" else {"authorization": AUTHORIZATION}),
             **metrics_config(spec.metrics, KAFKA_ALLOW),
             # Strimzi writes it as an integer minAvailable over controllers and brokers together,
             # the one form that lets pods without a scalable owner be evicted at all.
@@ -270,21 +276,48 @@ def _is_in(labels: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
 
 def _internal_listener(spec: ClusterSpec) -> dict[str, Any]:
     listener = spec.kafka.internal_listener
-    rendered: dict[str, Any] = {
+    return {
         "name": INTERNAL_LISTENER,
         "port": listener.port,
         "type": "internal",
         "tls": listener.tls,
+        **_authentication(listener),
     }
-    if listener.authentication != "none":
-        rendered["authentication"] = {"type": listener.authentication}
-    return rendered
 
 
-def _authorization(spec: ClusterSpec) -> dict[str, Any]:
-    if spec.kafka.internal_listener.authentication == "none":
+def _authentication(listener: Asking) -> dict[str, Any]:
+    """Return how a listener asks its clients who they are; nothing where it does not."""
+    if listener.authentication == "none":
         return {}
-    return {"authorization": {"type": "simple"}}
+    if listener.oauth is None:
+        return {"authentication": {"type": listener.authentication}}
+    return {
+        "authentication": {
+            # Strimzi 1.x has no type `oauth`; its library is in its images all the same.
+            "type": "custom",
+            "sasl": True,
+            "listenerConfig": {
+                "sasl.enabled.mechanisms": "OAUTHBEARER",
+                "oauthbearer.sasl.server.callback.handler.class": OAUTH_VALIDATOR,
+                "oauthbearer.sasl.jaas.config": _jaas(listener.oauth),
+                "principal.builder.class": OAUTH_PRINCIPALS,
+            },
+        }
+    }
+
+
+def _jaas(oauth: OAuth) -> str:
+    options = {
+        # Kafka wants a claim of whoever logs in with nothing; a listener never does.
+        "unsecuredLoginStringClaim_sub": "unused",
+        "oauth.valid.issuer.uri": oauth.valid_issuer_url,
+        "oauth.jwks.endpoint.uri": oauth.jwks_url,
+        "oauth.username.claim": oauth.user_name_claim,
+    }
+    if oauth.audience is not None:
+        options |= {"oauth.check.audience": "true", "oauth.client.id": oauth.audience}
+    said = " ".join(f'{key}="{value}"' for key, value in options.items())
+    return f"org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required {said};"
 
 
 def _listener(spec: ClusterSpec) -> dict[str, Any]:
@@ -294,6 +327,7 @@ def _listener(spec: ClusterSpec) -> dict[str, Any]:
         "port": listener.port,
         "type": "cluster-ip",
         "tls": listener.tls,
+        **_authentication(listener),
         "configuration": {
             # Templates cover brokers that do not run yet; the host must be in the certificate.
             "bootstrap": {"alternativeNames": [listener.advertised_host]},
@@ -306,11 +340,7 @@ def _listener(spec: ClusterSpec) -> dict[str, Any]:
 def _default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
     factor, minimum = spec.kafka.default_replication_factor, spec.kafka.min_insync_replicas
     timings = spec.timings
-    authorizing = spec.kafka.internal_listener.authentication != "none"
     return {
-        # Clients of the load balancer, our own functions among them, have no name: they keep every
-        # right that no user's ACL takes for itself.
-        **({"allow.everyone.if.no.acl.found": True} if authorizing else {}),
         # Each broker's rack is its zone: consumers that say theirs read from the replica in it.
         naming.REPLICA_SELECTOR: naming.FOLLOWER_FETCHING,
         "default.replication.factor": factor,

@@ -15,6 +15,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
 from core.cluster import ClusterSpec, Connect, Probe
+from core.cluster.rights import Client, connect_acls
 from infra.kafka.cluster import internal_bootstrap, probe
 from infra.kafka.metrics import CONNECT_ALLOW, metrics_config, pod_monitor
 from infra.kafka.topics import user_spec
@@ -47,7 +48,9 @@ class ConnectCluster(pulumi.ComponentResource):
         spec, namespace = args.spec, args.spec.kubernetes.namespace
         child = pulumi.ResourceOptions(parent=self)
         before: list[pulumi.Resource] = []
-        if spec.kafka.internal_listener.authentication != "none":
+        asked = spec.kafka.internal_listener.authentication
+        if asked != "none":
+            client = Client(naming.connect(spec.name), asked, connect_acls(spec))
             user = CustomResource(
                 f"{name}-user",
                 api_version=STRIMZI_API,
@@ -57,8 +60,7 @@ class ConnectCluster(pulumi.ComponentResource):
                     "namespace": namespace,
                     "labels": {naming.CLUSTER_LABEL: spec.name},
                 },
-                # No ACL: it does what connectors ask, and they are not ours.
-                spec=user_spec(spec, acls=(), quotas={}),
+                spec=user_spec(spec, client, {}),
                 opts=child,
             )
             before.append(user)
@@ -90,16 +92,16 @@ class ConnectCluster(pulumi.ComponentResource):
 def connect_spec(spec: ClusterSpec, connect: Connect) -> dict[str, Any]:
     """Return the KafkaConnect's spec."""
     heap, memory = f"{connect.heap_mib}m", f"{connect.memory_request_mib}Mi"
-    group = naming.connect(spec.name)
+    configs, offsets, status = naming.connect_topics(spec.name)
     return {
         "version": spec.kafka.version,
         **({"image": connect.image} if connect.image else {}),
         "replicas": connect.replicas,
         "bootstrapServers": internal_bootstrap(spec),
-        "groupId": group,
-        "configStorageTopic": f"{group}-configs",
-        "offsetStorageTopic": f"{group}-offsets",
-        "statusStorageTopic": f"{group}-status",
+        "groupId": naming.connect(spec.name),
+        "configStorageTopic": configs,
+        "offsetStorageTopic": offsets,
+        "statusStorageTopic": status,
         **_security(spec),
         # Workers say their zone, so that their consumers read from the replica in it.
         "rack": {"type": "topology-label", "topologyKey": naming.ZONE_LABEL},
@@ -132,7 +134,7 @@ def _security(spec: ClusterSpec) -> dict[str, Any]:
     listener, user = spec.kafka.internal_listener, naming.connect(spec.name)
     rendered: dict[str, Any] = {}
     if listener.tls:
-        authority = {"secretName": f"{spec.name}-cluster-ca-cert", "pattern": "*.crt"}
+        authority = {"secretName": naming.cluster_ca_secret(spec.name), "pattern": "*.crt"}
         rendered["tls"] = {"trustedCertificates": [authority]}
     if listener.authentication == "tls":
         rendered["authentication"] = {

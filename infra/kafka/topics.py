@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
 from core.cluster import Acl, ClusterSpec, Topic, User
+from core.cluster.rights import Client, clients
 from infra.versions import STRIMZI_API
 
 TYPE = "stillwater:infra:Topics"
@@ -30,7 +31,7 @@ class TopicsArgs:
 
 
 class Topics(pulumi.ComponentResource):
-    """A KafkaTopic per topic and a KafkaUser per user."""
+    """A KafkaTopic per topic; a KafkaUser per user and per function that speaks to Kafka."""
 
     def __init__(
         self, name: str, args: TopicsArgs, opts: pulumi.ResourceOptions | None = None
@@ -46,13 +47,16 @@ class Topics(pulumi.ComponentResource):
                 spec=topic_spec(spec, topic),
                 opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True),
             )
-        for user in spec.users:
+        quotas = {user.name: _quotas(user) for user in spec.users}
+        for client in clients(spec):
+            if client.name == naming.connect(spec.name):
+                continue  # made with its workers
             CustomResource(
-                f"{name}-user-{user.name}",
+                f"{name}-user-{client.name}",
                 api_version=STRIMZI_API,
                 kind="KafkaUser",
-                metadata=_metadata(spec, user.name),
-                spec=user_spec(spec, acls=user.acls, quotas=_quotas(user)),
+                metadata=_metadata(spec, client.name),
+                spec=user_spec(spec, client, quotas.get(client.name, {})),
                 opts=pulumi.ResourceOptions(parent=self),
             )
         self.register_outputs({})
@@ -84,15 +88,16 @@ def topic_spec(spec: ClusterSpec, topic: Topic) -> dict[str, Any]:
     return rendered
 
 
-def user_spec(
-    spec: ClusterSpec, *, acls: Sequence[Acl], quotas: Mapping[str, int]
-) -> dict[str, Any]:
-    """Return a KafkaUser's spec; it authenticates as the internal listener asks."""
-    rendered: dict[str, Any] = {
-        "authentication": {"type": spec.kafka.internal_listener.authentication}
-    }
-    if acls:
-        rendered["authorization"] = {"type": "simple", "acls": [_acl(acl) for acl in acls]}
+def user_spec(spec: ClusterSpec, client: Client, quotas: Mapping[str, int]) -> dict[str, Any]:
+    """Return a KafkaUser's spec: how it says who it is, what it may do and how much of it."""
+    rendered: dict[str, Any] = {}
+    # Somebody with a token has no credentials of Strimzi's; ACLs and quotas are of the plain name.
+    if client.authentication != "oauth":
+        rendered["authentication"] = {"type": client.authentication}
+    # Without an ACL as well: what was granted before is taken away then.
+    if spec.kafka.authorization == "simple":
+        acls = [_acl(acl) for acl in client.acls]
+        rendered["authorization"] = {"type": "simple", "acls": acls}
     if quotas:
         rendered["quotas"] = dict(quotas)
     return rendered

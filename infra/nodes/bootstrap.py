@@ -7,7 +7,6 @@ written here and nowhere else.
 from __future__ import annotations
 
 import base64
-import ipaddress
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -56,12 +55,6 @@ def image_id(
     found = aws.ssm.get_parameter_output(name=name, opts=pulumi.InvokeOptions(parent=parent))
     # Image ids are public; AWS's provider marks every parameter secret.
     return pulumi.Output.unsecret(found.value)
-
-
-def service_cidr(vpc_cidr: str) -> str:
-    """Return a block for Kubernetes Services that does not overlap the VPC."""
-    usual = ipaddress.ip_network("172.20.0.0/16")
-    return "10.100.0.0/16" if usual.overlaps(ipaddress.ip_network(vpc_cidr)) else str(usual)
 
 
 @dataclass(frozen=True, kw_only=True)

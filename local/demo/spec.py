@@ -71,9 +71,16 @@ def spec(place: Place) -> dict[str, Any]:
             "listener": {
                 # The twin has no certificates of its own yet; a real cluster's default is TLS.
                 "tls": False,
+                "authentication": "none",
+                "anonymous_clients": True,
                 "advertised_host": place.nlb_host,
             },
-            "internal_listener": {"tls": False},
+            "internal_listener": {
+                "tls": False,
+                "authentication": "none",
+                "anonymous_clients": True,
+            },
+            "authorization": "none",
             # A process on this machine answers sooner than a pod on EKS.
             "probes": {
                 "readiness": {

@@ -100,7 +100,7 @@ class Observer:
             key=lambda node: (node.node_id in self._silent, node.node_id),
         )
         try:
-            view = KafkaAdmin([f"{n.host}:{REPLICATION_PORT}" for n in asked], "PLAINTEXT").read()
+            view = KafkaAdmin([f"{n.host}:{REPLICATION_PORT}" for n in asked]).read()
         except StillwaterError:
             view = None
         if view is not None or asked_at - self._reading.asked_at > READING_KEPT_SECONDS:

@@ -45,7 +45,7 @@ def ignore_progress(_: Progress) -> None:
 
 
 def tool_paths() -> dict[str, Path]:
-    """Return the programs the twin runs, by name: none that is built on demand.
+    """Return the programs the twin runs, by name: none that only tests need.
 
     Raises StillwaterError when one has not been built.
     """

@@ -14,13 +14,24 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from core.errors import StillwaterError
+
+# Set to `never` where everything is expected to be there: a build then fails instead of starting.
+BUILD = "STILLWATER_BUILD"
+
 
 @contextlib.contextmanager
 def making(home: Path, on_wait: Callable[[], None]) -> Iterator[Path | None]:
     """Yield an empty directory that becomes `home` if the block ends well, else disappears.
 
     Yields None when `home` is there already, perhaps made by whom `on_wait` told we waited for.
+    Raises StillwaterError when it is not, and STILLWATER_BUILD says that nothing is built now.
     """
+    if os.environ.get(BUILD) == "never" and not home.is_dir():
+        raise StillwaterError(
+            f"{home.name} has not been built, and {BUILD}=never says that nothing is built now: "
+            f"run `make test-tools` first."
+        )
     home.parent.mkdir(parents=True, exist_ok=True)
     with _locked(home.parent / f"{home.name}.lock", on_wait):
         if home.is_dir():

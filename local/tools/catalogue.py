@@ -153,8 +153,8 @@ TOOLS = (
         ),
     ),
 )
-# Built by whoever asks first, since neither the twin nor the demo runs them.
-ON_DEMAND = (
+# Neither the twin nor the demo runs them: `make test` builds them before its first test.
+FOR_TESTS = (
     Tool(
         "promtool",
         "github.com/prometheus/prometheus",
@@ -173,5 +173,5 @@ ON_DEMAND = (
         charts=(("karpenter", "charts/karpenter"), ("karpenter-crd", "charts/karpenter-crd")),
     ),
 )
-BINARIES = {binary.name: tool for tool in (*TOOLS, *ON_DEMAND) for binary in tool.binaries}
-CHARTS = {kept: tool for tool in (*TOOLS, *ON_DEMAND) for kept, _ in tool.charts}
+BINARIES = {binary.name: tool for tool in (*TOOLS, *FOR_TESTS) for binary in tool.binaries}
+CHARTS = {kept: tool for tool in (*TOOLS, *FOR_TESTS) for kept, _ in tool.charts}

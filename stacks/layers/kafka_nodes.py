@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pulumi
 
+from core.cluster.network import service_cidr
 from core.naming import FOUNDATION
-from infra.nodes.bootstrap import ClusterAccess, service_cidr
+from infra.nodes.bootstrap import ClusterAccess
 from infra.nodes.groups import BrokerNodes, BrokerNodesArgs
 from infra.nodes.karpenter import KarpenterNodes, KarpenterNodesArgs
 from stacks.layer import Layer

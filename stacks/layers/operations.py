@@ -22,6 +22,7 @@ from infra.functions.sweep_access import SweepAccess, SweepAccessArgs
 from infra.functions.volumes import Volumes, VolumesArgs
 from infra.functions.volumes_access import VolumesAccess, VolumesAccessArgs
 from infra.kafka.cluster import kafka_pods
+from infra.kafka_identity import kafka_secrets
 from stacks.layer import Layer
 
 
@@ -101,7 +102,7 @@ def build(layer: Layer) -> None:
             namespace=spec.kubernetes.namespace,
             role_arn=volumes.function.role_arn,
             may_apply=spec.volumes.applies,
-            kafka_ca_secret=_kafka_ca_secret(spec),
+            kafka_secrets=kafka_secrets(spec, "volumes"),
             prometheus=spec.metrics.prometheus.asked if spec.metrics.prometheus else None,
         ),
         opts=layer.on_both,
@@ -117,7 +118,7 @@ def build(layer: Layer) -> None:
             eks_ca=foundation.text("eks_ca"),
             bootstrap=layer.earlier(KAFKA).text("bootstrap"),
             placement=placement,
-            kafka_ca_secret=_kafka_ca_secret(spec),
+            kafka_secrets=kafka_secrets(spec, "health"),
         ),
         opts=layer.on_both,
     )
@@ -126,7 +127,7 @@ def build(layer: Layer) -> None:
         HandlerAccessArgs(
             eks_cluster=spec.prefix,
             namespace=spec.kubernetes.namespace,
-            kafka_ca_secret=_kafka_ca_secret(spec),
+            kafka_secrets=kafka_secrets(spec, "tick"),
             metrics_pods=kafka_pods(spec) if spec.metrics.enabled else (),
             role_arns={"tick": handlers.functions["tick"].role_arn},
         ),
@@ -149,7 +150,7 @@ def build(layer: Layer) -> None:
         RotateAccessArgs(
             eks_cluster=spec.prefix,
             namespace=spec.kubernetes.namespace,
-            kafka_ca_secret=_kafka_ca_secret(spec),
+            kafka_secrets=kafka_secrets(spec, "rotate"),
             metrics_pods=kafka_pods(spec) if spec.metrics.enabled else (),
             role_arn=handlers.functions["rotate"].role_arn,
         ),
@@ -160,10 +161,6 @@ def build(layer: Layer) -> None:
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
     functions = {**handlers.functions, "health": health.function, "volumes": volumes.function}
     pulumi.export("functions", {key: each.name for key, each in functions.items()})
-
-
-def _kafka_ca_secret(spec: ClusterSpec) -> str | None:
-    return naming.cluster_ca_secret(spec.name) if spec.kafka.listener.tls else None
 
 
 def _advertised_ports(spec: ClusterSpec) -> tuple[int, int]:

@@ -78,7 +78,7 @@ class Cluster:
     def kafka(self) -> ClusterView | None:
         """Return one reading of Kafka, or None while nobody answers."""
         try:
-            return KafkaAdmin(self.bootstrap.split(","), "PLAINTEXT").read()
+            return KafkaAdmin(self.bootstrap.split(",")).read()
         except StillwaterError:
             return None
 

@@ -21,8 +21,7 @@ from cli.setup import prepare_tools
 from cli.twin_layers import TwinLayers
 from local import twin as twins
 from local.demo import spec as demo_spec
-from local.tools import build, tool_path
-from local.tools.catalogue import BINARIES
+from local.tools import tool_path
 from local.twin import Twin
 from tests.integration.cluster import Cluster
 from tests.integration.nodes import make_subnets
@@ -129,8 +128,7 @@ def cluster(provisioned: Cluster) -> Cluster:
 
 @pytest.fixture(scope="session")
 def promtool() -> Promtool:
-    """Prometheus's own checker; built by the first test that asks for it, and kept."""
-    build.build(BINARIES["promtool"])
+    """Prometheus's own checker."""
 
     def run(*arguments: str | Path) -> None:
         ended = subprocess.run(

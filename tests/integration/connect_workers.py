@@ -113,7 +113,7 @@ class Workers:
 
     def kafka_answers(self) -> bool:
         try:
-            return not KafkaAdmin([f"{self.host(BROKER)}:9092"], "PLAINTEXT").read().stale
+            return not KafkaAdmin([f"{self.host(BROKER)}:9092"]).read().stale
         except StillwaterError:
             return False
 

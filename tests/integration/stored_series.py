@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local.tools import build
 from local.tools.build import tool_path
-from local.tools.catalogue import BINARIES
 
 GIB, MIB, HOUR, MINUTE = 1024**3, 1024**2, 3600, 60
 # What a second of each of the driver's counters adds to it.
@@ -79,7 +77,6 @@ def exposition(now: int, rooms: Iterable[Room], loads: Iterable[Busy]) -> Iterat
 
 def store(home: Path, lines: Iterable[str]) -> list[str]:
     """Write series below a directory; return the command that serves them, but for its address."""
-    build.build(BINARIES["prometheus"])
     scraped, config = home / "scraped.om", home / "prometheus.yml"
     scraped.write_text("\n".join(lines) + "\n")
     config.write_text("scrape_configs: []\n")

@@ -50,7 +50,7 @@ class Brokers:
         os.kill(self.children[node].popen.pid, number)
 
     def admin(self, *nodes: int) -> KafkaAdmin:
-        return KafkaAdmin([self.address(n) for n in nodes or NODES], "PLAINTEXT")
+        return KafkaAdmin([self.address(n) for n in nodes or NODES])
 
     def eventually(self, holds: Callable[[ClusterView], bool]) -> ClusterView:
         """Read until something holds; return the reading that shows it."""

@@ -35,6 +35,7 @@ def test_a_build_that_ends_early_takes_its_compiler_with_it(
         env={
             **os.environ,
             "STILLWATER_CACHE": str(tmp_path),
+            "STILLWATER_BUILD": "now",
             "GOCACHE": str(tmp_path / "go"),
         },
         stdout=subprocess.PIPE,

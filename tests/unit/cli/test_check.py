@@ -69,3 +69,31 @@ def test_a_file_that_is_no_spec_is_one_sentence(tmp_path: Path, content: bytes) 
     done = CliRunner().invoke(app, ["check", str(tmp_path / "cluster.yaml")])
     assert isinstance(done.exception, InvalidInput)
     assert len(done.exception.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"pools": [CONTROLLER, {**BROKER, "instance_type": "r99g.large"}]}, "r99g.large"),
+        ({"kubernetes": {"system_instance_type": "m7i.lrage"}}, "that is in it is m7i.large"),
+        ({"node_provisioner": "karpenter"}, "drained before its replacement is there"),
+        ({"node_provisioner": "karpenter"}, "nothing looks at in-sync replicas"),
+        ({"load_balancer": {"client_cidrs": ["172.20.8.0/24"]}}, "overlaps 172.20.0.0/16"),
+    ],
+)
+def test_what_is_doubted_is_refused_when_that_is_asked(
+    tmp_path: Path, changed: dict[str, Any], words: str
+) -> None:
+    lenient = check(tmp_path, **changed)
+    assert (lenient.exit_code, words in lenient.stderr) == (0, True)
+    strict = CliRunner().invoke(app, ["check", "--strict", str(tmp_path / "cluster.yaml")])
+    assert isinstance(strict.exception, InvalidInput)
+    assert words in str(strict.exception)
+
+
+@pytest.mark.parametrize("region", ["eu-west-1", "ap-southeast-1"])
+def test_another_region_is_checked_like_the_first(tmp_path: Path, region: str) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(EXAMPLE.read_text().replace("us-east-1", region))
+    done = CliRunner().invoke(app, ["check", "--strict", str(path)])
+    assert (done.exit_code, done.exception) == (0, None)

@@ -12,7 +12,13 @@ from aws_lambda_powertools.metrics import EphemeralMetrics
 from botocore.exceptions import EndpointConnectionError
 
 from core.incidents.record import State
-from core.metric_names import INCIDENTS_LOST, INCIDENTS_OPENED, INCIDENTS_RETAINED, LEDGER_ERRORS
+from core.metric_names import (
+    CALLING,
+    INCIDENTS_LOST,
+    INCIDENTS_OPENED,
+    INCIDENTS_RETAINED,
+    LEDGER_ERRORS,
+)
 from handlers.adapters import metrics
 from handlers.store.ledger import DynamoLedger
 from handlers.store.notifying import Chronicle
@@ -117,3 +123,13 @@ def test_what_was_counted_is_one_line_of_embedded_metrics(
     assert sum(document["IncidentsOpened"]) == 3
     metrics.emitted(lambda *_: None)({}, None)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", sorted(CALLING))
+def test_what_calls_a_person_is_written_before_the_function_can_die(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "Metrics", EphemeralMetrics)
+    monkeypatch.setattr(metrics, "_metrics", functools.cache(metrics._metrics.__wrapped__))
+    metrics.count(name)
+    assert json.loads(capsys.readouterr().out)[name] == [1]

@@ -11,15 +11,20 @@ from core.errors import Conflict
 from core.events import parse
 from core.incidents.record import Incident, State, open_incident
 from handlers.store.ledger import DynamoLedger, Ledger, rounds
+from tests.explorer.ledger import ObjectLedger
+from tests.explorer.world import World
 from tests.unit.handlers.fakes import hook_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.tables import REGION, TABLE, stored
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
+@pytest.fixture(params=["memory", "explored", "dynamodb"])
 def ledger(request: pytest.FixtureRequest) -> Ledger:
     if request.param == "memory":
         return MemoryLedger()
+    if request.param == "explored":
+        world = World()
+        return ObjectLedger(lambda: world)
     request.getfixturevalue("aws")
     return DynamoLedger(TABLE, "orders", REGION)
 

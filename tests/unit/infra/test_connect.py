@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from core.cluster.rights import connect_acls
 from core.timing import FACTS
 from infra.kafka.connect import connect_spec
 from tests.unit.infra.programs import description, run_layers, spec
+
+ANONYMOUS = {"authentication": "none", "anonymous_clients": True}
 
 
 def rendered(connect: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:
@@ -55,10 +58,9 @@ def test_workers_start_from_kafkas_internal_listener_and_trust_its_authority() -
     assert worker["tls"]["trustedCertificates"] == [
         {"secretName": "orders-cluster-ca-cert", "pattern": "*.crt"}
     ]
-    assert "authentication" not in worker
-    plain = rendered(kafka={"internal_listener": {"tls": False, "port": 9092}})
+    plain = rendered(kafka={"internal_listener": {**ANONYMOUS, "tls": False, "port": 9092}})
     assert plain["bootstrapServers"].endswith(":9092")
-    assert "tls" not in plain
+    assert not {"tls", "authentication"} & set(plain)
 
 
 @pytest.mark.parametrize(
@@ -70,13 +72,27 @@ def test_where_kafka_asks_who_it_is_a_worker_is_a_user_of_its_own(
 ) -> None:
     listener = {"internal_listener": {"authentication": authentication}}
     layer = run_layers(description(connect={}, kafka=listener))["kafka"]
-    user = layer.one("kafka.strimzi.io/v1:KafkaUser").inputs
+    user = layer.one("kafka.strimzi.io/v1:KafkaUser", "connect-user").inputs
     worker = layer.one("kafka.strimzi.io/v1:KafkaConnect")
     assert user["spec"]["authentication"] == {"type": authentication}
     asked = worker.inputs["spec"]["authentication"]
     assert asked["type"] == authentication
     assert asked[secret]["secretName"] == user["metadata"]["name"]
     assert "connect-user" in worker.depends_on
+
+
+def test_a_worker_may_use_its_own_topics_and_group_and_what_its_connectors_were_given() -> None:
+    given = {"resource": "topic", "name": "orders", "operations": ["Write"]}
+    described = spec(connect={"acls": [given]})
+    acls = {(acl.resource, acl.name): acl.operations for acl in connect_acls(described)}
+    own = ("Create", "Describe", "DescribeConfigs", "Read", "Write")
+    assert acls == {
+        ("group", "orders-connect"): ("Describe", "Read"),
+        ("topic", "orders-connect-configs"): own,
+        ("topic", "orders-connect-offsets"): own,
+        ("topic", "orders-connect-status"): own,
+        ("topic", "orders"): ("Write",),
+    }
 
 
 def test_its_pods_are_never_taken_for_kafkas(cache: None) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from core.errors import InvalidInput
-from handlers.settings import Settings
+from handlers.kafka_access import kafka_identity
+from handlers.settings import Reader, Settings
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 
@@ -50,14 +51,22 @@ def test_the_environment_is_what_the_handlers_read(operations: Recorded, role: s
 def test_every_variable_is_read_by_the_handlers(operations: Recorded) -> None:
     variables = environment(operations, "tick")
     # Without its queue, Slack is off.
-    for name in set(variables) - {"STILLWATER_REGION", "STILLWATER_STORIES_QUEUE_URL"}:
+    of_kafka = {"STILLWATER_KAFKA_SECURITY", "STILLWATER_KAFKA_AUTHENTICATION"}
+    others = set(variables) - {"STILLWATER_REGION", "STILLWATER_STORIES_QUEUE_URL"} - of_kafka
+    for name in others:
         without = {key: value for key, value in variables.items() if key != name}
         with pytest.raises(InvalidInput, match=name):
             Settings.from_env(without)
+    for name in of_kafka:
+        reader = Reader({key: value for key, value in variables.items() if key != name})
+        kafka_identity(reader, "tick")
+        with pytest.raises(InvalidInput, match=name):
+            reader.check()
 
 
 def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
-    raw = description(kafka={"listener": {"tls": False}})
+    anonymous = {"tls": False, "authentication": "none", "anonymous_clients": True}
+    raw = description(kafka={"listener": anonymous, "authorization": "none"})
     outputs: dict[str, dict[str, object]] = {
         "test-foundation": {
             "eks_endpoint": "https://eks.example",
@@ -181,7 +190,7 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metric
         (["volumeattachments"], ["delete"], None),
         (["pods"], ["list"], None),
         (["poddisruptionbudgets"], ["list"], None),
-        (["secrets"], ["get"], ["orders-cluster-ca-cert"]),
+        (["secrets"], ["get"], ["orders-cluster-ca-cert", "orders-stillwater-tick"]),
         (["pods/proxy"], ["get"], [f"orders-{pod}:9404" for pod in pods]),
     ]
     bindings = {"ClusterRoleBinding": "cluster-role-binding", "RoleBinding": "role-binding"}

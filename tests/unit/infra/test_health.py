@@ -38,7 +38,7 @@ def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected:
                 "orders-connect-connect-1:8083",
             ],
         ),
-        (["secrets"], ["get"], ["orders-cluster-ca-cert"]),
+        (["secrets"], ["get"], ["orders-cluster-ca-cert", "orders-stillwater-health"]),
     ]
 
 

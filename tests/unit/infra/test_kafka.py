@@ -182,4 +182,10 @@ def test_the_budget_is_a_number_of_pods() -> None:
 
 def test_clients_inside_the_cluster_have_a_listener_of_their_own() -> None:
     internal, _ = kafka_spec(spec())["kafka"]["listeners"]
-    assert internal == {"name": "internal", "port": 9093, "type": "internal", "tls": True}
+    assert internal == {
+        "name": "internal",
+        "port": 9093,
+        "type": "internal",
+        "tls": True,
+        "authentication": {"type": "tls"},
+    }

@@ -166,4 +166,6 @@ def test_a_file_and_a_stack_are_refused_for_the_same_reasons(
     (tmp_path / "cluster.yaml").write_text(json.dumps(raw))
     with pytest.raises(InvalidInput) as caught:
         read(tmp_path / "cluster.yaml")
-    assert problems(Settings(cluster=raw), raw["environment"]) == caught.value.problems
+    placed = [problem.split(": ", 1) for problem in caught.value.problems]
+    assert all(str(tmp_path) in place for place, _ in placed)
+    assert problems(Settings(cluster=raw), raw["environment"]) == tuple(said for _, said in placed)

@@ -14,8 +14,8 @@ import pytest
 from core.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
 from local.tools.build import Progress, chart_path, tool_path, tool_paths
-from local.tools.cache import making
-from local.tools.catalogue import BINARIES, ON_DEMAND, TOOLS, Tool
+from local.tools.cache import BUILD, making
+from local.tools.catalogue import BINARIES, FOR_TESTS, TOOLS, Tool
 
 ETCD = next(tool for tool in TOOLS if tool.name == "etcd")
 GOOD = {
@@ -36,7 +36,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 # Catalogue
 
 
-@pytest.mark.parametrize("tool", [*TOOLS, *ON_DEMAND], ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", [*TOOLS, *FOR_TESTS], ids=lambda tool: tool.name)
 def test_a_tools_folder_pins_what_is_built_from_it(tool: Tool) -> None:
     go_mod = (tool.folder / "go.mod").read_text()
     assert tool.version[0].isdigit()
@@ -173,8 +173,8 @@ def test_the_twin_starts_without_what_is_built_on_demand(cache: Path) -> None:
 
 
 def test_what_only_a_test_runs_is_no_part_of_the_set_up() -> None:
-    assert not {tool.name for tool in ON_DEMAND} & {tool.name for tool in TOOLS}
-    assert BINARIES["promtool"] in ON_DEMAND
+    assert not {tool.name for tool in FOR_TESTS} & {tool.name for tool in TOOLS}
+    assert BINARIES["promtool"] in FOR_TESTS
 
 
 @pytest.mark.parametrize(
@@ -263,3 +263,19 @@ def test_a_second_maker_waits_and_finds_it_made(cache: Path) -> None:
         assert waiting.wait(10)
     thread.join(10)
     assert found == [None]
+
+
+def test_nothing_is_built_where_somebody_said_that_everything_is_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(BUILD, "never")
+    made = tmp_path / "made"
+    made.mkdir()
+    with making(made, lambda: None) as staging:
+        assert staging is None
+    with (
+        pytest.raises(StillwaterError, match="make test-tools"),
+        making(tmp_path / "missing", lambda: None),
+    ):
+        pass
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["made"]

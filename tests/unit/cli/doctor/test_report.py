@@ -99,3 +99,21 @@ def test_json_holds_all_of_it() -> None:
         "remedy": "look",
     }
     assert said["unread"] == [{"part": "queues", "reason": "refused"}]
+
+
+def test_a_door_without_a_lock_is_named_and_is_no_difference() -> None:
+    said = "kafka.listener has anonymous_clients: whoever reaches it may do everything."
+    open_door = Diagnosis(
+        environment="try",
+        cluster="try-orders",
+        account="123456789012",
+        region="us-east-1",
+        seconds=1.0,
+        findings=[],
+        unread=[],
+        open_doors=[said],
+    )
+    assert open_door.exit_code == 0
+    console = Console(file=io.StringIO(), width=100)
+    report.show(open_door, console)
+    assert said in str(console.file.getvalue())  # type: ignore[attr-defined]

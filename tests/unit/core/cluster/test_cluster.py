@@ -63,7 +63,7 @@ def test_a_spec_cannot_be_changed() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        pytest.param("nmae", "x", ("nmae is 'x'", "no such setting"), id="misspelt-key"),
+        pytest.param("nmae", "x", ("nmae: there is", "did you mean name?"), id="misspelt-key"),
         pytest.param("name", "Coban", ("name is 'Coban'",), id="name-in-capitals"),
         pytest.param("region", "useast1", ("region is 'useast1'",), id="no-region"),
         pytest.param(
@@ -154,12 +154,10 @@ def test_a_spec_cannot_be_changed() -> None:
         pytest.param("drain_route", "maybe", ("drain_route is 'maybe'",), id="drain-route"),
     ],
 )
-def test_a_bad_spec_is_one_sentence(path: str, value: object, words: tuple[str, ...]) -> None:
-    (sentence,) = problems(changed(path, value))
-    for word in words:
-        assert word in sentence
-    assert sentence.endswith(".")
-    assert "\n" not in sentence
+def test_a_bad_spec_is_a_sentence(path: str, value: object, words: tuple[str, ...]) -> None:
+    found = problems(changed(path, value))
+    assert any(all(word in sentence for word in words) for sentence in found)
+    assert all(sentence.endswith((".", "?")) and "\n" not in sentence for sentence in found)
 
 
 def test_a_name_kubernetes_would_refuse_is_named_with_its_length() -> None:
@@ -210,7 +208,9 @@ EXISTING = {
 def test_an_existing_network_has_a_subnet_for_every_zone_and_no_other() -> None:
     assert parse(changed("network.existing", EXISTING)).network.existing is not None
     moved = {"us-east-1a": "subnet-0123456789abcdef0", "us-east-1f": "subnet-0123456789abcdef1"}
-    (found,) = problems(changed("network.existing", {**EXISTING, "private_subnet_ids": moved}))
+    found = "".join(
+        problems(changed("network.existing", {**EXISTING, "private_subnet_ids": moved}))
+    )
     assert "no private subnet for availability zone us-east-1b" in found
     assert "no private subnet for availability zone us-east-1c" in found
     assert "names a subnet in us-east-1f" in found
@@ -237,7 +237,6 @@ def test_a_snapshot_schedule_is_one_that_aws_offers() -> None:
             "only a listener with tls asks for",
             id="certificate-without-tls",
         ),
-        pytest.param("users", [{"name": "u"}], "no way to say who it is", id="nameless-user"),
         pytest.param("topics", [{"name": "t"}, {"name": "t"}], "names t twice", id="topic-twice"),
         pytest.param(
             "topics",

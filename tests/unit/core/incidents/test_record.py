@@ -107,11 +107,6 @@ def test_a_record_survives_being_written() -> None:
     assert from_json(to_json(incident)) == incident
 
 
-def test_a_field_of_a_later_version_is_left_out() -> None:
-    written = to_json(opened()).replace('{"announced_at"', '{"of_tomorrow":1,"announced_at"', 1)
-    assert from_json(written) == opened()
-
-
 def test_an_incident_is_unattended_once_its_tick_is_late() -> None:
     incident = replace(opened(), ticked_at=100.0, next_tick_at=1000.0)
     assert not unattended(incident, 1040.0, 45)

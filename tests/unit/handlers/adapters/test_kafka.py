@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from kafka import TopicPartition
 from kafka.errors import (
     ClusterAuthorizationFailedError,
+    KafkaTimeoutError,
     RequestTimedOutError,
+    SaslAuthenticationFailedError,
     UnknownTopicOrPartitionError,
 )
 
@@ -131,7 +134,7 @@ def admin(monkeypatch: pytest.MonkeyPatch) -> FakeAdmin:
 
 
 def test_a_reading_says_who_is_out_and_who_lags(admin: FakeAdmin) -> None:
-    view = KafkaAdmin(["a:1"], "PLAINTEXT").read()
+    view = KafkaAdmin(["a:1"]).read()
     assert view.brokers == {1, 2, 3}
     assert view.fenced == {1}
     assert view.quorum_leader == 3
@@ -143,14 +146,14 @@ def test_a_reading_says_who_is_out_and_who_lags(admin: FakeAdmin) -> None:
 
 def test_a_partition_without_a_leader_has_none(admin: FakeAdmin) -> None:
     admin.topics[0]["partitions"][0]["leader_id"] = -1
-    assert KafkaAdmin(["a:1"], "PLAINTEXT").read().partitions[0].leader is None
+    assert KafkaAdmin(["a:1"]).read().partitions[0].leader is None
 
 
 def test_a_voter_that_never_fetched_has_no_lag(admin: FakeAdmin) -> None:
     assert isinstance(admin.quorum, dict)
     voters = admin.quorum["topics"][0]["partitions"][0]["current_voters"]
     voters[0]["last_caught_up_timestamp"] = -1
-    assert KafkaAdmin(["a:1"], "PLAINTEXT").read().voters[0] == VoterView(1, None)
+    assert KafkaAdmin(["a:1"]).read().voters[0] == VoterView(1, None)
 
 
 @pytest.mark.parametrize("silent", [True, False])
@@ -162,7 +165,7 @@ def test_brokers_that_answer_without_a_quorum_are_not_believed(
     else:
         assert isinstance(admin.quorum, dict)
         admin.quorum["topics"][0]["partitions"][0]["leader_id"] = -1
-    view = KafkaAdmin(["a:1"], "PLAINTEXT").read()
+    view = KafkaAdmin(["a:1"]).read()
     assert view.stale
     assert view.quorum_leader is None
 
@@ -170,7 +173,7 @@ def test_brokers_that_answer_without_a_quorum_are_not_believed(
 def test_a_topic_that_hides_its_minimum_is_refused(admin: FakeAdmin) -> None:
     admin.configs = {"topic": {"t": {}}}
     with pytest.raises(StillwaterError, match=r"did not say min\.insync\.replicas of topic t"):
-        KafkaAdmin(["a:1"], "PLAINTEXT").read()
+        KafkaAdmin(["a:1"]).read()
 
 
 def test_addresses_are_tried_one_by_one(admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +185,7 @@ def test_addresses_are_tried_one_by_one(admin: FakeAdmin, monkeypatch: pytest.Mo
             raise ConnectionRefusedError(111, "Connection refused")
 
     monkeypatch.setattr(kafka, "_knock", knock)
-    assert KafkaAdmin(["a:1", "b:1", "c:1", "d:1"], "PLAINTEXT").read().brokers
+    assert KafkaAdmin(["a:1", "b:1", "c:1", "d:1"]).read().brokers
     assert tried == ["a:1", "b:1", "c:1"]
 
 
@@ -192,7 +195,7 @@ def test_silence_names_every_address(admin: FakeAdmin, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(kafka, "_knock", knock)
     with pytest.raises(StillwaterError) as raised:
-        KafkaAdmin(["a:1", "b:1"], "PLAINTEXT").read()
+        KafkaAdmin(["a:1", "b:1"]).read()
     assert str(raised.value) == (
         "No Kafka broker could be asked: a:1: TimeoutError; b:1: TimeoutError."
     )
@@ -209,10 +212,23 @@ def test_a_reading_gives_up_in_time_for_the_function(
 
     monkeypatch.setattr(kafka, "_knock", knock)
     with pytest.raises(StillwaterError, match="b:1: not tried, 15 s are over"):
-        KafkaAdmin(["a:1", "b:1"], "PLAINTEXT").read()
+        KafkaAdmin(["a:1", "b:1"]).read()
 
 
-def test_tls_trusts_the_clusters_authorities_as_they_are_at_each_reading(
+class Renewed:
+    """A way in whose credentials are others at each reading."""
+
+    def __init__(self) -> None:
+        self.passwords = iter(("old", "renewed"))
+
+    def __call__(self) -> dict[str, Any]:
+        return {"security_protocol": "SASL_SSL", "sasl_plain_password": next(self.passwords)}
+
+    def remedy(self, error: BaseException) -> str:
+        return f"look at the Secret, for {type(error).__name__}"
+
+
+def test_credentials_are_those_of_the_moment_of_each_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: dict[str, Any] = {}
@@ -223,69 +239,78 @@ def test_tls_trusts_the_clusters_authorities_as_they_are_at_each_reading(
 
     monkeypatch.setattr(kafka, "KafkaAdminClient", client)
     monkeypatch.setattr(kafka, "_knock", lambda _: None)
-    monkeypatch.setattr(kafka, "trusting", lambda pem, whose: f"{whose} {pem}")
-    authorities = iter(("old", "renewed"))
-    admin = KafkaAdmin(["a:1"], "SSL", lambda: next(authorities))
-    for expected in ("Kafka's old", "Kafka's renewed"):
+    admin = KafkaAdmin(["a:1"], Renewed())
+    for expected in ("old", "renewed"):
         admin.read()
-        assert given["security_protocol"] == "SSL"
-        assert given["ssl_context"] == expected
+        assert given["sasl_plain_password"] == expected
 
 
-def test_a_listener_in_the_clear_asks_nobody_for_authorities(admin: FakeAdmin) -> None:
-    def refuse() -> str:
-        raise AssertionError
-
-    assert KafkaAdmin(["a:1"], "PLAINTEXT", refuse).read().brokers
-
-
-def test_authorities_nobody_can_read_are_kafkas_silence() -> None:
-    def refuse() -> str:
-        raise StillwaterError("The Kubernetes API answered 403.")
+def test_credentials_nobody_can_read_are_kafkas_silence() -> None:
+    class Refused(Renewed):
+        def __call__(self) -> dict[str, Any]:
+            raise StillwaterError("The Kubernetes API answered 403.")
 
     with pytest.raises(StillwaterError, match="answered 403"):
-        KafkaAdmin(["a:1"], "SSL", refuse).read()
+        KafkaAdmin(["a:1"], Refused()).read()
+
+
+def test_a_client_that_is_not_let_in_says_why_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def client(**_: Any) -> FakeAdmin:
+        # As kafka-python does: the reason is logged, and what is raised is its bootstrap's end.
+        refusal = SaslAuthenticationFailedError("no such user")
+        logging.getLogger("kafka.net.manager").error("Connection failed: %s", refusal)
+        raise KafkaTimeoutError("Unable to bootstrap")
+
+    monkeypatch.setattr(kafka, "KafkaAdminClient", client)
+    monkeypatch.setattr(kafka, "_knock", lambda _: None)
+    with pytest.raises(StillwaterError) as caught:
+        KafkaAdmin(["a:1"], Renewed()).read()
+    assert "no such user" in str(caught.value)
+    assert str(caught.value).endswith(": look at the Secret, for SaslAuthenticationFailedError.")
+    assert logging.getLogger("kafka.net.manager").handlers == []
 
 
 def test_an_order_of_replicas_is_written_for_each_partition(admin: FakeAdmin) -> None:
-    KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", 0): (2, 3, 1), ("t", 1): (3, 1, 2)})
+    KafkaAdmin(["a:1"]).reorder({("t", 0): (2, 3, 1), ("t", 1): (3, 1, 2)})
     assert admin.reassigned == [{("t", 0): [2, 3, 1], ("t", 1): [3, 1, 2]}]
 
 
 def test_thousands_of_partitions_go_in_several_requests(admin: FakeAdmin) -> None:
-    KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", n): (2, 1) for n in range(1200)})
+    KafkaAdmin(["a:1"]).reorder({("t", n): (2, 1) for n in range(1200)})
     assert [len(request) for request in admin.reassigned] == [500, 500, 200]
 
 
 def test_a_refused_order_names_its_partition(admin: FakeAdmin) -> None:
     admin.refusal = ClusterAuthorizationFailedError
     with pytest.raises(StillwaterError, match=r"replicas of t-0: ClusterAuthorizationFailedError"):
-        KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", 0): (2, 1)})
+        KafkaAdmin(["a:1"]).reorder({("t", 0): (2, 1)})
 
 
 def test_a_partition_deleted_meanwhile_is_no_refusal(admin: FakeAdmin) -> None:
     admin.refusal = UnknownTopicOrPartitionError
-    KafkaAdmin(["a:1"], "PLAINTEXT").reorder({("t", 0): (2, 1)})
+    KafkaAdmin(["a:1"]).reorder({("t", 0): (2, 1)})
 
 
 def test_elections_are_asked_for_by_topic(admin: FakeAdmin) -> None:
-    KafkaAdmin(["a:1"], "PLAINTEXT").elect({("t", 1), ("s", 0), ("t", 0)})
+    KafkaAdmin(["a:1"]).elect({("t", 1), ("s", 0), ("t", 0)})
     assert admin.elections == [{"s": [0], "t": [0, 1]}]
 
 
 @pytest.mark.parametrize("code", [80, 84])  # not available, not needed
 def test_an_election_that_has_nothing_to_do_is_no_failure(admin: FakeAdmin, code: int) -> None:
     admin.election_error = code
-    KafkaAdmin(["a:1"], "PLAINTEXT").elect({("t", 0)})
+    KafkaAdmin(["a:1"]).elect({("t", 0)})
 
 
 def test_an_election_that_fails_names_its_partition(admin: FakeAdmin) -> None:
     admin.election_error = 41
     with pytest.raises(StillwaterError, match="no leader of t-0"):
-        KafkaAdmin(["a:1"], "PLAINTEXT").elect({("t", 0)})
+        KafkaAdmin(["a:1"]).elect({("t", 0)})
 
 
 def test_nothing_to_change_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    admin = KafkaAdmin([], "PLAINTEXT")
+    admin = KafkaAdmin([])
     admin.reorder({})
     admin.elect(())

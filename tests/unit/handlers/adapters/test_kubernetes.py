@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 import pytest
@@ -123,27 +122,6 @@ def test_attachments_are_ebs_volumes_by_node(monkeypatch: pytest.MonkeyPatch) ->
     ]
     fake = reader(monkeypatch, {"/apis/storage.k8s.io/v1/volumeattachments": [{"items": items}]})
     assert fake.nodes.attachments() == {"a": ("pvc-1", "pvc-2"), "b": ("pvc-3",)}
-
-
-def encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
-
-
-def test_kafkas_authorities_are_the_present_one_and_those_before_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    path = "/api/v1/namespaces/kafka/secrets/orders-cluster-ca-cert"
-    data = {
-        "ca.crt": encoded("new"),
-        "ca-2026-01-01T00-00-00Z.crt": encoded("old"),
-        "ca.p12": encoded("a store"),
-        "ca.password": encoded("its key"),
-    }
-    fake = reader(monkeypatch, {path: [{"data": data}, {}]})
-    assert fake.nodes.kafka_authorities() == "old\nnew"
-    fake.pool.pages[path] = [{"data": {"ca.p12": "x"}}]
-    with pytest.raises(StillwaterError, match="Secret orders-cluster-ca-cert in"):
-        fake.nodes.kafka_authorities()
 
 
 def test_a_certificate_nobody_can_read_is_one_sentence() -> None:

@@ -1,0 +1,233 @@
+"""What a ClusterSpec may not say though every key of it is in order: AWS or Kafka would refuse it.
+
+Judged apart from the model, so that what was built from a spec can be read, and taken down,
+whatever a newer release thinks of it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from core import regions
+from core.cluster import kafka_releases
+from core.cluster.nodes import NodePool
+from core.cluster.spec import ClusterSpec
+
+# EKS: "Subnets specified must be in at least two different AZs".
+LEAST_ZONES = 2
+# EKS: at most so many blocks, none of them private (VpcConfigRequest.publicAccessCidrs).
+MOST_PUBLIC_CIDRS = 40
+# Settings of Kafka's that keys of their own decide; what else is decided by them goes by the key.
+OWN_KEYS: dict[str, tuple[str, Callable[[ClusterSpec], int]]] = {
+    "default.replication.factor": (
+        "kafka.default_replication_factor",
+        lambda spec: spec.kafka.default_replication_factor,
+    ),
+    "min.insync.replicas": (
+        "kafka.min_insync_replicas",
+        lambda spec: spec.kafka.min_insync_replicas,
+    ),
+    "broker.session.timeout.ms": (
+        "timings.broker_session_timeout_seconds",
+        lambda spec: spec.timings.broker_session_timeout_seconds * 1000,
+    ),
+    "broker.heartbeat.interval.ms": (
+        "timings.broker_heartbeat_interval_seconds",
+        lambda spec: spec.timings.broker_heartbeat_interval_seconds * 1000,
+    ),
+    "connections.max.idle.ms": (
+        "timings.broker_connections_max_idle_seconds",
+        lambda spec: spec.timings.broker_connections_max_idle_seconds * 1000,
+    ),
+}
+# Kafka's own topics: (their replicas, their minimum in sync where there is one).
+_INTERNAL = (
+    ("offsets.topic.replication.factor", None),
+    ("transaction.state.log.replication.factor", "transaction.state.log.min.isr"),
+    ("share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr"),
+)
+
+
+def problems(spec: ClusterSpec) -> list[str]:
+    """Return a sentence for each contradiction, with its remedy."""
+    refused = regions.refused(spec.region)
+    return [
+        *([refused] if refused else []),
+        *_zones(spec),
+        *kafka_releases.problems(spec),
+        *_replicas(spec),
+        *_own_keys(spec),
+        *_internal_topics(spec),
+        *_topic_names(spec),
+        *_networks(spec),
+        *_connect(spec),
+        *(sentence for pool in spec.pools for sentence in _policy(pool)),
+    ]
+
+
+def doubts(spec: ClusterSpec) -> list[str]:
+    """Return a sentence for what this release's tables do not know; it may be right."""
+    return [
+        *regions.doubts(spec.region, spec.availability_zones),
+        *kafka_releases.doubts(spec),
+    ]
+
+
+def _zones(spec: ClusterSpec) -> Iterator[str]:
+    if len(spec.availability_zones) < LEAST_ZONES:
+        yield (
+            f"availability_zones names {len(spec.availability_zones)} zone, and EKS makes no "
+            f"cluster in fewer than {LEAST_ZONES}; add one, and name the pools' own in their zones."
+        )
+    existing = spec.network.existing
+    if existing is None:
+        return
+    for subnet, times in Counter(existing.private_subnet_ids.values()).items():
+        if times > 1:
+            yield (
+                f"network.existing.private_subnet_ids names {subnet} for {times} zones, and a "
+                f"subnet stands in one; name the subnet of each."
+            )
+
+
+def _replicas(spec: ClusterSpec) -> Iterator[str]:
+    factor, minimum = spec.kafka.default_replication_factor, spec.kafka.min_insync_replicas
+    if minimum == factor > 1:
+        yield (
+            f"min_insync_replicas {minimum} is default_replication_factor {factor}: with one "
+            f"replica away nothing can be written with acks=all, so that no broker may ever stop; "
+            f"lower min_insync_replicas to {factor - 1} or raise the other."
+        )
+
+
+def _own_keys(spec: ClusterSpec) -> Iterator[str]:
+    for setting, (key, value) in OWN_KEYS.items():
+        if setting in spec.kafka.config and str(spec.kafka.config[setting]) != str(value(spec)):
+            yield (
+                f"kafka.config sets {setting} to {spec.kafka.config[setting]} and {key} makes it "
+                f"{value(spec)}, which is what everything else here goes by; set {key} alone."
+            )
+
+
+def _internal_topics(spec: ClusterSpec) -> Iterator[str]:
+    config = spec.kafka.config
+    for replicas, in_sync in _INTERNAL:
+        factor = _whole(config.get(replicas))
+        if replicas in config and factor is None:
+            yield f"kafka.config sets {replicas} to {config[replicas]!r}; write a whole number."
+        if factor is not None and factor > spec.brokers:
+            yield (
+                f"kafka.config sets {replicas} to {factor} and the cluster has {spec.brokers} "
+                f"brokers: Kafka could never make that topic; lower it."
+            )
+        minimum = _whole(config.get(in_sync)) if in_sync else None
+        of = spec.kafka.default_replication_factor if factor is None else factor
+        if minimum is not None and minimum >= of > 1:
+            yield (
+                f"kafka.config sets {in_sync} to {minimum} of {of} replicas, so that no broker "
+                f"may ever stop; lower it."
+            )
+
+
+def _topic_names(spec: ClusterSpec) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for topic in spec.topics:
+        if topic.name in {".", ".."}:
+            yield f"topics names {topic.name}, which Kafka does not allow; give it another name."
+        if topic.name.startswith("__"):
+            yield (
+                f"topics names {topic.name}: names with two underscores in front are Kafka's own; "
+                f"give it another name."
+            )
+        # Kafka's metrics write a dot as an underscore, so it refuses the second of the two.
+        other = seen.setdefault(topic.name.replace(".", "_"), topic.name)
+        if other != topic.name:
+            yield f"topics {other} and {topic.name} collide in Kafka's metrics; rename one."
+
+
+def _networks(spec: ClusterSpec) -> Iterator[str]:
+    vpc = ipaddress.ip_network(spec.network.vpc_cidr)
+    seen = {vpc: "network.vpc_cidr"}
+    for written in spec.load_balancer.client_cidrs:
+        block = ipaddress.ip_network(written)
+        if block.version != vpc.version:
+            yield (
+                f"load_balancer.client_cidrs names {written}, and the load balancer has IPv4 "
+                f"addresses alone; take it out."
+            )
+        elif block in seen:
+            yield (
+                f"load_balancer.client_cidrs names {written}, which {seen[block]} has already, and "
+                f"EC2 refuses the same rule twice; take it out."
+            )
+        seen.setdefault(block, "load_balancer.client_cidrs")
+    yield from _public_access(spec)
+
+
+def _public_access(spec: ClusterSpec) -> Iterator[str]:
+    blocks = spec.kubernetes.public_access_cidrs
+    for written in blocks:
+        block = ipaddress.ip_network(written)
+        if block.version == 6:
+            yield (
+                f"kubernetes.public_access_cidrs names {written}, and this cluster's API server "
+                f"has IPv4 addresses alone; take it out."
+            )
+        elif any(block.overlaps(private) for private in _PRIVATE):
+            yield (
+                f"kubernetes.public_access_cidrs names {written}, and EKS refuses private "
+                f"networks there: name the public address they call from, or reach the private "
+                f"API server from inside the VPC."
+            )
+    for written, times in Counter(blocks).items():
+        if times > 1:
+            yield f"kubernetes.public_access_cidrs names {written} {times} times; name it once."
+    if len(blocks) > MOST_PUBLIC_CIDRS:
+        yield (
+            f"kubernetes.public_access_cidrs names {len(blocks)} networks and EKS takes "
+            f"{MOST_PUBLIC_CIDRS}; join some."
+        )
+
+
+_PRIVATE = tuple(
+    ipaddress.IPv4Network(block)
+    for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
+)
+
+
+def _connect(spec: ClusterSpec) -> Iterator[str]:
+    connect = spec.connect
+    if connect is not None and connect.heap_mib >= connect.memory_request_mib:
+        yield (
+            f"connect.heap_mib {connect.heap_mib} leaves nothing of connect.memory_request_mib "
+            f"{connect.memory_request_mib}, and the kernel kills the worker; lower heap_mib."
+        )
+
+
+def _policy(pool: NodePool) -> Iterator[str]:
+    policy = pool.volume_policy
+    for volume in pool.volumes:
+        for key, most, asked in (
+            ("max_size_gib", policy.max_size_gib, volume.size_gib),
+            ("max_iops", policy.max_iops, volume.iops),
+            (
+                "max_throughput_mib_per_s",
+                policy.max_throughput_mib_per_s,
+                volume.throughput_mib_per_s,
+            ),
+        ):
+            if asked > most:
+                setting = key.removeprefix("max_")
+                yield (
+                    f"volume_policy.{key} {most} of pool {pool.name} is below the {setting} "
+                    f"{asked} of one of its volumes, which is the policy's floor; raise {key}."
+                )
+
+
+def _whole(value: object) -> int | None:
+    try:
+        return int(str(value))
+    except ValueError:
+        return None

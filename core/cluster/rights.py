@@ -1,0 +1,247 @@
+"""What every client of Kafka may do: refused where it cannot work, named where it may be regretted.
+
+The functions' rights follow from what each asks of Kafka, like their rights on AWS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core import naming
+from core.availability.kafka_rights import (
+    EVERY,
+    MOVING_LEADERS,
+    READING,
+    Call,
+    Resource,
+    rights_for,
+)
+from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, User
+from core.cluster.kafka import Kafka
+
+if TYPE_CHECKING:
+    from core.cluster.spec import ClusterSpec
+
+EVERYONE = "allow.everyone.if.no.acl.found"
+SUPER_USERS = "super.users"
+_CERTIFICATES = ("tls", "tls-external")
+# What each function that speaks to Kafka sends there.
+FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
+    "tick": READING | MOVING_LEADERS,
+    "rotate": READING,
+    "health": READING,
+    "volumes": frozenset({Call.DESCRIBE_LOG_DIRS}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Somebody with a name, how it says so, and what it may do."""
+
+    name: str
+    authentication: str
+    acls: tuple[Acl, ...]
+
+    @property
+    def sentence(self) -> str:
+        may = "; ".join(acl.sentence for acl in self.acls) or "nothing"
+        return f"{self.name} ({self.authentication}) may {may}."
+
+
+def listeners(kafka: Kafka) -> Mapping[str, Asking]:
+    """Return both listeners by their key in the spec; the internal one is asked first."""
+    return {"kafka.internal_listener": kafka.internal_listener, "kafka.listener": kafka.listener}
+
+
+def authentication_of(kafka: Kafka, user: User) -> str:
+    """Return how a user says who it is; `none` where nobody asks."""
+    if user.authentication is not None:
+        return user.authentication
+    asked = [listener.authentication for listener in listeners(kafka).values()]
+    return next((each for each in asked if each != "none"), "none")
+
+
+def functions_authentication(kafka: Kafka) -> str:
+    """Return how the functions say who they are: as the listener they use asks."""
+    return kafka.functions.authentication or kafka.listener.authentication
+
+
+def makes_function_users(kafka: Kafka) -> bool:
+    """Say whether the functions' users are ours to make, rather than somebody else's."""
+    return kafka.functions.secret_name is None and functions_authentication(kafka) in {
+        "tls",
+        "scram-sha-512",
+    }
+
+
+def function_acls(function: str) -> tuple[Acl, ...]:
+    """Return the ACLs of a function's user: the rights its calls need, and no other."""
+    operations: dict[Resource, list[str]] = {}
+    for right in rights_for(FUNCTION_CALLS[function]):
+        operations.setdefault(right.resource, []).append(right.operation)
+    return tuple(
+        Acl.model_validate(
+            {
+                "resource": resource,
+                "name": None if resource is Resource.CLUSTER else EVERY,
+                "operations": allowed,
+            }
+        )
+        for resource, allowed in operations.items()
+    )
+
+
+def connect_acls(spec: ClusterSpec) -> tuple[Acl, ...]:
+    """Return what Connect's workers need for themselves, and what its connectors were given."""
+    if spec.connect is None:
+        return ()
+    group = naming.connect(spec.name)
+    return (
+        Acl(resource="group", name=group, operations=("Describe", "Read")),
+        *(
+            Acl(
+                resource="topic",
+                name=topic,
+                operations=("Create", "Describe", "DescribeConfigs", "Read", "Write"),
+            )
+            for topic in naming.connect_topics(spec.name)
+        ),
+        *spec.connect.acls,
+    )
+
+
+def problems(spec: ClusterSpec) -> list[str]:
+    """Return what is wrong with listeners, users and the functions together, a clause each."""
+    return [*_user_problems(spec), *_function_problems(spec), *_config_problems(spec)]
+
+
+def _user_problems(spec: ClusterSpec) -> Iterator[str]:
+    asked = {key: listener.authentication for key, listener in listeners(spec.kafka).items()}
+    ours = {naming.function_user(spec.name, function) for function in FUNCTION_CALLS}
+    if spec.connect is not None:
+        ours.add(naming.connect(spec.name))
+        if asked["kafka.internal_listener"] == "oauth":
+            yield (
+                "connect's workers have a certificate or a password and no token; set "
+                "kafka.internal_listener.authentication to tls or scram-sha-512"
+            )
+    for user in spec.users:
+        how = authentication_of(spec.kafka, user)
+        if user.name in ours:
+            yield f"user {user.name} is made already, for this project's own use; rename yours"
+        if how == "none":
+            yield (
+                f"user {user.name} has no way to say who it is; set "
+                f"kafka.internal_listener.authentication or kafka.listener.authentication to tls "
+                f"or scram-sha-512"
+            )
+        elif ("tls" if how in _CERTIFICATES else how) not in asked.values():
+            said = " and ".join(f"{key} asks for {value}" for key, value in asked.items())
+            yield (
+                f"user {user.name} says who it is by {how}, and no listener asks for that: {said}; "
+                f"change one of them"
+            )
+
+
+def _function_problems(spec: ClusterSpec) -> Iterator[str]:
+    kafka = spec.kafka
+    how, functions = functions_authentication(kafka), kafka.functions
+    if how == "oauth" and functions.secret_name is None:
+        yield (
+            "kafka.listener.authentication is oauth, and the functions have no token; put their "
+            "client-id and client-secret into a Secret and name it in kafka.functions.secret_name"
+        )
+    if how == "oauth" and kafka.listener.oauth is not None and not kafka.listener.oauth.token_url:
+        yield (
+            "kafka.listener.authentication is oauth, and the functions need to know where a token "
+            "is had; set kafka.listener.oauth.token_url"
+        )
+    if how in {"none", "aws-iam"} and functions.secret_name is not None:
+        yield (
+            f"kafka.functions.secret_name is {functions.secret_name}, and with authentication "
+            f"{how} the functions show no Secret; leave it out"
+        )
+    if how == "aws-iam" and not kafka.listener.tls:
+        yield "Amazon MSK takes AWS roles over TLS alone; set kafka.listener.tls to true"
+    if how == "none" and kafka.authorization == "simple" and not _everyone_may(kafka):
+        yield (
+            "the functions connect to kafka.listener without a name, and authorization simple "
+            "gives a client without a name no right; set kafka.listener.authentication to tls, or "
+            "kafka.authorization to none"
+        )
+
+
+def _config_problems(spec: ClusterSpec) -> Iterator[str]:
+    kafka = spec.kafka
+    anonymous = any(listener.anonymous_clients for listener in listeners(kafka).values())
+    if EVERYONE in kafka.config and not anonymous:
+        yield (
+            f"kafka.config sets {EVERYONE}: every right that no ACL takes is everybody's, and one "
+            f"ACL takes it from all; give each client a user in users"
+        )
+    if SUPER_USERS in kafka.config:
+        yield (
+            f"kafka.config sets {SUPER_USERS}, which Strimzi keeps for its own components; give "
+            f"the user ACLs in users"
+        )
+
+
+def clients(spec: ClusterSpec) -> list[Client]:
+    """Return everybody who has a name, and what it may do; none where nobody is asked."""
+    kafka = spec.kafka
+    found = [Client(user.name, authentication_of(kafka, user), user.acls) for user in spec.users]
+    how = kafka.internal_listener.authentication
+    if spec.connect is not None and how != "none":
+        found.append(Client(naming.connect(spec.name), how, connect_acls(spec)))
+    if makes_function_users(kafka):
+        how = kafka.listener.authentication
+        found += [
+            Client(naming.function_user(spec.name, function), how, function_acls(function))
+            for function in FUNCTION_CALLS
+        ]
+    return found
+
+
+def sentences(spec: ClusterSpec) -> list[str]:
+    """Return what each client may do, for `stillwater check` to print."""
+    if spec.kafka.authorization == "none":
+        return []
+    return [client.sentence for client in clients(spec)]
+
+
+def findings(spec: ClusterSpec) -> Iterator[str]:
+    """Warn of every door without a lock, and of every user who may unlock the others."""
+    kafka = spec.kafka
+    may = (
+        "do everything: read, write and delete every topic"
+        if kafka.authorization == "none" or _everyone_may(kafka)
+        else "do what ACLs of User:ANONYMOUS say"
+    )
+    for key, listener in listeners(kafka).items():
+        if listener.authentication == "none":
+            yield (
+                f"{key} has anonymous_clients: whoever reaches it has no name and may {may}; set "
+                f"its authentication to tls or scram-sha-512."
+            )
+        elif kafka.authorization == "none":
+            yield (
+                f"kafka.authorization is none: whoever {key} lets in may do everything; set it to "
+                f"simple and give each client ACLs in users."
+            )
+        if not listener.tls:
+            yield f"{key} has no TLS: whoever is on the way reads every record; set tls to true."
+    if kafka.authorization == "none":
+        return
+    for user in spec.users:
+        given = {op for acl in user.acls if acl.resource == "cluster" for op in acl.operations}
+        if taken := sorted(given & TAKES_EVERYTHING):
+            yield (
+                f"User {user.name} has {taken[0]} on the cluster, with which it may give itself "
+                f"every other right; take it away unless it administers Kafka."
+            )
+
+
+def _everyone_may(kafka: Kafka) -> bool:
+    return str(kafka.config.get(EVERYONE, "")).lower() == "true"

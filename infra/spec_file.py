@@ -1,0 +1,210 @@
+"""Reads a ClusterSpec's file and remembers where each of its keys stands.
+
+YAML takes the last of two equal keys without a word; here the second is an error, as it is in a
+JSON file. Source of a problem's line: the setting it is of, else the one its sentence names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from core.errors import InvalidInput
+
+Path_ = tuple[str | int, ...]
+_WORD = re.compile(r"[A-Za-z0-9_](?:[\w.*/-]*[A-Za-z0-9_*])?")
+_POOL = re.compile(r"[Pp]ools? (\S+?)[,.:;]?(?: \(|$| )")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line and a column, as an editor counts them: from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """What a file holds, and where."""
+
+    path: Path
+    content: Mapping[str, object]
+    places: Mapping[Path_, Place] = field(default_factory=dict)
+    # The text of each value that is one.
+    values: Mapping[Path_, str] = field(default_factory=dict)
+
+    def locate(self, place: Sequence[object], sentence: str) -> str:
+        """Return `FILE:LINE:COLUMN: ` of a problem, or as much of it as can be known."""
+        found = self._deepest(place) if place else self._named(sentence)
+        return f"{self.path}: " if found is None else f"{self.path}:{found.line}:{found.column}: "
+
+    def located(self, sentence: str) -> str:
+        """Return a sentence behind the place of the setting it names."""
+        return self.locate((), sentence) + sentence
+
+    def _deepest(self, place: Sequence[object]) -> Place | None:
+        known = tuple(part for part in place if isinstance(part, str | int))
+        for length in range(len(known), 0, -1):
+            if known[:length] in self.places:
+                return self.places[known[:length]]
+        return None
+
+    def _named(self, sentence: str) -> Place | None:
+        words = list(dict.fromkeys(_WORD.findall(sentence)))
+        pool = self._pool(sentence)
+        compound = [word for word in words if "_" in word or "." in word]
+        for word in compound:
+            found = self._of_key(word, pool)
+            if found is not None and (item := self._item(found, words)) is not None:
+                return item
+            if found is not None:
+                return self.places[found]
+        for word in words:
+            for path, value in self.values.items():
+                if value == word and len(word) > 3 and any(c in word for c in "-./0123456789"):
+                    return self.places[path]
+        if pool is not None:
+            return self.places[pool]
+        for word in words:
+            if (found := self._of_key(word, None)) is not None:
+                return self.places[found]
+        return None
+
+    def _pool(self, sentence: str) -> Path_ | None:
+        named = set(_POOL.findall(sentence))
+        for path, value in self.values.items():
+            if len(path) == 3 and path[0] == "pools" and path[2] == "name" and value in named:
+                return path[:2]
+        return None
+
+    def _of_key(self, word: str, pool: Path_ | None) -> Path_ | None:
+        wanted = tuple(word.split("."))
+        found = [path for path in self.places if _keys(path)[-len(wanted) :] == wanted]
+        of_pool = [path for path in found if pool is not None and path[: len(pool)] == pool]
+        return next(iter(of_pool or found), None)
+
+    def _item(self, of: Path_, words: Sequence[str]) -> Place | None:
+        """Return the place of the item of a list that the words name."""
+        for path, value in self.values.items():
+            if len(path) > len(of) and path[: len(of)] == of and value in words:
+                return self.places[path]
+        return None
+
+
+def load(path: Path) -> SpecFile:
+    """Read a YAML or JSON file; raise InvalidInput for what is neither, and for a key twice."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidInput([f"The ClusterSpec {path} cannot be read: {reason}."]) from None
+    try:
+        return _from_json(path, text) if path.suffix == ".json" else _from_yaml(path, text)
+    except RecursionError:
+        raise InvalidInput([f"{path}: it is nested deeper than any ClusterSpec."]) from None
+
+
+def _from_json(path: Path, text: str) -> SpecFile:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        problem = f"{path}:{error.lineno}:{error.colno}: this is not valid JSON: {error.msg}."
+        raise InvalidInput([problem]) from None
+    try:
+        return _from_yaml(path, text, found)
+    except yaml.YAMLError:
+        # JSON that YAML does not read, with tabs for one: without places.
+        return SpecFile(path, _mapping(path, found))
+
+
+def _from_yaml(path: Path, text: str, found: object = None) -> SpecFile:
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        places, values = _Places(path).of(node)
+        content = loader.construct_document(node) if found is None and node else found
+    except yaml.MarkedYAMLError as error:
+        if found is not None:
+            raise
+        mark = error.problem_mark or error.context_mark
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        said = " ".join(str(error.problem or error.context).split())
+        raise InvalidInput([f"{path}{where}: this is not valid YAML: {said}."]) from None
+    except (yaml.YAMLError, ValueError) as error:
+        if found is not None:
+            raise
+        said = " ".join(str(error).split())
+        raise InvalidInput([f"{path}: this is not valid YAML: {said}."]) from None
+    finally:
+        loader.dispose()
+    return SpecFile(path, _mapping(path, content), places, values)
+
+
+def _mapping(path: Path, content: object) -> Mapping[str, object]:
+    if not isinstance(content, Mapping):
+        raise InvalidInput([f"The ClusterSpec {path} must be a mapping of settings to values."])
+    return content
+
+
+class _Places:
+    """Walks a document once: an alias is not followed again, so that none grows without end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._places: dict[Path_, Place] = {}
+        self._values: dict[Path_, str] = {}
+        self._twice: list[str] = []
+        self._seen: set[int] = set()
+
+    def of(self, node: Any) -> tuple[Mapping[Path_, Place], Mapping[Path_, str]]:
+        """Return where each setting stands and what it says; raise for those that stand twice."""
+        self._walk(node, ())
+        if self._twice:
+            raise InvalidInput(self._twice)
+        return self._places, self._values
+
+    def _walk(self, node: Any, path: Path_) -> None:
+        if isinstance(node, yaml.ScalarNode):
+            self._values[path] = str(node.value)
+        if node is None or id(node) in self._seen or isinstance(node, yaml.ScalarNode):
+            return
+        self._seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            for number, item in enumerate(node.value):
+                self._places[(*path, number)] = _place(item)
+                self._walk(item, (*path, number))
+            return
+        for key, value, name in self._members(node):
+            inside = (*path, name)
+            self._places.setdefault(inside, _place(key))
+            self._walk(value, inside)
+
+    def _members(self, node: Any) -> Iterator[tuple[Any, Any, str]]:
+        first: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            name = str(key.value)
+            if name in first and key.tag != "tag:yaml.org,2002:merge":
+                place, before = _place(key), _place(first[name])
+                self._twice.append(
+                    f"{self._path}:{place.line}:{place.column}: {name} stands twice here, first in "
+                    f"line {before.line}, and only one of the two can count; remove one."
+                )
+            first.setdefault(name, key)
+            yield key, value, name
+
+
+def _place(node: Any) -> Place:
+    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def _keys(path: Path_) -> tuple[str, ...]:
+    return tuple(part for part in path if isinstance(part, str))

@@ -1,0 +1,232 @@
+"""Shows an explored world to the handlers, as their adapters' Protocols; every call is a choice.
+
+`Tap` stands before each adapter: the stage decides for every call whether it works, fails before or
+after its effect, is the last thing the function does, takes hours, or answers with what was true
+some moments ago.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from core.availability.leaders import Order, Partition
+from core.incidents.inventory import StatusView, VolumeView
+from core.incidents.observation import (
+    BudgetView,
+    GroupView,
+    HookResult,
+    InstanceView,
+    NodeView,
+    PodView,
+)
+from core.views import ClusterView
+from handlers.adapters.exporters import Scrapes
+from tests.explorer import nature, rules
+from tests.explorer.world import TAG, World
+
+_NOTHING = Scrapes()
+
+
+class Stage(Protocol):
+    """Where an adapter finds the world of the moment, and who is asking."""
+
+    world: World
+    invocation: rules.Invocation
+
+    def call(self, service: str, name: str, thunk: Callable[[], Any], *, effect: bool) -> Any:
+        """Answer one call, or let it fail."""
+
+
+class Tap:
+    """Lets the stage answer every call of an adapter."""
+
+    def __init__(self, stage: Stage, service: str, name: str, adapter: Any) -> None:
+        self._stage, self._service = stage, service
+        self._name, self._adapter = name, adapter
+        self._known: dict[str, Callable[..., Any]] = {}
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        found = self._known.get(method)
+        if found is None:
+            found = self._known[method] = self._tapped(method)
+        return found
+
+    def _tapped(self, method: str) -> Callable[..., Any]:
+        real = getattr(self._adapter, method)
+        name, effect = f"{self._name}.{method}", method in EFFECTS
+        call, service = self._stage.call, self._service
+
+        def tapped(*arguments: Any, **named: Any) -> Any:
+            return call(service, name, lambda: real(*arguments, **named), effect=effect)
+
+        return tapped
+
+
+EFFECTS = frozenset(
+    {
+        *("heartbeat", "complete_hook", "set_desired", "terminate_in_group", "protect"),
+        *("mark_spare", "set_out_of_service", "release_attachments", "reorder", "elect"),
+        *("put", "file", "record_event", "record_ignored", "close_event", "take_lease"),
+        *("begin_drain", "drop_lease", "write", "send", "store"),
+    }
+)
+
+
+class ExploredCloud:
+    """EC2, Auto Scaling and EC2's lists."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def instance(self, instance_id: str) -> InstanceView | None:
+        return self._stage.world.instances.get(instance_id)
+
+    def group(self, name: str) -> GroupView | None:
+        return self._stage.world.groups.get(name)
+
+    def groups_tagged(self, tag_key: str) -> tuple[GroupView, ...]:
+        return tuple(self._stage.world.groups.values()) if tag_key == TAG else ()
+
+    def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
+        del group
+        return nature.heartbeat(self._stage.world, instance_id, hook, token)
+
+    def complete_hook(
+        self, group: str, hook: str, instance_id: str, token: str | None, result: HookResult
+    ) -> bool:
+        del group
+        world = self._stage.world
+        standing = world.hooks.get((instance_id, hook))
+        if standing is not None and token in {None, standing.token}:
+            rules.completed(world, self._stage.invocation, instance_id, hook, result)
+        return nature.complete(world, instance_id, hook, token, result)
+
+    def set_desired(self, group: str, desired: int) -> None:
+        world = self._stage.world
+        world.groups[group] = replace(world.groups[group], desired=desired)
+        nature.reconcile(world)
+
+    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> bool:
+        return nature.terminate(self._stage.world, instance_id, decrement=decrement)
+
+    def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
+        groups = self._stage.world.groups
+        held, changed = groups[group].protected, frozenset(instance_ids)
+        after = held | changed if protected else held - changed
+        groups[group] = replace(groups[group], protected=after)
+
+    def volumes_on(self, instance_id: str) -> tuple[str, ...]:
+        world = self._stage.world
+        state = world.instances[instance_id].state
+        gone = state in {"stopped", "terminated"}
+        return () if gone else world.attached.get(f"ip-{instance_id}.ec2.internal", ())
+
+    def zone_names(self) -> dict[str, str]:
+        return {"use1-az4": "us-east-1a", "use1-az6": "us-east-1b", "use1-az1": "us-east-1c"}
+
+    def volume(self, volume_id: str) -> VolumeView | None:
+        del volume_id
+        return None
+
+    def instance_states(self, tag_key: str) -> Mapping[str, str]:
+        return {i.instance_id: i.state for i in self._stage.world.instances.values()}
+
+    def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
+        del instance_ids
+        return {}
+
+
+class ExploredNodes:
+    """Kubernetes."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def nodes(self) -> tuple[NodeView, ...]:
+        return tuple(self._stage.world.nodes.values())
+
+    def kafka_pods(self) -> tuple[PodView, ...]:
+        found = tuple(self._stage.world.pods.values())
+        self._stage.invocation.pods = found
+        return found
+
+    def attachments(self) -> dict[str, tuple[str, ...]]:
+        found = dict(self._stage.world.attached)
+        self._stage.invocation.attachments = found
+        return found
+
+    def server_version(self) -> str:
+        return "1.36"
+
+    def budgets(self) -> tuple[BudgetView, ...]:
+        pods = self._stage.world.pods.values()
+        away = sum(not pod.ready for pod in pods)
+        return (
+            BudgetView(
+                name="orders-kafka",
+                pods=frozenset(pod.name for pod in pods),
+                disruptions_allowed=max(0, 1 - away),
+            ),
+        )
+
+    def mark_spare(self, node: str, incident_id: str | None) -> None:
+        self._change(node, spare_for=incident_id)
+
+    def set_out_of_service(self, node: str, instance_id: str, *, tainted: bool) -> None:
+        world = self._stage.world
+        if instance_id not in world.nodes:
+            return
+        if tainted:
+            rules.tainted(world, instance_id)
+            nature.plan(world, ("detached", node), nature.DETACH)
+        self._change(node, out_of_service=tainted)
+
+    def release_attachments(self, node: str) -> None:
+        nature.plan(self._stage.world, ("detached", node), nature.DETACH)
+
+    def _change(self, name: str, **changed: Any) -> None:
+        nodes = self._stage.world.nodes
+        for instance_id, node in nodes.items():
+            if node.name == name:
+                nodes[instance_id] = replace(node, **changed)
+                return
+
+
+class ExploredKafka:
+    """Kafka's brokers, and what their exporters say: nothing."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def read(self) -> ClusterView:
+        view = self._stage.world.kafka()
+        self._stage.invocation.kafka = view
+        return view
+
+    def reorder(self, orders: Mapping[Partition, Order]) -> None:
+        """Leaders are not explored."""
+
+    def elect(self, partitions: Iterable[Partition]) -> None:
+        """Leaders are not explored."""
+
+    def log_bytes(self) -> dict[int, int]:
+        return {}
+
+    def scrape(self, pods: Iterable[str]) -> Scrapes:
+        del pods
+        return _NOTHING
+
+
+class ExploredQueue:
+    """One SQS queue to send to."""
+
+    def __init__(self, stage: Stage, name: str) -> None:
+        self._stage, self._name = stage, name
+
+    def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
+        world = self._stage.world
+        if self._name == "nth":
+            rules.forwarded(world, self._stage.invocation, nature.drain_of(body)[1])
+        nature.send(world, self._name, body, min(max(delay_seconds, 0.0), 900.0))

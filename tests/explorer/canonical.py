@@ -1,0 +1,112 @@
+"""Tells states of an explored world apart: what decisions can depend on, and no more.
+
+A moment is kept as its place among the deadlines there are, relative to now: two worlds that differ
+only by seconds in which nothing falls due are one state. Sentences, versions and message numbers
+are left out; a tick is stale or it is not. New fields of an incident count from the day they are
+added, unless they are named here.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+from core.incidents.record import Incident
+from tests.explorer.nature import drain_of
+from tests.explorer.world import Message, World
+
+# Deadlines of tests.explorer.limits, and the steps nature takes between them, in seconds.
+_EDGES = (-3600, -900, -300, -100, -30, -1, 1, 30, 60, 120, 180, 300, 530, 600, 900, 1800, 3600)
+_IGNORED = {
+    *("id", "reason", "transitions", "notes", "version", "announcements", "drain_event"),
+    *("opened_at", "launch_failure", "hooks", "replacement_ready_at", "forwarded_at"),
+    *("event_type", "group", "zone", "pool", "node_name", "pod_name", "role", "lifecycle"),
+}
+_TIMES = tuple(
+    f.name
+    for f in fields(Incident)
+    if f.name not in _IGNORED and (f.name.endswith("_at") or f.name.endswith("_until"))
+)
+_FACTS = tuple(f.name for f in fields(Incident) if f.name not in _IGNORED | set(_TIMES))
+
+
+def state_of(world: World) -> int:
+    """Return a number for the state of a world; equal states have equal numbers."""
+    now = world.now
+    incidents = tuple(
+        (id_, *_incident(world.incidents[id_], now)) for id_ in sorted(world.incidents)
+    )
+    agenda = sorted(
+        (_happening(key, world), bisect(_EDGES, at - now)) for key, at in world.agenda.items()
+    )
+    return hash(
+        (
+            incidents,
+            tuple((i.holder, i.party, bisect(_EDGES, i.expires_at - now)) for i in world.leases),
+            tuple(
+                (g.desired, tuple(sorted(g.instances.items())), g.protected)
+                for g in world.groups.values()
+            ),
+            frozenset((i, v.state) for i, v in world.instances.items()),
+            frozenset(
+                (i, n.schedulable, n.ready, n.spare_for, n.out_of_service)
+                for i, n in world.nodes.items()
+            ),
+            tuple((p.node_name, p.ready, p.stopping) for p in world.pods.values()),
+            frozenset(n for n, held in world.attached.items() if held),
+            tuple((b.status, b.blame) for b in world.brokers.values()),
+            frozenset((d.instance_id, d.evicted) for d in world.drains.values()),
+            frozenset((s, bisect(_EDGES, t - now)) for s, t in world.down.items() if t > now),
+            frozenset(world.paged),
+            frozenset(world.hooks),
+            world.refusing,
+            tuple(agenda),
+        )
+    )
+
+
+def _incident(incident: Incident, now: float) -> tuple[Any, ...]:
+    facts = tuple(getattr(incident, name) for name in _FACTS)
+    times = tuple(
+        None if (at := getattr(incident, name)) is None else bisect(_EDGES, now - at)
+        for name in _TIMES
+    )
+    entered = bisect(_EDGES, now - incident.entered_at)
+    told = (len(incident.hooks), incident.drain_event is None)
+    return (facts, times, entered, told)
+
+
+def _happening(key: tuple[Any, ...], world: World) -> tuple[str, ...]:
+    """Name what is about to happen without the number of its message."""
+    message = world.messages.get(key[1]) if len(key) > 1 and isinstance(key[1], int) else None
+    if message is None or message.queue not in {"ticks", "events", "nth"}:
+        return tuple(str(part) for part in key)
+    if message.queue == "nth":
+        return ("nth", _about(message.body), str(message.receives > 0))
+    if message.queue == "events":
+        return ("events", _about(message.body), str(message.receives))
+    return ("ticks", *_tick(message, world))
+
+
+def _tick(message: Message, world: World) -> tuple[str, ...]:
+    named = _read(message.body)
+    incident = world.incidents.get(str(named.get("incident_id")))
+    if incident is None:
+        return (message.body,)
+    current = incident.version == named["version"]
+    return (incident.id, str(current), str(message.receives))
+
+
+@lru_cache(maxsize=65536)
+def _read(body: str) -> dict[str, Any]:
+    return dict(json.loads(body))
+
+
+@lru_cache(maxsize=65536)
+def _about(body: str) -> str:
+    told = _read(body)
+    hook = told.get("detail", told).get("LifecycleHookName", "")
+    return f"{drain_of(body)[1]} {hook}"

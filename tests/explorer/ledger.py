@@ -1,0 +1,97 @@
+"""The ledger and its single documents in an explored world, kept as objects.
+
+JSON was a quarter of a turn's time. The conditions are DynamoDB's, held by the suite that every
+ledger passes (tests/unit/handlers/test_ledger.py).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from core.availability.lease import Lease
+from core.errors import Conflict
+from core.incidents.record import Incident
+from handlers.store.records import Record
+from tests.explorer import rules
+from tests.explorer.world import World
+from tests.unit.handlers.memory_ledger import MemoryLedger
+
+
+class ObjectLedger(MemoryLedger):
+    """The ledger of whatever world `current` returns."""
+
+    def __init__(self, current: Callable[[], World]) -> None:
+        self._current = current
+
+    @property
+    def _leases(self) -> tuple[Lease, ...]:
+        return self._current().leases
+
+    @_leases.setter
+    def _leases(self, leases: tuple[Lease, ...]) -> None:
+        self._current().leases = leases
+        rules.leased(self._current())
+
+    def get(self, id_: str) -> Incident | None:
+        return self._current().incidents.get(id_)
+
+    def put(self, incident: Incident) -> Incident:
+        written = self._write(incident)
+        self._current().filed -= {incident.id}
+        return written
+
+    def file(self, incident: Incident, expires_at: float | None) -> None:
+        del expires_at
+        self._write(incident)
+        self._current().filed |= {incident.id}
+
+    def _write(self, incident: Incident) -> Incident:
+        world = self._current()
+        held = world.incidents.get(incident.id)
+        if (0 if held is None else held.version) != incident.version:
+            raise Conflict(f"Incident {incident.id} was changed by another invocation.")
+        written = replace(incident, version=incident.version + 1)
+        world.incidents[incident.id] = written
+        return written
+
+    def open_incidents(self) -> tuple[Incident, ...]:
+        return tuple(i for i in self._current().incidents.values() if i.open)
+
+    def closing(self, most: int) -> tuple[Incident, ...]:
+        world = self._current()
+        found = (i for i in world.incidents.values() if not i.open and i.id not in world.filed)
+        return tuple(found)[:most]
+
+    def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
+        """Evidence, which nothing reads again."""
+
+    def record_ignored(self, body: str, reason: str, now: float) -> None:
+        """Evidence, which nothing reads again."""
+
+    def close_event(self, event: str, said_at: float, now: float) -> None:
+        del now
+        closed = self._current().closed
+        closed[event] = max(said_at, closed.get(event, said_at))
+
+    def closed_at(self, event: str) -> float | None:
+        return self._current().closed.get(event)
+
+
+class ObjectRecords:
+    """Documents of whatever world `current` returns."""
+
+    def __init__(self, current: Callable[[], World]) -> None:
+        self._current = current
+
+    def read(self, key: str) -> Record:
+        version, document = self._current().records.get(key, (0, None))
+        return Record(document, version)
+
+    def write(self, key: str, document: Any, version: int) -> None:
+        records = self._current().records
+        if records.get(key, (0, None))[0] != version:
+            raise Conflict(f"{key} was changed by another invocation.")
+        records[key] = (version + 1, copy.deepcopy(document))

@@ -1,0 +1,407 @@
+"""Moves an explored world: what AWS, Kubernetes, Strimzi, Kafka and the termination handler do.
+
+Everything that is about to happen stands on the world's agenda with its time; `happen` does one of
+them. Whose time has come while its service is away waits until the service is back. What our own
+functions do is not here: the agenda only says when a message or the schedule starts one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import ceil
+
+from core.incidents.observation import GroupView, HookResult, PodView
+from tests.explorer import rules
+from tests.explorer.limits import (
+    DRAIN_LIMIT,
+    HEARTBEAT,
+    HOOK_LIMIT,
+    RETENTION,
+    VISIBILITY,
+)
+from tests.explorer.world import (
+    TAG,
+    ZONES,
+    Broker,
+    Drain,
+    Hook,
+    Key,
+    Message,
+    World,
+    add_instance,
+    add_node,
+    node_named,
+)
+from tests.unit.handlers.fakes import ec2_event, hook_event
+
+HOOKS = ("drain", "gate")
+WAIT, PROCEED, RETAINED = "Terminating:Wait", "Terminating:Proceed", "Terminating:Retained"
+# How long things take that take their time, in seconds.
+LAUNCH, JOIN, STOP, START_UP, CATCH_UP, END, FORGET = 30.0, 60.0, 30.0, 40.0, 240.0, 5.0, 20.0
+EVENT, SCHEDULE, POLL, DETACH = 2.0, 5.0, 30.0, 10.0
+LEAST = 1  # instances of a group
+# Kubernetes keeps the volume of a silent node for so long.
+HELD_BACK = 360.0
+# On whom each kind of thing waits while they are away.
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "ticks": ("functions",),
+    "events": ("functions", "eventbridge"),
+    "sweep": ("functions",),
+    "nth": ("nth", "api"),
+    "drain": ("nth", "api"),
+    "schedule": ("api",),
+    "launch": ("capacity",),
+    "join": ("api",),
+}
+
+
+def due(world: World) -> tuple[float, Key] | None:
+    """Return what happens next, and when."""
+    found: tuple[float, Key] | None = None
+    for key, planned in world.agenda.items():
+        at = planned if not world.down else _waited(world, key, planned)
+        if found is None or at < found[0] or (at == found[0] and key < found[1]):
+            found = (at, key)
+    return found
+
+
+def _waited(world: World, key: Key, planned: float) -> float:
+    """Return when something happens that may have to wait for a service."""
+    back = max((world.down.get(service, 0.0) for service in NEEDS.get(key[0], ())), default=0.0)
+    if back <= planned:
+        return planned
+    # The handler sees a message again only when its visibility has run out once more.
+    rounds = ceil((back - planned) / VISIBILITY)
+    return planned + rounds * VISIBILITY if key[0] == "nth" else back
+
+
+def plan(world: World, key: Key, seconds: float) -> None:
+    """Put something on the agenda, unless it stands there for an earlier time."""
+    at = world.now + seconds
+    world.agenda[key] = min(at, world.agenda.get(key, at))
+
+
+def send(world: World, queue: str, body: str, seconds: float = 0.0) -> int:
+    number = world.number()
+    world.messages[number] = Message(queue, body, world.now)
+    world.agenda[queue, number] = world.now + seconds
+    return number
+
+
+def delete(world: World, number: int) -> None:
+    message = world.messages.pop(number, None)
+    if message is not None:
+        world.agenda.pop((message.queue, number), None)
+
+
+def group_with(world: World, instance_id: str) -> GroupView | None:
+    return next((g for g in world.groups.values() if instance_id in g.instances), None)
+
+
+def set_lifecycle(world: World, instance_id: str, state: str) -> None:
+    group = group_with(world, instance_id)
+    if group is not None:
+        changed = {**group.instances, instance_id: state}
+        world.groups[group.name] = replace(group, instances=changed)
+
+
+def terminate(world: World, instance_id: str, *, decrement: bool = False) -> bool:
+    """Begin the termination of an instance through its group: it stands in both hooks."""
+    group = group_with(world, instance_id)
+    standing = group is not None and group.instances[instance_id] in {"InService", RETAINED}
+    if group is None or not standing or group.name in world.refusing:
+        return False
+    if decrement and group.desired <= LEAST:
+        return False
+    world.groups[group.name] = replace(group, desired=group.desired - decrement)
+    set_lifecycle(world, instance_id, WAIT)
+    round_ = world.number()
+    for hook in HOOKS:
+        token = f"token-{hook}-{round_}"
+        world.hooks[instance_id, hook] = Hook(token, world.now + HEARTBEAT, world.now + HOOK_LIMIT)
+        world.agenda["hook", instance_id, hook] = world.now + HEARTBEAT
+        zone = world.instances[instance_id].zone
+        named = f"event-{instance_id}-{hook}"
+        body = hook_event(hook, instance_id=instance_id, zone=zone, token=token)
+        send(world, "events", body.replace(named, f"{named}-{round_}"), EVENT)
+    reconcile(world)
+    return True
+
+
+def heartbeat(world: World, instance_id: str, hook: str, token: str | None) -> bool:
+    standing = world.hooks.get((instance_id, hook))
+    if standing is None or token not in {None, standing.token}:
+        return False
+    until = min(world.now + HEARTBEAT, standing.until)
+    world.hooks[instance_id, hook] = replace(standing, due=until)
+    world.agenda["hook", instance_id, hook] = until
+    return True
+
+
+def complete(
+    world: World, instance_id: str, hook: str, token: str | None, result: HookResult
+) -> bool:
+    """End a hook; the last one that continues lets the instance go, one abandoned retains it."""
+    standing = world.hooks.get((instance_id, hook))
+    if standing is None or token not in {None, standing.token}:
+        return False
+    if result is HookResult.ABANDON:
+        _retain(world, instance_id)
+        return True
+    _unhook(world, instance_id, hook)
+    if not any((instance_id, other) in world.hooks for other in HOOKS):
+        set_lifecycle(world, instance_id, PROCEED)
+        plan(world, ("end", instance_id), END)
+    return True
+
+
+def _retain(world: World, instance_id: str) -> None:
+    for hook in HOOKS:
+        _unhook(world, instance_id, hook)
+    set_lifecycle(world, instance_id, RETAINED)
+
+
+def _unhook(world: World, instance_id: str, hook: str) -> None:
+    world.hooks.pop((instance_id, hook), None)
+    world.agenda.pop(("hook", instance_id, hook), None)
+
+
+def reconcile(world: World) -> None:
+    """Have every group launch what it lacks, or take away what it has too many."""
+    for name, group in world.groups.items():
+        have = len(group.staying())
+        if group.desired > have:
+            plan(world, ("launch", name), LAUNCH)
+        elif group.desired < have:
+            plan(world, ("scale_in", name), SCHEDULE)
+
+
+def evict(world: World, node_id: int, blame: str) -> None:
+    """Stop a broker in good order."""
+    world.pods[node_id] = replace(world.pods[node_id], stopping=True, ready=False)
+    world.brokers[node_id] = Broker("down", blame)
+    world.agenda.pop(("sync", node_id), None)
+    world.agenda.pop(("ready", node_id), None)
+    plan(world, ("stopped", node_id), STOP)
+
+
+def detach(world: World, node: str) -> None:
+    """Let go of a node's volumes, and start whoever waited for them."""
+    if world.attached.pop(node, None):
+        for node_id, pod in world.pods.items():
+            if pod.node_name is None:
+                plan(world, ("schedule", node_id), SCHEDULE)
+
+
+def happen(world: World, key: Key) -> None:
+    """Let one thing of the agenda happen now."""
+    world.agenda.pop(key, None)
+    _STEPS[key[0]](world, *key[1:])
+
+
+def _leave(world: World, instance_id: str) -> None:
+    terminate(world, instance_id)
+
+
+def _hook_due(world: World, instance_id: str, hook: str) -> None:
+    standing = world.hooks.get((instance_id, hook))
+    if standing is not None and standing.due <= world.now:
+        _retain(world, instance_id)  # ABANDON by default, and the group keeps what is abandoned.
+
+
+def _launch(world: World, name: str) -> None:
+    group = world.groups[name]
+    if group.desired <= len(group.staying()):
+        return
+    zone = group.zones[0]
+    number = sum(i.zone == zone for i in world.instances.values())
+    instance_id = f"i-{number}{zone[-1]}"
+    add_instance(world, instance_id, zone)
+    world.groups[name] = replace(group, instances={**group.instances, instance_id: "InService"})
+    plan(world, ("join", instance_id), JOIN)
+    reconcile(world)
+
+
+def _join(world: World, instance_id: str) -> None:
+    if world.instances[instance_id].state != "running":
+        return
+    add_node(world, instance_id)
+    for node_id, pod in world.pods.items():
+        if pod.node_name is None:
+            plan(world, ("schedule", node_id), SCHEDULE)
+
+
+def _scale_in(world: World, name: str) -> None:
+    """Take the newest instance that runs no broker, or else any: the group does not know Kafka."""
+    group = world.groups[name]
+    free = sorted(group.staying() - group.protected)
+    if group.desired >= len(group.staying()) or not free:
+        return
+    idle = [i for i in free if world.pod_on(i) is None]
+    terminate(world, (idle or free)[-1])
+
+
+def _end(world: World, instance_id: str) -> None:
+    """End an instance: what still ran there is cut off."""
+    world.instances[instance_id] = replace(world.instances[instance_id], state="terminated")
+    group = group_with(world, instance_id)
+    if group is not None:
+        left = {i: s for i, s in group.instances.items() if i != instance_id}
+        world.groups[group.name] = replace(group, instances=left)
+    _cut_off(world, instance_id)
+    plan(world, ("forget", instance_id), FORGET)
+    reconcile(world)
+
+
+def _die(world: World, instance_id: str) -> None:
+    """Lose a machine: EC2 has ended it, and its group replaces it without hooks."""
+    for hook in HOOKS:
+        _unhook(world, instance_id, hook)
+    body = ec2_event("EC2 Instance State-change Notification", instance_id, state="terminated")
+    send(world, "events", body, EVENT)
+    _end(world, instance_id)
+
+
+def _cut_off(world: World, instance_id: str) -> None:
+    pod = world.pod_on(instance_id)
+    if pod is not None:
+        world.pods[pod.node_id] = replace(pod, ready=False)
+        world.brokers[pod.node_id] = Broker("down", "aws")
+        world.agenda.pop(("ready", pod.node_id), None)
+        world.agenda.pop(("sync", pod.node_id), None)
+
+
+def _forget(world: World, instance_id: str) -> None:
+    """Delete the Node of an instance that has ended; its volumes stay held for minutes."""
+    world.nodes.pop(instance_id, None)
+    name = node_named(instance_id)
+    for node_id, pod in world.pods.items():
+        if pod.node_name == name:
+            world.pods[node_id] = replace(pod, node_name=None, ready=False, stopping=False)
+            plan(world, ("schedule", node_id), SCHEDULE)
+    if name in world.attached:
+        plan(world, ("detached", name), HELD_BACK)
+
+
+def _stopped(world: World, node_id: int) -> None:
+    pod = world.pods[node_id]
+    if pod.node_name is not None:
+        plan(world, ("detached", pod.node_name), DETACH)
+    world.pods[node_id] = replace(pod, node_name=None, ready=False, stopping=False)
+    plan(world, ("schedule", node_id), SCHEDULE)
+
+
+def _schedule(world: World, node_id: int) -> None:
+    """Place a pod on an idle node of its zone, once its volume can follow."""
+    pod, volume = world.pods[node_id], f"pvc-{node_id}"
+    holder = next((n for n, held in world.attached.items() if volume in held), None)
+    if pod.node_name is not None:
+        return
+    for instance_id, node in world.nodes.items():
+        busy = world.pod_on(instance_id) is not None
+        able = node.zone == ZONES[node_id] and node.ready and node.schedulable
+        runs = world.instances[instance_id].state == "running"
+        if able and runs and not busy and holder in {None, node.name}:
+            world.pods[node_id] = replace(pod, node_name=node.name, ready=False)
+            world.attached[node.name] = (volume,)
+            world.agenda.pop(("detached", node.name), None)
+            plan(world, ("ready", node_id), START_UP)
+            return
+
+
+def _ready(world: World, node_id: int) -> None:
+    world.pods[node_id] = replace(world.pods[node_id], ready=True)
+    world.brokers[node_id] = replace(world.brokers[node_id], status="behind")
+    plan(world, ("sync", node_id), CATCH_UP)
+
+
+def _sync(world: World, node_id: int) -> None:
+    if world.brokers[node_id].status == "behind":
+        world.brokers[node_id] = Broker()
+
+
+def _received(world: World, number: int) -> None:
+    """The termination handler reads a message of its queue."""
+    message = world.messages[number]
+    if world.now - message.sent_at > RETENTION:
+        delete(world, number)
+        return
+    world.messages[number] = replace(message, receives=message.receives + 1)
+    world.agenda["nth", number] = world.now + VISIBILITY
+    said, instance_id = drain_of(message.body)
+    if said in world.handled or said in world.drains:
+        return
+    instance = world.instances.get(instance_id)
+    if instance is None or TAG not in instance.tags:
+        delete(world, number)
+    elif instance_id not in world.nodes:
+        _drained(world, said, Drain(number, instance_id, world.now))
+    else:
+        world.drains[said] = Drain(number, instance_id, world.now)
+        world.nodes[instance_id] = replace(world.nodes[instance_id], schedulable=False)
+        plan(world, ("drain", said), 1.0)
+
+
+def drain_of(body: str) -> tuple[str, str]:
+    """Return the id under which the handler knows a message, and the instance it is about."""
+    told = json.loads(body)
+    detail = told.get("detail", told)
+    instance_id = detail.get("EC2InstanceId") or detail.get("instance-id")
+    return str(told.get("id") or told.get("RequestId")), str(instance_id)
+
+
+def _drain(world: World, said: str) -> None:
+    """One attempt of the handler's to empty a node."""
+    drain = world.drains.get(said)
+    if drain is None:
+        return
+    pod = world.pod_on(drain.instance_id)
+    if pod is None:
+        _drained(world, said, drain)
+    elif world.now - drain.began > DRAIN_LIMIT:
+        del world.drains[said]  # Its message comes again.
+    else:
+        if not pod.stopping and _budget_allows(world, pod):
+            blame = rules.evicted(world, drain, pod.node_id)
+            evict(world, pod.node_id, blame)
+        plan(world, ("drain", said), POLL)
+
+
+def _budget_allows(world: World, pod: PodView) -> bool:
+    """A disruption budget of one: everybody else must be Ready."""
+    return all(other.ready for other in world.pods.values() if other.name != pod.name)
+
+
+def _drained(world: World, said: str, drain: Drain) -> None:
+    message = world.messages.get(drain.message)
+    world.drains.pop(said, None)
+    world.handled |= {said}
+    if message is not None:
+        told = json.loads(message.body)
+        token = told.get("detail", told).get("LifecycleActionToken")
+        if token is not None:
+            complete(world, drain.instance_id, "drain", token, HookResult.CONTINUE)
+        delete(world, drain.message)
+
+
+_STEPS: Mapping[str, Callable[..., None]] = {
+    "leave": _leave,
+    "hook": _hook_due,
+    "launch": _launch,
+    "join": _join,
+    "scale_in": _scale_in,
+    "end": _end,
+    "die": _die,
+    "forget": _forget,
+    "stopped": _stopped,
+    "detached": detach,
+    "schedule": _schedule,
+    "ready": _ready,
+    "sync": _sync,
+    "nth": _received,
+    "drain": _drain,
+}
+# What is ours: the stage runs it.
+OURS = frozenset({"ticks", "events", "sweep"})

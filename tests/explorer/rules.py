@@ -1,0 +1,264 @@
+"""Judges an explored world: what must never happen, and what must have happened in the end.
+
+Every rule is asked at the moment of an effect, with the truth at hand and, where only that can be
+held against the functions, what the invocation itself had read. They know nothing of how core
+decides: a rule that asked core would agree with its mistakes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from core.availability.lease import Lease
+from core.events import Kind
+from core.incidents.observation import HookResult, PodView
+from core.incidents.record import TERMINAL, URGENT, Incident, State
+from core.views import ClusterView
+from tests.explorer.limits import RETENTION
+from tests.explorer.world import TAG, Drain, World, node_named
+
+# A page is sent once for each reason; a crash may send it again, a storm is a fault.
+MOST_PAGES = 6
+
+
+@dataclass(slots=True)
+class Invocation:
+    """One run of a function: what it has read, written and said so far."""
+
+    function: str
+    began: float  # by its own clock
+    calls: int = 0
+    skew: float = 0.0  # how far its clock is ahead
+    faults: dict[int, str] = field(default_factory=dict)
+    kafka: ClusterView | None = None
+    pods: tuple[PodView, ...] = ()
+    attachments: dict[str, tuple[str, ...]] | None = None
+    versions: dict[str, int] = field(default_factory=dict)  # of incidents as it wrote them
+    pages: list[tuple[str, str]] = field(default_factory=list)
+    counted: int = 0  # pages it has counted and not written down
+    written: int = 0  # and those it has
+    trace: list[tuple[str, bool]] | None = None
+
+
+def break_rule(world: World, rule: str, sentence: str) -> None:
+    if not any(known.startswith(rule) for known in world.broken):
+        world.broken = (*world.broken, f"{rule}: {sentence}")
+
+
+def incident_of(world: World, instance_id: str) -> Incident | None:
+    """Return an instance's last incident."""
+    found = [i for i in world.incidents.values() if i.instance_id == instance_id]
+    return max(found, key=lambda i: i.opened_at) if found else None
+
+
+def evicted(world: World, drain: Drain, node_id: int) -> str:
+    """Judge an eviction by the termination handler; return who is to blame for it."""
+    incident = incident_of(world, drain.instance_id)
+    if incident is None:
+        break_rule(world, "unasked", f"Node {node_id} is drained, and no incident asked for it.")
+        return "nobody"
+    if incident.kind in URGENT:
+        return "aws"
+    beside = [
+        f"{b} (by {world.brokers[b].blame})"
+        for b in world.out()
+        if b != node_id and _ours(world, world.brokers[b].blame)
+    ]
+    if beside:
+        break_rule(
+            world, "two_out", f"Broker {node_id} is evicted while {', '.join(beside)} is out."
+        )
+    if incident.state in {State.RETAINED, State.CANCELLED}:
+        break_rule(
+            world,
+            "kept_drained",
+            f"{drain.instance_id} is kept (incident {incident.id} is {incident.state}), and its "
+            f"broker {node_id} is evicted by the drain sent before.",
+        )
+    return incident.id
+
+
+def _ours(world: World, blame: str) -> bool:
+    """Say whether a broker is out by our doing, and no person has let it go as it was."""
+    incident = world.incidents.get(blame)
+    return incident is not None and incident.release_asked_by is None
+
+
+def forwarded(world: World, invocation: Invocation, instance_id: str) -> None:
+    """Judge a drain that is sent to the termination handler."""
+    incident = incident_of(world, instance_id)
+    if incident is None:
+        break_rule(world, "unasked", f"A drain of {instance_id} is sent, and no incident has it.")
+        return
+    if invocation.versions.get(incident.id) != incident.version:
+        break_rule(
+            world,
+            "version",
+            f"A drain of {incident.id} is sent by an invocation that had it at version "
+            f"{invocation.versions.get(incident.id)}; it is at {incident.version}.",
+        )
+    if incident.kind in URGENT or incident.node_id is None:
+        return
+    for lease in _valid(world):
+        if lease.node_id is not None and lease.holder.partition(".")[0] != instance_id:
+            break_rule(
+                world, "two_holders", f"{incident.id} is drained while {lease.holder} holds."
+            )
+    for other in _pending(world, instance_id):
+        break_rule(
+            world,
+            "two_drains",
+            f"A drain of {instance_id} is sent while the one of {other} can still evict.",
+        )
+    waived = incident.release_asked_by is not None or incident.forwards > 0
+    if not waived and not _consents(invocation.kafka, incident.node_id):
+        break_rule(
+            world,
+            "no_consent",
+            f"A drain of {incident.id} is sent, and no reading shows all whole.",
+        )
+
+
+def _pending(world: World, instance_id: str) -> Iterator[str]:
+    """Yield other instances that a drain sent by us can still take a broker from."""
+    for message in world.messages.values():
+        if message.queue != "nth" or world.now - message.sent_at > RETENTION:
+            continue
+        for other in world.instances:
+            if other == instance_id or f'"{other}"' not in message.body:
+                continue
+            theirs = incident_of(world, other)
+            harmless = TAG not in world.instances[other].tags or world.pod_on(other) is None
+            if not harmless and (theirs is None or theirs.kind not in URGENT):
+                yield other
+
+
+def _consents(kafka: ClusterView | None, node_id: int) -> bool:
+    if kafka is None or kafka.stale or kafka.quorum_leader is None:
+        return False
+    others = kafka.brokers - {node_id}
+    if kafka.fenced - {node_id}:
+        return False
+    # One that is out already takes nothing with it.
+    out = node_id in kafka.fenced
+    return out or all(others & set(p.replicas) <= set(p.isr) for p in kafka.partitions)
+
+
+def completed(
+    world: World, invocation: Invocation, instance_id: str, hook: str, result: HookResult
+) -> None:
+    """Judge a hook that is let go on: nothing of Kafka's may still be there, and it must be back.
+
+    What the invocation has read counts as well as the truth: between the two lies the world.
+    """
+    incident = incident_of(world, instance_id)
+    if result is not HookResult.CONTINUE or incident is None or incident.kind in URGENT:
+        return
+    asked = incident.release_asked_by is not None
+    if asked or incident.lost_at is not None or hook != "gate":
+        return
+    held = world.attached.get(node_named(instance_id), ())
+    read = (invocation.attachments or {}).get(node_named(instance_id), ())
+    if held and (read or invocation.attachments is None):
+        break_rule(
+            world, "gate", f"The gate of {instance_id} opens with {held[0]} still attached to it."
+        )
+    node_id = incident.node_id
+    if node_id is None or not incident.expects_return:
+        return
+    back = world.brokers[node_id].status == "in_sync"
+    shown = invocation.kafka is not None and all(
+        node_id in p.isr for p in invocation.kafka.partitions
+    )
+    if not back and not shown:
+        break_rule(
+            world,
+            "gate",
+            f"The gate of {instance_id} opens while broker {node_id} is "
+            f"{world.brokers[node_id].status}.",
+        )
+
+
+def tainted(world: World, instance_id: str) -> None:
+    state = world.instances[instance_id].state
+    if state not in {"stopped", "terminated"}:
+        break_rule(world, "taint", f"{instance_id} is put out of service, and is {state}.")
+
+
+def leased(world: World) -> None:
+    """Judge who holds the lease.
+
+    Beside a holder may stand who waits for nobody (AWS takes it, or has), and a node that was
+    found to be out: that is noted, and was not granted.
+    """
+    holders = {
+        lease.holder: lease.party
+        for lease in _valid(world)
+        if (lease.out_at is None or lease.forwarded_at is not None)
+        and (incident := world.incidents.get(lease.holder)) is not None
+        and incident.kind not in URGENT
+        and incident.lost_at is None
+        and incident.kind is not Kind.STATE_CHANGE
+        and incident.node_id is not None
+    }
+    if len(holders) > 1 and (None in holders.values() or len(set(holders.values())) > 1):
+        break_rule(world, "two_holders", f"The lease has the holders {', '.join(sorted(holders))}.")
+
+
+def _valid(world: World) -> tuple[Lease, ...]:
+    return tuple(
+        lease for lease in world.leases if lease.out_at is not None or lease.expires_at > world.now
+    )
+
+
+def paged(world: World, pages: list[tuple[str, str]]) -> None:
+    """Note the pages that reached a person."""
+    for page in pages:
+        world.paged[page] = world.paged.get(page, 0) + 1
+        if world.paged[page] > MOST_PAGES:
+            break_rule(world, "storm", f"{page[0]} pages {page[1]} again and again.")
+
+
+def at_rest(world: World) -> None:
+    """Judge a world that was left alone for as long as anything may take."""
+    for incident in world.incidents.values():
+        _ended_or_paged(world, incident)
+    _nothing_left(world)
+    _leases_given_back(world)
+    # Brokers that are out for good without anybody having been called.
+    for node_id in () if world.paged else world.out():
+        break_rule(world, "lost_broker", f"Broker {node_id} stays out, and nobody was called.")
+
+
+def _ended_or_paged(world: World, incident: Incident) -> None:
+    for key in incident.pages:
+        if (incident.id, key) not in world.paged:
+            break_rule(world, "page_lost", f"{incident.id} has paged {key}; nobody was called.")
+    if any(id_ == incident.id for id_, _ in world.paged):
+        return
+    if incident.open:
+        break_rule(
+            world, "stuck", f"{incident.id} stays {incident.state} unheard: {incident.reason}"
+        )
+    elif incident.state is State.RETAINED:
+        break_rule(world, "unheard", f"{incident.id} is retained, and nobody was called.")
+
+
+def _nothing_left(world: World) -> None:
+    """No instance stands in its hooks, or is retained, without anybody knowing."""
+    for name, group in sorted(world.groups.items()):
+        for instance_id, state in group.instances.items():
+            own = {i.id for i in world.incidents.values() if i.instance_id == instance_id}
+            heard = any(id_ in own for id_, _ in world.paged)
+            if state in {"Terminating:Wait", "Terminating:Retained"} and not heard:
+                break_rule(
+                    world, "left", f"{instance_id} of {name} stays {state}, and nobody was called."
+                )
+
+
+def _leases_given_back(world: World) -> None:
+    over = all(i.state in TERMINAL for i in world.incidents.values())
+    # One that was used waits for whoever comes next to see that it has ended.
+    if over and any(lease.out_at is None for lease in _valid(world)):
+        break_rule(world, "lease_left", "The lease is held, and every incident is over.")

@@ -1,0 +1,97 @@
+"""What happens to a whole cluster without anybody's fault: where every exploration begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.rotation.run_record import NodeTurn, Options, open_run, to_document
+from handlers.store.messages import rotation_message
+from tests.explorer import nature
+from tests.explorer.limits import HOLD_LIMIT
+from tests.explorer.world import CLUSTER, FIRST, START, ZONES, World, three_brokers
+from tests.unit.handlers.fakes import ec2_event
+from tests.unit.handlers.health_events import health_event
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A beginning, by name."""
+
+    name: str
+    begin: Callable[[World], None]
+
+    def world(self) -> World:
+        world = three_brokers()
+        world.agenda["sweep",] = START + 30
+        self.begin(world)
+        return world
+
+
+def _leaving(*ids: str) -> Callable[[World], None]:
+    def begin(world: World) -> None:
+        for place, instance_id in enumerate(ids):
+            world.agenda["leave", instance_id] = START + 10 + 30 * place
+
+    return begin
+
+
+def _without_capacity(world: World) -> None:
+    _leaving("i-0a", "i-0b")(world)
+    world.down["capacity"] = START + 2 * HOLD_LIMIT
+
+
+def _lost(world: World) -> None:
+    """One machine dies while another leaves."""
+    _leaving("i-0b")(world)
+    world.agenda["die", "i-0a"] = START + 200
+
+
+def _retired(world: World) -> None:
+    """AWS announces the end of one machine weeks ahead, and another leaves."""
+    body = health_event(said_at=START, due=START + 7 * 86_400)
+    nature.send(world, "events", body, 10.0)
+    world.agenda["leave", "i-0b"] = START + 60
+
+
+def _spot(world: World) -> None:
+    """EC2 takes one machine within two minutes while another leaves in order."""
+    _leaving("i-0b")(world)
+    detail = {"instance-action": "terminate"}
+    body = ec2_event("EC2 Spot Instance Interruption Warning", "i-0a", **detail)
+    nature.send(world, "events", body, 200.0)
+    world.agenda["leave", "i-0a"] = START + 320
+
+
+def _rotated(world: World) -> None:
+    """A person rotates two nodes, and AWS takes the third."""
+    turns = (
+        NodeTurn(
+            node_id=node_id,
+            pod=world.pods[node_id].name,
+            role="broker",
+            pool="broker",
+            zone=ZONES[node_id],
+            instance_id=FIRST[node_id],
+            why="asked for",
+        )
+        for node_id in (10, 20)
+    )
+    run = open_run(turns, Options(deadline_seconds=4 * HOLD_LIMIT), "ann", START)
+    world.records[f"rotation#{CLUSTER}"] = (1, to_document(run))
+    nature.send(world, "ticks", rotation_message(1), 5.0)
+    world.agenda["leave", "i-0c"] = START + 400
+
+
+ONE = Scenario("one leaver", _leaving("i-0a"))
+TWO = Scenario("two leavers", _leaving("i-0a", "i-0b"))
+SCENARIOS = (
+    ONE,
+    TWO,
+    Scenario("three leavers", _leaving("i-0a", "i-0b", "i-0c")),
+    Scenario("two leavers without capacity", _without_capacity),
+    Scenario("a loss and a leaver", _lost),
+    Scenario("a retirement and a leaver", _retired),
+    Scenario("a spot warning and a leaver", _spot),
+    Scenario("a rotation and a leaver", _rotated),
+)

@@ -1,0 +1,210 @@
+"""The state of an explored world: AWS, Kubernetes, Kafka, the queues and the ledger, as plain data.
+
+Everything in it is immutable or a container of immutables, so that a copy costs a few dictionaries
+and a search can go back to any moment. tests.explorer.nature moves it, the adapters
+(tests.explorer.adapters) show it to the handlers, tests.explorer.rules judges it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from core.availability.lease import Lease
+from core.incidents.observation import GroupView, InstanceView, NodeView, PodView
+from core.incidents.record import Incident
+from core.naming import managed_tag
+from core.views import ClusterView, PartitionView, VoterView
+
+PREFIX = "local-orders"
+CLUSTER = "orders"
+TAG = managed_tag(PREFIX)
+ZONES = {10: "us-east-1a", 20: "us-east-1b", 30: "us-east-1c"}
+FIRST = {10: "i-0a", 20: "i-0b", 30: "i-0c"}
+# 2026-11-20T10:00:00Z
+START = 1_795_168_800.0
+
+Key = tuple[Any, ...]  # of the agenda: what is about to happen, and to whom
+
+
+def group_of(zone: str) -> str:
+    return f"{PREFIX}-broker-{zone[-1]}"
+
+
+def node_named(instance_id: str) -> str:
+    return f"ip-{instance_id}.ec2.internal"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a queue, delivered again until it is deleted."""
+
+    queue: str
+    body: str
+    sent_at: float
+    receives: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A lifecycle hook in which an instance stands."""
+
+    token: str
+    due: float  # without another heartbeat
+    until: float  # with as many as there may be
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """Where a broker is: in every ISR, behind (it runs and copies), or down, and by whose doing."""
+
+    status: str = "in_sync"
+    blame: str = ""  # the incident whose drain stopped it, or who else did
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """A drain the termination handler works on."""
+
+    message: int
+    instance_id: str
+    began: float
+    evicted: bool = False
+
+
+@dataclass(slots=True)
+class World:
+    """Everything there is at one moment."""
+
+    now: float = START
+    instances: dict[str, InstanceView] = None  # type: ignore[assignment]
+    groups: dict[str, GroupView] = None  # type: ignore[assignment]
+    hooks: dict[tuple[str, str], Hook] = None  # type: ignore[assignment]
+    nodes: dict[str, NodeView] = None  # type: ignore[assignment]
+    pods: dict[int, PodView] = None  # type: ignore[assignment]
+    attached: dict[str, tuple[str, ...]] = None  # type: ignore[assignment]
+    brokers: dict[int, Broker] = None  # type: ignore[assignment]
+    messages: dict[int, Message] = None  # type: ignore[assignment]
+    drains: dict[str, Drain] = None  # type: ignore[assignment]
+    handled: frozenset[str] = frozenset()  # announcements the termination handler knows
+    incidents: dict[str, Incident] = None  # type: ignore[assignment]
+    filed: frozenset[str] = frozenset()
+    leases: tuple[Lease, ...] = ()
+    lease_version: int = 0
+    closed: dict[str, float] = None  # type: ignore[assignment]
+    records: dict[str, tuple[int, Any]] = None  # type: ignore[assignment]
+    agenda: dict[Key, float] = None  # type: ignore[assignment]
+    down: dict[str, float] = None  # type: ignore[assignment]
+    paged: dict[tuple[str, str], int] = None  # type: ignore[assignment]
+    refusing: frozenset[str] = frozenset()  # groups that terminate nothing when asked
+    skew: float = 0.0  # of the next invocation's clock
+    past: tuple[World, ...] = ()  # the moments just before, for reads that are late
+    wasted: int = 0  # spent on dead letters
+    serial: int = 0
+    broken: tuple[str, ...] = ()  # rules that did not hold
+
+    def __post_init__(self) -> None:
+        for name in _CONTAINERS:
+            if getattr(self, name) is None:
+                setattr(self, name, {})
+
+    def copy(self) -> World:
+        """Return another world in the same state."""
+        twin = World.__new__(World)
+        for name in World.__slots__:
+            value = getattr(self, name)
+            setattr(twin, name, value.copy() if name in _CONTAINERS else value)
+        return twin
+
+    def number(self) -> int:
+        self.serial += 1
+        return self.serial
+
+    def is_down(self, service: str) -> bool:
+        return self.down.get(service, 0.0) > self.now
+
+    def lifecycle(self, instance_id: str) -> str | None:
+        return next(
+            (g.instances[instance_id] for g in self.groups.values() if instance_id in g.instances),
+            None,
+        )
+
+    def pod_on(self, instance_id: str) -> PodView | None:
+        name = node_named(instance_id)
+        return next((p for p in self.pods.values() if p.node_name == name), None)
+
+    def out(self) -> Iterator[int]:
+        return (b for b, broker in self.brokers.items() if broker.status != "in_sync")
+
+    def kafka(self) -> ClusterView:
+        return _view(tuple(sorted((b, broker.status) for b, broker in self.brokers.items())))
+
+
+_CONTAINERS = frozenset(
+    {
+        *("instances", "groups", "hooks", "nodes", "pods", "attached", "brokers", "messages"),
+        *("drains", "incidents", "closed", "records", "agenda", "down", "paged"),
+    }
+)
+
+
+@lru_cache(maxsize=4096)
+def _view(statuses: tuple[tuple[int, str], ...]) -> ClusterView:
+    """Return what Kafka says of one partition that every broker holds."""
+    replicas = tuple(b for b, _ in statuses)
+    in_sync = tuple(b for b, status in statuses if status == "in_sync")
+    return ClusterView(
+        brokers=frozenset(replicas),
+        fenced=frozenset(b for b, status in statuses if status == "down"),
+        voters=tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
+        quorum_leader=1,
+        partitions=(PartitionView("t", 0, in_sync[0] if in_sync else None, replicas, in_sync, 2),),
+    )
+
+
+def three_brokers() -> World:
+    """Return a whole cluster of three zones with a broker in each."""
+    world = World()
+    for node_id, instance_id in FIRST.items():
+        zone = ZONES[node_id]
+        name = group_of(zone)
+        world.groups[name] = GroupView(
+            name=name, desired=1, maximum=2, instances={instance_id: "InService"}, zones=(zone,)
+        )
+        add_instance(world, instance_id, zone)
+        add_node(world, instance_id)
+        world.pods[node_id] = PodView(
+            name=f"orders-broker-{zone[-1]}-{node_id}",
+            node_id=node_id,
+            role="broker",
+            node_name=node_named(instance_id),
+            ready=True,
+        )
+        world.attached[node_named(instance_id)] = (f"pvc-{node_id}",)
+        world.brokers[node_id] = Broker()
+    return world
+
+
+def add_instance(world: World, instance_id: str, zone: str) -> None:
+    world.instances[instance_id] = InstanceView(
+        instance_id=instance_id,
+        state="running",
+        zone=zone,
+        private_dns_name=node_named(instance_id),
+        group=group_of(zone),
+        tags={TAG: "true"},
+    )
+
+
+def add_node(world: World, instance_id: str) -> None:
+    world.nodes[instance_id] = NodeView(
+        name=node_named(instance_id),
+        instance_id=instance_id,
+        zone=world.instances[instance_id].zone,
+        pool="broker",
+        ready=True,
+        schedulable=True,
+        csi_ready=True,
+    )

@@ -1,0 +1,46 @@
+"""Builds or fetches what tests alone need, before the first of them: python -m tests.tools
+
+A test that builds its own tool takes minutes from whatever it times; under STILLWATER_BUILD=never,
+which `make test` sets, it fails instead.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+
+from cli.setup import prepare_tools
+from local.spark import iceberg
+from local.tools import build
+from local.tools.catalogue import FOR_TESTS
+from tests.integration import connect_workers
+from tests.integration.lint import linters
+
+
+def needed() -> dict[str, Callable[[], object]]:
+    """Return what makes each thing that tests need beside the twin's tools, unless it is there."""
+    tools = {tool.name: lambda tool=tool: build.build(tool) for tool in FOR_TESTS}
+    return {
+        **tools,
+        "Connect 3.8": connect_workers.jars_of_3_8,
+        "Iceberg": iceberg.jar,
+        "Checkov and parliament": linters.python,
+    }
+
+
+def main() -> None:
+    """Make everything that is missing; say what took longer than a look."""
+    console = Console()
+    prepare_tools(console)
+    for name, make in needed().items():
+        started = time.monotonic()
+        make()
+        seconds = time.monotonic() - started
+        if seconds > 1:
+            console.print(f"   ready  {name}: took {seconds:.0f} s", highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""What the ledger holds is read whichever release wrote it, and nothing of it is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.events import Kind
+from core.incidents.codec import from_json, to_json
+from core.incidents.decide import next_action
+from core.incidents.observation import Heartbeat, InstanceView, Observation, Page
+from core.incidents.record import Incident, State, settle
+from tests.unit.handlers.station import POLICY
+
+STORED = Path(__file__).parents[3] / "data" / "stored"
+RUNS = InstanceView(instance_id="i-0a", state="running", zone="a", private_dns_name="ip-10-0-0-1")
+RELEASED = sorted(STORED.glob("incident-*.json"))
+
+
+def newer(**changes: Any) -> str:
+    """Return a document as a release after this one may write it."""
+    return json.dumps({**json.loads(RELEASED[-1].read_text()), **changes})
+
+
+@pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
+def test_a_document_of_every_release_is_read(path: Path) -> None:
+    incident = from_json(path.read_text())
+    assert (incident.kind, incident.state) == (Kind.ASG_TERMINATE, State.DRAINING)
+    assert incident.hooks == {"drain": "t1", "gate": None}
+    assert incident.transitions[-1].state is State.DRAINING
+    assert incident.unreadable is None
+    assert json.loads(path.read_text()).items() <= json.loads(to_json(incident)).items()
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        {"eviction_asked_at": 12.5},
+        {"kind": "nodeclaim_expired"},
+        {"state": "recalling"},
+        {"kind": "nodeclaim_expired", "zone_incident": {"id": "z1", "since": 3.0}},
+        {
+            "transitions": [
+                {"at": 1.5, "state": "recalling", "actor": "tick", "reason": "Recalled."}
+            ]
+        },
+    ],
+    ids=["field", "kind", "state", "kind-and-field", "transition"],
+)
+def test_what_a_newer_release_added_is_written_back_as_it_was(added: dict[str, Any]) -> None:
+    incident = from_json(newer(**added))
+    assert incident.open
+    written = json.loads(to_json(incident))
+    assert {name: written[name] for name in added} == added
+    assert "unread" not in written
+    assert from_json(to_json(incident)) == incident
+
+
+@pytest.mark.parametrize("added", [{"kind": "nodeclaim_expired"}, {"state": "recalling"}])
+def test_an_incident_nobody_here_can_read_is_held_and_paged_once(added: dict[str, str]) -> None:
+    incident = from_json(newer(**added))
+    policy = POLICY
+    seen = Observation(now=incident.announced_at + policy.heartbeat_timeout_seconds, instance=RUNS)
+    decision = next_action(incident, seen, policy)
+    assert decision.state is incident.state
+    assert {type(action) for action in decision.actions} == {Heartbeat, Page}
+    (word,) = added.values()
+    assert word in decision.reason
+    again = next_action(settle(incident, decision, seen.now), seen, policy)
+    assert not [action for action in again.actions if isinstance(action, Page)]
+
+
+def test_only_a_missing_word_makes_an_incident_unreadable() -> None:
+    assert from_json(newer(eviction_asked_at=12.5)).unreadable is None
+    assert isinstance(from_json(newer()), Incident)

@@ -1,0 +1,221 @@
+"""core.cluster.rights and identity: who is asked, who may do what, and what is refused of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.cluster import advice, parse
+from core.cluster.rights import sentences
+from core.errors import InvalidInput
+from tests.unit.core.cluster.test_cluster import GOOD
+
+ANONYMOUS = {"authentication": "none", "anonymous_clients": True}
+OPEN = {"listener": ANONYMOUS, "internal_listener": ANONYMOUS, "authorization": "none"}
+SCRAM = {"authentication": "scram-sha-512"}
+OAUTH = {
+    "authentication": "oauth",
+    "oauth": {
+        "valid_issuer_url": "https://id.example/realms/kafka",
+        "jwks_url": "https://id.example/certs",
+        "token_url": "https://id.example/token",
+    },
+}
+EVERYONE = {"allow.everyone.if.no.acl.found": True}
+
+
+def problems(**changed: Any) -> str:
+    with pytest.raises(InvalidInput) as caught:
+        parse({**GOOD, **changed})
+    return "; ".join(caught.value.problems)
+
+
+def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
+    return [
+        {"name": "u", "acls": [{"resource": resource, "operations": list(operations), **named}]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        pytest.param(
+            {"kafka": {"listener": {"authentication": "none"}}},
+            ("kafka.listener", "without a name", "anonymous_clients to true if that is meant"),
+            id="nobody asked, not said aloud",
+        ),
+        pytest.param(
+            {"kafka": {"listener": {"anonymous_clients": True}}},
+            ("authentication tls asks every client",),
+            id="said aloud, and asked",
+        ),
+        pytest.param(
+            {"kafka": {"internal_listener": {"tls": False}}},
+            ("only a listener with tls asks for", "none together with anonymous_clients: true"),
+            id="certificates without TLS, as a spec from before says",
+        ),
+        pytest.param(
+            {"kafka": {"internal_listener": {**OAUTH, "tls": False}}},
+            ("sends a token", "set tls to true"),
+            id="a token in the clear",
+        ),
+        pytest.param(
+            {"kafka": {"internal_listener": {"authentication": "oauth"}}},
+            ("oauth.valid_issuer_url",),
+            id="tokens of nobody",
+        ),
+        pytest.param(
+            {"kafka": {"internal_listener": {"oauth": OAUTH["oauth"]}}},
+            ("oauth stands beside authentication tls",),
+            id="an issuer nobody asks for",
+        ),
+        pytest.param(
+            {"kafka": {"listener": ANONYMOUS}},
+            ("the functions connect to kafka.listener without a name", "no right"),
+            id="functions without a name and rights by name",
+        ),
+        pytest.param(
+            {"kafka": {"listener": OAUTH}},
+            ("the functions have no token", "kafka.functions.secret_name"),
+            id="functions without a token",
+        ),
+        pytest.param(
+            {"kafka": {"functions": {"authentication": "none", "secret_name": "x"}}},
+            ("show no Secret",),
+            id="a Secret nobody shows",
+        ),
+        pytest.param(
+            {"kafka": {"config": EVERYONE}},
+            ("every right that no ACL takes is everybody's",),
+            id="everybody's rights",
+        ),
+        pytest.param(
+            {"kafka": {"config": {"super.users": "User:CN=me"}}},
+            ("Strimzi keeps for its own components",),
+            id="super users",
+        ),
+        pytest.param(
+            {"users": [{"name": "u", "authentication": "scram-sha-512"}]},
+            ("says who it is by scram-sha-512", "no listener asks", "asks for tls"),
+            id="a password nobody asks for",
+        ),
+        pytest.param(
+            {"kafka": OPEN, "users": [{"name": "u"}]},
+            ("user u has no way to say who it is",),
+            id="a user nobody asks",
+        ),
+        pytest.param(
+            {"users": [{"name": "coban-stillwater-tick"}]},
+            ("made already",),
+            id="a function's name",
+        ),
+        pytest.param(
+            {
+                "connect": {},
+                "kafka": {"internal_listener": OAUTH, "listener": {}},
+            },
+            ("connect's workers have a certificate or a password",),
+            id="workers without a token",
+        ),
+        pytest.param(
+            {"users": acl("cluster", "Describe", name="orders")},
+            ("the cluster has no name", "'orders'", "topic, group or transactionalId"),
+            id="a name for the cluster",
+        ),
+        pytest.param(
+            {"users": acl("cluster", "Read")},
+            ("Kafka knows no Read on a cluster", "IdempotentWrite"),
+            id="reading the cluster",
+        ),
+        pytest.param(
+            {"users": acl("topic", "IdempotentWrite", name="t")},
+            ("knows no IdempotentWrite on a topic",),
+            id="a right of the cluster on a topic",
+        ),
+        pytest.param(
+            {"users": acl("topic", "Read")},
+            ("an ACL on a topic needs a name", '"*" for every topic'),
+            id="a topic without a name",
+        ),
+        pytest.param(
+            {"users": acl("group", "Read", name="*", prefix=True)},
+            ("begins with an asterisk",),
+            id="a prefix of everything",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused_with_the_remedy(
+    changed: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    said = problems(**changed)
+    for word in words:
+        assert word in said
+
+
+@pytest.mark.parametrize(
+    "kafka",
+    [
+        {},
+        OPEN,
+        {"listener": SCRAM},
+        {"listener": {**SCRAM, "tls": False}, "internal_listener": SCRAM},
+        {"listener": OAUTH, "functions": {"secret_name": "functions"}},
+        {"listener": SCRAM, "internal_listener": OAUTH},
+        {"listener": ANONYMOUS, "config": EVERYONE},
+        {"functions": {"authentication": "aws-iam"}},
+        {"functions": {"secret_name": "theirs", "authority_secret_name": "their-ca"}},
+    ],
+    ids=str,
+)
+def test_every_way_to_ask_is_taken(kafka: dict[str, Any]) -> None:
+    assert parse({**GOOD, "kafka": kafka}).kafka
+
+
+def test_check_says_what_each_user_and_each_function_may_do() -> None:
+    rights = {
+        "resource": "topic",
+        "name": "orders-",
+        "prefix": True,
+        "operations": ["Read", "Describe"],
+    }
+    users = [{"name": "billing", "acls": [rights]}, {"name": "idle"}]
+    said = sentences(parse({**GOOD, "users": users, "connect": {}}))
+    assert "billing (tls) may Read, Describe on topic orders-*." in said
+    assert "idle (tls) may nothing." in said
+    assert "coban-stillwater-volumes (tls) may Describe on the cluster." in said
+    (tick,) = (line for line in said if "stillwater-tick" in line)
+    assert "Alter" in tick
+    assert "on every topic" in tick
+    (worker,) = (line for line in said if line.startswith("coban-connect "))
+    assert "group coban-connect" in worker
+    assert sentences(parse({**GOOD, "kafka": OPEN})) == []
+
+
+def findings(**changed: Any) -> list[str]:
+    return [line for line in advice(parse({**GOOD, **changed})) if "Pool" not in line]
+
+
+def test_a_cluster_that_asks_everybody_has_no_finding() -> None:
+    assert findings() == []
+
+
+def test_every_door_without_a_lock_is_a_finding() -> None:
+    said = findings(kafka=OPEN)
+    assert [line.split(" ")[0] for line in said] == ["kafka.internal_listener", "kafka.listener"]
+    assert all("read, write and delete every topic" in line for line in said)
+    (inside,) = findings(kafka={"internal_listener": ANONYMOUS})
+    assert "ACLs of User:ANONYMOUS" in inside
+    assert len(findings(kafka={"authorization": "none"})) == 2
+
+
+def test_a_listener_in_the_clear_is_a_finding() -> None:
+    (said,) = findings(kafka={"listener": {**SCRAM, "tls": False}})
+    assert "has no TLS" in said
+
+
+@pytest.mark.parametrize("operation", ["Alter", "All", "ClusterAction"])
+def test_a_user_who_may_give_itself_every_right_is_a_finding(operation: str) -> None:
+    (said,) = findings(users=acl("cluster", operation))
+    assert f"has {operation} on the cluster" in said
+    assert findings(users=acl("cluster", "IdempotentWrite")) == []

@@ -1,0 +1,152 @@
+"""core.cluster.contradictions: what AWS or Kafka would refuse though every key is in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.cluster import contradictions, kafka_releases, parse
+from infra.versions import STRIMZI_CHART_VERSION
+from tests.unit.infra.programs import BROKER, CONTROLLER, description
+
+EXISTING = {
+    "vpc_id": "vpc-0123456789abcdef0",
+    "private_subnet_ids": {
+        "us-east-1a": "subnet-0123456789abcdef0",
+        "us-east-1b": "subnet-0123456789abcdef1",
+        "us-east-1c": "subnet-0123456789abcdef1",
+    },
+}
+IN_ONE_ZONE: dict[str, Any] = {
+    "availability_zones": ["us-east-1a"],
+    "kafka": {"default_replication_factor": 1, "min_insync_replicas": 1},
+}
+
+
+def found(**changed: Any) -> list[str]:
+    return contradictions.problems(parse(description(**changed)))
+
+
+def test_a_spec_without_contradictions_has_none() -> None:
+    assert found() == []
+
+
+def test_the_operators_release_is_the_one_that_is_pinned() -> None:
+    assert kafka_releases.OPERATOR == STRIMZI_CHART_VERSION
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"kafka": {"version": "4.1.0"}}, "kafka.version 4.1.0 is not among those that Strimzi"),
+        ({"kafka": {"version": "4.22.0"}}, "4.2.0 is the nearest"),
+        ({"kafka": {"metadata_version": "4.2-IV9"}}, "metadata_version 4.2-IV9 is not among"),
+        ({"kafka": {"metadata_version": "4.4-IV0"}}, "metadata_version 4.4-IV0 is not among"),
+        ({"kafka": {"metadata_version": "latest"}}, "metadata_version latest is not among"),
+        ({"kafka": {"metadata_version": "4.3"}}, "4.3 is newer than kafka.version 4.2.0"),
+        ({"kubernetes": {"version": "1.29"}}, "1.29 is older than 1.30, the oldest that Strimzi"),
+        ({"kafka": {"min_insync_replicas": 3}}, "lower min_insync_replicas to 2"),
+        (IN_ONE_ZONE, "EKS makes no cluster in fewer than 2"),
+        ({"kafka": {"config": {"min.insync.replicas": 1}}}, "kafka.min_insync_replicas makes it 2"),
+        (
+            {"kafka": {"config": {"broker.session.timeout.ms": 18000}}},
+            "timings.broker_session_timeout_seconds makes it 9000",
+        ),
+        (
+            {"kafka": {"config": {"offsets.topic.replication.factor": 4}}},
+            "to 4 and the cluster has 3 brokers",
+        ),
+        (
+            {"kafka": {"config": {"offsets.topic.replication.factor": "three"}}},
+            "'three'; write a whole number",
+        ),
+        (
+            {"kafka": {"config": {"transaction.state.log.min.isr": 3}}},
+            "to 3 of 3 replicas, so that no broker may ever stop",
+        ),
+        ({"topics": [{"name": ".."}]}, "which Kafka does not allow"),
+        ({"topics": [{"name": "__mine"}]}, "are Kafka's own"),
+        ({"topics": [{"name": "a.b"}, {"name": "a_b"}]}, "topics a.b and a_b collide"),
+        ({"load_balancer": {"client_cidrs": ["fd00::/8"]}}, "has IPv4 addresses alone"),
+        ({"load_balancer": {"client_cidrs": ["10.40.0.0/16"]}}, "network.vpc_cidr has already"),
+        (
+            {"load_balancer": {"client_cidrs": ["10.9.0.0/16", "10.9.0.0/16"]}},
+            "load_balancer.client_cidrs has already",
+        ),
+        (
+            {"kubernetes": {"public_access_cidrs": ["10.0.0.0/8"]}},
+            "EKS refuses private networks there",
+        ),
+        (
+            {"kubernetes": {"public_access_cidrs": ["203.0.113.7/32"] * 2}},
+            "names 203.0.113.7/32 2 times",
+        ),
+        (
+            {"kubernetes": {"public_access_cidrs": [f"203.0.113.{n}/32" for n in range(41)]}},
+            "names 41 networks and EKS takes 40",
+        ),
+        ({"network": {"existing": EXISTING}}, "names subnet-0123456789abcdef1 for 2 zones"),
+        (
+            {"connect": {"heap_mib": 4096, "memory_request_mib": 2048}},
+            "connect.heap_mib 4096 leaves nothing of connect.memory_request_mib 2048",
+        ),
+        (
+            {"pools": [CONTROLLER, {**BROKER, "volume_policy": {"max_size_gib": 10}}]},
+            "volume_policy.max_size_gib 10 of pool broker is below the size_gib",
+        ),
+        (
+            {"pools": [CONTROLLER, {**BROKER, "volume_policy": {"max_size_gib": 10}}]},
+            "raise max_size_gib",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_contradiction_is_a_sentence_with_its_remedy(changed: dict[str, Any], words: str) -> None:
+    sentences = found(**changed)
+    assert any(words in sentence for sentence in sentences), sentences
+    assert all(sentence.endswith(".") for sentence in sentences)
+
+
+@pytest.mark.parametrize(
+    ("region", "words"),
+    [("us-gov-west-1", "AWS GovCloud (US)"), ("cn-north-1", "the China partition")],
+)
+def test_another_partition_is_refused_in_words(region: str, words: str) -> None:
+    zones = [f"{region}{letter}" for letter in "abc"]
+    assert words in found(region=region, availability_zones=zones)[0]
+
+
+@pytest.mark.parametrize("region", ["eu-west-1", "ap-southeast-1", "sa-east-1", "us-west-2"])
+def test_every_commercial_region_is_as_good_as_another(region: str) -> None:
+    zones = [f"{region}{letter}" for letter in "abc"]
+    spec = parse(description(region=region, availability_zones=zones))
+    assert (contradictions.problems(spec), contradictions.doubts(spec)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("region", "letters", "words"),
+    [
+        ("eu-west-1", "abd", "eu-west-1d is not among those that accounts commonly have"),
+        ("ap-northeast-1", "abc", "ap-northeast-1b is not among"),
+        ("eu-wst-1", "abc", "did you mean eu-west-1?"),
+    ],
+)
+def test_what_no_table_knows_is_doubted(region: str, letters: str, words: str) -> None:
+    zones = [f"{region}{letter}" for letter in letters]
+    (doubt,) = contradictions.doubts(parse(description(region=region, availability_zones=zones)))
+    assert words in doubt
+
+
+def test_of_somebody_elses_operator_the_versions_are_doubted_and_not_refused() -> None:
+    spec = parse(description(strimzi={"operator": "external"}, kafka={"version": "4.1.0"}))
+    assert [s for s in contradictions.problems(spec) if "Strimzi" in s] == []
+    assert "strimzi.operator is external" in contradictions.doubts(spec)[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "level"),
+    [("4.2", "4.2-IV1"), ("4.0", "4.0-IV3"), ("4.3-IV0", "4.3-IV0"), ("4", None), ("", None)],
+)
+def test_a_metadata_version_may_be_that_of_a_release(written: str, level: str | None) -> None:
+    assert kafka_releases.resolved(written) == level
