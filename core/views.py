@@ -21,6 +21,14 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a reading may not be whole; `refused`: Kafka withholds it until a right is granted."""
+
+    sentence: str
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionView:
     """One partition as its leader sees it; `leader` is None while it has none."""
 
@@ -54,6 +62,8 @@ class ClusterView:
 
     `stale` says that the quorum did not answer: brokers then still describe the cluster, from
     memory and with nobody fenced (measured on 4.2), so nothing else here may be believed.
+    `doubts` say that something was left out, the gravest first (core.availability.wholeness):
+    bad news may be believed all the same, good news never.
     """
 
     brokers: frozenset[int]
@@ -63,6 +73,25 @@ class ClusterView:
     partitions: tuple[PartitionView, ...]
     stale: bool = False
     reassigning: tuple[str, ...] = ()  # partitions that are moving to other brokers
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def doubt(self) -> str:
+        """Return why this reading may not be whole, as a sentence; empty: it is."""
+        if not self.doubts:
+            return ""
+        more = f" ({len(self.doubts) - 1} more doubts.)" if len(self.doubts) > 1 else ""
+        return f"The reading of Kafka is not whole. {self.doubts[0].sentence}{more}"
+
+    @property
+    def withheld(self) -> bool:
+        """Say whether Kafka withholds something until a person grants a right."""
+        return any(each.refused for each in self.doubts)
+
+    @property
+    def without_quorum(self) -> bool:
+        """Say whether the controllers have none; one that nobody may ask is a doubt instead."""
+        return self.stale or (self.quorum_leader is None and not self.doubts)
 
     def online(self, broker_id: int) -> bool:
         return broker_id in self.brokers and broker_id not in self.fenced

@@ -45,12 +45,15 @@ def _refusals(
     node_id: int, cluster: ClusterView, isr_margin: int, beside: frozenset[int]
 ) -> Iterator[str]:
     """Yield reasons to refuse, the gravest first."""
-    if cluster.stale or cluster.quorum_leader is None:
+    if cluster.without_quorum:
         # A broker told to stop without a quorum hangs until one returns (measured: > 48 s).
         yield (
             f"Node {node_id} may not leave: the controllers have no quorum; bring a majority of "
             f"them back first."
         )
+        return
+    if cluster.doubts:
+        yield f"Whether node {node_id} may leave cannot be told. {cluster.doubt}"
         return
     yield from _quorum_refusals(node_id, cluster)
     yield from _company_refusals(node_id, cluster, beside - {node_id})

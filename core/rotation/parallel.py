@@ -33,6 +33,9 @@ def refusals(
             "With drain_route direct the termination handler drains without asking Kafka, so nodes "
             "go one at a time; leave --parallel-per-zone out, or set drain_route to held."
         )
+    if kafka.doubts:
+        yield kafka.doubt
+        return
     brokers = [turn for turn in turns if not turn.votes]
     for one, other in combinations(brokers, 2):
         both = list(shared(one.node_id, other.node_id, kafka)) if _neighbours(one, other) else []
