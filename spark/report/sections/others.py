@@ -42,7 +42,7 @@ def which_tag(evidence: Evidence) -> Section | None:
         title="Which tag means Kafka?",
         sentences=tuple(said),
         tables=(_tags(evidence.report.currency, rows),) if rows else (),
-        method="Tags as the bill carries them, those that sound like Kafka first, then by their money.",
+        method="Tags as the bill carries them, those that sound like Kafka first, then by money.",
     )
 
 
