@@ -132,7 +132,7 @@ def listed(
     pace: Pace = PACE,
 ) -> None:
     """Print the incidents: once, as JSON lines, or again and again until Ctrl-C."""
-    with _sentences():
+    with sentences():
         desk = Desk.of(environment)
         if as_json:
             for incident in desk.incidents(closed=closed):
@@ -156,7 +156,7 @@ def listed(
 
 def shown(environment: str, named: str, console: Console) -> None:
     """Print one incident: what it is about, and everything that happened, in order."""
-    with _sentences():
+    with sentences():
         desk = Desk.of(environment)
         incident = desk.latest(named)
     console.print(timeline(incident, float(desk.spec.timings.hold_limit_seconds)))
@@ -182,7 +182,7 @@ def ignored(environment: str, named: str, because: str, console: Console) -> Non
 def _wish(
     environment: str, named: str, console: Console, change: Callable[[Incident, str], Incident]
 ) -> None:
-    with _sentences():
+    with sentences():
         desk = Desk.of(environment)
         actor = desk.actor
         written = desk.wish(named, lambda incident: change(incident, actor))
@@ -201,11 +201,11 @@ def moment_of(said: str, now: float) -> float:
         return now + int(match.group(1)) * _UNITS[match.group(2)]
     try:
         found = datetime.fromisoformat(said.strip())
-    except ValueError:
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         raise InvalidInput(
             [f"--until {said!r} is no time; write 90min, 2h, 1d or 2026-11-20T18:00 (UTC)."]
         ) from None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def table(incidents: Sequence[Incident], now: float) -> Table:
@@ -273,7 +273,7 @@ def _plain(incident: Incident) -> dict[str, Any]:
 
 
 @contextmanager
-def _sentences() -> Iterator[None]:
+def sentences() -> Iterator[None]:
     """Turn what AWS refuses into a sentence."""
     try:
         yield

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from cli import price_commands, reporting
 from cli.rotate_commands import rotate
+from cli.zone_commands import zones
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
@@ -33,6 +34,7 @@ price_commands.register(reporting.prices)
 volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
 app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
+app.add_typer(zones, name="zones")
 console = Console()
 complaints = Console(stderr=True)
 

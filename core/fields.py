@@ -6,22 +6,26 @@ core.events builds its answers from these; a field of the wrong type is a field 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 LONGEST_FIELD = 1024
+# What AWS announces lies between these; anything else is a mistake, or nobody's date.
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
+LATEST = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 LONGEST_SHOWN = 80
 
 _INSTANCE_ID = re.compile(r"i-[0-9a-z]{1,32}")
 # A spot warning's ARN names a zone, and no account.
 _INSTANCE_ARN = re.compile(r"arn:[a-z0-9-]+:ec2:[^:]*:(?:[^:]*:)?instance/(i-[0-9a-z]{1,32})")
+_EKS_CLUSTER_ARN = re.compile(r"arn:[a-z0-9-]+:eks:[^:]*:[^:]*:cluster/([0-9A-Za-z_-]{1,100})")
 _VOLUME_ID = re.compile(r"vol-[0-9a-z]{1,32}")
 _VOLUME_ARN = re.compile(r"arn:[a-z0-9-]+:ec2:[^:]*:[^:]*:volume/(vol-[0-9a-z]{1,32})")
-# use1-az2, apne1-az4, usw2-lax1-az1 (a Local Zone): the same zone in every account.
-_ZONE_ID = re.compile(r"\b[a-z]{2,5}[0-9](?:-[a-z]{3}[0-9])?-az[0-9]{1,2}\b")
+# use1-az2, apne1-az4, usw2-lax1-az1 (a Local Zone): the same zone in every account. A status page
+# has written them in capitals.
+_ZONE_ID = re.compile(r"[a-z]{2,5}[0-9](?:-[a-z]{3}[0-9])?-az[0-9]{1,2}")
 
 Fields = Mapping[str, object]
 
@@ -43,6 +47,12 @@ def volume_in(value: object) -> str | None:
     return _id_in(value, _VOLUME_ID, _VOLUME_ARN)
 
 
+def eks_cluster_in(value: object) -> str | None:
+    """Return the name of an EKS cluster in its ARN."""
+    found = _EKS_CLUSTER_ARN.fullmatch(value) if isinstance(value, str) else None
+    return found.group(1) if found else None
+
+
 def _id_in(value: object, bare: re.Pattern[str], arn: re.Pattern[str]) -> str | None:
     if not isinstance(value, str):
         return None
@@ -52,14 +62,16 @@ def _id_in(value: object, bare: re.Pattern[str], arn: re.Pattern[str]) -> str | 
     return found.group(1) if found else None
 
 
-def zone_id_in(value: str | None) -> str | None:
-    """Return an Availability Zone's id, or None for anything else."""
-    return value if value is not None and _ZONE_ID.fullmatch(value) else None
+def zone_id_in(value: object) -> str | None:
+    """Return an Availability Zone's id in lower case, or None for anything else.
 
-
-def zone_ids_in(prose: str) -> tuple[str, ...]:
-    """Return every zone id a text names, each once, in order."""
-    return tuple(dict.fromkeys(_ZONE_ID.findall(prose)))
+    >>> zone_id_in(" USE1-AZ4")
+    'use1-az4'
+    """
+    if not isinstance(value, str) or len(value) > LONGEST_SHOWN:
+        return None
+    found = value.strip().lower()
+    return found if _ZONE_ID.fullmatch(found) else None
 
 
 def text(fields: Fields, key: str) -> str | None:
@@ -71,17 +83,33 @@ def text(fields: Fields, key: str) -> str | None:
 
 
 def epoch(value: object) -> float | None:
-    """Return epoch seconds of an ISO 8601 or RFC 1123 time, or None where there is none."""
+    """Return epoch seconds of an ISO 8601 or RFC 1123 time within reason, or None.
+
+    >>> epoch("2026-11-20T10:00:00Z"), epoch("9999-12-31T23:59:59Z"), epoch(float("nan"))
+    (1795168800.0, None, None)
+    """
     if not isinstance(value, str) or len(value) > LONGEST_SHOWN:
         return None
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
-            moment = read(value)
+            moment = read(value.strip())
             seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
         except (ValueError, TypeError, IndexError, OverflowError):
             continue
-        return seconds if math.isfinite(seconds) else None
+        return seconds if EARLIEST <= seconds < LATEST else None
     return None
+
+
+def unreadable_time(fields: Fields, key: str) -> str | None:
+    """Say that a field holds no time within reason; None: it does, or there is none.
+
+    >>> unreadable_time({"startTime": "9999-12-31T23:59:59Z"}, "startTime")
+    "startTime is '9999-12-31T23:59:59Z', which is no time between 2000 and 2100"
+    """
+    value = fields.get(key)
+    if value is None or value == "" or epoch(value) is not None:
+        return None
+    return f"{key} is {shown(readable(str(value)))}, which is no time between 2000 and 2100"
 
 
 def digest(body: str) -> str:

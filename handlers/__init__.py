@@ -20,7 +20,8 @@ export      files what is over in S3
 deadline    asks several sources at once, for a bounded time
 threads     what Slack was told of each incident
 records     single documents in the same table, on which stand
-  freezes     the zones that are frozen
+  freezes     the zones' incidents, and what they freeze
+  told        what a person was called about already
   leadership  which brokers are kept from leading, and what was changed for it
   shifts      what is done about frozen zones, and undone
   runs        the rotation run
@@ -42,8 +43,8 @@ AWS offers no resource level). Every function also writes its own log group.
                   sqs:SendMessage                                    <prefix>-ticks, -nth, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
-                  ec2:DescribeInstances, DescribeVolumes,
-                    DescribeAvailabilityZones                        *
+                  ec2:DescribeInstances, DescribeInstanceStatus,
+                    DescribeVolumes, DescribeAvailabilityZones       *
                   autoscaling:DescribeAutoScalingGroups              *
                   autoscaling:RecordLifecycleActionHeartbeat,
                     CompleteLifecycleAction, SetDesiredCapacity,

@@ -19,6 +19,7 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from core.events import (
+    Advisory,
     Announcement,
     GroupNotice,
     Ignored,
@@ -93,6 +94,8 @@ class Desk:
                 self.notices.of_zone(found, now)
             case GroupNotice():
                 self.notices.of_group(found, now)
+            case Advisory():
+                self.notices.of_advisory(found, now)
             case _:
                 assert_never(found)
 

@@ -32,6 +32,7 @@ from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
 from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
+from handlers.adapters.inventory import Ec2Inventory
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.incidents.act import Effects, perform
 from handlers.incidents.leadership import Leadership
@@ -211,6 +212,7 @@ def _loop() -> Loop:
             freezes=freezes,
             ledger=ledger,
             cloud=cloud,
+            inventory=Ec2Inventory(settings.region),
             nodes=nodes,
             leadership=leadership,
             records=records,

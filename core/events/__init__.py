@@ -5,12 +5,13 @@ and gives what comes back to core.incidents. Nothing here raises, whatever the b
 cannot be read must reach the ledger as ignored, with its body, and never crash-loop a consumer
 (NTH#272, #550).
 
-announcements  the results: about an instance, a volume, a zone or a group, or ignored
+announcements  the results: about an instance, a volume, zones or a group, for a person, or ignored
 envelope       EventBridge's frame around every event, read the same way by everybody
 parsing        `parse`: unwraps, and asks the reader of the event's source
 lifecycle, groups    aws.autoscaling: hooks, launches, terminations, instance refreshes
 instances, volumes   aws.ec2: warnings, state changes, EBS volume notifications
 health, zones, alarms    aws.health, aws.arc-zonal-shift, aws.cloudwatch
+prose, scheduled    which zones a text calls troubled; what a scheduled change's code asks for
 
 Shapes: NTH's own tests (sqs-monitor_test.go), AWS's Health, Auto Scaling, EC2, EBS, ARC and
 CloudWatch event pages, and captures kept by cloud-custodian.
@@ -19,6 +20,7 @@ CloudWatch event pages, and captures kept by cloud-custodian.
 from __future__ import annotations
 
 from core.events.announcements import (
+    Advisory,
     Announcement,
     GroupChange,
     GroupNotice,
@@ -33,6 +35,7 @@ from core.events.announcements import (
 from core.events.parsing import parse
 
 __all__ = [
+    "Advisory",
     "Announcement",
     "GroupChange",
     "GroupNotice",

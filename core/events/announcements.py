@@ -145,19 +145,24 @@ class VolumeNotice(_Announced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneNotice(_Announced):
-    """One announcement about one Availability Zone.
+    """One announcement about Availability Zones: that one is in trouble, or that it is over.
 
     AWS names a zone by its id, which is the same in every account; which of the account's zone
-    names that is must be asked (DescribeAvailabilityZones), so the parser leaves `zone` None.
+    names that is must be asked (DescribeAvailabilityZones). A word of Health's may name no zone,
+    as its last one often does, or several: who hears it knows the event by `key`.
     """
 
-    zone_id: str  # use1-az1
+    key: str  # what all words about one trouble share: Health's eventArn, ARC's shift
+    zone_ids: tuple[str, ...]  # in trouble, or shifted away from: use1-az1
     over: bool  # it has ended; otherwise it began, or goes on
     source: ZoneSource
-    zone: str | None = None  # us-east-1a
+    healthy_ids: tuple[str, ...] = ()  # zones the same word calls healthy
+    # Epoch seconds: AWS's own time of this word, by which an older one is recognised.
+    updated_at: float | None = None
     until: float | None = None  # epoch seconds; None: until its end is announced
     resource: str | None = None  # the load balancer or group that is shifted, where one is
     event_type: str | None = None  # the detail-type, or Health's eventTypeCode
+    said: str = ""  # the beginning of AWS's text, where it has one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +181,18 @@ class GroupNotice(_Announced):
         return f"{self.group}: {self.what.value}. {self.cause}".strip()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advisory(_Announced):
+    """Something a person must hear of, which no rule answers; told once for each key.
+
+    `subjects` are what it names, as it names them; empty: nobody in particular.
+    """
+
+    sentence: str
+    subjects: tuple[str, ...] = ()
+    due_at: float | None = None  # epoch seconds: when AWS acts, where it says so
+
+
 @dataclass(frozen=True, slots=True)
 class Ignored:
     """A message that asks for nothing, with the reason in a sentence."""
@@ -184,4 +201,4 @@ class Ignored:
     body: str
 
 
-Announcement = Interruption | VolumeNotice | ZoneNotice | GroupNotice
+Announcement = Interruption | VolumeNotice | ZoneNotice | GroupNotice | Advisory

@@ -3,14 +3,17 @@
 One event may name a hundred entities over several pages, as ids or as ARNs, arrive again in the
 backup region, be updated with another start, and be closed. Every entity becomes one result, and a
 copy the same result: what tells announcements apart is the account, the entity, Health's
-communication and whether it is open.
+communication and whether it is open. What names nobody, and what no rule answers, becomes an
+advisory: somebody is told, nothing is replaced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from core.events.announcements import (
+    Advisory,
     Ignored,
     Interruption,
     Kind,
@@ -20,6 +23,8 @@ from core.events.announcements import (
     ZoneSource,
 )
 from core.events.envelope import Envelope, Identity
+from core.events.prose import LONGEST_PROSE, ZoneWords, resolved, zone_words
+from core.events.scheduled import Answer, answer_to
 from core.fields import (
     LONGEST_FIELD,
     epoch,
@@ -27,14 +32,19 @@ from core.fields import (
     readable,
     shown,
     text,
+    unreadable_time,
     volume_in,
-    zone_ids_in,
+    zone_id_in,
 )
 
-SERVICES = frozenset({"EC2", "EBS"})
-CATEGORIES = frozenset({"scheduledChange", "issue"})
-# A public issue's text grows with every update of the day.
-LONGEST_PROSE = 65_536
+SCHEDULED, ISSUE = "scheduledChange", "issue"
+CATEGORIES = frozenset({SCHEDULED, ISSUE})
+# Whose scheduled changes concern a node. An issue may be any service's: a lost zone has been
+# announced under MULTIPLE_SERVICES.
+SCHEDULING_SERVICES = frozenset({"EC2", "EBS", "EKS"})
+# What names nobody: an account, or a word in place of one.
+MOST_SUBJECTS = 100
+LANGUAGE = "en"
 # Part of the eventTypeCode -> what became of the volume; the first that fits.
 _VOLUME_CODES = (
     ("VOLUME_LOST", VolumeChange.LOST),
@@ -43,43 +53,123 @@ _VOLUME_CODES = (
     ("PERFORMANCE", VolumeChange.DEGRADED),
 )
 
-_Found = Interruption | VolumeNotice | ZoneNotice | Ignored
+_Found = Interruption | VolumeNotice | ZoneNotice | Advisory | Ignored
+
+
+class _Entity(NamedTuple):
+    """One affected entity; `resolved` once Health says so of it alone."""
+
+    value: str
+    resolved: bool
 
 
 def read(envelope: Envelope) -> Iterator[_Found]:
-    """Yield one result per affected entity; an issue without entities may be about a zone."""
-    detail = envelope.detail
-    service, category = text(detail, "service"), text(detail, "eventTypeCategory")
-    if service not in SERVICES or category not in CATEGORIES:
+    """Yield one result per affected entity, and one for the zones that an issue speaks of."""
+    category = text(envelope.detail, "eventTypeCategory")
+    service = text(envelope.detail, "service")
+    planned = category == SCHEDULED and (service or "").upper() in SCHEDULING_SERVICES
+    if planned:
+        yield from _scheduled(envelope)
+    elif category == ISSUE:
+        yield from _issue(envelope)
+    else:
         yield envelope.says(
             f"({_code(envelope)}) is about service {shown(service)}, category {shown(category)}; "
-            f"only scheduled changes and issues of EC2 and EBS take a node away."
+            f"only issues, and scheduled changes of {', '.join(sorted(SCHEDULING_SERVICES))}, take "
+            f"a node away."
         )
+
+
+def _scheduled(envelope: Envelope) -> Iterator[_Found]:
+    entities = list(_entities(envelope))
+    answer = answer_to(_code(envelope))
+    problem = unreadable_time(envelope.detail, "startTime")
+    if problem is not None and not _closed(envelope):
+        yield _advisory(envelope, f"gives no date to act by: {problem}", entities)
         return
-    entities = dict(_entities(envelope))
-    for value, resolved in entities.items():
-        yield _about(envelope, value, category=category, resolved=resolved)
-    if not entities:
-        yield from _zones(envelope) if category == "issue" else [_nameless(envelope)]
+    if answer is Answer.TELL:
+        if _closed(envelope):
+            yield envelope.says(f"({_code(envelope)}) is over; nothing was done about it.")
+        else:
+            yield _advisory(envelope, "is a change that only a person can answer", entities)
+        return
+    others = []
+    for entity in entities:
+        instance_id = instance_in(entity.value)
+        if instance_id is None:
+            others.append(entity)
+            continue
+        closed = entity.resolved or _closed(envelope)
+        yield _instance(envelope, instance_id, Kind.SCHEDULED_CHANGE, closed=closed)
+    if (others or not entities) and not _closed(envelope):
+        yield _advisory(envelope, "names what is no instance", others)
+    elif not entities:
+        yield envelope.says(f"({_code(envelope)}) names no affected entity, and is over.")
 
 
-def _about(envelope: Envelope, value: str, *, category: str, resolved: bool) -> _Found:
-    closed = resolved or text(envelope.detail, "statusCode") == "closed"
-    instance_id, volume_id = instance_in(value), volume_in(value)
-    if instance_id is not None:
-        return _instance(envelope, instance_id, _kind(envelope, category), closed=closed)
-    if volume_id is not None and category == "issue":
-        return _volume(envelope, volume_id, closed=closed)
-    return envelope.says(
-        f"({_code(envelope)}) is about {shown(value)}, which is no instance, and no volume with a "
-        f"problem."
+def _issue(envelope: Envelope) -> Iterator[_Found]:
+    """Yield what is wrong with each instance and volume, and with zones, by id or in prose."""
+    named: list[str] = []
+    told = False
+    for entity in _entities(envelope):
+        closed = entity.resolved or _closed(envelope)
+        instance_id, volume_id = instance_in(entity.value), volume_in(entity.value)
+        zone_id = zone_id_in(entity.value)
+        if instance_id is not None:
+            kind = _kind(envelope)
+            yield _instance(envelope, instance_id, kind, closed=closed)
+        elif volume_id is not None:
+            yield _volume(envelope, volume_id, closed=closed)
+        elif zone_id is not None and not entity.resolved:
+            named.append(zone_id)
+        told = told or instance_id is not None or volume_id is not None
+    zones = _zones(envelope, named)
+    entities = list(_entities(envelope))
+    if entities and not (told or zones.zone_ids or zones.over) and _is_ours_alone(envelope):
+        yield _advisory(envelope, "is an issue with what is no instance, volume or zone", entities)
+        return
+    # An instance's own trouble needs no word about its zone, unless there is one, or it ends one.
+    if zones.zone_ids or zones.healthy_ids or zones.over or not told:
+        yield zones
+
+
+def _is_ours_alone(envelope: Envelope) -> bool:
+    """Say whether an issue of our machines or volumes was announced to this account alone."""
+    service = (text(envelope.detail, "service") or "").upper()
+    scope = (text(envelope.detail, "eventScopeCode") or "").upper()
+    return service in SCHEDULING_SERVICES and scope != "PUBLIC"
+
+
+def _zones(envelope: Envelope, named: list[str]) -> ZoneNotice:
+    """Return what an issue says of zones; one that names none may be the last word about one."""
+    detail = envelope.detail
+    metadata = detail.get("eventMetadata")
+    told = metadata.values() if isinstance(metadata, dict) else ()
+    prose = _description(envelope)
+    extra = "\n".join(value for value in told if isinstance(value, str))
+    words = zone_words(f"{prose[:LONGEST_PROSE]}\n{extra}"[: 2 * LONGEST_PROSE])
+    troubled = tuple(dict.fromkeys([*named, *words.troubled]))
+    words = ZoneWords(troubled, tuple(z for z in words.healthy if z not in troubled))
+    # Health gives an end only once there is one, sometimes before it closes the event: its own
+    # sample of a last word is still `open`.
+    over = _closed(envelope) or epoch(detail.get("endTime")) is not None or resolved(prose)
+    subject = "+".join(words.troubled) or "no zone"
+    return ZoneNotice(
+        key=text(detail, "eventArn") or f"health:{envelope.event_id}",
+        zone_ids=words.troubled,
+        healthy_ids=words.healthy,
+        over=over,
+        source=ZoneSource.HEALTH_ISSUE,
+        updated_at=_updated_at(envelope),
+        event_type=text(detail, "eventTypeCode"),
+        said=prose[:LONGEST_FIELD],
+        dedupe_key=_key(envelope, ZoneSource.HEALTH_ISSUE, subject, closed=over),
+        **_identity(envelope),
     )
 
 
-def _kind(envelope: Envelope, category: str) -> Kind:
-    if category == "scheduledChange":
-        return Kind.SCHEDULED_CHANGE
-    degraded = "INSTANCE_STORE" in _code(envelope)
+def _kind(envelope: Envelope) -> Kind:
+    degraded = "INSTANCE_STORE" in _code(envelope).upper()
     return Kind.INSTANCE_STORE_DEGRADED if degraded else Kind.INSTANCE_ISSUE
 
 
@@ -90,7 +180,7 @@ def _instance(envelope: Envelope, instance_id: str, kind: Kind, *, closed: bool)
         instance_id=instance_id,
         event_type=text(detail, "eventTypeCode"),
         due_at=epoch(detail.get("startTime")),
-        updated_at=epoch(detail.get("lastUpdatedTime")) or epoch(envelope.frame.get("time")),
+        updated_at=_updated_at(envelope),
         closed=closed,
         health_event=text(detail, "eventArn"),
         dedupe_key=_key(envelope, kind, instance_id, closed=closed),
@@ -99,7 +189,7 @@ def _instance(envelope: Envelope, instance_id: str, kind: Kind, *, closed: bool)
 
 
 def _volume(envelope: Envelope, volume_id: str, *, closed: bool) -> VolumeNotice:
-    code = _code(envelope)
+    code = _code(envelope).upper()
     change = next((c for part, c in _VOLUME_CODES if part in code), VolumeChange.IMPAIRED)
     return VolumeNotice(
         volume_id=volume_id,
@@ -112,30 +202,28 @@ def _volume(envelope: Envelope, volume_id: str, *, closed: bool) -> VolumeNotice
     )
 
 
-def _zones(envelope: Envelope) -> Iterator[ZoneNotice | Ignored]:
-    """Yield the zones an issue names by id; there is no field for them, and none is guessed."""
+def _advisory(envelope: Envelope, what: str, entities: list[_Entity]) -> Advisory:
+    """Return one for the whole event: it may repeat daily, and name every instance there is."""
+    due_at = epoch(envelope.detail.get("startTime"))
+    arn = text(envelope.detail, "eventArn") or envelope.event_id
+    subjects = tuple(e.value for e in entities if not e.resolved)[:MOST_SUBJECTS]
+    named = ", ".join(shown(value) for value in subjects[:3]) or "nobody"
+    return Advisory(
+        sentence=f"{envelope.name} ({_code(envelope)}) {what}. It names {named}.",
+        subjects=subjects,
+        due_at=due_at,
+        dedupe_key=":".join(("advisory", _identity(envelope)["account"] or "", arn, what[:40])),
+        **_identity(envelope),
+    )
+
+
+def _closed(envelope: Envelope) -> bool:
+    return (text(envelope.detail, "statusCode") or "").strip().lower() == "closed"
+
+
+def _updated_at(envelope: Envelope) -> float | None:
     detail = envelope.detail
-    metadata = detail.get("eventMetadata")
-    told = metadata.values() if isinstance(metadata, dict) else ()
-    prose = " ".join([_description(envelope), *(value for value in told if isinstance(value, str))])
-    named = zone_ids_in(prose[:LONGEST_PROSE])
-    if not named:
-        yield envelope.says(f"({_code(envelope)}) names no entity, and no zone by its id.")
-    # Health gives an end only once there is one, sometimes before it closes the event.
-    over = text(detail, "statusCode") == "closed" or epoch(detail.get("endTime")) is not None
-    for zone_id in named:
-        yield ZoneNotice(
-            zone_id=zone_id,
-            over=over,
-            source=ZoneSource.HEALTH_ISSUE,
-            event_type=text(detail, "eventTypeCode"),
-            dedupe_key=_key(envelope, ZoneSource.HEALTH_ISSUE, zone_id, closed=over),
-            **_identity(envelope),
-        )
-
-
-def _nameless(envelope: Envelope) -> Ignored:
-    return envelope.says(f"({_code(envelope)}) names no affected entity.")
+    return epoch(detail.get("lastUpdatedTime")) or epoch(envelope.frame.get("time"))
 
 
 def _key(envelope: Envelope, what: str, subject: str, *, closed: bool) -> str:
@@ -165,26 +253,32 @@ def _identity(envelope: Envelope) -> Identity:
     )
 
 
-def _entities(envelope: Envelope) -> Iterator[tuple[str, bool]]:
-    """Yield each affected entity and whether Health says it is resolved."""
+def _entities(envelope: Envelope) -> Iterator[_Entity]:
+    """Yield each affected entity once; the older schema repeats them in `resources`."""
     listed = envelope.detail.get("affectedEntities")
-    named = False
-    for entity in listed if isinstance(listed, list) else []:
-        value = text(entity, "entityValue") if isinstance(entity, dict) else None
-        if value is not None:
-            named = True
-            yield value, text(entity, "status") == "RESOLVED"
-    # The older schema repeats the entities here; the current one leaves `resources` out.
-    if not named:
-        yield from ((value, False) for value in envelope.resources if value)
+    found: dict[str, bool] = {}
+    for entity in listed if isinstance(listed, list) else [listed]:
+        # A list of plain values has been seen where a list of objects is documented.
+        value = text(entity, "entityValue") if isinstance(entity, dict) else entity
+        if not isinstance(value, str) or not value:
+            continue
+        status = text(entity, "status") if isinstance(entity, dict) else None
+        found[readable(value)[:LONGEST_FIELD]] = (status or "").strip().upper() == "RESOLVED"
+    if not found:
+        found = {value: False for value in envelope.resources if value}
+    yield from (_Entity(value, resolved) for value, resolved in found.items())
 
 
 def _description(envelope: Envelope) -> str:
-    """Return the text AWS shows a reader."""
+    """Return the text AWS shows a reader: in English where there is one, else in all languages."""
     listed = envelope.detail.get("eventDescription")
-    first = listed[0] if isinstance(listed, list) and listed else None
-    said = first.get("latestDescription") if isinstance(first, dict) else None
-    return readable(said) if isinstance(said, str) else ""
+    texts = [
+        (text(each, "language") or "", readable(said))
+        for each in (listed if isinstance(listed, list) else [listed])
+        if isinstance(each, dict) and isinstance(said := each.get("latestDescription"), str)
+    ]
+    english = [said for language, said in texts if language.lower().startswith(LANGUAGE)]
+    return "\n".join(english or [said for _, said in texts])
 
 
 def _code(envelope: Envelope) -> str:

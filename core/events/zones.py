@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from core.events.announcements import Ignored, ZoneNotice, ZoneSource
 from core.events.envelope import Envelope
-from core.fields import shown, text, zone_id_in
+from core.fields import LONGEST_FIELD, Fields, shown, text, zone_id_in
 
 # detail-type -> who moves traffic, and whether that is over.
 SHIFTS: Mapping[str, tuple[ZoneSource, bool]] = {
@@ -35,20 +35,42 @@ def read(envelope: Envelope) -> Iterator[ZoneNotice | Ignored]:
     metadata = envelope.detail.get("metadata")
     away_from = text(metadata, "awayFrom") if isinstance(metadata, dict) else None
     zone_id = zone_id_in(away_from)
+    metadata = metadata if isinstance(metadata, dict) else {}
     if zone_id is None:
         yield envelope.says(f"names no zone id in awayFrom: {shown(away_from)}.")
         return
     source, over = shift
     said_at = envelope.identity["occurred_at"]
     longest = LONGEST_MANUAL_SHIFT_SECONDS if source is ZoneSource.MANUAL_SHIFT else None
+    resource = next(iter(envelope.resources), None)
     yield ZoneNotice(
-        zone_id=zone_id,
+        key=_key(source, zone_id, _shift_id(envelope.detail, metadata) or resource),
+        zone_ids=(zone_id,),
         over=over,
         source=source,
         # Without a resource it is AWS's word on the zone itself (observer notification).
-        resource=next(iter(envelope.resources), None),
+        resource=resource,
+        updated_at=said_at,
         until=None if over or longest is None or said_at is None else said_at + longest,
         event_type=envelope.detail_type,
+        said=(text(metadata, "notes") or "")[:LONGEST_FIELD],
         dedupe_key=":".join((source, zone_id, "over" if over else "began", envelope.event_id)),
         **envelope.identity,
     )
+
+
+def _key(source: ZoneSource, zone_id: str, shift: str | None) -> str:
+    """Name a shift. AWS moves traffic out of a zone once for everybody; people, per resource."""
+    if source is ZoneSource.MANUAL_SHIFT and shift is not None:
+        return f"{source}:{zone_id}:{shift}"
+    return f"{source}:{zone_id}"
+
+
+def _shift_id(detail: Fields, metadata: Fields) -> str | None:
+    """Return ARC's id of a shift; its events' pages show none, its API calls it zonalShiftId."""
+    data = detail.get("data")
+    for fields in (metadata, data if isinstance(data, dict) else {}, detail):
+        found = text(fields, "zonalShiftId") or text(fields, "shiftId")
+        if found is not None:
+            return found
+    return None

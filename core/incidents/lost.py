@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.availability.zones import HEALTH_ISSUE, LOST_ZONE
+from core.availability.zones import LOST_ZONE
 from core.incidents.decisions import complete, ec2_state, go, hooked, renewed, stay
 from core.incidents.gating import still_missing
 from core.incidents.learn import WAITING
@@ -141,8 +141,8 @@ def _over(incident: Incident, reason: str, *actions: Action, ended: bool = False
 def _hopeless(incident: Incident, seen: Observation) -> bool:
     """Say whether the whole zone is lost: then nothing can start there, and nothing be moved.
 
-    A zone is lost when none of its Kafka nodes is Ready and two or more are known to be gone, or
-    when Health has said so and this one is gone, too.
+    A zone is lost when none of its Kafka nodes is Ready and two or more are known to be gone. What
+    anybody says of the zone does not count: a broker that is gone alone is freed all the same.
     """
     zone = incident.zone
     if zone is None:
@@ -151,8 +151,7 @@ def _hopeless(incident: Incident, seen: Observation) -> bool:
     if any(node.ready for node in nodes):
         return False
     gone = {n.instance_id for n in nodes} | {i for i, where in seen.lost.items() if where == zone}
-    declared = any(f.zone == zone and f.source == HEALTH_ISSUE for f in seen.freezes)
-    return declared or len(gone | {incident.instance_id}) > 1
+    return len(gone | {incident.instance_id}) > 1
 
 
 def _zone_lost(incident: Incident, seen: Observation, policy: Policy) -> Decision:

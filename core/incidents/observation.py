@@ -63,6 +63,8 @@ class NodeView:
     spare_for: str | None = None
     kubelet: str = ""  # its version
     out_of_service: bool = False
+    # Conditions of the node monitoring agent that are False -> since when, in epoch seconds.
+    sick: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

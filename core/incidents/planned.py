@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from core.availability.presence import returned
 from core.events import Kind
+from core.events.scheduled import Answer, answer_to
 from core.incidents.decisions import go, hooked, stay
 from core.incidents.observation import (
     Action,
@@ -32,15 +33,11 @@ from core.incidents.observation import (
 )
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import replacement_for, spoken_for
-from core.incidents.terminating import awaited, into_hooks, overtaken
+from core.incidents.terminating import EXPEDITED, awaited, into_hooks, out_of_time, overtaken
 from core.window import Start, clock, start_of
 
 # SQS delays a message by 15 minutes at most.
 LONGEST_DELAY_SECONDS = 900.0
-# Scheduled changes that give the instance back.
-_RIDDEN_THROUGH = ("REBOOT", "NETWORK_MAINTENANCE", "POWER_MAINTENANCE")
-# Changes AWS makes as soon as it can: the date it gives is the latest, not the day.
-_EXPEDITED = "EXPEDITED"
 # Leaders move in seconds. AWS begins its maintenance at the time it gives, or later.
 LEADERS_LEAD_SECONDS = 600.0
 MAINTENANCE_SECONDS = 7200.0
@@ -51,7 +48,14 @@ def scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision
     code = incident.event_type or "a scheduled change"
     if incident.called_off:
         return _called_off(incident, seen)
-    if any(word in code for word in _RIDDEN_THROUGH):
+    answer = answer_to(incident.event_type)
+    if answer is Answer.TELL:
+        reason = (
+            f"AWS schedules {code} for instance {incident.instance_id}, which no rule answers: it "
+            f"is not replaced, and a person decides."
+        )
+        return go(State.RIDDEN_THROUGH, reason, Page("unknown_change", reason))
+    if answer is Answer.RIDE_THROUGH:
         return _ride_through(incident, seen, policy, code)
     if policy.drain_route == "direct":
         heard = "The termination handler heard the announcement itself."
@@ -76,16 +80,32 @@ def rotated(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 def _begin(incident: Incident, seen: Observation, policy: Policy, taken: str) -> Decision:
     """Start replacing once the window is open and nobody wants the instance kept."""
-    kept = _kept_back(incident, seen)
+    kept = _kept_back(incident, seen, policy)
+    hurry = _against_a_freeze(incident, seen, policy, taken)
     if kept:
-        return stay(incident, policy, f"{taken}. {kept}", delay=LONGEST_DELAY_SECONDS)
+        late = out_of_time(incident, seen, policy)
+        asked = (Page("held_past_date", f"{taken}. {kept} AWS does not wait."),) if late else ()
+        return stay(incident, policy, f"{taken}. {kept}", *asked, delay=LONGEST_DELAY_SECONDS)
     start = _start(incident, seen, policy)
     if start.at > seen.now:
         delay = max(start.at - seen.now, policy.tick_interval_seconds)
         delay = min(delay, max(LONGEST_DELAY_SECONDS, policy.tick_interval_seconds))
         return stay(incident, policy, f"{taken}; {start.reason}.", delay=delay)
     begins = f"{taken}; {start.reason}."
-    return _nothing_to_move(incident, seen, policy) or go(State.REPLACING, begins)
+    return _nothing_to_move(incident, seen, policy) or go(State.REPLACING, begins, *hurry)
+
+
+def _against_a_freeze(
+    incident: Incident, seen: Observation, policy: Policy, taken: str
+) -> tuple[Action, ...]:
+    """Call a person where AWS's date leaves no time to wait until a zone is well."""
+    freeze = seen.freeze(incident.zone)
+    if freeze is None or not out_of_time(incident, seen, policy):
+        return ()
+    reason = (
+        f"{taken}. {freeze.sentence} AWS does not wait for that, so it is replaced all the same."
+    )
+    return (Page("frozen_zone", reason),)
 
 
 def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
@@ -99,7 +119,7 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
 def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
     if incident.kind is Kind.ROTATION:
         return Start(seen.now, "its turn in the rotation has come")
-    if _EXPEDITED in (incident.event_type or ""):
+    if EXPEDITED in (incident.event_type or "").upper():
         return Start(seen.now, "AWS hurries, so the replacement begins at once")
     return start_of(
         incident.due_at,
@@ -109,10 +129,10 @@ def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
     )
 
 
-def _kept_back(incident: Incident, seen: Observation) -> str | None:
+def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     if incident.held_until is not None and seen.now < incident.held_until:
         return f"It is held until {clock(incident.held_until)}."
-    freeze = seen.freeze(incident.zone)
+    freeze = None if out_of_time(incident, seen, policy) else seen.freeze(incident.zone)
     return None if freeze is None else f"{freeze.sentence} Nothing planned happens there."
 
 
@@ -121,7 +141,7 @@ def waits(incident: Incident, seen: Observation, policy: Policy) -> Decision | N
     if incident.called_off:
         return _called_off(incident, seen)
     mine: tuple[Action, ...] = (DropLease(),) if seen.lease_holder == incident.id else ()
-    kept = _kept_back(incident, seen)
+    kept = _kept_back(incident, seen, policy)
     if kept:
         return stay(incident, policy, kept, *mine, delay=4 * policy.tick_interval_seconds)
     start = _start(incident, seen, policy)

@@ -35,6 +35,8 @@ LATE_REPLACEMENT_SECONDS = 900.0
 LONGEST_BACKOFF_SECONDS = 900.0
 # Auto Scaling announces a termination within seconds; the announcement names NTH's hook by token.
 ANNOUNCEMENT_SECONDS = 30.0
+# Changes AWS makes as soon as it can: the date it gives is the latest, not the day.
+EXPEDITED = "EXPEDITED"
 
 
 def forward_now(policy: Policy) -> Decision:
@@ -157,6 +159,19 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     return _let_go(incident, seen, policy, reason)
 
 
+def out_of_time(incident: Incident, seen: Observation, policy: Policy) -> bool:
+    """Say whether AWS takes the instance so soon that nothing may wait for a frozen zone.
+
+    A freeze keeps planned work away; it does not keep AWS from its date, and a broker that is not
+    moved by then is lost instead.
+    """
+    if incident.scheduled_said_at is None or incident.called_off:
+        return False
+    hurried = EXPEDITED in (incident.event_type or "").upper()
+    due = incident.due_at
+    return hurried or (due is not None and seen.now >= due - policy.planned_margin_seconds)
+
+
 def _begun(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Follow a drain that an invocation has begun and not lived to record.
 
@@ -167,7 +182,7 @@ def _begun(incident: Incident, seen: Observation, policy: Policy) -> Decision | 
         return None
     reason = f"The drain of {incident.node_name} was begun by an invocation that died over it."
     ready = not incident.expects_return or replacement_for(incident, seen) is not None
-    free = next(standing(seen, policy), None) is None and _kept_back(incident, seen) is None
+    free = next(standing(seen, policy), None) is None and _kept_back(incident, seen, policy) is None
     again = hooked(incident) and ready and free and consent(incident, seen, policy)[0]
     actions: tuple[Action, ...] = (ForwardDrain(),) if again else ()
     begun = go(State.DRAINING, reason, *renewed(incident), *actions)
@@ -177,7 +192,7 @@ def _begun(incident: Incident, seen: Observation, policy: Policy) -> Decision | 
 def _blocked(
     incident: Incident, seen: Observation, policy: Policy, *, mine: bool
 ) -> Decision | None:
-    blocked = _kept_back(incident, seen)
+    blocked = _kept_back(incident, seen, policy)
     if not mine and seen.lease_holder is not None:
         blocked = f"Incident {seen.lease_holder} takes a Kafka node out first."
     return None if blocked is None else stay(incident, policy, blocked)
@@ -198,13 +213,13 @@ def _others_first(incident: Incident, seen: Observation, policy: Policy) -> Deci
     return stay(incident, policy, f"The drain of {holders} has ended safely.", *ended)
 
 
-def _kept_back(incident: Incident, seen: Observation) -> str | None:
+def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Say who wants the instance kept for now: a person, or a zone that is frozen."""
     if incident.release_asked_by:
         return None
     if incident.held_until is not None and seen.now < incident.held_until:
         return f"Instance {incident.instance_id} is held until {clock(incident.held_until)}."
-    freeze = seen.freeze(incident.zone)
+    freeze = None if out_of_time(incident, seen, policy) else seen.freeze(incident.zone)
     return None if freeze is None else f"{freeze.sentence} Nothing is drained there."
 
 

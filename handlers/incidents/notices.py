@@ -6,6 +6,7 @@ what a group did or could not do wakes the incidents that wait for it. Every one
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from aws_lambda_powertools import Logger
 from core.availability.zones import Freeze
 from core.errors import Conflict
 from core.events import (
+    Advisory,
     GroupChange,
     GroupNotice,
     Interruption,
@@ -23,15 +25,18 @@ from core.events import (
     ZoneNotice,
     ZoneSource,
 )
+from core.fields import eks_cluster_in, instance_in, volume_in
 from core.incidents.inventory import VolumeView
 from core.incidents.record import Incident
 from core.incidents.requests import awaiting, note_group
 from core.metric_names import PAGES_SENT
 from core.volumes.ledger import State
+from core.window import clock
+from core.zones.incident import ZoneIncident, ZoneWord, said_at, too_old
 from handlers.adapters import metrics
 from handlers.adapters.inventory import Inventory
 from handlers.incidents.reception import MOST_ATTEMPTS, Reception
-from handlers.store import volume_records
+from handlers.store import told, volume_records
 from handlers.store.messages import SHIFT_MESSAGE
 from handlers.store.records import Records
 
@@ -54,10 +59,15 @@ _ENDS = {
 
 
 class FreezeNotes(Protocol):
-    """Where a zone's shift is noted; handlers.store.freezes."""
+    """Where words about zones are noted; handlers.store.freezes."""
 
-    def note(self, notice: ZoneNotice, now: float) -> tuple[Freeze, ...]:
-        """Add what was announced and return what is in force; a duplicate changes nothing."""
+    def note(
+        self, word: ZoneWord, now: float, names: Mapping[str, str] | None = None
+    ) -> tuple[Freeze, ...]:
+        """Add what was said and return what is in force; a duplicate changes nothing."""
+
+    def incidents(self) -> tuple[ZoneIncident, ...]:
+        """Return every zone's incident that is remembered."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,7 @@ class Notices:
     inventory: Inventory
     freezes: FreezeNotes
     prefix: str
-    # None: nobody remembers modifications.
+    # None: nobody remembers modifications, nor whom a person was called about.
     records: Records | None = None
 
     def of_volume(self, notice: VolumeNotice, now: float) -> None:
@@ -127,19 +137,73 @@ class Notices:
         return next((i.instance_id for i in incidents if i.pod_name == volume.pod), None)
 
     def of_zone(self, notice: ZoneNotice, now: float) -> None:
-        """Freeze a zone, or thaw it; its id is looked up in this account, never guessed."""
-        if notice.source is ZoneSource.PRACTICE_RUN:
-            reason = f"A practice run in {notice.zone_id} says nothing about the zone itself."
-            self._ignore(notice, reason, now)
+        """Note what is said of zones; whether one is frozen is decided by a turn (shifts)."""
+        refusal = self._no_zone_of_ours(notice, now)
+        if refusal is not None:
+            self._ignore(notice, refusal, now)
             return
-        name = self.inventory.zone_names().get(notice.zone_id)
-        if name is None:
-            self._ignore(notice, f"This region has no zone {notice.zone_id}.", now)
-            return
-        self.freezes.note(replace(notice, zone=name), now)
+        self.freezes.note(notice, now, self.inventory.zone_names())
         self.reception.ticks.send(SHIFT_MESSAGE)
-        done = "thawed" if notice.over else "frozen"
-        self._record(notice, f"Zone {name} ({notice.zone_id}) is {done}.", now)
+        incident = self._incident(notice)
+        said = "It is over." if incident is None else f"{incident.state.value}: {incident.reason}"
+        self._record(notice, f"{_zones(notice)}: {said}", now)
+
+    def _no_zone_of_ours(self, notice: ZoneNotice, now: float) -> str | None:
+        """Say why a word about zones is about none of ours; None: it is, or may be."""
+        if notice.source is ZoneSource.PRACTICE_RUN:
+            return f"A practice run in {_zones(notice)} says nothing about the zone itself."
+        if self._incident(notice) is not None:
+            return None  # Whatever it says, it is about what we have heard of.
+        if not notice.zone_ids and not notice.over:
+            return f"{notice.event_type or 'The issue'} names no entity, and no zone by its id."
+        if notice.zone_ids:
+            names = self.inventory.zone_names()
+            if not any(zone_id in names for zone_id in notice.zone_ids):
+                return f"This region has no zone {_zones(notice)}."
+        if too_old(notice, now):
+            return f"What is said of {_zones(notice)} is from {clock(said_at(notice, now))}."
+        return None
+
+    def _incident(self, notice: ZoneNotice) -> ZoneIncident | None:
+        return next((i for i in self.freezes.incidents() if i.key == notice.key), None)
+
+    def of_advisory(self, advisory: Advisory, now: float) -> None:
+        """Call a person for what no rule answers, once, unless it is all about others' things."""
+        if not self._concerns_us(advisory):
+            named = ", ".join(advisory.subjects[:3])
+            self._ignore(advisory, f"Nothing it names is this cluster's: {named}.", now)
+            return
+        self._call_once(advisory, now)
+        self._record(advisory, advisory.sentence, now)
+
+    def _concerns_us(self, advisory: Advisory) -> bool:
+        """Say whether anything named is ours, or may be: what nobody can place is told."""
+        ours: Mapping[str, str] | None = None
+        for subject in advisory.subjects:
+            instance_id, volume_id = instance_in(subject), volume_in(subject)
+            cluster = eks_cluster_in(subject)
+            if instance_id is not None:
+                if ours is None:
+                    ours = self.inventory.instance_states(self.reception.managed_tag)
+                if instance_id in ours:
+                    return True
+            elif volume_id is not None:
+                volume = self.inventory.volume(volume_id)
+                if volume is not None and (
+                    volume.belongs_to(self.prefix) or self._attached_to_ours(volume)
+                ):
+                    return True
+            elif cluster is None or cluster == self.prefix:
+                return True
+        return not advisory.subjects
+
+    def _call_once(self, advisory: Advisory, now: float) -> None:
+        if self.records is not None and told.known(self.records, advisory.dedupe_key, now):
+            return
+        metrics.count(PAGES_SENT)
+        logger.critical(advisory.sentence, page="advisory")
+        if self.records is not None:
+            told.remember(self.records, advisory.dedupe_key, now)
 
     def of_group(self, notice: GroupNotice, now: float) -> None:
         """Tell the open incidents of a group what it did, and let the loop look at them now."""
@@ -170,12 +234,18 @@ class Notices:
         raise AssertionError("every attempt returns or raises")
 
     def _record(
-        self, notice: VolumeNotice | ZoneNotice | GroupNotice, said: str, now: float
+        self, notice: VolumeNotice | ZoneNotice | GroupNotice | Advisory, said: str, now: float
     ) -> None:
         self.reception.record(notice.dedupe_key, notice.body, said, now)
 
-    def _ignore(self, notice: VolumeNotice | ZoneNotice, reason: str, now: float) -> None:
+    def _ignore(
+        self, notice: VolumeNotice | ZoneNotice | Advisory, reason: str, now: float
+    ) -> None:
         self.reception.ignore(notice.body, reason, now)
+
+
+def _zones(notice: ZoneNotice) -> str:
+    return ", ".join(notice.zone_ids) or "no zone by its id"
 
 
 def _about(notice: VolumeNotice, instance_id: str) -> Interruption:

@@ -1,8 +1,9 @@
 """Carries out freezes: leaders away from the zone, its instances protected; all undone on thaw.
 
 λ interruption and λ tick ask for a turn on the ticks queue (handlers.store.messages), and the sweep
-asks again each minute while anything is frozen or left to undo. A turn compares what is frozen with
-what was done about it, so one too many changes nothing.
+asks again each minute while a zone's incident is open, anything is frozen or left to undo. A turn
+first has the incidents judged by what is seen (core.zones.evidence), then compares what is frozen
+with what was done about it, so one too many changes nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +13,15 @@ from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
-from core.availability.zones import LOST_ZONE, Freeze
-from core.incidents.observation import GroupView
+from core.availability.zones import LOST_ZONE
+from core.errors import StillwaterError
+from core.incidents.observation import GroupView, NodeView
+from core.metric_names import PAGES_SENT
+from core.zones.evidence import ZonePage, ZoneSight, evidence_of
+from core.zones.incident import frozen
+from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud
+from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.incidents.leadership import Leadership, shifted
 from handlers.store.freezes import Freezes, LostZone
@@ -30,9 +37,9 @@ Protected = Mapping[str, frozenset[str]]
 
 
 def pending(freezes: Freezes, records: Records, cluster: str, now: float) -> bool:
-    """Say whether a turn is worth its while: something is frozen, or left to undo."""
+    """Say whether a turn is worth its while: a zone is announced or frozen, or left to undo."""
     return bool(
-        freezes.current(now)
+        any(incident.open or incident.holds(now) for incident in freezes.incidents())
         or records.read(_protected_key(cluster)).document
         or not shifted(records, cluster).nothing
     )
@@ -49,6 +56,7 @@ class Shifts:
     freezes: Freezes
     ledger: Ledger
     cloud: Cloud
+    inventory: Inventory
     nodes: Nodes
     leadership: Leadership
     records: Records
@@ -60,29 +68,51 @@ class Shifts:
 
         Raises StillwaterError when Kafka or Kubernetes does not answer; what was done stays done.
         """
-        frozen = self._named(self._thawed(self.freezes.current(now), now), now)
-        zones = frozenset(freeze.zone for freeze in frozen if freeze.zone is not None)
+        nodes = self._nodes()
+        self._thaw_returned(nodes, now)
+        judged = self.freezes.judge(self._sight(nodes, now), _call)
+        zones = frozenset(f.zone for f in frozen(judged, now) if f.zone is not None)
         self._protect(zones)
+        if nodes is None:
+            raise StillwaterError("Kubernetes does not answer, so no leaders were moved.")
         self._lead(zones)
 
-    def _named(self, frozen: Iterable[Freeze], now: float) -> tuple[Freeze, ...]:
-        """Add this account's names of zones: AWS announces ids."""
-        kept = tuple(frozen)
-        if all(freeze.zone is not None for freeze in kept):
-            return kept
-        return self.freezes.name(self.cloud.zone_names(), now)
+    def _nodes(self) -> tuple[NodeView, ...] | None:
+        """Return Kubernetes' nodes; a zone in trouble may have taken its API along."""
+        try:
+            return self.nodes.nodes()
+        except StillwaterError as error:
+            logger.warning("No node bears a zone's trouble out.", error=str(error))
+            return None
 
-    def _thawed(self, frozen: tuple[Freeze, ...], now: float) -> tuple[Freeze, ...]:
+    def _thaw_returned(self, nodes: Iterable[NodeView] | None, now: float) -> None:
         """End the freeze of a zone that was lost and has a Kafka node again."""
-        lost = [freeze for freeze in frozen if freeze.source == LOST_ZONE]
-        if not lost:
-            return frozen
-        alive = {node.zone for node in self.nodes.nodes() if node.ready and node.pool is not None}
-        for freeze in lost:
-            if freeze.zone in alive:
+        alive = {node.zone for node in nodes or () if node.ready and node.pool is not None}
+        for freeze in self.freezes.current(now):
+            if freeze.source == LOST_ZONE and freeze.zone in alive:
                 logger.info("A zone is back.", zone=freeze.zone)
-                frozen = self.freezes.note(LostZone(freeze.zone_id, freeze.zone, over=True), now)
-        return frozen
+                self.freezes.note(LostZone(freeze.zone_id, freeze.zone, over=True), now)
+
+    def _sight(self, nodes: tuple[NodeView, ...] | None, now: float) -> ZoneSight:
+        groups = self.cloud.groups_tagged(self.managed_tag)
+        kafka = tuple(node for node in nodes or () if node.pool is not None)
+        return ZoneSight(
+            now=now,
+            names=self.cloud.zone_names(),
+            zones=frozenset(zone for group in groups for zone in group.zones)
+            | frozenset(node.zone for node in kafka if node.zone is not None),
+            evidence=self._evidence(kafka) if self._asked(now) else {},
+        )
+
+    def _asked(self, now: float) -> bool:
+        """Say whether anything waits to be borne out: EC2 is asked for checks only then."""
+        return any(i.open and not i.holds(now) for i in self.freezes.incidents())
+
+    def _evidence(self, kafka: tuple[NodeView, ...]) -> dict[str, str]:
+        statuses = self.inventory.statuses([n.instance_id for n in kafka if n.instance_id])
+        # Whom we take out is not Ready by our own doing; who was lost is not.
+        leaving = {i.instance_id for i in self.ledger.open_incidents() if i.lost_at is None}
+        return evidence_of(kafka, statuses, leaving)
 
     def _protect(self, zones: frozenset[str]) -> None:
         """Keep groups from scaling in where zones are frozen; undo it where they no longer are.
@@ -138,6 +168,11 @@ class Shifts:
     @property
     def _key(self) -> str:
         return _protected_key(self.cluster)
+
+
+def _call(page: ZonePage) -> None:
+    metrics.count(PAGES_SENT)
+    logger.critical(page.reason, page=page.key)
 
 
 def _unprotected(group: GroupView) -> frozenset[str]:

@@ -1,26 +1,41 @@
-"""The zones that are frozen, in one document of the ledger's table.
+"""The incidents of zones, in one document of the ledger's table, and what they freeze.
 
-λ interruption and λ sweep note what AWS says, λ tick what it finds lost; the loop reads it before
-planned work. Only who changes the document writes it: a duplicate notice costs one read.
+λ interruption and the command line note what is said, λ tick what it finds lost and what bears a
+word out; the loop reads the freezes before planned work. Only who changes the document writes it:
+a duplicate notice costs one read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from core.availability.zones import LOST_ZONE, Freeze, ZoneNotice, apply
+from core.availability.zones import LOST_ZONE, Freeze
 from core.errors import Conflict
+from core.zones.codec import from_document, to_document
+from core.zones.evidence import ZonePage, ZoneSight, judge
+from core.zones.incident import (
+    PERSON,
+    ZoneIncident,
+    ZoneWord,
+    frozen,
+    hear,
+    legacy_key,
+    named,
+    thaw,
+)
 from handlers.store.records import Records
 
 # Notices about one zone meet at the document; more than a few in a row is a fault.
 MOST_ATTEMPTS = 5
 
+Incidents = tuple[ZoneIncident, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class LostZone:
-    """Our own word on a zone in which none of our Kafka nodes is left, or one is again."""
+    """Our own word, or a person's: a zone in which none of our Kafka nodes is left, or one is."""
 
     zone_id: str
     zone: str | None
@@ -28,60 +43,119 @@ class LostZone:
     source: str = LOST_ZONE
     occurred_at: float | None = None
     until: float | None = None
+    said: str = ""
+
+    @property
+    def key(self) -> str:
+        return legacy_key(self.source, self.zone_id)
+
+    @property
+    def zone_ids(self) -> tuple[str, ...]:
+        return (self.zone_id,)
+
+    @property
+    def healthy_ids(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def updated_at(self) -> float | None:
+        return self.occurred_at
+
+    @property
+    def event_type(self) -> str | None:
+        return None
 
 
 class Freezes(Protocol):
     """Which zones are left alone."""
 
-    def note(self, notice: ZoneNotice, now: float) -> tuple[Freeze, ...]:
-        """Add what was announced and return what is in force; a duplicate changes nothing."""
+    def note(
+        self, word: ZoneWord, now: float, names: Mapping[str, str] | None = None
+    ) -> tuple[Freeze, ...]:
+        """Add what was said and return what is in force; a duplicate changes nothing."""
 
     def current(self, now: float) -> tuple[Freeze, ...]:
         """Return the freezes in force."""
 
-    def name(self, names: Mapping[str, str], now: float) -> tuple[Freeze, ...]:
-        """Add the names of zones by their ids; return what is in force."""
+    def incidents(self) -> Incidents:
+        """Return every zone's incident that is remembered."""
+
+    def judge(self, sight: ZoneSight, call: Callable[[ZonePage], None]) -> Incidents:
+        """Freeze what is borne out and thaw what is too old; call whom that concerns."""
 
 
 class LedgerFreezes:
-    """The freezes of one cluster."""
+    """The zones' incidents of one cluster."""
 
-    def __init__(self, records: Records, cluster: str) -> None:
-        self._records, self._key = records, f"freezes#{cluster}"
+    def __init__(
+        self,
+        records: Records,
+        cluster: str,
+        changed: Callable[[ZoneIncident], None] = lambda _: None,
+    ) -> None:
+        """`changed` hears of every incident that was written, to tell it."""
+        self._records, self._key, self._changed = records, f"freezes#{cluster}", changed
 
-    def note(self, notice: ZoneNotice, now: float) -> tuple[Freeze, ...]:
+    def note(
+        self, word: ZoneWord, now: float, names: Mapping[str, str] | None = None
+    ) -> tuple[Freeze, ...]:
         """Raises Conflict when others keep writing: the message is then delivered again."""
-        return self._change(lambda freezes: apply(notice, freezes, now))
+        known = dict(names or {})
+        if isinstance(word, LostZone) and word.zone is not None:
+            known[word.zone_id] = word.zone
+        heard = self._change(lambda incidents: named(hear(word, incidents, now), known))
+        return frozen(heard, now)
 
     def current(self, now: float) -> tuple[Freeze, ...]:
-        return tuple(f for f in self._read()[0] if f.holds(now))
+        return frozen(self.incidents(), now)
 
-    def name(self, names: Mapping[str, str], now: float) -> tuple[Freeze, ...]:
-        return self._change(
-            lambda freezes: tuple(
-                replace(freeze, zone=freeze.zone or names.get(freeze.zone_id))
-                for freeze in freezes
-                if freeze.holds(now)
-            )
-        )
+    def incidents(self) -> Incidents:
+        return self._read()[0]
 
-    def _change(
-        self, change: Callable[[tuple[Freeze, ...]], tuple[Freeze, ...]]
-    ) -> tuple[Freeze, ...]:
+    def judge(self, sight: ZoneSight, call: Callable[[ZonePage], None]) -> Incidents:
+        def judged(incidents: Incidents) -> Incidents:
+            after, pages = judge(named(incidents, sight.names), sight)
+            for page in pages:
+                # Before it is written: who dies in between calls twice, and never not at all.
+                call(page)
+            return named(after, sight.names)
+
+        return self._change(judged)
+
+    def freeze(
+        self, zone_id: str, zone: str, now: float, until: float, actor: str, because: str
+    ) -> Incidents:
+        """Freeze a zone because a person says so, until then."""
+        said = f"{actor}: {because}" if because else actor
+        word = LostZone(zone_id, zone, source=PERSON, occurred_at=now, until=until, said=said)
+        return self._change(lambda incidents: named(hear(word, incidents, now), {zone_id: zone}))
+
+    def thaw(self, zone_id: str, now: float, actor: str, because: str) -> Incidents:
+        """Thaw a zone because a person says so; no word about the same events freezes it again."""
+        return self._change(lambda incidents: thaw(incidents, zone_id, now, actor, because))
+
+    def _change(self, change: Callable[[Incidents], Incidents]) -> Incidents:
         for attempt in range(MOST_ATTEMPTS):
             before, version = self._read()
             after = change(before)
             if after == before:
                 return after
             try:
-                self._records.write(self._key, [asdict(freeze) for freeze in after], version)
+                self._records.write(self._key, to_document(after), version)
             except Conflict:
                 if attempt == MOST_ATTEMPTS - 1:
                     raise
                 continue
+            self._tell(before, after)
             return after
         raise AssertionError("every attempt returns or raises")
 
-    def _read(self) -> tuple[tuple[Freeze, ...], int]:
+    def _tell(self, before: Sequence[ZoneIncident], after: Sequence[ZoneIncident]) -> None:
+        known = {incident.key: incident for incident in before}
+        for incident in after:
+            if known.get(incident.key) != incident:
+                self._changed(incident)
+
+    def _read(self) -> tuple[Incidents, int]:
         record = self._records.read(self._key)
-        return tuple(Freeze(**freeze) for freeze in record.document or ()), record.version
+        return from_document(record.document), record.version

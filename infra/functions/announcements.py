@@ -12,7 +12,8 @@ from typing import Any
 
 from core import naming
 from core.constants import HOOKS
-from core.events import alarms, groups, health, instances, volumes, zones
+from core.events import alarms, groups, health, instances, scheduled, volumes, zones
+from core.events.scheduled import Answer
 
 Pattern = Mapping[str, Any]
 
@@ -48,8 +49,9 @@ def events_rules(prefix: str, pools: Sequence[str]) -> Mapping[str, Pattern]:
             event=_each(event for event, _ in volumes.OUTCOMES),
             result=_each(result for _, result in volumes.OUTCOMES),
         ),
-        "health": _health(["EC2"], "scheduledChange"),
-        "health-issue": _health(sorted(health.SERVICES), "issue"),
+        "health": _health(health.SCHEDULED, service=sorted(health.SCHEDULING_SERVICES)),
+        # Any service's: the loss of a zone has been announced under MULTIPLE_SERVICES.
+        "health-issue": _health(health.ISSUE),
         "zonal-shift": {"source": ["aws.arc-zonal-shift"], "detail-type": list(zones.SHIFTS)},
         "stalled-io": _stalled(),
     }
@@ -64,7 +66,8 @@ def direct_rules(prefix: str, pools: Sequence[str]) -> Mapping[str, Pattern]:
         "nth-terminate": _terminate(prefix, pools, [naming.DRAIN_HOOK]),
         "nth-spot": OF_INSTANCES["spot"],
         "nth-state-change": OF_INSTANCES["state-change"],
-        "nth-health": _health(["EC2"], "scheduledChange"),
+        # It drains whatever it hears of at once: only what takes an instance away.
+        "nth-health": _health(health.SCHEDULED, service=["EC2"], eventTypeCode=_retiring()),
     }
 
 
@@ -87,13 +90,17 @@ def _terminate(prefix: str, pools: Sequence[str], hooks: Sequence[str]) -> Patte
     return {**ours, "detail": {**ours["detail"], "LifecycleHookName": list(hooks)}}
 
 
-def _health(services: Sequence[str], category: str) -> Pattern:
+def _health(category: str, **detail: Sequence[str]) -> Pattern:
     """Match by category, not by code: a code that is new must not go unheard."""
     return {
         "source": ["aws.health"],
         "detail-type": ["AWS Health Event"],
-        "detail": {"service": list(services), "eventTypeCategory": [category]},
+        "detail": {"eventTypeCategory": [category], **detail},
     }
+
+
+def _retiring() -> list[str]:
+    return sorted(code for code, answer in scheduled.CODES.items() if answer is Answer.RETIRE)
 
 
 def _stalled() -> Pattern:

@@ -38,7 +38,12 @@ INTERRUPTION_BATCH = 10
 TICK_BATCH = 1
 # The least AWS accepts is 2; the ledger's lease keeps two ticks from acting on one incident.
 MAXIMUM_CONCURRENCY = 5
-TICK_LOOKS = ("ec2:DescribeAvailabilityZones", "ec2:DescribeInstances", "ec2:DescribeVolumes")
+TICK_LOOKS = (
+    "ec2:DescribeAvailabilityZones",
+    "ec2:DescribeInstances",
+    "ec2:DescribeInstanceStatus",
+    "ec2:DescribeVolumes",
+)
 READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 
 

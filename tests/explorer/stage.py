@@ -133,6 +133,7 @@ class Stage:
                 freezes=freezes,
                 ledger=ledger,
                 cloud=cloud,
+                inventory=cloud,
                 nodes=nodes,
                 leadership=leadership,
                 records=records,

@@ -50,7 +50,7 @@ class Station:
     def __post_init__(self) -> None:
         self.reception = Reception(self.ledger, self.cluster, self.ticks, TAG)
         self.freezes = LedgerFreezes(self.records, "orders")
-        self.notices = Notices(self.reception, self.cluster, self.freezes, PREFIX)
+        self.notices = Notices(self.reception, self.cluster, self.freezes, PREFIX, self.records)
         self.desk = Desk(self.reception, self.notices)
         self.broom = Broom(
             reception=self.reception,
@@ -67,6 +67,7 @@ class Station:
             freezes=self.freezes,
             ledger=self.ledger,
             cloud=self.cluster,
+            inventory=self.cluster,
             nodes=self.cluster,
             leadership=self.leadership,
             records=self.records,

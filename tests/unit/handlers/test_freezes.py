@@ -1,60 +1,38 @@
-"""Zones are frozen and thawed as AWS says, however often and in whatever order it says it."""
+"""The document of the zones' incidents: written once, kept against others, of any version."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from core.availability.zones import apply, freeze_of
+from core.availability.zones import HEALTH_ISSUE
 from core.errors import Conflict
-from handlers.store.freezes import LedgerFreezes
+from handlers.store.freezes import LedgerFreezes, LostZone
 from tests.unit.handlers.memory_records import MemoryRecords
 
 NOW = 1_795_168_800.0
+SHIFT = LostZone("use1-az1", "us-east-1a", source="autoshift", occurred_at=NOW)
+DAY = 86_400.0
 
 
-@dataclass(frozen=True)
-class Notice:
-    zone_id: str = "use1-az1"
-    zone: str | None = "us-east-1a"
-    source: str = "autoshift"
-    over: bool = False
-    occurred_at: float | None = NOW
-    until: float | None = None
+def old_document(**changed: Any) -> list[dict[str, Any]]:
+    """Return what versions before keys kept."""
+    known = {"zone_id": "use1-az1", "zone": "us-east-1a", "since": NOW, "until": None}
+    return [{**known, "source": HEALTH_ISSUE, **changed}]
 
 
-def test_a_shift_freezes_its_zone_and_its_end_thaws_it() -> None:
-    frozen = apply(Notice(), (), NOW)
-    assert freeze_of("us-east-1a", frozen, NOW) == frozen[0]
-    assert freeze_of("us-east-1b", frozen, NOW) is None
-    assert apply(Notice(over=True, occurred_at=NOW + 60), frozen, NOW + 60) == ()
-
-
-def test_a_freeze_with_an_end_ends_by_itself() -> None:
-    frozen = apply(Notice(until=NOW + 60), (), NOW)
-    assert freeze_of("us-east-1a", frozen, NOW + 59) is not None
-    assert freeze_of("us-east-1a", frozen, NOW + 60) is None
-    assert apply(Notice(zone_id="use1-az2", zone="us-east-1b"), frozen, NOW + 61)[0].zone == (
-        "us-east-1b"
-    )
-
-
-def test_the_end_of_one_cause_leaves_another_in_force() -> None:
-    frozen = apply(Notice(source="health"), apply(Notice(), (), NOW), NOW)
-    left = apply(Notice(over=True, occurred_at=NOW + 1), frozen, NOW + 1)
-    assert [freeze.source for freeze in left] == ["health"]
-
-
-def test_an_end_that_is_older_than_the_freeze_changes_nothing() -> None:
-    frozen = apply(Notice(), (), NOW)
-    assert apply(Notice(over=True, occurred_at=NOW - 60), frozen, NOW + 1) == frozen
+def stored(document: object) -> LedgerFreezes:
+    records = MemoryRecords()
+    records.write("freezes#orders", document, 0)
+    return LedgerFreezes(records, "orders")
 
 
 def test_a_duplicate_is_not_written_again() -> None:
     records = MemoryRecords()
     freezes = LedgerFreezes(records, "orders")
-    assert freezes.note(Notice(), NOW) == freezes.note(Notice(), NOW + 5)
+    assert freezes.note(SHIFT, NOW) == freezes.note(SHIFT, NOW + 5)
     assert records.writes == 1
     assert freezes.current(NOW + 10)[0].since == NOW
 
@@ -69,21 +47,68 @@ class Contested(MemoryRecords):
     def write(self, key: str, document: object, version: int) -> None:
         if self.times:
             self.times -= 1
-            other = replace(Notice(), zone_id=f"use1-az{self.times + 2}", zone=None)
-            super().write(key, [_document(other)], version)
+            other = replace(SHIFT, zone_id=f"use1-az{self.times + 2}", zone=None)
+            records = MemoryRecords()
+            LedgerFreezes(records, "orders").note(other, NOW)
+            super().write(key, records.read(key).document, version)
         super().write(key, document, version)
-
-
-def _document(notice: Notice) -> dict[str, object]:
-    (freeze,) = apply(notice, (), NOW)
-    return {name: getattr(freeze, name) for name in freeze.__slots__}
 
 
 def test_a_notice_is_added_to_what_others_wrote_meanwhile() -> None:
     freezes = LedgerFreezes(Contested(1), "orders")
-    assert {f.zone_id for f in freezes.note(Notice(), NOW)} == {"use1-az1", "use1-az2"}
+    assert {f.zone_id for f in freezes.note(SHIFT, NOW)} == {"use1-az1", "use1-az2"}
 
 
 def test_a_notice_that_never_gets_in_is_not_lost_silently() -> None:
     with pytest.raises(Conflict):
-        LedgerFreezes(Contested(99), "orders").note(Notice(), NOW)
+        LedgerFreezes(Contested(99), "orders").note(SHIFT, NOW)
+
+
+def test_what_was_stored_before_freezes_had_keys_is_still_a_freeze_and_ends_by_age() -> None:
+    freezes = stored(old_document())
+    assert [f.zone for f in freezes.current(NOW + 60)] == ["us-east-1a"]
+    assert freezes.current(NOW + DAY) == ()
+
+
+def test_an_old_freeze_with_an_end_of_its_own_keeps_it() -> None:
+    assert stored(old_document(until=NOW + 60)).current(NOW + 60) == ()
+
+
+def test_a_lost_zone_that_was_stored_before_lasts_until_it_is_seen_again() -> None:
+    freezes = stored(old_document(source="lost"))
+    assert freezes.current(NOW + 30 * DAY)
+    assert freezes.note(LostZone("use1-az1", "us-east-1a", over=True), NOW + 31 * DAY) == ()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        [],
+        {},
+        "frozen",
+        [7, {"zone_id": None}, {"zone_id": "use1-az1", "since": "x"}],
+        {"v": 9, "incidents": [None, {"key": "x"}, {"state": "melted"}]},
+    ],
+    ids=repr,
+)
+def test_what_makes_no_sense_in_the_document_stops_nobody(document: object) -> None:
+    freezes = stored(document)
+    assert freezes.current(NOW) == ()
+    assert len(freezes.note(SHIFT, NOW)) == 1
+
+
+def test_a_field_of_a_later_version_is_left_out() -> None:
+    records = MemoryRecords()
+    LedgerFreezes(records, "orders").note(SHIFT, NOW)
+    document = records.read("freezes#orders").document
+    document["incidents"][0]["mood"] = "grim"
+    assert len(stored(document).current(NOW)) == 1
+
+
+def test_whoever_listens_hears_of_what_was_written_and_of_nothing_else() -> None:
+    heard: list[str] = []
+    freezes = LedgerFreezes(MemoryRecords(), "orders", lambda incident: heard.append(incident.key))
+    freezes.note(SHIFT, NOW)
+    freezes.note(SHIFT, NOW)
+    assert heard == ["autoshift:use1-az1"]

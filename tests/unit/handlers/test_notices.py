@@ -139,7 +139,9 @@ def test_a_shift_freezes_the_zone_by_this_accounts_name_for_it(station: Station)
     announce(station, "zone-autoshift")
     (freeze,) = station.freezes.current(station.now)
     assert (freeze.zone, freeze.zone_id, freeze.source) == ("us-east-1a", "use1-az4", "autoshift")
-    assert outcomes(station) == ["Zone us-east-1a (use1-az4) is frozen."]
+    assert outcomes(station) == [
+        "use1-az4: frozen: ARC's autoshift says that zone use1-az4 is to be left alone."
+    ]
 
 
 def test_the_end_of_a_shift_thaws_the_zone(station: Station) -> None:

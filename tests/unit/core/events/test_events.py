@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.events import Ignored, Interruption, Kind, parse
+from core.events import Advisory, Interruption, Kind, parse
 from tests.unit.core.events.announced import (
     DIRECT,
     LAUNCH,
@@ -101,8 +101,8 @@ def test_an_entity_that_is_no_instance_is_named_and_the_others_kept() -> None:
     event["detail"]["affectedEntities"].append({"entityValue": "h-0123456789abcdef0"})
     kept, left = parse(json.dumps(event))
     assert isinstance(kept, Interruption)
-    assert isinstance(left, Ignored)
-    assert "h-0123456789abcdef0" in left.reason
+    assert isinstance(left, Advisory)
+    assert left.subjects == ("h-0123456789abcdef0",)
 
 
 def test_a_scheduled_change_says_when_what_and_where() -> None:

@@ -84,11 +84,15 @@ from tests.unit.core.events.announced import (
             id="wrong-type",
         ),
         pytest.param(
-            retirement("i-0aaaaaaa", service="RDS", eventTypeCategory="issue"),
+            retirement("i-0aaaaaaa", service="RDS"),
             "service 'RDS'",
             id="health-of-another-service",
         ),
-        pytest.param(retirement(), "names no affected entity", id="health-without-entities"),
+        pytest.param(
+            retirement(statusCode="Closed"),
+            "names no affected entity",
+            id="health-closed-without-entities",
+        ),
         pytest.param(
             {**REBALANCE, "source": "aws.arc-zonal-shift", "detail-type": "Practice Run Started"},
             "names no zone id in awayFrom",

@@ -1,0 +1,135 @@
+"""`stillwater zones`, `zones freeze`, `zones thaw`: the zones' incidents, for people.
+
+A wish is one conditional write of the incidents' document and one turn of λ tick, which moves
+leaders and protection.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cli.incidents import Desk, moment_of, sentences
+from core import naming
+from core.cluster import ClusterSpec
+from core.errors import InvalidInput
+from core.fields import zone_id_in
+from core.words import span, time_said
+from core.zones.incident import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, frozen
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.messages import SHIFT_MESSAGE
+from handlers.store.records import DynamoRecords
+
+
+def listed(environment: str, console: Console, *, closed: bool, as_json: bool) -> None:
+    """List the zones' incidents: the open ones, or all that are remembered."""
+    with sentences():
+        desk = Desk.of(environment)
+        found = [i for i in _freezes(desk).incidents() if i.open or closed]
+    found.sort(key=lambda incident: incident.opened_at)
+    if as_json:
+        for incident in found:
+            print(json.dumps(asdict(incident)))  # noqa: T201
+        return
+    console.print(table(found, time.time()))
+
+
+def freeze(environment: str, zone: str, until: str, because: str, console: Console) -> None:
+    """Freeze a zone until a moment, whatever AWS says of it."""
+    now = time.time()
+    ends = moment_of(until, now)
+    longest = LONGEST_SILENCE_SECONDS[PERSON]
+    if not now < ends <= now + longest:
+        raise InvalidInput(
+            [f"--until {until!r} is not within {longest / 86_400:.0f} days from now; write 4h."]
+        )
+    with sentences():
+        desk = Desk.of(environment)
+        zone_id, name = _resolved(desk, zone)
+        freezes = _freezes(desk)
+        elsewhere = {f.zone for f in freezes.current(now)} - {name}
+        if not zones_of(desk.spec) - elsewhere - {name}:
+            others = ", ".join(sorted(z for z in elsewhere if z)) or "none is frozen"
+            problem = (
+                f"Zone {name} is the last zone of {desk.spec.name} that is not frozen; thaw "
+                f"another first: {others}."
+            )
+            raise InvalidInput([problem])
+        freezes.freeze(zone_id, name, now, ends, desk.actor, because)
+        _turn(desk)
+    console.print(
+        f"Zone {name} ({zone_id}) is frozen until {time_said(ends)}. Its leaders move away now.",
+        markup=False,
+    )
+
+
+def thaw(environment: str, zone: str, because: str, console: Console) -> None:
+    """Thaw a zone: every incident that keeps it frozen is over, whatever AWS goes on saying."""
+    now = time.time()
+    with sentences():
+        desk = Desk.of(environment)
+        zone_id, name = _resolved(desk, zone)
+        freezes = _freezes(desk)
+        before = {i.key for i in freezes.incidents() if i.open}
+        after = freezes.thaw(zone_id, now, desk.actor, because)
+        ended = [i for i in after if not i.open and i.key in before]
+        if not ended:
+            raise InvalidInput([f"No incident of zone {name} ({zone_id}) is open: nothing to do."])
+        _turn(desk)
+        left = [f.source for f in frozen(after, now) if f.zone == name]
+    said = f"Zone {name} ({zone_id}) is thawed: {len(ended)} ended."
+    console.print(f"{said} Still frozen by {', '.join(left)}." if left else said, markup=False)
+
+
+def table(incidents: Sequence[ZoneIncident], now: float) -> Table:
+    """Return one row per incident, the oldest first."""
+    found = Table(
+        "zone", "state", "by", "for", "ends", "why", caption=None if incidents else "No incident."
+    )
+    for incident in incidents:
+        zone = incident.zone or incident.zone_id or ", ".join(incident.zone_ids) or "none named"
+        found.add_row(
+            Text(zone),
+            incident.state.value,
+            Text(incident.owner or incident.source),
+            span(now - incident.opened_at),
+            "" if incident.until is None else time_said(incident.until),
+            Text(incident.reason),
+        )
+    return found
+
+
+def zones_of(spec: ClusterSpec) -> set[str]:
+    """Return the names of the zones that a cluster's pools stand in."""
+    return {zone for pool in spec.pools for zone in spec.zones_of(pool)}
+
+
+def _resolved(desk: Desk, said: str) -> tuple[str, str]:
+    """Return a zone's id and this account's name for it, from either."""
+    answer = desk.client("ec2").describe_availability_zones(AllAvailabilityZones=True)
+    names: Mapping[str, str] = {z["ZoneId"]: z["ZoneName"] for z in answer["AvailabilityZones"]}
+    ours = {id_: name for id_, name in names.items() if name in zones_of(desk.spec)}
+    wanted = zone_id_in(said) or said.strip().lower()
+    for zone_id, name in ours.items():
+        if wanted in {zone_id, name}:
+            return zone_id, name
+    known = ", ".join(f"{name} ({zone_id})" for zone_id, name in sorted(ours.items()))
+    raise InvalidInput([f"{said!r} is no zone of {desk.spec.name}, which stands in {known}."])
+
+
+def _freezes(desk: Desk) -> LedgerFreezes:
+    records = DynamoRecords(desk.table, desk.spec.region, client=desk.client("dynamodb"))
+    return LedgerFreezes(records, desk.spec.name)
+
+
+def _turn(desk: Desk) -> None:
+    """Have λ tick look at once; the sweep would ask for it within a minute."""
+    sqs = desk.client("sqs")
+    url = sqs.get_queue_url(QueueName=naming.queue(desk.spec.prefix, "ticks"))["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody=SHIFT_MESSAGE)

@@ -1,0 +1,157 @@
+"""Reads which Availability Zones a text of AWS's calls troubled, and which it calls healthy.
+
+There is no field for it: a public issue names zones in prose, in lower case or capitals, as a list,
+or with a short form for all but the first ("use1-az1, az2 and az4"). A clause counts for all zones
+it names. What is neither is left out: a zone that AWS advises to move to is no zone in trouble.
+A text that cannot be judged calls its zones troubled: who acts on it asks for other evidence first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+# use1-az2, apne1-az4, usw2-lax1-az1 (a Local Zone). Letters of any script may stand beside it.
+_ZONE = r"(?<![a-z0-9-])([a-z]{2,5}[0-9](?:-[a-z]{3}[0-9])?)-az([0-9]{1,2})(?![0-9a-z])"
+_MORE = r"(?:[\s,/&()]|and|or|through|thru|to|–|-){1,12}(?:az)([0-9]{1,2})(?![0-9a-z-])"  # noqa: RUF001
+_FIRST = re.compile(_ZONE)
+_NEXT = re.compile(_MORE)
+_FULL_NEXT = re.compile(r"\s*(?:through|thru|to|–|-)\s*" + _ZONE)  # noqa: RUF001
+_RANGE = re.compile(r"through|thru|–|\bto\b|-\s*az")  # noqa: RUF001
+# A list or a stretch of more zones than a region has is no statement about zones.
+MOST_ZONES = 16
+LONGEST_PROSE = 65_536
+# How far back a word may stand that says how a zone is meant; hostile texts cost no more for it.
+LOOK_BACK = 160
+
+# Sentences, and what turns inside one: what is healthy and what is not are told apart there.
+_CLAUSES = re.compile(
+    r"(?:[.!?](?=\s|$)|[;\n\r]|[。！？；]"  # noqa: RUF001
+    r"|,?\s\b(?:but|while|whereas|although|though|however|meanwhile)\b"
+    r"|,\s(?=(?:and\s)?(?:all\s|the\s)?others?\b))"
+)
+# A list of zones goes on after "and"; where a verb came before, another zone's own clause begins.
+_ZONE_WITH_VERB = re.compile(
+    r"(?:,\s(?:and\s)?|\sand\s)(?=[a-z]{2,5}[0-9](?:-[a-z]{3}[0-9])?-az[0-9]{1,2}[\s)]+"
+    r"(?:is|are|was|were|has|have|remains?|continues?)\b)"
+)
+_VERB = re.compile(r"\b(?:is|are|was|were|has|have|remains?|continues?|lost|impaired|affected)\b")
+_PARTLY = re.compile(
+    r"\b(?:majority|most|some|many|several|part(?:s|ly|ial\w*)?|percent|subset|progress)\b|[0-9]\s*%"
+)
+_EXCEPTION = re.compile(
+    r"\b(?:except(?:\s+for|ing)?|other than|apart from|aside from|with the exception of"
+    r"|outside(?:\s+of)?)\b"
+)
+_NOT_YET = re.compile(
+    r"\b(?:not|no longer|isn't|aren't|hasn't|haven't|never|yet to|before|until|once|when|if|after"
+    r"|partially|mostly|expect\w*|will|should|to)\s+(?:\w+\s+){0,3}"
+    r"(?:operating|operate|function\w*|healthy|recover\w*|restored?|resolved?|normal)"
+)
+_HEALTHY = re.compile(
+    r"operating normally|operates normally|functioning normally|working normally"
+    r"|normal operations?\b|\bnormally\b|unaffected|unimpacted|not (?:been )?(?:affected|impacted)"
+    r"|no (?:customer )?impact|\bhealthy\b|fully (?:recovered|restored|operational)"
+    r"|(?:has|have|had|is|are|was|were)(?: now| been| also| since| fully)* "
+    r"(?:recovered|restored|resolved|mitigated|back to normal)"
+    r"|\bnot (?:experiencing|seeing) |remains? (?:available|operational)|\bno issues?\b"
+)
+_ADVICE = re.compile(
+    r"\b(?:recommend|advise|suggest|encourage|customers (?:can|may|should)|please|consider)\w*"
+)
+_AWAY = re.compile(r"(?:away from|out of|from|leav\w+|avoid\w*|evacuat\w+)\s+(?:the\s+|an?\s+)?"
+                   r"(?:\w+\s+){0,4}[(]?$")  # fmt: skip
+# AWS heads every update of a public issue with its severity, and the last one with this mark.
+_OVER = re.compile(r"current severity level:\s*operating normally|^\s*\[resolved\]")
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneWords:
+    """The zones a text names: in trouble, or called healthy; none is in both."""
+
+    troubled: tuple[str, ...] = ()
+    healthy: tuple[str, ...] = ()
+
+
+def resolved(prose: str) -> bool:
+    """Say whether a text is headed as the last word on an issue."""
+    return any(_OVER.search(line) for line in prose[:LONGEST_PROSE].lower().splitlines()[:4])
+
+
+def zone_words(prose: str) -> ZoneWords:
+    """Return the zones a text names, each once; one that is called both is in trouble.
+
+    >>> zone_words("Power is lost in use1-az4; use1-az6 and use1-az1 are operating normally.")
+    ZoneWords(troubled=('use1-az4',), healthy=('use1-az6', 'use1-az1'))
+    """
+    troubled: dict[str, None] = {}
+    healthy: dict[str, None] = {}
+    for clause in _clauses(prose[:LONGEST_PROSE].lower()):
+        for zone, well in _judged(clause):
+            if well is not None:
+                (healthy if well else troubled)[zone] = None
+    return ZoneWords(tuple(troubled), tuple(zone for zone in healthy if zone not in troubled))
+
+
+def zone_ids_in(prose: str) -> tuple[str, ...]:
+    """Return every zone id a text names, in lower case, each once, in order."""
+    return tuple(dict.fromkeys(zone for _, zone in _named(prose[:LONGEST_PROSE].lower())))
+
+
+def _clauses(prose: str) -> Iterator[str]:
+    for clause in _CLAUSES.split(prose):
+        begun = 0
+        for found in _ZONE_WITH_VERB.finditer(clause):
+            if _VERB.search(clause[max(begun, found.start() - LOOK_BACK) : found.start()]):
+                yield clause[begun : found.start()]
+                begun = found.end()
+        yield clause[begun:]
+
+
+def _judged(clause: str) -> Iterator[tuple[str, bool | None]]:
+    """Yield each zone of a clause and whether it is called well; None: neither."""
+    named = list(_named(clause))
+    if not named:
+        return
+    doubted = _NOT_YET.search(clause) or _PARTLY.search(clause)
+    well = bool(_HEALTHY.search(clause)) and not doubted
+    exception = _EXCEPTION.search(clause)
+    advice = bool(_ADVICE.search(clause))
+    for position, zone in named:
+        left = bool(_AWAY.search(clause[max(0, position - LOOK_BACK) : position]))
+        if exception is not None and position > exception.start():
+            # "All are normal except use1-az4", and "zones other than use1-az4 are normal".
+            yield zone, not well
+        elif left:
+            yield zone, False
+        else:
+            yield zone, None if advice and not well else well
+
+
+def _named(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each zone id of a text and where it stands, short forms and stretches spelled out."""
+    for found in _FIRST.finditer(text):
+        region, last = found.group(1), int(found.group(2))
+        yield found.start(), f"{region}-az{last}"
+        end = found.end()
+        stretch = _FULL_NEXT.match(text, end)
+        moved = (
+            _AWAY.search(text[max(0, found.start() - LOOK_BACK) : found.start()]) is not None
+        )  # "from use1-az4 to use1-az6"
+        if stretch is not None and stretch.group(1) == region and not moved:
+            yield from ((found.start(), z) for z in _stretch(region, last, int(stretch.group(2))))
+            continue
+        for _ in range(MOST_ZONES):
+            more = _NEXT.match(text, end)
+            if more is None:
+                break
+            number = int(more.group(1))
+            if _RANGE.search(more.group(0)):
+                yield from ((found.start(), z) for z in _stretch(region, last, number))
+            yield found.start(), f"{region}-az{number}"
+            last, end = number, more.end()
+
+
+def _stretch(region: str, first: int, last: int) -> list[str]:
+    return [f"{region}-az{number}" for number in range(first + 1, min(last, first + MOST_ZONES))]

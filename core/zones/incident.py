@@ -1,0 +1,344 @@
+"""A zone in trouble is an incident of its own: what is remembered, and how AWS's words move it.
+
+    watched -> frozen -> thawed
+
+An incident is known by what all words about it share: Health's eventArn, ARC's shift, a person or
+our own sight of a lost zone. ARC, people and our own sight freeze at once. Health's prose is only
+watched until somebody bears it out (core.zones.evidence). Whatever is said or not said, nothing
+stays frozen for ever: every freeze has an end (`until`), counted from the last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+from core.availability.zones import HEALTH_ISSUE, LOST_ZONE, Freeze
+from core.window import clock
+
+PERSON = "person"
+AUTOSHIFT = "autoshift"
+MANUAL_SHIFT = "manual_shift"
+# A rehearsal says nothing about the zone's health, and freezes nothing.
+REHEARSAL = "practice_run"
+_DAY = 86_400.0
+# How long a word counts when no other follows. Health speaks every hour or two while an issue
+# lasts; ARC ends a manual shift after three days at the latest; an autoshift has no limit of its
+# own, so its end may have been lost. Our own sight of a zone needs none: it looks every minute.
+LONGEST_SILENCE_SECONDS: Mapping[str, float] = {
+    HEALTH_ISSUE: 1 * _DAY,
+    AUTOSHIFT: 3 * _DAY,
+    MANUAL_SHIFT: 3 * _DAY,
+    PERSON: 7 * _DAY,
+}
+LONGEST_OTHER_SECONDS = 1 * _DAY
+# Remembered after their end, so that a word which comes late finds its event over.
+MOST_KEPT = 60
+MOST_HISTORY = 60
+LONGEST_SAID = 500
+
+
+class ZoneState(StrEnum):
+    """Where a zone's incident stands."""
+
+    WATCHED = "watched"  # announced and not borne out: nothing is frozen
+    FROZEN = "frozen"
+    THAWED = "thawed"  # over
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneEntry:
+    """One line of an incident's history."""
+
+    at: float  # epoch seconds
+    state: ZoneState
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneIncident:
+    """Everything remembered about one trouble of a zone."""
+
+    key: str
+    source: str
+    state: ZoneState
+    opened_at: float
+    said_at: float  # when the last word about it was said
+    zone_ids: tuple[str, ...] = ()  # those the last word that named any calls troubled
+    zone_id: str | None = None  # the one that is frozen, or was
+    zone: str | None = None  # this account's name for it
+    until: float | None = None  # when a freeze ends by itself
+    owner: str | None = None  # the person whose word counts here, whatever AWS says
+    event_type: str | None = None
+    said: str = ""  # the beginning of AWS's last text
+    reason: str = ""
+    pages: tuple[str, ...] = ()
+    history: tuple[ZoneEntry, ...] = ()
+
+    @property
+    def open(self) -> bool:
+        return self.state is not ZoneState.THAWED
+
+    @property
+    def where(self) -> str:
+        """Name what it is about, for a sentence."""
+        named = self.zone or self.zone_id or ", ".join(self.zone_ids)
+        return f"zone {named}" if named else "no zone by its id"
+
+    def holds(self, now: float) -> bool:
+        """Say whether it keeps a zone frozen now."""
+        return self.state is ZoneState.FROZEN and (self.until is None or now < self.until)
+
+    def freeze(self) -> Freeze:
+        """Return what a frozen incident forbids; its `zone_id` is known then."""
+        return Freeze(
+            zone_id=self.zone_id or "",
+            zone=self.zone,
+            since=self.opened_at,
+            until=self.until,
+            source=self.source,
+        )
+
+    def moved(self, state: ZoneState, now: float, actor: str, reason: str) -> ZoneIncident:
+        """Return it in a state, or with another reason for the present one, on its history."""
+        if state is self.state and reason == self.reason:
+            return self
+        entry = ZoneEntry(now, state, actor, reason)
+        history = (*self.history, entry)[-MOST_HISTORY:]
+        return replace(self, state=state, reason=reason, history=history)
+
+
+class ZoneWord(Protocol):
+    """Something said about zones: by AWS (core.events.ZoneNotice), a person or our own sight."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def zone_ids(self) -> tuple[str, ...]: ...
+    @property
+    def healthy_ids(self) -> tuple[str, ...]: ...
+    @property
+    def over(self) -> bool: ...
+    @property
+    def updated_at(self) -> float | None: ...
+    @property
+    def occurred_at(self) -> float | None: ...
+    @property
+    def until(self) -> float | None: ...
+    @property
+    def event_type(self) -> str | None: ...
+    @property
+    def said(self) -> str: ...
+
+
+def silence_limit(source: str) -> float:
+    """Return how long a word of this source counts when no other follows, in seconds."""
+    return LONGEST_SILENCE_SECONDS.get(source, LONGEST_OTHER_SECONDS)
+
+
+def said_at(word: ZoneWord, now: float) -> float:
+    """Return when a word was said; a clock ahead of ours makes no freeze longer."""
+    at = word.updated_at if word.updated_at is not None else word.occurred_at
+    return now if at is None else min(at, now)
+
+
+def too_old(word: ZoneWord, now: float) -> bool:
+    """Say whether a word, replayed or redriven, is older than any that still counts."""
+    limit = silence_limit(word.source)
+    return word.source != LOST_ZONE and not word.over and now - said_at(word, now) >= limit
+
+
+def hear(word: ZoneWord, incidents: Sequence[ZoneIncident], now: float) -> tuple[ZoneIncident, ...]:
+    """Return the incidents after a word: opened, carried on, ended, or as they were.
+
+    A word older than the last one about the same event changes nothing; of two of one moment the
+    end counts.
+    """
+    if word.source == REHEARSAL:
+        return tuple(incidents)
+    if word.over:
+        return _ended(word, incidents, now)
+    if too_old(word, now):
+        return tuple(incidents)
+    present = next((i for i in incidents if i.key == word.key), None)
+    if present is None:
+        opened = _opened(word, now)
+        return tuple(incidents) if opened is None else _kept((*incidents, opened))
+    return tuple(_carried_on(i, word, now) if i is present else i for i in incidents)
+
+
+def _opened(word: ZoneWord, now: float) -> ZoneIncident | None:
+    if not word.zone_ids:
+        return None  # Nobody's zone yet; a later word of the same event may name one.
+    blank = ZoneIncident(
+        key=word.key,
+        source=str(word.source),
+        state=ZoneState.WATCHED,
+        opened_at=said_at(word, now),
+        said_at=said_at(word, now),
+    )
+    return _taken_over(blank, word, now)
+
+
+def _carried_on(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncident:
+    at = said_at(word, now)
+    # An end is not followed by a beginning of the same moment; a repetition changes nothing.
+    if at < incident.said_at or (at == incident.said_at and not incident.open):
+        return incident
+    if incident.owner is not None and incident.state is ZoneState.THAWED:
+        return replace(incident, said_at=at)  # A person has thawed it, and knows of the event.
+    begins_again = not incident.open
+    if begins_again and not word.zone_ids:
+        return replace(incident, said_at=at)
+    if begins_again:
+        incident = replace(incident, opened_at=at, pages=(), zone_id=None, zone=None)
+    return _taken_over(incident, word, now)
+
+
+def _taken_over(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncident:
+    """Add what a word says to an incident that it belongs to."""
+    at = said_at(word, now)
+    limit = at + silence_limit(incident.source)
+    until = None if incident.source == LOST_ZONE else min(word.until or limit, limit)
+    named = replace(
+        incident,
+        said_at=at,
+        until=until,
+        zone_ids=word.zone_ids or incident.zone_ids,
+        event_type=word.event_type or incident.event_type,
+        said=word.said[:LONGEST_SAID] or incident.said,
+    )
+    if incident.source == HEALTH_ISSUE:
+        return _watched(named, word, now)
+    zone_id = word.zone_ids[0] if word.zone_ids else incident.zone_id
+    reason = f"{speaker(incident.source)} says that zone {zone_id} is to be left alone."
+    taken = replace(named, zone_id=zone_id)
+    return taken.moved(ZoneState.FROZEN, now, incident.source, reason)
+
+
+def _watched(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncident:
+    """Keep a zone frozen until its event calls it healthy; freeze none on prose alone."""
+    well = incident.zone_id in word.healthy_ids and incident.zone_id not in word.zone_ids
+    if incident.state is ZoneState.FROZEN and not well:
+        return incident
+    if incident.state is ZoneState.FROZEN:
+        reason = f"AWS says that {incident.where} is well again, and that the issue goes on."
+        left = tuple(z for z in incident.zone_ids if z != incident.zone_id)
+        thawed = replace(incident, zone_id=None, zone=None, zone_ids=left, until=None)
+        state = ZoneState.WATCHED if left else ZoneState.THAWED
+        return thawed.moved(state, now, incident.source, reason)
+    reason = f"AWS announces {incident.event_type or 'an issue'} in {incident.where}."
+    if incident.state is ZoneState.WATCHED and incident.history:
+        return incident
+    return incident.moved(ZoneState.WATCHED, now, incident.source, reason)
+
+
+def _ended(
+    word: ZoneWord, incidents: Sequence[ZoneIncident], now: float
+) -> tuple[ZoneIncident, ...]:
+    """End what a word ends: its own event, or what is kept without an event's name."""
+    at = said_at(word, now)
+    known = any(i.key == word.key for i in incidents)
+    ended = tuple(
+        _over(i, at, now) if i.key == word.key or _means(word, i, known=known) else i
+        for i in incidents
+    )
+    if known or word.source != HEALTH_ISSUE:
+        return ended
+    # Remembered although nothing was known of it: an older word may still come.
+    reason = "AWS ended it before anything of it was heard."
+    over = ZoneIncident(
+        key=word.key,
+        source=str(word.source),
+        state=ZoneState.THAWED,
+        opened_at=at,
+        said_at=at,
+        zone_ids=word.zone_ids,
+        event_type=word.event_type,
+        reason=reason,
+    )
+    return _kept((*ended, over))
+
+
+def _means(word: ZoneWord, incident: ZoneIncident, *, known: bool) -> bool:
+    """Say whether an end without an incident of its own key is about this one all the same."""
+    unnamed = incident.key == legacy_key(incident.source, incident.zone_id or "")
+    return (
+        not known
+        and incident.source == word.source
+        and incident.zone_id in {*word.zone_ids, *word.healthy_ids}
+        # Health's events are told apart by their ARN; only what older versions kept has none.
+        and (word.source != HEALTH_ISSUE or unnamed)
+    )
+
+
+def _over(incident: ZoneIncident, at: float, now: float) -> ZoneIncident:
+    if at < incident.said_at:
+        return incident  # It has been said since that it goes on.
+    said = replace(incident, said_at=at)
+    if not incident.open:
+        return said
+    reason = f"{speaker(incident.source)} says that it is over."
+    return replace(said, until=None).moved(ZoneState.THAWED, now, incident.source, reason)
+
+
+def legacy_key(source: str, zone_id: str) -> str:
+    """Return the key of a freeze that names no event: an older version's, or our own."""
+    return f"{source}:{zone_id}"
+
+
+def frozen(incidents: Sequence[ZoneIncident], now: float) -> tuple[Freeze, ...]:
+    """Return the freezes in force."""
+    return tuple(incident.freeze() for incident in incidents if incident.holds(now))
+
+
+def named(incidents: Sequence[ZoneIncident], names: Mapping[str, str]) -> tuple[ZoneIncident, ...]:
+    """Return the incidents with this account's names of their zones."""
+    return tuple(
+        replace(i, zone=i.zone or names.get(i.zone_id or "")) if i.open else i for i in incidents
+    )
+
+
+def thaw(
+    incidents: Sequence[ZoneIncident], zone_id: str, now: float, actor: str, because: str
+) -> tuple[ZoneIncident, ...]:
+    """Return the incidents once a person has thawed a zone; no word about them freezes it again."""
+    why = f": {because}" if because else ""
+    reason = f"{actor} thawed {zone_id}{why}."
+    return tuple(
+        replace(i, until=None, owner=actor).moved(ZoneState.THAWED, now, actor, reason)
+        if i.open and zone_id in {i.zone_id, *i.zone_ids}
+        else i
+        for i in incidents
+    )
+
+
+def _kept(incidents: tuple[ZoneIncident, ...]) -> tuple[ZoneIncident, ...]:
+    """Forget the oldest of those that are over."""
+    over = sorted((i for i in incidents if not i.open), key=lambda i: i.said_at)
+    forgotten = {i.key for i in over[: max(len(over) - MOST_KEPT, 0)]}
+    return tuple(i for i in incidents if i.open or i.key not in forgotten)
+
+
+def speaker(source: str) -> str:
+    """Name who says so, to begin a sentence."""
+    speakers = {
+        HEALTH_ISSUE: "AWS Health",
+        AUTOSHIFT: "ARC's autoshift",
+        MANUAL_SHIFT: "ARC's manual shift",
+        LOST_ZONE: "Our own sight of its nodes",
+        PERSON: "A person",
+    }
+    return speakers.get(source, source)
+
+
+def ends_at(incident: ZoneIncident) -> str:
+    """Say when a freeze ends by itself."""
+    if incident.until is None:
+        return "it ends when a Kafka node of the zone is Ready again"
+    return f"it ends by itself at {clock(incident.until)} unless something more is said"

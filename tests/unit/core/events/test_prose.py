@@ -1,0 +1,91 @@
+"""Which zones a text calls troubled and which healthy, however it puts it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.events.prose import resolved, zone_words
+
+A, B, C = "use1-az1", "use1-az2", "use1-az4"
+
+
+@pytest.mark.parametrize(
+    ("text", "troubled"),
+    [
+        ("Power is lost in one Availability Zone (USE1-AZ4).", [C]),
+        ("We see trouble in a single zone (usw2-az1)", ["usw2-az1"]),
+        ("Power is lost in use1-az4; use1-az1 and use1-az2 are operating normally.", [C]),
+        ("Errors in use1-az1, use1-az2 and use1-az4.", [A, B, C]),
+        ("Errors in use1-az1, az2, and az4.", [A, B, C]),
+        ("Errors in use1-az1/use1-az2.", [A, B]),
+        ("Errors in use1-az1 through use1-az3.", [A, B, "use1-az3"]),
+        ("All zones are operating normally except use1-az4.", [C]),
+        ("Zones other than use1-az4 are operating normally.", [C]),
+        ("While use1-az4 is impaired, use1-az1 is operating normally.", [C]),
+        ("use1-az4 is impaired, and use1-az1 is healthy.", [C]),
+        ("Only use1-az4 is affected, all others (use1-az1, use1-az2) remain healthy.", [C]),
+        ("use1-az4 has not yet recovered.", [C]),
+        ("use1-az4 is no longer operating normally.", [C]),
+        ("We expect use1-az4 to be restored soon.", [C]),
+        ("Most instances in use1-az4 have recovered.", [C]),
+        ("use1-az4 is recovering.", [C]),
+        ("We have shifted traffic away from use1-az4.", [C]),
+        ("ゾーンuse1-az4で電源障害が発生しています。", [C]),
+        ("Störung in der Zone (use1-az4).", [C]),
+        # What is no zone in trouble.
+        ("use1-az4 has recovered.", []),
+        ("The issue in use1-az4 has been resolved.", []),
+        ("use1-az1 and use1-az2 are not affected.", []),
+        ("We recommend launching instances in use1-az1.", []),
+        ("Errors rise in the US-EAST-1 Region.", []),
+        ("az4 is affected", []),
+        ("", []),
+    ],
+)
+def test_a_text_calls_these_zones_troubled(text: str, troubled: list[str]) -> None:
+    assert list(zone_words(text).troubled) == troubled
+
+
+def test_a_zone_that_is_called_both_is_troubled() -> None:
+    words = zone_words("use1-az4 has recovered. Launches in use1-az4 still fail.")
+    assert (words.troubled, words.healthy) == ((C,), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [
+        ("Current severity level: Operating normally\n\n[RESOLVED] x", True),
+        ("[RESOLVED] Loss of power", True),
+        ("Current severity level: Degradation\n\nWe resolved a part of it.", False),
+        ("We work on it. It is not [RESOLVED].", False),
+        ("", False),
+    ],
+)
+def test_the_last_word_is_told_by_its_head(text: str, over: bool) -> None:
+    assert resolved(text) is over
+
+
+@given(st.text(max_size=400))
+def test_no_text_raises_and_no_zone_is_both(text: str) -> None:
+    words = zone_words(text)
+    assert not set(words.troubled) & set(words.healthy)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "use1-az1 " * 8000,
+        "use1-az1, az2" + ", az3" * 20_000,
+        "from " * 13_000,
+        "and use1-az1 is " * 4000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_a_hostile_text_is_read_in_moments(hostile: str) -> None:
+    begun = time.process_time()
+    zone_words(hostile)
+    assert time.process_time() - begun < 2

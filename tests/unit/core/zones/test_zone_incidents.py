@@ -1,0 +1,296 @@
+"""A zone's incident: opened by any service, frozen when borne out, always ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.availability.zones import HEALTH_ISSUE
+from core.events import ZoneNotice, parse
+from core.incidents.observation import NodeView
+from core.zones.evidence import ZonePage, ZoneSight, evidence_of, judge
+from core.zones.incident import (
+    LONGEST_SILENCE_SECONDS,
+    ZoneIncident,
+    ZoneState,
+    frozen,
+    hear,
+    thaw,
+)
+from tests.unit.core.zones.health_issues import (
+    DECEMBER_2021,
+    HISTORIES,
+    MARCH_2026,
+    OCTOBER_2025,
+    History,
+    issue,
+)
+
+NAMES = {
+    "use1-az4": "us-east-1a", "use1-az6": "us-east-1b", "use1-az1": "us-east-1c",
+    "mec1-az2": "me-central-1b", "mec1-az1": "me-central-1a", "mec1-az3": "me-central-1c",
+    "euc1-az1": "eu-central-1a", "euc1-az2": "eu-central-1b", "euc1-az3": "eu-central-1c",
+}  # fmt: skip
+DAY = 86_400.0
+NOW = datetime.fromisoformat("2026-11-20T10:00:00+00:00").timestamp()
+ARN = "arn:aws:health:us-east-1::event/EC2/AWS_EC2_OPERATIONAL_ISSUE/one"
+TROUBLE = "Power is lost in use1-az4."
+
+Incidents = tuple[ZoneIncident, ...]
+
+
+def sight(now: float, *troubled: str, zones: Sequence[str] = ()) -> ZoneSight:
+    return ZoneSight(
+        now=now,
+        names=NAMES,
+        zones=frozenset(zones or (n for n in NAMES.values() if n.startswith("us-east-1"))),
+        evidence={zone: f"1 of 1: the node of {zone} is not Ready" for zone in troubled},
+    )
+
+
+def heard(incidents: Incidents, body: str, now: float) -> Incidents:
+    for found in parse(body):
+        if isinstance(found, ZoneNotice):
+            incidents = hear(found, incidents, now)
+    return incidents
+
+
+def told(body: str, now: float, *troubled: str) -> tuple[Incidents, tuple[ZonePage, ...]]:
+    return judge(heard((), body, now), sight(now, *troubled))
+
+
+def zones_of(incidents: Incidents, now: float) -> list[str | None]:
+    return [freeze.zone for freeze in frozen(incidents, now)]
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda h: h.name)
+def test_a_published_history_freezes_the_zone_it_names_and_thaws_it_in_the_end(
+    history: History,
+) -> None:
+    incidents: Incidents = ()
+    ever: set[str | None] = set()
+    mine = [name for name in NAMES.values() if name.startswith(history.region)]
+    hurt = mine[0] if history.region != "me-central-1" else "me-central-1b"
+    for update, body in zip(history.updates, history.bodies(), strict=True):
+        now = datetime.fromisoformat(update.at).timestamp() + 60
+        incidents = heard(incidents, body, now)
+        incidents, _ = judge(incidents, sight(now, hurt, zones=mine))
+        ever |= set(zones_of(incidents, now))
+    assert ever == (set() if history is OCTOBER_2025 else {hurt})
+    assert zones_of(incidents, now) == []
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda h: h.name)
+def test_the_same_history_without_evidence_freezes_nothing(history: History) -> None:
+    incidents: Incidents = ()
+    for update, body in zip(history.updates, history.bodies(), strict=True):
+        now = datetime.fromisoformat(update.at).timestamp() + 60
+        incidents, _ = judge(heard(incidents, body, now), sight(now, zones=list(NAMES.values())))
+        assert zones_of(incidents, now) == []
+
+
+def test_an_issue_that_nobody_bears_out_is_watched_and_a_person_called_once() -> None:
+    (incident,), pages = told(issue(TROUBLE), NOW)
+    assert incident.state is ZoneState.WATCHED
+    assert [page.key for page in pages] == ["zone_uncorroborated"]
+    again, pages = judge((incident,), sight(NOW + 60))
+    assert pages == ()
+    borne_out, pages = judge(again, sight(NOW + 120, "us-east-1a"))
+    assert zones_of(borne_out, NOW + 120) == ["us-east-1a"]
+    assert [page.key for page in pages] == ["zone_frozen"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        issue("All is well.", statusCode="closed"),
+        issue("All is well.", statusCode="CLOSED", eventDescription=[]),
+        issue("", endTime="Fri, 20 Nov 2026 10:00:00 GMT"),
+        issue("Current severity level: Operating normally\n\n[RESOLVED]"),
+        issue("use1-az4 has recovered.", statusCode="Closed"),
+        issue("Ende der Störung.", statusCode="closed", eventDescription="?"),
+    ],
+)
+def test_an_issue_ends_by_its_event_whatever_the_text(end: str) -> None:
+    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
+    assert zones_of(frozen_, NOW) == ["us-east-1a"]
+    assert zones_of(heard(frozen_, end, NOW + 60), NOW + 60) == []
+
+
+def test_the_end_of_another_event_leaves_the_zone_frozen() -> None:
+    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
+    other = issue("use1-az4 is well.", arn=f"{ARN}-other", statusCode="closed")
+    assert zones_of(heard(frozen_, other, NOW + 60), NOW + 60) == ["us-east-1a"]
+
+
+def test_an_issue_nobody_ends_thaws_by_its_age_and_asks_a_person() -> None:
+    limit = LONGEST_SILENCE_SECONDS[HEALTH_ISSUE]
+    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
+    assert zones_of(frozen_, NOW + limit - 1) == ["us-east-1a"]
+    assert zones_of(frozen_, NOW + limit) == []
+    (over,), pages = judge(frozen_, sight(NOW + limit, "us-east-1a"))
+    assert over.state is ZoneState.THAWED
+    assert [page.key for page in pages] == ["zone_silent"]
+    assert "zones freeze" in pages[0].reason
+
+
+def test_an_update_that_names_no_zone_keeps_the_freeze_from_ageing() -> None:
+    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
+    later = heard(frozen_, issue("We go on.", at="2026-11-21T08:00:00+00:00"), NOW + 22 * 3600)
+    assert zones_of(later, NOW + 30 * 3600) == ["us-east-1a"]
+
+
+def test_an_event_that_calls_its_zone_well_thaws_it_though_the_issue_goes_on() -> None:
+    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
+    at = "2026-11-20T11:00:00+00:00"
+    later = heard(frozen_, issue("use1-az4 has recovered; APIs are slow.", at=at), NOW + 3600)
+    assert zones_of(later, NOW + 3600) == []
+
+
+def test_an_end_that_comes_before_its_beginning_counts() -> None:
+    ended = heard((), issue("Over.", at="2026-11-20T11:00:00+00:00", statusCode="closed"), NOW + 60)
+    late, pages = judge(heard(ended, issue(TROUBLE), NOW + 7200), sight(NOW + 7200, "us-east-1a"))
+    assert zones_of(late, NOW + 7200) == []
+    assert pages == ()
+
+
+def test_a_word_replayed_from_an_archive_is_too_old_to_open_anything() -> None:
+    assert heard((), issue(TROUBLE), NOW + 30 * DAY) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Errors in use1-az4 and use1-az6.", "Errors in use1-az1 through use1-az6.", "use1-az1, az4"],
+)
+def test_a_text_about_several_zones_freezes_none(text: str) -> None:
+    incidents, pages = told(issue(text), NOW, "us-east-1a")
+    assert zones_of(incidents, NOW) == []
+    assert [page.key for page in pages] == ["zones_many"]
+
+
+def test_a_second_event_freezes_no_second_zone() -> None:
+    first, _ = told(issue(TROUBLE), NOW, "us-east-1a")
+    both = heard(first, issue("Errors in use1-az6.", arn=f"{ARN}-other"), NOW)
+    after, pages = judge(both, sight(NOW, "us-east-1a", "us-east-1b"))
+    assert zones_of(after, NOW) == ["us-east-1a"]
+    assert [page.key for page in pages] == ["zone_second"]
+
+
+def test_nobody_freezes_the_last_zone() -> None:
+    incidents = heard((), issue(TROUBLE), NOW)
+    alone, pages = judge(incidents, sight(NOW, "us-east-1a", zones=["us-east-1a"]))
+    assert zones_of(alone, NOW) == []
+    assert [page.key for page in pages] == ["zone_last"]
+
+
+@pytest.mark.parametrize(
+    "entities",
+    [
+        [{"entityValue": "USE1-AZ4", "status": "IMPAIRED"}],
+        ["use1-az4"],
+        [{"entityValue": "AWS_ACCOUNT"}, {"entityValue": "use1-az4"}],
+    ],
+)
+def test_a_zone_among_the_entities_counts_like_one_in_the_text(entities: list[object]) -> None:
+    incidents, _ = told(issue("Trouble.", entities=entities), NOW, "us-east-1a")
+    assert zones_of(incidents, NOW) == ["us-east-1a"]
+
+
+@pytest.mark.parametrize("entity", ["123456789012", "AWS_ACCOUNT", "UNKNOWN"])
+def test_an_entity_that_is_an_account_does_not_hide_the_text(entity: str) -> None:
+    body = issue(TROUBLE, entities=[{"entityValue": entity}])
+    assert zones_of(told(body, NOW, "us-east-1a")[0], NOW) == ["us-east-1a"]
+
+
+@pytest.mark.parametrize("service", ["EBS", "MULTIPLE_SERVICES", "NETWORKING", "POWER", "DYNAMODB"])
+def test_any_services_issue_opens_an_incident(service: str) -> None:
+    body = issue(TROUBLE, service=service, eventTypeCode=f"AWS_{service}_OPERATIONAL_ISSUE")
+    assert zones_of(told(body, NOW, "us-east-1a")[0], NOW) == ["us-east-1a"]
+
+
+def test_a_zone_in_which_the_cluster_has_nothing_is_not_its_business() -> None:
+    (incident,), pages = told(issue("Power is lost in mec1-az2."), NOW)
+    assert incident.state is ZoneState.THAWED
+    assert pages == ()
+
+
+def test_what_a_person_has_thawed_no_later_word_of_the_event_freezes_again() -> None:
+    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
+    thawed = thaw(frozen_, "use1-az4", NOW + 60, "ada", "our nodes are fine")
+    again = heard(thawed, issue(TROUBLE, at="2026-11-20T11:00:00+00:00"), NOW + 3600)
+    after, _ = judge(again, sight(NOW + 3600, "us-east-1a"))
+    assert zones_of(after, NOW + 3600) == []
+    assert "ada thawed use1-az4: our nodes are fine." in after[0].reason
+
+
+def test_a_history_is_told_in_lines_with_who_and_why() -> None:
+    (incident,), _ = told(issue(TROUBLE), NOW, "us-east-1a")
+    assert [(e.state, e.actor) for e in incident.history] == [
+        (ZoneState.WATCHED, HEALTH_ISSUE),
+        (ZoneState.FROZEN, "shift"),
+    ]
+    assert all(entry.reason.endswith(".") for entry in incident.history)
+
+
+def node(zone: str, number: int, *, ready: bool = True) -> NodeView:
+    return NodeView(
+        name=f"{zone}-{number}", instance_id=f"i-{zone[-1]}{number}", zone=zone, pool="broker",
+        ready=ready, schedulable=True, csi_ready=True,
+    )  # fmt: skip
+
+
+def test_trouble_that_is_the_same_everywhere_is_no_zones() -> None:
+    silent = [node(zone, 1, ready=False) for zone in ("us-east-1a", "us-east-1b", "us-east-1c")]
+    assert evidence_of(silent, {}) == {}
+    one = [silent[0], *(node(zone, 1) for zone in ("us-east-1b", "us-east-1c"))]
+    assert list(evidence_of(one, {})) == ["us-east-1a"]
+
+
+def test_a_node_that_we_take_out_bears_nothing_out() -> None:
+    nodes = [node("us-east-1a", 1, ready=False), node("us-east-1b", 1)]
+    assert evidence_of(nodes, {}, leaving={"i-a1"}) == {}
+
+
+TEXTS = st.sampled_from(
+    [
+        "use1-az4", "USE1-AZ6", "use1-az1", "is impaired", "are operating normally", "and", "but",
+        "except", "has recovered", "[RESOLVED]", ".", ";", "other than", "az4", "through", "not",
+    ]
+)  # fmt: skip
+WORDS = st.lists(TEXTS, max_size=8).map(" ".join)
+UPDATES = st.lists(
+    st.tuples(
+        WORDS,
+        st.sampled_from(["open", "OPEN", "closed", "upcoming", "", "?"]),
+        st.integers(0, 3),  # which event
+        st.integers(-50, 400),  # AWS's hour
+        st.sets(st.sampled_from(sorted(set(NAMES.values()))), max_size=2),
+    ),
+    max_size=8,
+)
+
+
+@given(UPDATES)
+def test_no_sequence_of_words_leaves_a_freeze_without_an_end_or_freezes_two_zones(
+    updates: list[tuple[str, str, int, int, set[str]]],
+) -> None:
+    incidents: Incidents = ()
+    now = NOW
+    for text, status, event, hour, troubled in updates:
+        at = datetime.fromtimestamp(NOW + hour * 3600, UTC).isoformat()
+        body = issue(text, at=at, arn=f"{ARN}-{event}", statusCode=status)
+        now += 600
+        incidents, _ = judge(heard(incidents, body, now), sight(now, *sorted(troubled)))
+        assert len({f.zone_id for f in frozen(incidents, now)}) <= 1
+        assert all(f.until is not None for f in frozen(incidents, now))
+    assert frozen(incidents, now + LONGEST_SILENCE_SECONDS[HEALTH_ISSUE]) == ()
+
+
+def test_the_histories_are_heard_as_they_were_announced() -> None:
+    first = heard((), DECEMBER_2021.bodies()[1], 1_640_178_060.0)
+    assert first[0].zone_ids == ("use1-az4",)
+    assert heard((), MARCH_2026.bodies()[0], 1_772_369_520.0)[0].key == MARCH_2026.arn
