@@ -42,9 +42,9 @@ from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.templates import AwsTemplates, Templates
+from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.kafka_access import kafka_access
-from handlers.rotation.error_snapshots import ErrorSnapshots
 from handlers.rotation.turns import observe_cluster, with_errors
 from handlers.settings import Settings
 from handlers.store.freezes import LedgerFreezes

@@ -35,12 +35,12 @@ from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.inventory import Ec2Inventory
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.incidents.act import Effects, perform
+from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
 from handlers.kafka_access import kafka_access
-from handlers.rotation.error_snapshots import ErrorSnapshots
 from handlers.rotation.turns import Rotations
 from handlers.settings import Settings
 from handlers.store.freezes import LedgerFreezes

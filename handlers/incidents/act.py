@@ -38,9 +38,9 @@ from core.naming import DRAIN_HOOK
 from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.kubernetes import Nodes
+from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
 from handlers.incidents.shifts import INCIDENT_CAUSE
-from handlers.rotation.error_snapshots import ErrorSnapshots
 from handlers.store.freezes import Freezes, LostZone
 from handlers.store.ledger import Ledger
 from handlers.store.messages import SHIFT_MESSAGE

@@ -25,9 +25,9 @@ from core.rotation.run_record import NodeTurn, Run, RunState, unattended
 from core.rotation.step import Begin, Call, CallOff, Elect, RunAction
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue
+from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
-from handlers.rotation.error_snapshots import ErrorSnapshots
 from handlers.store.ledger import rounds
 from handlers.store.messages import rotation_message
 from handlers.store.runs import Runs

@@ -14,7 +14,7 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import ClusterSpec
-from infra.kafka.metrics import operator_monitor
+from infra.alerts.metrics import operator_monitor
 from infra.versions import STRIMZI_CHART, STRIMZI_CHART_VERSION
 
 TYPE = "stillwater:infra:StrimziOperator"

@@ -18,9 +18,8 @@ from core import naming
 from core.cluster import Kubernetes
 from core.cluster.network import service_cidr
 from infra import iam
-from infra.eks import addons
-from infra.nodes import bootstrap
-from infra.nodes.launch import Launch, launch_template
+from infra.eks import addons, bootstrap
+from infra.eks.launch import Launch, launch_template
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:Cluster"

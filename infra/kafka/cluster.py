@@ -20,8 +20,8 @@ from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
 from core.cluster.identity import Asking, OAuth
 from core.constants import EVICTED_AT_A_TIME
+from infra.alerts.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
 from infra.alerts.rules import prometheus_rule
-from infra.kafka.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
 from infra.kafka.storage import attributes_class
 from infra.versions import STRIMZI_API
 

@@ -16,8 +16,8 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from core import naming
 from core.cluster import ClusterSpec, Connect, Probe
 from core.cluster.rights import Client, connect_acls
+from infra.alerts.metrics import CONNECT_ALLOW, metrics_config, pod_monitor
 from infra.kafka.cluster import internal_bootstrap, probe
-from infra.kafka.metrics import CONNECT_ALLOW, metrics_config, pod_monitor
 from infra.kafka.topics import user_spec
 from infra.versions import STRIMZI_API
 

@@ -29,9 +29,9 @@ from core.constants import (
     TERMINATING,
 )
 from infra import iam
-from infra.nodes import bootstrap
+from infra.eks import bootstrap
+from infra.eks.launch import Launch, launch_template
 from infra.nodes.identity import node_identity
-from infra.nodes.launch import Launch, launch_template
 from infra.tags import Tags, group_tags, node_template_tags
 
 TYPE = "stillwater:infra:BrokerNodes"

@@ -16,9 +16,9 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool
-from infra.nodes import bootstrap
+from infra.eks import bootstrap
+from infra.eks.launch import METADATA_HOP_LIMIT, ROOT_DEVICE, ROOT_SIZE_GIB
 from infra.nodes.identity import node_identity
-from infra.nodes.launch import METADATA_HOP_LIMIT, ROOT_DEVICE, ROOT_SIZE_GIB
 from infra.tags import Tags
 from infra.versions import KARPENTER_API, KARPENTER_AWS_API
 

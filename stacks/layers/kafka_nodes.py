@@ -8,7 +8,7 @@ import pulumi
 
 from core.cluster.network import service_cidr
 from core.naming import FOUNDATION
-from infra.nodes.bootstrap import ClusterAccess
+from infra.eks.bootstrap import ClusterAccess
 from infra.nodes.groups import BrokerNodes, BrokerNodesArgs
 from infra.nodes.karpenter import KarpenterNodes, KarpenterNodesArgs
 from stacks.layer import Layer

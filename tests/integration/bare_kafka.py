@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core.health.node import NodeObservation, Role
 from core.health.rules import RuleSet, alive, liveness, readiness, ready
-from infra.kafka.metrics import KAFKA_ALLOW
+from infra.alerts.metrics import KAFKA_ALLOW
 from local import environment
 from local.kafka import jars
 from local.kafka.observer import Node, Observer

@@ -14,8 +14,8 @@ from core import naming
 from core.cluster import Connect, Topic, parse
 from core.constants import CONNECT_REST_PORT
 from core.health.cluster import Kind
+from infra.alerts.metrics import KAFKA_ALLOW
 from infra.kafka.connect import connect_spec
-from infra.kafka.metrics import KAFKA_ALLOW
 from infra.kafka.topics import topic_spec
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError

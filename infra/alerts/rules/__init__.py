@@ -15,6 +15,7 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from core.cluster import ClusterSpec
+from infra.alerts.metrics import POD_MONITOR_API
 from infra.alerts.rules import (
     brokers,
     certificates,
@@ -25,7 +26,6 @@ from infra.alerts.rules import (
     volumes,
 )
 from infra.alerts.rules.alert import Alert, Scope
-from infra.kafka.metrics import POD_MONITOR_API
 
 __all__ = ["Alert", "Scope", "alerts", "groups", "prometheus_rule"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from handlers.incidents.act import Effects
+from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
 from handlers.incidents.notices import Notices
 from handlers.incidents.observe import Sources
@@ -15,7 +16,6 @@ from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
 from handlers.interruption import Desk
 from handlers.rotate import Conductor
-from handlers.rotation.error_snapshots import ErrorSnapshots
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from infra.kafka.metrics import CONNECT_ALLOW, KAFKA_ALLOW
+from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW
 from tests.unit.infra.test_metrics import CONNECT, KAFKA, allowed
 
 OTHERS = {

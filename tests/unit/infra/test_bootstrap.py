@@ -1,4 +1,4 @@
-"""infra.nodes.bootstrap: what an instance is told before it joins."""
+"""infra.eks.bootstrap: what an instance is told before it joins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from infra.nodes.bootstrap import is_arm, managed_ami_type, service_cidr
+from infra.eks.bootstrap import is_arm, managed_ami_type, service_cidr
 from tests.unit.infra.programs import ZONES, spec
 from tests.unit.infra.recording import CA, ENDPOINT, Recorded
 

@@ -1,4 +1,4 @@
-"""infra.kafka.metrics: the allow list against the names that Kafka 4.2 really has.
+"""infra.alerts.metrics: the allow list against the names that Kafka 4.2 really has.
 
 data/*-metrics.txt are what Strimzi's reporter said of a running broker-and-controller and of a
 running worker with a source and a sink, everything allowed.
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.cluster import Metrics
-from infra.kafka.metrics import CONNECT_ALLOW, KAFKA_ALLOW, metrics_config, pod_monitor_spec
+from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW, metrics_config, pod_monitor_spec
 from local.kubernetes.strimzi_config import METRICS_PORT_NAME
 
 DATA = Path(__file__).parent / "data"

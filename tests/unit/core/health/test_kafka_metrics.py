@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.health.kafka_metrics import DRAFT, Metric, NodeMetrics, metric_of, parse, wanted_names
-from infra.kafka.metrics import KAFKA_ALLOW
+from infra.alerts.metrics import KAFKA_ALLOW
 from tests.unit.infra.test_metrics import allowed
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
