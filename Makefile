@@ -67,6 +67,10 @@ lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addre
 	@$(BIN)/uv pip compile pyproject.toml --extra twin --extra dev --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-dev.txt
 	@$(BIN)/uv pip compile --group pyproject.toml:checkov --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-checkov.txt
 
+.PHONY: release
+release: $(STAMP) ## Build what is published, and check it in an empty environment
+	@.ci/release $(BIN)/python
+
 .PHONY: clean
 clean: ## Remove what was made here (the per-user cache of built tools stays)
 	@rm -rf out build *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.add_typer(reporting.report, name="report")
+app.command("report")(reporting.report_on)
 app.add_typer(reporting.prices, name="prices")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
@@ -268,15 +268,30 @@ Instance = Annotated[str, typer.Argument(help="An EC2 instance id, or an inciden
 
 @app.command()
 def incidents(
-    environment: Environment,
+    environment: Annotated[str, typer.Argument(help="The environment; or the word verify.")],
+    histories: Annotated[
+        str | None,
+        typer.Argument(help="With verify: an environment, or a file or folder of the archive."),
+    ] = None,
     *,
     everything: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
-    """List what is going on with this cluster's instances."""
+    """List what is going on with this cluster's instances.
+
+    `incidents verify ENV` (or a file or folder of archived incidents) holds what was recorded to
+    the rules of docs/guarantees.md, and names the first step that breaks one.
+    """
     from cli import incidents as command
 
+    if environment == "verify" and histories is not None:
+        from cli.incident_verify import verify
+
+        verify(histories, console)
+        return
+    if histories is not None:
+        raise typer.BadParameter(f"{histories!r} is one too many; only `verify` takes it.")
     command.listed(environment, console, closed=everything, watch=watch, as_json=as_json)
 
 
@@ -298,6 +313,28 @@ def hold(
     from cli import incidents as command
 
     command.held(environment, instance, until, console)
+
+
+@app.command()
+def pause(
+    environment: Environment,
+    because: Annotated[str, typer.Option(help="Why; whoever finds it paused reads it.")],
+    until: Annotated[
+        str | None, typer.Option(help="90min, 4h, 1d, or a time; left out: until `resume`.")
+    ] = None,
+) -> None:
+    """Stop on purpose: nothing new is drained or terminated, hooks keep beating."""
+    from cli import pauses as command
+
+    command.paused(environment, because, until, console)
+
+
+@app.command()
+def resume(environment: Environment) -> None:
+    """Go on after a pause."""
+    from cli import pauses as command
+
+    command.resumed(environment, console)
 
 
 @app.command()

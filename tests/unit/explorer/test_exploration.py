@@ -10,13 +10,11 @@ from core import timing
 from core.cluster.timings import Timings
 from tests.explorer.canonical import state_of
 from tests.explorer.limits import TIMINGS
+from tests.explorer.rules import KNOWN
 from tests.explorer.scenarios import ONE, SCENARIOS, Scenario
 from tests.explorer.search import Exhaustion, Found, Tally, play, random_walk, shrink
 from tests.explorer.stage import Stage, explored
 from tests.explorer.story import told
-
-# What is known to be broken and is being mended elsewhere; nothing else may be.
-KNOWN = frozenset({"storm", "left", "gate", "kept_drained", "stuck"})
 
 
 @pytest.fixture(scope="module")

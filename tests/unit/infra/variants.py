@@ -32,6 +32,7 @@ EVERYTHING: Mapping[str, Any] = {
         "private_zone": "stillwater.internal",
     },
     "snapshots": {"every_hours": 12, "kept": 3},
+    "encryption_key": "arn:aws:kms:us-east-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
 }
 VARIANTS: Mapping[str, dict[str, Any]] = {
     "asg": description(),
@@ -57,7 +58,8 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
             "existing": {
                 "vpc_id": EXISTING_VPC,
                 "private_subnet_ids": {z: f"subnet-0123456789abcdef{z[-1]}" for z in ZONES},
-            }
+            },
+            "secondary_cidrs": ["100.64.0.0/16"],
         }
     ),
 }
