@@ -29,7 +29,9 @@ from stacks.layer import Layer
 def build(layer: Layer) -> None:
     spec = layer.spec
     foundation, platform = layer.earlier(FOUNDATION), layer.earlier(PLATFORM)
-    ledger = Ledger("ledger", LedgerArgs(prefix=spec.prefix), opts=layer.on_aws)
+    ledger = Ledger(
+        "ledger", LedgerArgs(prefix=spec.prefix, ephemeral=spec.ephemeral), opts=layer.on_aws
+    )
     network = HandlerNetwork(
         "handlers-network",
         HandlerNetworkArgs(
