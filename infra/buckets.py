@@ -93,3 +93,13 @@ def keep_versions(
         # Rules on versions mean nothing before there are any.
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[versioning]),
     )
+
+
+def untagged() -> aws.s3.BucketObjectv2OverrideProviderArgs:
+    """Return what keeps the provider's default tags off an object.
+
+    S3 takes ten tags on an object where all else takes fifty, and a bill is split by its bucket's.
+    """
+    return aws.s3.BucketObjectv2OverrideProviderArgs(
+        default_tags=aws.s3.BucketObjectv2OverrideProviderDefaultTagsArgs(tags={})
+    )

@@ -84,7 +84,7 @@ def _karpenter(spec: ClusterSpec) -> Iterator[str]:
 
 def _services(spec: ClusterSpec) -> Iterator[str]:
     """Warn of clients whose answers would go to a Service of the cluster instead."""
-    services = ipaddress.ip_network(service_cidr(spec.network.vpc_cidr))
+    services = ipaddress.ip_network(service_cidr(spec.network.blocks))
     for block in spec.load_balancer.client_cidrs:
         network = ipaddress.ip_network(block)
         if network.version == services.version and network.overlaps(services):

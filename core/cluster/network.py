@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Self
 
-from pydantic import StringConstraints, field_validator
+from pydantic import StringConstraints, field_validator, model_validator
 
 from core.cluster.fields import Frozen, ZoneName
+from core.errors import InvalidInput
 
 VpcId = Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
+# EKS takes private blocks alone; the first is its own default.
+SERVICE_BLOCKS = ("172.20.0.0/16", "10.100.0.0/16", "192.168.0.0/16", "172.31.0.0/16")
 SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
 RouteTableId = Annotated[str, StringConstraints(pattern=r"^rtb-[0-9a-f]{8,17}$")]
 
@@ -33,12 +37,45 @@ class Network(Frozen):
 
     vpc_cidr: str = "10.40.0.0/16"
     """The VPC's private IPv4 block, /16 to /20; of an existing VPC: the block it has."""
+    secondary_cidrs: tuple[str, ...] = ()
+    """Blocks that an existing VPC has beside it and whose subnets hold clients or nodes."""
     existing: ExistingNetwork | None = None
     """A VPC you have, in place of a new one."""
     interface_endpoints: bool = False
     """PrivateLink endpoints for every AWS API a node or function calls: none of it leaves through
     NAT. AWS bills each per hour and zone, so small clusters do without.
     """
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Every block of the VPC, the primary first."""
+        return (self.vpc_cidr, *self.secondary_cidrs)
+
+    @field_validator("secondary_cidrs")
+    @classmethod
+    def _are_blocks_of_a_vpc(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for block in value:
+            network = ipaddress.ip_network(block)
+            if network.version != 4 or not 16 <= network.prefixlen <= 28:
+                raise ValueError(
+                    f"{block} must be an IPv4 block between /16 and /28, as AWS gives a VPC"
+                )
+        if len(set(value)) != len(value):
+            raise ValueError(f"{', '.join(value)} names a block twice; name each once")
+        return value
+
+    @model_validator(mode="after")
+    def _blocks_of_somebody_elses(self) -> Self:
+        if self.secondary_cidrs and self.existing is None:
+            raise ValueError(
+                "secondary_cidrs are of a VPC you have, and network.existing is not set; leave "
+                "them out, or name the VPC"
+            )
+        if self.vpc_cidr in self.secondary_cidrs:
+            raise ValueError(
+                f"secondary_cidrs names {self.vpc_cidr}, which is vpc_cidr; leave it out"
+            )
+        return self
 
     @field_validator("vpc_cidr")
     @classmethod
@@ -51,10 +88,21 @@ class Network(Frozen):
         return value
 
 
-def service_cidr(vpc_cidr: str) -> str:
-    """Return the block of Kubernetes' Services: one that does not overlap the VPC."""
-    usual = ipaddress.ip_network("172.20.0.0/16")
-    return "10.100.0.0/16" if usual.overlaps(ipaddress.ip_network(vpc_cidr)) else str(usual)
+def service_cidr(blocks: Sequence[str]) -> str:
+    """Return the block of Kubernetes' Services: one that overlaps none of the VPC's.
+
+    The usual two come first: the block of a cluster never changes.
+    """
+    taken = [ipaddress.ip_network(block) for block in blocks]
+    for candidate in SERVICE_BLOCKS:
+        if not any(ipaddress.ip_network(candidate).overlaps(block) for block in taken):
+            return candidate
+    problem = (
+        f"The VPC's blocks {', '.join(blocks)} leave no room for Kubernetes Services among "
+        f"{', '.join(SERVICE_BLOCKS)}; leave out of network.secondary_cidrs what holds neither "
+        f"clients nor nodes."
+    )
+    raise InvalidInput([problem])
 
 
 class LoadBalancer(Frozen):

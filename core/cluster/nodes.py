@@ -41,6 +41,11 @@ class Kubernetes(Frozen):
 
     version: Annotated[str, StringConstraints(pattern=r"^1\.\d{2}$")] = "1.35"
     """The EKS cluster's version. It moves up one minor version at a time."""
+    upgrade_policy: Literal["standard", "extended"] = "standard"
+    """What follows a version's fourteen months of standard support. `standard`: AWS upgrades the
+    control plane by itself, so upgrade before. `extended`: twelve months more, at six times the
+    price of the control plane.
+    """
     namespace: DnsLabel = "kafka"
     """Kafka's own namespace, whose pods' readiness waits for the load balancer."""
     system_instance_type: InstanceType = "m7i.large"

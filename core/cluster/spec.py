@@ -8,9 +8,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from core import naming
-from core.cluster import placement, rights
+from core.cluster import placement, rights, tagging
 from core.cluster.alerts import Alerts
-from core.cluster.fields import DnsLabel, Frozen, ZoneName
+from core.cluster.fields import DnsLabel, Frozen, KmsKeyArn, ZoneName
 from core.cluster.identity import User
 from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic
 from core.cluster.maintenance import Maintenance
@@ -108,7 +108,18 @@ class ClusterSpec(Frozen):
     per pod and hour.
     """
     tags: dict[str, str] = Field(default_factory=dict)
-    """Tags on everything, beside the project's own."""
+    """Tags on everything, beside the project's own; thirty at most, as the narrowest of what
+    carries them takes them. Objects in S3 carry none.
+    """
+    webhook_concurrency: Annotated[int, Field(ge=1, le=100)] | None = None
+    """How many calls of the public webhook run at once, taken out of the account's limit for all
+    functions; without it, as many as that allows. AWS wants 10 left for the others, and a new
+    account has 10 in all: ask for more before you set it.
+    """
+    encryption_key: KmsKeyArn | None = None
+    """The KMS key of every volume, by ARN, in this region; without it, the account's default key
+    for EBS. The key's own policy must let its account's IAM decide, as a new key's does.
+    """
 
     @property
     def prefix(self) -> str:
@@ -164,6 +175,8 @@ class ClusterSpec(Frozen):
             *[f"users names {name} twice; name each once" for name in _twice(self.users)],
             *rights.problems(self),
             *self._alert_problems(),
+            *tagging.problems(self.tags),
+            *self._key_problems(),
         ]
         if problems:
             raise Inconsistent(problems)
@@ -266,6 +279,16 @@ class ClusterSpec(Frozen):
                     f"lower min.insync.replicas"
                 )
         return problems
+
+    def _key_problems(self) -> list[str]:
+        key = self.encryption_key
+        if key is None or key.split(":")[3] == self.region:
+            return []
+        problem = (
+            f"encryption_key {key} is in {key.split(':')[3]}, and a volume of {self.region} takes "
+            f"a key of {self.region} alone; name one there"
+        )
+        return [problem]
 
     def _alert_problems(self) -> list[str]:
         topic, problems = self.alerts.sns_topic_arn, []

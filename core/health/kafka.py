@@ -14,6 +14,7 @@ from core.views import ClusterView, PartitionView, VoterView
 
 LIMITS = Limits()
 ADMIN = "Kafka's admin API"
+WHOLE = "a whole reading of Kafka"
 
 
 def silent(what: str, why: str) -> HealthVerdict:
@@ -23,16 +24,25 @@ def silent(what: str, why: str) -> HealthVerdict:
     )
 
 
+def not_whole(what: str, view: ClusterView) -> HealthVerdict:
+    """Return the verdict on anything whose good state only a whole reading could have shown."""
+    return HealthVerdict(Health.UNKNOWN, f"{what}: unknown. {view.doubt}", (WHOLE,))
+
+
 def quorum_verdict(view: ClusterView) -> HealthVerdict:
     """Say whether the controllers have a leader, and a majority that keeps up with it."""
-    if _without_quorum(view):
+    if view.without_quorum:
         return HealthVerdict(
             Health.UNHEALTHY,
             "The controllers have no quorum: brokers serve from memory, and nothing can change; "
             "bring a majority of the controllers back.",
         )
+    if view.quorum_leader is None:
+        return not_whole("The quorum", view)
     behind = [voter.node_id for voter in view.voters if _lags(voter)]
     said = f"Controller {view.quorum_leader} leads the quorum of {len(view.voters)}"
+    if not behind and view.doubts:
+        return not_whole("The quorum", view)
     if not behind:
         return HealthVerdict(Health.HEALTHY, f"{said}, and all keep up.")
     left = len(view.voters) - len(behind)
@@ -45,9 +55,11 @@ def quorum_verdict(view: ClusterView) -> HealthVerdict:
 
 def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
     """Return one controller's verdict as the quorum's leader sees it."""
-    if _without_quorum(view):
+    if view.without_quorum:
         return silent(f"Controller {node_id}", "The controllers have no quorum.")
     voter = next((v for v in view.voters if v.node_id == node_id), None)
+    if view.doubts and (voter is None or not _lags(voter)):
+        return not_whole(f"Controller {node_id}", view)
     if voter is None:
         return HealthVerdict(
             Health.UNHEALTHY, f"Controller {node_id} is no voter of the quorum that answers."
@@ -66,7 +78,7 @@ def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
 
 def broker_verdict(broker_id: int, view: ClusterView) -> HealthVerdict:
     """Return one broker's verdict: registered, unfenced, and in every ISR as the leaders see it."""
-    if _without_quorum(view):
+    if view.without_quorum:
         return silent(f"Broker {broker_id}", "The controllers have no quorum.")
     if broker_id not in view.brokers:
         return HealthVerdict(Health.UNHEALTHY, f"Broker {broker_id} is not registered.")
@@ -82,6 +94,8 @@ def broker_verdict(broker_id: int, view: ClusterView) -> HealthVerdict:
             Health.DEGRADED,
             f"Broker {broker_id} is not in the ISR of {_partitions(behind, len(held))}.",
         )
+    if view.doubts:
+        return not_whole(f"Broker {broker_id}", view)
     return HealthVerdict(
         Health.HEALTHY, f"Broker {broker_id} is in the ISR of all its {len(held)} partitions."
     )
@@ -89,7 +103,7 @@ def broker_verdict(broker_id: int, view: ClusterView) -> HealthVerdict:
 
 def partitions_verdict(view: ClusterView) -> HealthVerdict:
     """Say whether every partition can be read and written, and would survive a broker."""
-    if _without_quorum(view):
+    if view.without_quorum:
         return silent("Partitions", "The controllers have no quorum.")
     total = len(view.partitions)
     offline = [p for p in view.partitions if p.leader is None]
@@ -107,16 +121,14 @@ def partitions_verdict(view: ClusterView) -> HealthVerdict:
         return HealthVerdict(
             Health.DEGRADED, f"Replicas are out of sync in {_partitions(behind, total)}."
         )
+    if view.doubts:
+        return not_whole("Partitions", view)
     return HealthVerdict(Health.HEALTHY, f"All {total} partitions have all replicas in sync.")
 
 
 def _lags(voter: VoterView) -> bool:
     """Say whether a voter is behind for longer than a hiccup; a rotation is stricter."""
     return voter.lag_seconds is None or voter.lag_seconds > LIMITS.voter_lag_seconds
-
-
-def _without_quorum(view: ClusterView) -> bool:
-    return view.stale or view.quorum_leader is None
 
 
 def _partitions(found: Sequence[PartitionView], of: int) -> str:

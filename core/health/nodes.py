@@ -61,7 +61,7 @@ def observation(
         now=now,
         process=None if pod is None else pod.running,
         started_at=None if pod is None else pod.started_at,
-        quorum_answers=answers,
+        quorum_answers=None if view.quorum_leader is None and not view.without_quorum else answers,
         fenced=node_id in view.fenced if answers and node_id in view.brokers else None,
         voter_lag_seconds=NEVER if voter is not None and lag is None else lag,
         not_in_sync=away if answers else None,

@@ -44,10 +44,11 @@ from core.availability.lease import (
     valid_holder,
 )
 from core.availability.presence import is_back, returned
-from core.views import ClusterView, PartitionView, Verdict, VoterView
+from core.views import ClusterView, Doubt, PartitionView, Verdict, VoterView
 
 __all__ = [
     "ClusterView",
+    "Doubt",
     "Lease",
     "LeaseDecision",
     "PartitionView",

@@ -33,6 +33,9 @@ def refusals(
             "With drain_route direct the termination handler drains without asking Kafka, so nodes "
             "go one at a time; leave --parallel-per-zone out, or set drain_route to held."
         )
+    if kafka.doubts:
+        yield kafka.doubt
+        return
     brokers = [turn for turn in turns if not turn.votes]
     for one, other in combinations(brokers, 2):
         both = list(shared(one.node_id, other.node_id, kafka)) if _neighbours(one, other) else []
@@ -97,14 +100,16 @@ def in_batches(turns: Iterable[NodeTurn], kafka: ClusterView | None, most: int) 
         first, number = left[0], number + 1
         batch = [first]
         for turn in left[1:]:
-            fits = kafka is not None and all(
+            if kafka is None or len(batch) >= most:
+                break
+            if all(
                 _neighbours(other, turn) and not any(shared(other.node_id, turn.node_id, kafka))
                 for other in batch
-            )
-            if len(batch) < most and fits:
+            ):
                 batch.append(turn)
         batch_of.update({turn.node_id: number for turn in batch})
-        left = [turn for turn in left if turn not in batch]
+        gone = {turn.node_id for turn in batch}
+        left = [turn for turn in left if turn.node_id not in gone]
     return [batch_of[node_id] for node_id in order]
 
 

@@ -72,8 +72,11 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         return _shut(run, turn, wait, seen.now)
     turn = replace(turn, since=turn.since or seen.now)
     stuck = next(_stuck_pods(seen), None)
-    if stuck:
-        return stopped(run, turn, stuck, seen.now, f"stuck:{turn.node_id}")
+    withheld = seen.kafka.doubt if seen.kafka is not None and seen.kafka.withheld else None
+    if stuck or withheld:
+        # Neither mends itself: a person starts the pod, or grants the right.
+        key = f"stuck:{turn.node_id}" if stuck else "kafka_rights"
+        return stopped(run, turn, stuck or withheld or "", seen.now, key)
     objection = next(objections(turn, seen, run.options, policy), None)
     if objection is None:
         together, left_out = company(turn, others, seen, run.options, policy)

@@ -11,7 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kafka.errors import KafkaError
+
+from core.availability.kafka_rights import Call
 from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, permitted
+from handlers.adapters.kafka_wire import Wire
 
 # Strimzi mounts volume n of every node there.
 LOG_DIRECTORY = re.compile(r"/var/lib/kafka/data-(?P<number>\d+)/")
@@ -53,28 +58,30 @@ class KafkaFills(KafkaAdmin):
         return self._ask(_fills)
 
 
-def _fills(admin: Any) -> Mapping[tuple[int, int], FillView]:
+def _fills(wire: Wire) -> Mapping[tuple[int, int], FillView]:
     found = {}
-    for broker in admin.describe_log_dirs():
-        # A directory that failed says nothing of its fill, and is another alert's.
-        well = [each for each in broker["log_dirs"] if not each["error_code"]]
-        for each in well:
-            named = LOG_DIRECTORY.search(f"{each['log_dir']}/")
+    ids = brokers_there(wire)
+    answers = wire.ask_each([(broker_id, log_dirs_request()) for broker_id in ids])
+    for broker_id, answer in zip(ids, answers, strict=True):
+        if isinstance(answer, KafkaError):
+            continue  # one that is frozen says nothing of its fill, and is another alert's
+        permitted(answer.error_code, Call.DESCRIBE_LOG_DIRS)
+        # A directory that failed says nothing of its fill either.
+        for each in (d for d in answer.results if not d.error_code):
+            named = LOG_DIRECTORY.search(f"{each.log_dir}/")
             if named is not None:
-                found[broker["broker"], int(named["number"])] = _fill(each)
-            elif len(broker["log_dirs"]) == 1:
+                found[broker_id, int(named["number"])] = _fill(each)
+            elif len(answer.results) == 1:
                 # Mounted elsewhere, as on the twin: one directory is the one volume.
-                found[broker["broker"], 0] = _fill(each)
+                found[broker_id, 0] = _fill(each)
     return found
 
 
-def _fill(directory: Mapping[str, Any]) -> FillView:
+def _fill(directory: Any) -> FillView:
     logs = sum(
-        partition["partition_size"]
-        for topic in directory["topics"]
-        for partition in topic["partitions"]
+        partition.partition_size for topic in directory.topics for partition in topic.partitions
     )
-    total, usable = directory.get("total_bytes", -1), directory.get("usable_bytes", -1)
-    if total < 0 or usable < 0:
+    total, usable = directory.total_bytes, directory.usable_bytes
+    if total is None or usable is None or total < 0 or usable < 0:
         return FillView(logs)
     return FillView(logs, total, usable)

@@ -12,22 +12,29 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
-from kafka import KafkaAdminClient, TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
     ElectionNotNeededError,
     KafkaError,
+    KafkaTimeoutError,
     PreferredLeaderNotAvailableError,
+    RequestTimedOutError,
     UnknownTopicOrPartitionError,
+    UnsupportedSaslMechanismError,
     for_code,
 )
+from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ElectLeadersRequest
 
+from core.availability.kafka_rights import Call
 from core.availability.leaders import Order, Partition
+from core.availability.wholeness import view_of
 from core.errors import StillwaterError
-from core.views import ClusterView, PartitionView, VoterView
+from core.views import ClusterView
+from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, permitted
+from handlers.adapters.kafka_reading import Reading
+from handlers.adapters.kafka_wire import Wire, WireAdmin, error_name
 
 CONNECT_SECONDS = 1.0
 BOOTSTRAP_SECONDS = 2.0
@@ -36,7 +43,7 @@ REQUEST_SECONDS = 3.0
 READ_SECONDS = 15.0
 # A broker that is away is what a tick expects; the client would log a warning per attempt.
 logging.getLogger("kafka").setLevel(logging.ERROR)
-MIN_ISR = "min.insync.replicas"
+_CLIENT_LOGS = [logging.getLogger(f"kafka.net.{part}") for part in ("manager", "connection")]
 PREFERRED = 0  # KIP-460's election type
 # A request names every partition it changes; a controller takes thousands in one, but not any size.
 PARTITIONS_PER_REQUEST = 500
@@ -49,8 +56,12 @@ T = TypeVar("T")
 class KafkaCluster(Protocol):
     """What the handlers ask of Kafka."""
 
-    def read(self) -> ClusterView:
-        """Return one reading; raises StillwaterError when no broker answers."""
+    def read(self, about: Collection[int] | None = None) -> ClusterView:
+        """Return one reading; raises StillwaterError when no broker answers.
+
+        `about` are the brokers it is taken for: of partitions on none of them, only those that are
+        not well are in it. A view may have doubts, and then allows nothing.
+        """
 
     def reorder(self, orders: Mapping[Partition, Order]) -> None:
         """Write the order of partitions' replicas; no data moves.
@@ -58,8 +69,8 @@ class KafkaCluster(Protocol):
         Raises StillwaterError with the first partition that Kafka refuses.
         """
 
-    def log_bytes(self) -> dict[int, int]:
-        """Return how many bytes of log each broker holds."""
+    def log_bytes(self, brokers: Iterable[int] | None = None) -> dict[int, int]:
+        """Return how many bytes of log each broker holds that says so, of those or of all."""
 
     def elect(self, partitions: Iterable[Partition]) -> None:
         """Have the first replica of each partition lead it, where it is in sync."""
@@ -87,28 +98,37 @@ class Anonymous:
 
 
 class KafkaAdmin:
-    """Asks a cluster through whichever bootstrap address answers first."""
+    """Asks a cluster through whichever bootstrap address answers first.
 
-    def __init__(self, bootstrap: Iterable[str], access: Access | None = None) -> None:
-        self._bootstrap = tuple(bootstrap)
+    `needed` are calls that whoever reads must be allowed to make afterwards: a reading says so when
+    a right to one is missing.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Iterable[str],
+        access: Access | None = None,
+        needed: Iterable[Call] = (),
+    ) -> None:
+        self._bootstrap, self._needed = tuple(bootstrap), frozenset(needed)
         self._access = access or Anonymous()
 
-    def read(self) -> ClusterView:
-        return self._ask(_reading)
+    def read(self, about: Collection[int] | None = None) -> ClusterView:
+        return self._ask(lambda wire: view_of(Reading(wire, about).take(), self._needed))
 
     def reorder(self, orders: Mapping[Partition, Order]) -> None:
         if orders:
-            self._ask(lambda admin: _reorder(admin, orders))
+            self._ask(lambda wire: _reorder(wire, orders))
 
-    def log_bytes(self) -> dict[int, int]:
-        return self._ask(_log_bytes)
+    def log_bytes(self, brokers: Iterable[int] | None = None) -> dict[int, int]:
+        return self._ask(lambda wire: _log_bytes(wire, brokers))
 
     def elect(self, partitions: Iterable[Partition]) -> None:
         wanted = sorted(partitions)
         if wanted:
-            self._ask(lambda admin: _elect(admin, wanted))
+            self._ask(lambda wire: _elect(wire, wanted))
 
-    def _ask(self, question: Callable[[Any], T]) -> T:
+    def _ask(self, question: Callable[[Wire], T]) -> T:
         problems, remedies = [], []
         settings = self._access()
         give_up_at = time.monotonic() + READ_SECONDS
@@ -120,16 +140,19 @@ class KafkaAdmin:
                 try:
                     return self._ask_at(address, settings, question)
                 except (KafkaError, OSError) as error:
-                    why = refused[-1] if refused else error
+                    reasons = [each for each in refused if self._access.remedy(each)]
+                    why = [*reasons, *reversed(refused), error][0]
                     problems.append(f"{address}: {str(why) or type(why).__name__}")
                     remedies.append(self._access.remedy(why))
         remedy = next((f": {each}" for each in remedies if each), "")
         said = "; ".join(problems)
         raise StillwaterError(f"No Kafka broker could be asked: {said}{remedy}.")
 
-    def _ask_at(self, address: str, settings: Mapping[str, Any], question: Callable[[Any], T]) -> T:
+    def _ask_at(
+        self, address: str, settings: Mapping[str, Any], question: Callable[[Wire], T]
+    ) -> T:
         _knock(address)
-        admin = KafkaAdminClient(
+        admin = WireAdmin(
             bootstrap_servers=address,
             bootstrap_timeout_ms=int(BOOTSTRAP_SECONDS * 1000),
             request_timeout_ms=int(REQUEST_SECONDS * 1000),
@@ -142,27 +165,40 @@ class KafkaAdmin:
             admin.close()
 
 
-class _Listening(logging.Handler):
-    """Keeps the errors that a client's manager logs with its failed connections."""
+_LATE = (KafkaTimeoutError, RequestTimedOutError)
+
+
+class _Reasons(logging.Filter):
+    """Keeps the errors that a client tells its log alone; its warnings go no further."""
 
     def __init__(self) -> None:
         super().__init__()
         self.heard: list[BaseException] = []
 
-    def emit(self, record: logging.LogRecord) -> None:
-        said = record.args if isinstance(record.args, tuple) else ()
-        self.heard += [each for each in said if isinstance(each, BaseException)]
+    def filter(self, record: logging.LogRecord) -> bool:
+        for said in record.args if isinstance(record.args, tuple) else ():
+            # A time that ran out is no reason.
+            if isinstance(said, BaseException) and not isinstance(said, _LATE):
+                self.heard.append(said)
+            elif said == UnsupportedSaslMechanismError.__name__:
+                self.heard.append(UnsupportedSaslMechanismError("mechanism not offered"))
+        return record.levelno >= logging.ERROR
 
 
 @contextlib.contextmanager
 def _connection_errors() -> Iterator[list[BaseException]]:
     """Yield why connections failed meanwhile: a client that cannot bootstrap raises its timeout."""
-    listening, log = _Listening(), logging.getLogger("kafka.net.manager")
-    log.addHandler(listening)
+    reasons = _Reasons()
+    for log in _CLIENT_LOGS:
+        log.addFilter(reasons)
+        log.setLevel(logging.WARNING)
     try:
-        yield listening.heard
+        yield reasons.heard
     finally:
-        log.removeHandler(listening)
+        for log in _CLIENT_LOGS:
+            log.removeFilter(reasons)
+            if not log.filters:
+                log.setLevel(logging.NOTSET)
 
 
 def _knock(address: str) -> None:
@@ -171,129 +207,71 @@ def _knock(address: str) -> None:
     socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
 
 
-def _reading(admin: Any) -> ClusterView:  # kafka-python carries no types
-    brokers = admin.describe_cluster()["brokers"]
-    leader, voters = _quorum(admin)
-    topics = [t for t in admin.describe_topics() if not t["error_code"]]
-    minimums = _min_isr(admin, [t["name"] for t in topics])
-    return ClusterView(
-        brokers=frozenset(b["broker_id"] for b in brokers),
-        fenced=frozenset(b["broker_id"] for b in brokers if b.get("is_fenced")),
-        voters=voters,
-        quorum_leader=leader,
-        partitions=tuple(
-            _partition(topic["name"], partition, minimums[topic["name"]])
-            for topic in topics
-            for partition in topic["partitions"]
-        ),
-        stale=leader is None,
-        # Asked of the controllers, so it waits in vain where there are none.
-        reassigning=() if leader is None else _reassigning(admin),
-    )
-
-
-def _log_bytes(admin: Any) -> dict[int, int]:
-    return {
-        described["broker"]: sum(
-            partition["partition_size"]
-            for directory in described["log_dirs"]
-            for topic in directory["topics"]
-            for partition in topic["partitions"]
-        )
-        for described in admin.describe_log_dirs()
-    }
-
-
-def _reassigning(admin: Any) -> tuple[str, ...]:
-    """Return the partitions that are moving to other brokers."""
-    moving = admin.list_partition_reassignments()
-    return tuple(sorted(f"{partition.topic}-{partition.partition}" for partition in moving))
-
-
-def _quorum(admin: Any) -> tuple[int | None, tuple[VoterView, ...]]:
-    """Return the quorum's leader and voters, or None and nothing where there is no quorum."""
-    try:
-        described = admin.describe_metadata_quorum()
-    except KafkaError:
-        return None, ()
-    partition = described["topics"][0]["partitions"][0]
-    leader_id = partition["leader_id"]
-    voters = {v["replica_id"]: v["last_caught_up_timestamp"] for v in partition["current_voters"]}
-    if partition.get("error") or leader_id not in voters:
-        return None, ()
-    return leader_id, tuple(
-        VoterView(node_id, _lag_seconds(node_id, leader_id, voters)) for node_id in sorted(voters)
-    )
-
-
-def _lag_seconds(node_id: int, leader_id: int, caught_up_ms: Mapping[int, int]) -> float | None:
-    """Return how long a voter has been behind; a timestamp of -1 is one that never fetched."""
-    if node_id == leader_id:
-        return 0.0
-    if caught_up_ms[node_id] < 0 or caught_up_ms[leader_id] < 0:
-        return None
-    return max(caught_up_ms[leader_id] - caught_up_ms[node_id], 0) / 1000
-
-
-def _min_isr(admin: Any, topics: list[str]) -> dict[str, int]:
-    if not topics:
-        return {}
-    resources = [ConfigResource(ConfigResourceType.TOPIC, topic, [MIN_ISR]) for topic in topics]
-    # The default filter leaves out what equals a default, which is how it is mostly set.
-    described = admin.describe_configs(resources, config_filter="all")
-    found = {
-        topic: int(configs[MIN_ISR]["value"])
-        for by_topic in described.values()
-        for topic, configs in by_topic.items()
-        if MIN_ISR in configs
-    }
-    missing = [topic for topic in topics if topic not in found]
-    if missing:
-        raise StillwaterError(
-            f"Kafka did not say {MIN_ISR} of topic {missing[0]}; grant DESCRIBE_CONFIGS on topics."
+def _log_bytes(wire: Wire, brokers: Iterable[int] | None) -> dict[int, int]:
+    ids = brokers_there(wire) if brokers is None else sorted(brokers)
+    found = {}
+    for broker_id, answer in zip(
+        ids, wire.ask_each([(i, log_dirs_request()) for i in ids]), strict=True
+    ):
+        if isinstance(answer, KafkaError) or answer.error_code or not answer.results:
+            continue  # whoever measures goes without; whoever decides takes a reading
+        found[broker_id] = sum(
+            partition.partition_size
+            for directory in answer.results
+            for topic in directory.topics
+            for partition in topic.partitions
         )
     return found
 
 
-def _partition(topic: str, found: Mapping[str, Any], min_isr: int) -> PartitionView:
-    leader = found["leader_id"]
-    return PartitionView(
-        topic=topic,
-        partition=found["partition_index"],
-        leader=None if leader < 0 else leader,
-        replicas=tuple(found["replica_nodes"]),
-        isr=tuple(found["isr_nodes"]),
-        min_isr=min_isr,
-    )
-
-
-def _reorder(admin: Any, orders: Mapping[Partition, Order]) -> None:
+def _reorder(wire: Wire, orders: Mapping[Partition, Order]) -> None:
     for chunk in _chunks(sorted(orders)):
-        asked = {TopicPartition(*partition): list(orders[partition]) for partition in chunk}
-        answers = admin.alter_partition_reassignments(asked)
-        for partition, error in answers.items():
-            if error is not None and not issubclass(error, _HARMLESS):
-                raise StillwaterError(
-                    f"Kafka refused another order of the replicas of "
-                    f"{partition.topic}-{partition.partition}: {error.__name__}."
-                )
+        request = AlterPartitionReassignmentsRequest(
+            timeout_ms=int(REQUEST_SECONDS * 1000),
+            topics=[
+                (topic, [(number, list(orders[topic, number])) for number in numbers])
+                for topic, numbers in _by_topic(chunk).items()
+            ],
+        )
+        answer = wire.ask(request)
+        permitted(answer.error_code, Call.ALTER_PARTITION_REASSIGNMENTS)
+        for topic in answer.responses:
+            for result in topic.partitions:
+                if _refused(result.error_code):
+                    raise StillwaterError(
+                        f"Kafka refused another order of the replicas of "
+                        f"{topic.name}-{result.partition_index}: {error_name(result.error_code)}."
+                    )
 
 
-def _elect(admin: Any, partitions: list[Partition]) -> None:
+def _elect(wire: Wire, partitions: list[Partition]) -> None:
     for chunk in _chunks(partitions):
-        asked: dict[str, list[int]] = {}
-        for topic, number in chunk:
-            asked.setdefault(topic, []).append(number)
+        request = ElectLeadersRequest(
+            election_type=PREFERRED,
+            topic_partitions=list(_by_topic(chunk).items()),
+            timeout_ms=int(REQUEST_SECONDS * 1000),
+        )
+        answer = wire.ask(request)
+        permitted(answer.error_code, Call.ELECT_LEADERS)
         # One partition without its election must not hide what came of the others.
-        answer = admin.elect_leaders(PREFERRED, asked, raise_errors=False)
         for topic in answer.replica_election_results:
             for result in topic.partition_result:
-                error = for_code(result.error_code)
-                if result.error_code and not issubclass(error, _HARMLESS):
+                if _refused(result.error_code):
                     raise StillwaterError(
                         f"Kafka elected no leader of {topic.topic}-{result.partition_id}: "
-                        f"{error.__name__}."
+                        f"{error_name(result.error_code)}."
                     )
+
+
+def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        found.setdefault(topic, []).append(number)
+    return found
+
+
+def _refused(code: int) -> bool:
+    return bool(code) and not issubclass(for_code(code), _HARMLESS)
 
 
 def _chunks(partitions: list[Partition]) -> Iterator[list[Partition]]:

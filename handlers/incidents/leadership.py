@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from core.availability.leaders import Order, Partition, Plan, plan
+from core.errors import StillwaterError
 from handlers.store.records import Records
 
 if TYPE_CHECKING:
@@ -89,7 +90,11 @@ class Leadership:
             if before.avoided:
                 self._write(wanted, version)
             return
-        plan_ = plan(self._kafka.read().partitions, wanted.original, wanted.brokers)
+        kafka = self._kafka.read()
+        if kafka.doubts:
+            # A partition left out would lose the order it had before, and be led by whom it avoids.
+            raise StillwaterError(kafka.doubt)
+        plan_ = plan(kafka.partitions, wanted.original, wanted.brokers)
         intended = replace(wanted, original={**_kept(wanted, plan_), **plan_.original})
         if intended != before:
             self._write(intended, version)

@@ -79,7 +79,7 @@ class Rotations:
         if seen.blind or not behind:
             return seen
         try:
-            held = self.sources.kafka.log_bytes()
+            held = self.sources.kafka.log_bytes(behind)
         except StillwaterError:
             return seen  # A measurement less.
         return replace(seen, held={id_: held[id_] for id_ in behind if id_ in held})

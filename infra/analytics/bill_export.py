@@ -70,14 +70,20 @@ def columns(*, split: bool) -> tuple[str, ...]:
     return (*COLUMNS, *SPLIT_COLUMNS) if split else COLUMNS
 
 
-def configuration(*, split: bool) -> dict[str, dict[str, str]]:
-    """Return how the table is made: by the hour, with resources."""
+def configuration(account: Account, *, split: bool) -> dict[str, dict[str, str]]:
+    """Return how the table is made: by the hour, with resources, of the account's whole bill.
+
+    AWS adds the primary billing view where none is named, and any later difference replaces the
+    export (terraform-provider-aws#46402).
+    """
+    view = f"arn:{account.partition}:billing::{account.account_id}:billingview/primary"
     return {
         TABLE: {
             "TIME_GRANULARITY": "HOURLY",
             "INCLUDE_RESOURCES": "TRUE",
             "INCLUDE_SPLIT_COST_ALLOCATION_DATA": str(split).upper(),
             "INCLUDE_MANUAL_DISCOUNT_COMPATIBILITY": "FALSE",
+            "BILLING_VIEW_ARN": view,
         }
     }
 
@@ -85,6 +91,7 @@ def configuration(*, split: bool) -> dict[str, dict[str, str]]:
 @dataclass(frozen=True, kw_only=True)
 class BillExportArgs:
     prefix: str
+    account: Account
     bucket: pulumi.Input[str]
     bucket_region: str
     # The bucket lets AWS in.
@@ -119,7 +126,7 @@ class BillExport(pulumi.ComponentResource):
         selected = columns(split=args.split)
         query = here.ExportExportDataQueryArgs(
             query_statement=f"SELECT {', '.join(selected)} FROM {TABLE}",  # noqa: S608 - our own names
-            table_configurations=configuration(split=args.split),
+            table_configurations=configuration(args.account, split=args.split),
         )
         here.Export(
             f"{name}-export",

@@ -15,7 +15,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from infra import iam
+from infra import buckets, iam
 from infra.analytics import report_request, spark_wheel
 from infra.analytics.report_request import CODE, FACTS, LOGS, METRICS, TABLES, Described, Made
 from infra.functions import archive
@@ -155,6 +155,7 @@ class ReportJob(pulumi.ComponentResource):
             key=f"{FACTS}/cluster.json",
             content=self._args.facts,
             content_type="application/json",
+            override_provider=buckets.untagged(),
             opts=self._child,
         )
 
@@ -167,6 +168,7 @@ class ReportJob(pulumi.ComponentResource):
             bucket=self._args.bucket,
             key=f"{folder}/{path.name}",
             source=pulumi.FileAsset(str(path)),
+            override_provider=buckets.untagged(),
             opts=self._child,
         )
         launcher = aws.s3.BucketObjectv2(
@@ -174,6 +176,7 @@ class ReportJob(pulumi.ComponentResource):
             bucket=self._args.bucket,
             key=f"{folder}/launcher.py",
             content=spark_wheel.LAUNCHER,
+            override_provider=buckets.untagged(),
             opts=self._child,
         )
         return wheel, launcher

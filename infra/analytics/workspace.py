@@ -80,6 +80,7 @@ class Analytics(pulumi.ComponentResource):
         export = BillExport(
             f"{name}-bill",
             BillExportArgs(
+                account=args.account,
                 prefix=args.prefix,
                 bucket=bucket.bucket,
                 bucket_region=args.account.region,

@@ -21,7 +21,7 @@ from core.constants import (
     KARPENTER_RETENTION_SECONDS,
     KARPENTER_VISIBILITY_SECONDS,
 )
-from infra import iam
+from infra import encryption, iam
 from infra.charts import karpenter_policy, pods
 from infra.functions.announcements import OF_INSTANCES
 from infra.functions.queues import Queue, QueueArgs
@@ -37,6 +37,8 @@ class KarpenterArgs:
     prefix: str
     eks_cluster: str
     account: iam.Account
+    # Of every volume; None: the account's default key.
+    encryption_key: str | None = None
 
 
 class Karpenter(pulumi.ComponentResource):
@@ -63,6 +65,7 @@ class Karpenter(pulumi.ComponentResource):
         permission = aws.iam.RolePolicy(
             f"{name}-policy", role=role.name, policy=iam.policy(statements), opts=self._child
         )
+        may_encrypt = encryption.grant(f"{name}-grant", args.encryption_key, role.arn, self)
         # Helm never upgrades definitions that a chart brings in its crds folder.
         definitions = self._release("definitions", KARPENTER_CRD_CHART, f"{RELEASE}-crd", {}, [])
         self._release(
@@ -70,7 +73,7 @@ class Karpenter(pulumi.ComponentResource):
             KARPENTER_CHART,
             RELEASE,
             values(args),
-            [definitions, association, permission],
+            [definitions, association, permission, *may_encrypt],
         )
         self.register_outputs({})
 

@@ -13,7 +13,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from infra import iam
+from infra import encryption, iam
 from infra.eks.addon_versions import version
 
 NAMESPACE = "kube-system"
@@ -49,6 +49,8 @@ class AddonsArgs:
     # Add-on -> version, in place of ours.
     versions: Mapping[str, str]
     volume_tags: Mapping[str, str]
+    # Of every volume; None: the account's default key.
+    encryption_key: str | None = None
 
 
 def configuration(addon: str, volume_tags: Mapping[str, str]) -> dict[str, Any] | None:
@@ -106,4 +108,9 @@ def _pod_role(
         policy_arn=iam.managed_policy(wanted.managed_policy, parent),
         opts=pulumi.ResourceOptions(parent=parent),
     )
-    return [association, policy]
+    may_encrypt = (
+        encryption.grant(f"{name}-{wanted.short_name}-grant", args.encryption_key, role.arn, parent)
+        if addon == VOLUME_DRIVER
+        else []
+    )
+    return [association, policy, *may_encrypt]

@@ -17,7 +17,7 @@ import pulumi_aws as aws
 from core import naming
 from core.cluster import Kubernetes
 from core.cluster.network import service_cidr
-from infra import iam
+from infra import encryption, iam
 from infra.eks import addons, bootstrap
 from infra.eks.launch import Launch, launch_template
 from infra.tags import Tags
@@ -35,11 +35,15 @@ NODE_POLICIES = {
 class ClusterArgs:
     name: str
     kubernetes: Kubernetes
-    vpc_cidr: str
+    # Every block of the VPC, the primary first.
+    vpc_blocks: Sequence[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
     # AWS itself then refuses to delete the cluster.
     deletion_protection: bool
     tags: Tags
+    account: iam.Account
+    # Of every volume; None: the account's default key.
+    encryption_key: str | None
 
 
 class Cluster(pulumi.ComponentResource):
@@ -114,6 +118,9 @@ class Cluster(pulumi.ComponentResource):
             name=self._args.name,
             version=self._args.kubernetes.version,
             role_arn=role.arn,
+            upgrade_policy=aws.eks.ClusterUpgradePolicyArgs(
+                support_type=self._args.kubernetes.upgrade_policy.upper()
+            ),
             access_config=aws.eks.ClusterAccessConfigArgs(
                 authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True
             ),
@@ -124,7 +131,7 @@ class Cluster(pulumi.ComponentResource):
                 public_access_cidrs=callers or None,
             ),
             kubernetes_network_config=aws.eks.ClusterKubernetesNetworkConfigArgs(
-                service_ipv4_cidr=service_cidr(self._args.vpc_cidr)
+                service_ipv4_cidr=service_cidr(self._args.vpc_blocks)
             ),
             encryption_config=aws.eks.ClusterEncryptionConfigArgs(
                 provider=aws.eks.ClusterEncryptionConfigProviderArgs(key_arn=key.arn),
@@ -146,6 +153,7 @@ class Cluster(pulumi.ComponentResource):
             kubernetes_version=self._args.kubernetes.version,
             versions=self._args.kubernetes.addon_versions,
             volume_tags=self._args.tags.everywhere,
+            encryption_key=self._args.encryption_key,
         )
         return [addons.install(self._name, addon, args, after, self) for addon in names]
 
@@ -163,12 +171,23 @@ class Cluster(pulumi.ComponentResource):
         )
         template = launch_template(
             f"{self._name}-system-template",
-            Launch(template_name=system, tags=self._args.tags.named(system)),
+            Launch(
+                template_name=system,
+                tags=self._args.tags.named(system),
+                encryption_key=self._args.encryption_key,
+            ),
+            self,
+        )
+        # Kafka's own groups launch by the same role, in a later layer.
+        may_launch = encryption.grant(
+            f"{self._name}-scaling-grant",
+            self._args.encryption_key,
+            encryption.scaling_role_arn(self._args.account),
             self,
         )
         opts = pulumi.ResourceOptions(
             parent=self,
-            depends_on=[*attachments, *addons],
+            depends_on=[*attachments, *addons, *may_launch],
             # Cluster Autoscaler owns it once it runs.
             ignore_changes=["scalingConfig.desiredSize"],
         )

@@ -26,6 +26,8 @@ class Launch:
     instance_profile_arn: pulumi.Input[str] | None = None
     security_group_ids: Sequence[pulumi.Input[str]] | None = None
     user_data: pulumi.Input[str] | None = None
+    # Of the root volume; None: the account's default key.
+    encryption_key: str | None = None
 
 
 def launch_template(name: str, launch: Launch, parent: pulumi.Resource) -> aws.ec2.LaunchTemplate:
@@ -50,7 +52,7 @@ def launch_template(name: str, launch: Launch, parent: pulumi.Resource) -> aws.e
             http_tokens="required",
             http_put_response_hop_limit=METADATA_HOP_LIMIT,
         ),
-        block_device_mappings=[_encrypted_root()],
+        block_device_mappings=[_encrypted_root(launch.encryption_key)],
         tag_specifications=[
             aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=dict(launch.tags))
             for kind in LAUNCHED
@@ -60,13 +62,14 @@ def launch_template(name: str, launch: Launch, parent: pulumi.Resource) -> aws.e
     )
 
 
-def _encrypted_root() -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
+def _encrypted_root(key: str | None) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
     return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
         device_name=ROOT_DEVICE,
         ebs=aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
             volume_type="gp3",
             volume_size=ROOT_SIZE_GIB,
             encrypted="true",
+            kms_key_id=key,
             delete_on_termination="true",
         ),
     )

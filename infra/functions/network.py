@@ -68,7 +68,7 @@ class HandlerNetwork(pulumi.ComponentResource):
         aws.vpc.SecurityGroupIngressRule(
             f"{name}-cluster-from-https",
             security_group_id=args.cluster_security_group_id,
-            description="Stillwater's functions to the API server",
+            description="Functions of Stillwater to the API server",
             referenced_security_group_id=group.id,
             ip_protocol="tcp",
             from_port=HTTPS,

@@ -32,9 +32,6 @@ TOKEN_HEADER = "x-stillwater-token"  # noqa: S105 - the header's name
 TOKEN_LENGTH = 48
 # NTH gives up after 5 s.
 TIMEOUT_SECONDS = 5
-# What strangers can make us run at most, at the price of their own calls being throttled. An
-# account's limit must leave 100 beside it; the default is 1000.
-RESERVED_CONCURRENCY = 5
 # A secret that a destroyed environment leaves behind would block the next one of its name.
 RECOVERY_DAYS = 7
 
@@ -118,7 +115,7 @@ class Webhook(pulumi.ComponentResource):
                 handler="handlers.webhook.handler",
                 package=self._args.package,
                 timeout_seconds=TIMEOUT_SECONDS,
-                reserved_concurrency=RESERVED_CONCURRENCY,
+                reserved_concurrency=spec.webhook_concurrency,
                 # Table and queue are a later layer's; until they exist nothing is drained.
                 environment={
                     "STILLWATER_PREFIX": spec.prefix,

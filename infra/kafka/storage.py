@@ -41,6 +41,8 @@ class StorageArgs:
     pools: Sequence[NodePool]
     # Whether volumes are raised and lowered by λ volumes, which makes no class.
     may_change: bool = False
+    # None: the account's default key.
+    encryption_key: str | None = None
     tags: Mapping[str, str]
 
 
@@ -60,6 +62,7 @@ class KafkaStorage(pulumi.ComponentResource):
                 "type": "gp3",
                 # The driver's own default is false.
                 "encrypted": "true",
+                **({} if args.encryption_key is None else {"kmsKeyId": args.encryption_key}),
                 "csi.storage.k8s.io/fstype": "xfs",
                 **volume_tags(args.tags),
             },

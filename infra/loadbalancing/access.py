@@ -32,6 +32,8 @@ def access(
     ports = {"bootstrap": (listener.bootstrap_port, listener.bootstrap_port)}
     ports |= {pool.name: _ports(spec, pool) for pool in spec.pools if pool.role.is_broker}
     blocks = {"vpc": spec.network.vpc_cidr}
+    # Subnets of a further block of the VPC hold clients like any other's.
+    blocks |= {block.replace("/", "-"): block for block in spec.network.secondary_cidrs}
     blocks |= {block.replace("/", "-"): block for block in spec.load_balancer.client_cidrs}
     for source, block in blocks.items():
         for role, (first, last) in ports.items():

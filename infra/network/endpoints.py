@@ -7,7 +7,7 @@ when the spec asks for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -40,7 +40,8 @@ class EndpointsArgs:
     prefix: str
     region: str
     vpc_id: pulumi.Input[str]
-    vpc_cidr: str
+    # Every block of the VPC, the primary first.
+    vpc_blocks: Sequence[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
     # A name that stays (a zone, a given id) -> the route table whose subnets use the gateways.
     route_table_ids: Mapping[str, pulumi.Input[str]]
@@ -99,16 +100,19 @@ class Endpoints(pulumi.ComponentResource):
             tags=self._tags("endpoints"),
             opts=self._child,
         )
-        aws.vpc.SecurityGroupIngressRule(
-            f"{self._name}-from-the-vpc",
-            security_group_id=group.id,
-            description="HTTPS from the VPC",
-            ip_protocol="tcp",
-            from_port=HTTPS,
-            to_port=HTTPS,
-            cidr_ipv4=self._args.vpc_cidr,
-            opts=self._child,
-        )
+        primary, *others = self._args.vpc_blocks
+        names = {"the-vpc": primary, **{block.replace("/", "-"): block for block in others}}
+        for source, block in names.items():
+            aws.vpc.SecurityGroupIngressRule(
+                f"{self._name}-from-{source}",
+                security_group_id=group.id,
+                description="HTTPS from the VPC",
+                ip_protocol="tcp",
+                from_port=HTTPS,
+                to_port=HTTPS,
+                cidr_ipv4=block,
+                opts=self._child,
+            )
         return group
 
     def _interface(self, service: str, group: aws.ec2.SecurityGroup) -> None:

@@ -6,7 +6,8 @@ that lies in another zone than the spec says would have its brokers wait for eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -34,7 +35,7 @@ def site(
     """Return the spec's existing network, looked at, or build one."""
     existing = spec.network.existing
     if existing is not None:
-        problems = list(_problems(existing, spec.network.vpc_cidr, provider))
+        problems = list(_problems(existing, spec.network.blocks, provider))
         if problems:
             raise InvalidInput(problems)
         return Site(
@@ -63,13 +64,13 @@ def site(
 
 
 def _problems(
-    existing: ExistingNetwork, vpc_cidr: str, provider: pulumi.ProviderResource
+    existing: ExistingNetwork, blocks: Sequence[str], provider: pulumi.ProviderResource
 ) -> Iterator[str]:
     opts = pulumi.InvokeOptions(provider=provider)
     vpc = aws.ec2.get_vpc(id=existing.vpc_id, opts=opts)
-    if vpc.cidr_block != vpc_cidr:
+    if vpc.cidr_block != blocks[0]:
         yield (
-            f"network.vpc_cidr is {vpc_cidr}, but the VPC {existing.vpc_id} has {vpc.cidr_block}; "
+            f"network.vpc_cidr is {blocks[0]}, but the VPC {existing.vpc_id} has {vpc.cidr_block}; "
             f"write the VPC's own."
         )
     if not (vpc.enable_dns_hostnames and vpc.enable_dns_support):
@@ -89,3 +90,14 @@ def _problems(
                 f"The subnet {subnet_id} is in {subnet.availability_zone}, but network.existing "
                 f"names it for {zone}; a broker there would never reach its volume."
             )
+        elif not _lies_in(subnet.cidr_block, blocks):
+            yield (
+                f"The subnet {subnet_id} is {subnet.cidr_block}, outside the blocks that the spec "
+                f"names ({', '.join(blocks)}), and the load balancer would turn its "
+                f"clients away; add the VPC's block of it to network.secondary_cidrs."
+            )
+
+
+def _lies_in(block: str, blocks: Sequence[str]) -> bool:
+    subnet = ipaddress.IPv4Network(block)
+    return any(subnet.subnet_of(ipaddress.IPv4Network(each)) for each in blocks)

@@ -86,6 +86,7 @@ class BrokerNodes(pulumi.ComponentResource):
                 tags=args.tags.of_node(group, pool.name, args.cluster.name, args.spec.prefix),
                 image_id=bootstrap.image_id(args.spec.kubernetes.version, pool.instance_type, self),
                 instance_type=pool.instance_type,
+                encryption_key=args.spec.encryption_key,
                 instance_profile_arn=profile.arn,
                 security_group_ids=[args.cluster_security_group_id],
                 user_data=bootstrap.user_data(

@@ -114,6 +114,7 @@ def node_class_spec(
                     "volumeType": "gp3",
                     "volumeSize": f"{ROOT_SIZE_GIB}Gi",
                     "encrypted": True,
+                    **_key(args.spec.encryption_key),
                     "deleteOnTermination": True,
                 },
             }
@@ -123,6 +124,10 @@ def node_class_spec(
         # Merged with what Karpenter tells its nodes itself: cluster, labels, taints.
         "userData": bootstrap.multipart({"kubelet": kubelet}),
     }
+
+
+def _key(key: str | None) -> dict[str, str]:
+    return {} if key is None else {"kmsKeyID": key}
 
 
 def node_pool_spec(pool: NodePool, zone: str) -> dict[str, Any]:

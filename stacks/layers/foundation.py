@@ -19,7 +19,7 @@ def build(layer: Layer) -> None:
             prefix=spec.prefix,
             region=spec.region,
             vpc_id=network.vpc_id,
-            vpc_cidr=spec.network.vpc_cidr,
+            vpc_blocks=spec.network.blocks,
             private_subnet_ids=network.private_subnet_ids,
             route_table_ids=network.route_table_ids,
             interfaces=spec.network.interface_endpoints,
@@ -32,10 +32,12 @@ def build(layer: Layer) -> None:
         ClusterArgs(
             name=spec.prefix,
             kubernetes=spec.kubernetes,
-            vpc_cidr=spec.network.vpc_cidr,
+            vpc_blocks=spec.network.blocks,
             private_subnet_ids=network.private_subnet_ids,
             deletion_protection=not spec.ephemeral,
             tags=layer.tags,
+            account=layer.account,
+            encryption_key=spec.encryption_key,
         ),
         opts=layer.on_aws,
     )

@@ -39,7 +39,7 @@ def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str
                 name=spec.prefix,
                 endpoint=foundation.text("eks_endpoint"),
                 ca=foundation.text("eks_ca"),
-                service_cidr=service_cidr(spec.network.vpc_cidr),
+                service_cidr=service_cidr(spec.network.blocks),
             ),
             cluster_security_group_id=security_group_id,
             private_subnet_ids=layer.private_subnet_ids(),

@@ -69,6 +69,7 @@ def build(layer: Layer) -> None:
         StorageArgs(
             pools=spec.pools,
             may_change=spec.volumes.applies,
+            encryption_key=spec.encryption_key,
             tags=layer.tags.of_volume(spec.prefix),
         ),
         opts=layer.on_both,
@@ -99,7 +100,12 @@ def build(layer: Layer) -> None:
     if spec.node_provisioner == "karpenter":
         Karpenter(
             "karpenter",
-            KarpenterArgs(prefix=spec.prefix, eks_cluster=spec.prefix, account=layer.account),
+            KarpenterArgs(
+                prefix=spec.prefix,
+                eks_cluster=spec.prefix,
+                account=layer.account,
+                encryption_key=spec.encryption_key,
+            ),
             opts=layer.on_both,
         )
     pulumi.export("events_queue_url", termination.events_queue.url)

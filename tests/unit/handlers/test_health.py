@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,8 @@ class Kafka:
 
     view: ClusterView | None
 
-    def read(self) -> ClusterView:
+    def read(self, about: Collection[int] | None = None) -> ClusterView:
+        del about
         if self.view is None:
             raise StillwaterError("No Kafka broker could be asked.")
         return self.view

@@ -86,7 +86,7 @@ def test_a_drain_is_not_forwarded_when_its_lease_is_refused_after_all(
         station.tick()
     read = station.cluster.read
 
-    def stolen() -> object:
+    def stolen(about: object) -> object:
         station.ledger.drop_lease(OLD)
         station.ledger.take_lease("i-0other", station.now, 900)
         return read()

@@ -51,6 +51,7 @@ def run_layer(
     references: Mapping[str, Mapping[str, Any]] | None = None,
     *,
     preview: bool = False,
+    real_sizes: bool = False,
 ) -> Recorded:
     """Run one layer as the engine does, from its stack's name and configuration alone."""
     return run_program(
@@ -59,14 +60,17 @@ def run_layer(
         config={"cluster": json.dumps(raw)},
         references=references,
         preview=preview,
+        real_sizes=real_sizes,
     )
 
 
-def run_layers(raw: Mapping[str, Any] | None = None) -> dict[str, Recorded]:
+def run_layers(
+    raw: Mapping[str, Any] | None = None, *, real_sizes: bool = False
+) -> dict[str, Recorded]:
     """Run all layers in order, each reading what the earlier ones exported."""
     raw = raw or description()
     done: dict[str, Recorded] = {}
     for layer in LAYERS:
         references = {f"{raw['environment']}-{name}": run.outputs for name, run in done.items()}
-        done[layer] = run_layer(layer, raw, references)
+        done[layer] = run_layer(layer, raw, references, real_sizes=real_sizes)
     return done

@@ -17,6 +17,8 @@ from typing import Any
 import pulumi
 from pulumi.runtime import mocks, rpc, settings, stack, sync_await
 
+from tests.unit.infra.real_outputs import real
+
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
 EXISTING_VPC = "vpc-0123456789abcdef0"
@@ -101,11 +103,12 @@ def run_program(
     config: Mapping[str, str] | None = None,
     references: Mapping[str, Mapping[str, Any]] | None = None,
     preview: bool = False,
+    real_sizes: bool = False,
 ) -> Recorded:
     """Run a program to its end and return what it registered; its exceptions pass through.
 
     `references` are the outputs of other stacks, by stack name. With `preview`, what only AWS knows
-    stays unknown, as on a first preview.
+    stays unknown, as on a first preview; with `real_sizes`, it has the form that AWS gives it.
     """
     recorded = Recorded()
 
@@ -113,7 +116,9 @@ def run_program(
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         try:
-            monitor = _Monitor(_Mocks(recorded, references or {}, preview=preview), recorded)
+            monitor = _Monitor(
+                _Mocks(recorded, references or {}, preview=preview, real_sizes=real_sizes), recorded
+            )
             mocks.set_mocks(
                 monitor.mocks,
                 project="stillwater",
@@ -212,9 +217,15 @@ def _resource(request: Any, mock_urn: str, qualified: str) -> Resource:
 
 class _Mocks(mocks.Mocks):
     def __init__(
-        self, recorded: Recorded, references: Mapping[str, Mapping[str, Any]], *, preview: bool
+        self,
+        recorded: Recorded,
+        references: Mapping[str, Mapping[str, Any]],
+        *,
+        preview: bool,
+        real_sizes: bool,
     ) -> None:
-        self._recorded, self._references, self._preview = recorded, references, preview
+        self._recorded, self._references = recorded, references
+        self._preview, self._real_sizes = preview, real_sizes
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
         if args.typ == "pulumi:pulumi:StackReference":
@@ -224,6 +235,9 @@ class _Mocks(mocks.Mocks):
             return "", dict(args.inputs)
         if self._preview:
             return "", dict(args.inputs)
+        if self._real_sizes and args.typ.startswith("aws:"):
+            identity, outputs = real(args.typ, args.name, args.inputs)
+            return identity, {**args.inputs, **outputs}
         prefix = ID_PREFIXES.get(args.typ)
         identity = f"{prefix}{args.name}" if prefix else f"{args.name}-id"
         return identity, {**args.inputs, **_computed(args)}
@@ -245,6 +259,7 @@ class _Mocks(mocks.Mocks):
             },
             "aws:ec2/getSubnet:getSubnet": {
                 "vpcId": EXISTING_VPC,
+                "cidrBlock": "10.40.16.0/20",
                 "availabilityZone": f"{REGION}{str(args.args.get('id'))[-1]}",
             },
         }

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from infra.eks.bootstrap import is_arm, managed_ami_type, service_cidr
+from core.cluster.network import service_cidr
+from core.errors import InvalidInput
+from infra.eks.bootstrap import is_arm, managed_ami_type
 from tests.unit.infra.programs import ZONES, spec
 from tests.unit.infra.recording import CA, ENDPOINT, Recorded
 
@@ -96,4 +98,10 @@ def test_the_image_is_the_recommended_one_of_the_clusters_version(
     [("10.40.0.0/16", "172.20.0.0/16"), ("172.20.0.0/18", "10.100.0.0/16")],
 )
 def test_service_addresses_never_overlap_the_vpc(vpc: str, services: str) -> None:
-    assert service_cidr(vpc) == services
+    assert service_cidr([vpc]) == services
+
+
+def test_services_keep_away_from_every_block_of_the_vpc() -> None:
+    assert service_cidr(["172.20.0.0/16", "10.100.0.0/16"]) == "192.168.0.0/16"
+    with pytest.raises(InvalidInput, match=r"leave no room .* network\.secondary_cidrs"):
+        service_cidr(["172.20.0.0/16", "10.100.0.0/16", "192.168.0.0/16", "172.31.0.0/16"])

@@ -165,3 +165,14 @@ def test_the_volume_driver_knows_every_value_it_is_told() -> None:
     told = addons.configuration("aws-ebs-csi-driver", {"team": "streaming"})
     assert told is not None
     assert unknown_values("aws-ebs-csi-driver-2.64.0", told) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "support"), [({}, "STANDARD"), ({"upgrade_policy": "extended"}, "EXTENDED")]
+)
+def test_extended_support_is_paid_for_by_who_asks_for_it_alone(
+    said: dict[str, str], support: str
+) -> None:
+    recorded = run_layer("foundation", description(kubernetes=said))
+    cluster = recorded.one("eks/cluster:Cluster").inputs
+    assert cluster["upgradePolicy"] == {"supportType": support}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from core.settings import facts
 from infra.analytics import bill_export, spark_wheel
+from infra.iam import Account
 from spark import entry
 from spark.ingest import cur, splits
 from tests.unit.infra import programs
@@ -17,6 +18,7 @@ from tests.unit.infra.recording import Recorded
 
 BUCKET, INCIDENTS = "test-orders-billing-123456789012", "test-orders-incidents-123456789012"
 ROLE_POLICY = "analytics-job-policy"
+ACCOUNT = Account(partition="aws", region="us-east-1", account_id="123456789012")
 
 
 def told(layers: dict[str, Recorded]) -> list[str]:
@@ -28,7 +30,7 @@ def told(layers: dict[str, Recorded]) -> list[str]:
 def test_the_export_selects_every_column_that_the_reader_asks_for() -> None:
     selected = set(bill_export.columns(split=False))
     assert set(cur.REQUIRED) | set(cur.OPTIONAL) | {"resource_tags"} <= selected
-    configuration = bill_export.configuration(split=False)[bill_export.TABLE]
+    configuration = bill_export.configuration(ACCOUNT, split=False)[bill_export.TABLE]
     assert configuration["INCLUDE_RESOURCES"] == "TRUE"
 
 
@@ -37,10 +39,10 @@ def test_the_export_has_what_pods_cost_where_the_spec_asks_for_it() -> None:
     setting = "INCLUDE_SPLIT_COST_ALLOCATION_DATA"
     # AWS refuses a column that the table, made without such lines, does not have.
     assert not set(bill_export.columns(split=False)) & set(splits.COLUMNS)
-    assert bill_export.configuration(split=False)[table][setting] == "FALSE"
+    assert bill_export.configuration(ACCOUNT, split=False)[table][setting] == "FALSE"
     wanted = {*splits.COLUMNS, *splits.NET.values()}
     assert wanted <= set(bill_export.columns(split=True))
-    assert bill_export.configuration(split=True)[table][setting] == "TRUE"
+    assert bill_export.configuration(ACCOUNT, split=True)[table][setting] == "TRUE"
 
 
 def test_aws_may_write_this_accounts_exports_and_nothing_else(

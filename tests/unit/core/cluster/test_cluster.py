@@ -86,6 +86,28 @@ def test_a_spec_cannot_be_changed() -> None:
         pytest.param(
             "pools.1.nodes_per_zone", 11, ("11 nodes per zone", "10 node ids"), id="too-few-ids"
         ),
+        pytest.param("tags", {"aws:x": "y"}, ("aws:x", "another key"), id="tag-of-aws"),
+        pytest.param("tags", {"k" * 129: "y"}, ("129 characters", "128"), id="tag-key-too-long"),
+        pytest.param("tags", {"k": "v" * 257}, ("257 characters", "256"), id="tag-value-too-long"),
+        pytest.param("tags", {"team": "a&b"}, ("team has &",), id="tag-with-a-sign"),
+        pytest.param("tags", {"Team": "a", "team": "b"}, ("IAM", "remove one"), id="tag-by-case"),
+        pytest.param(
+            "tags", {f"t{n}": "" for n in range(31)}, ("31 tags", "50"), id="too-many-tags"
+        ),
+        pytest.param(
+            "encryption_key",
+            "arn:aws:kms:eu-west-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
+            ("eu-west-1", "us-east-1 alone"),
+            id="key-of-another-region",
+        ),
+        pytest.param("encryption_key", "alias/kafka", ("encryption_key",), id="no-key-arn"),
+        pytest.param("webhook_concurrency", 0, ("webhook_concurrency",), id="no-concurrency"),
+        pytest.param(
+            "network.secondary_cidrs",
+            ["100.64.0.0/16"],
+            ("a VPC you have", "network.existing"),
+            id="secondary-block-of-ours",
+        ),
         pytest.param("network.vpc_cidr", "8.8.0.0/16", ("8.8.0.0/16", "private"), id="public-vpc"),
         pytest.param("network.vpc_cidr", "10.0.0.1/16", ("host bits set",), id="host-bits"),
         pytest.param("network.vpc_cidr", "nonsense", ("nonsense",), id="no-cidr"),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from kafka.protocol.admin import DescribeLogDirsResponse
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, StillwaterError
 from core.volumes.limits import Gp3, Performance
 from handlers.adapters.claims import FIELD_MANAGER, EksClaims
 from handlers.adapters.fill import FillView, _fills
 from handlers.adapters.load import CloudWatchLoads, load
 from handlers.volume.settings import VARIABLE, VolumeSettings
+from local.kafka.fake_cluster import FakeKafka
+from tests.unit.kafka_in_memory import FakeClient
 
 GIB = 1024**3
 POOL: dict[str, Any] = {
@@ -128,36 +131,43 @@ def test_a_pool_is_changed_in_the_version_it_was_read_and_keeps_the_rest() -> No
     assert second == POOL["spec"]["storage"]["volumes"][1]
 
 
-class FakeAdmin:
-    def describe_log_dirs(self) -> list[dict[str, Any]]:
-        topics = [{"partitions": [{"partition_size": 5}, {"partition_size": 7}]}]
-        good = {"error_code": 0, "topics": topics}
-        return [
-            {
-                "broker": 10,
-                "log_dirs": [
-                    {
-                        **good,
-                        "log_dir": "/var/lib/kafka/data-0/kafka-log10",
-                        "total_bytes": 99 * GIB,
-                        "usable_bytes": 40 * GIB,
-                    },
-                    {**good, "log_dir": "/var/lib/kafka/data-1/kafka-log10"},
-                    {**good, "log_dir": "/var/lib/kafka/data-2/kafka-log10", "error_code": 56},
-                    {**good, "log_dir": "/var/lib/elsewhere"},
-                ],
-            }
+LOGS = [("t", [(0, 5, 0, False), (1, 7, 0, False)])]
+DATA = "/var/lib/kafka/data-"
+
+
+class Telling(FakeClient):
+    """Broker 10, with two volumes that tell, one that failed and a directory elsewhere."""
+
+    def __init__(self, error: int = 0) -> None:
+        super().__init__(FakeKafka(topics={}, brokers={10: False}, voters={0: 0}, leader=0))
+        self.error = error
+
+    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> list[Any]:
+        assert [broker for broker, _ in requests] == [10]
+        directories = [
+            (0, f"{DATA}0/kafka-log10", LOGS, 99 * GIB, 40 * GIB),
+            (0, f"{DATA}1/kafka-log10", LOGS, -1, -1),
+            (56, f"{DATA}2/kafka-log10", [], -1, -1),
+            (0, "/var/lib/elsewhere", LOGS, -1, -1),
         ]
+        told = [] if self.error else directories
+        said = DescribeLogDirsResponse(throttle_time_ms=0, error_code=self.error, results=told)
+        return [DescribeLogDirsResponse.decode(bytes(said.encode(version=4)), version=4)]
 
 
 def test_brokers_tell_how_full_their_directories_are() -> None:
-    found = _fills(FakeAdmin())
+    found = _fills(Telling())
     assert found == {(10, 0): FillView(12, 99 * GIB, 40 * GIB), (10, 1): FillView(12)}
     # The volume's own file system; what is missing from its total is used by itself.
     assert found[10, 0].used_bytes(100 * GIB) == 60 * GIB
     # A file system of another size is not the volume's.
     assert found[10, 0].used_bytes(10 * GIB) == 12
     assert found[10, 1].used_bytes(100 * GIB) == 12
+
+
+def test_a_fill_that_kafka_withholds_names_the_right_instead_of_an_empty_disk() -> None:
+    with pytest.raises(StillwaterError, match="grant the functions' user Describe on the cluster"):
+        _fills(Telling(error=31))
 
 
 def test_a_load_is_the_highest_minute_and_the_share_of_minutes_beyond_a_limit() -> None:

@@ -1,0 +1,297 @@
+"""Decides whether a reading of Kafka is whole, and makes of it the view that decisions rest on.
+
+An all-topics answer leaves out what its reader may not describe, without an error; a broker whose
+metadata lags describes yesterday; a call that is refused looks like one with nothing to tell. So
+each thing is held against a second source: topics by name from another broker, partitions from
+the brokers' own log directories, voters from the configuration. Whatever does not add up is a
+doubt, and a view with a doubt allows nothing: nobody may leave, nobody is back, nothing is healthy.
+Leaving anything out of an answer can only add a doubt.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from core.availability.answers import (
+    Answers,
+    Partition,
+    PartitionAnswer,
+    QuorumAnswer,
+    Refusal,
+    unauthorized,
+)
+from core.availability.kafka_rights import RIGHT_OF, Call, Resource, grant
+from core.views import CAUGHT_UP_WITHIN_SECONDS, ClusterView, Doubt, PartitionView, VoterView
+
+# A broker that fetches the metadata log has it within half a second; one that is cut off is fenced
+# after nine, and until then describes what it knew.
+METADATA_LAG_SECONDS = 5.0
+# Not told: no partition is below it, and the doubt beside it stops every decision.
+UNKNOWN_MINIMUM = 0
+
+
+def view_of(answers: Answers, needed: Iterable[Call] = ()) -> ClusterView:
+    """Return the view of one reading, with its doubts.
+
+    `needed` are calls beyond reading that whoever decides must be allowed to make afterwards.
+    """
+    quorum = answers.quorum
+    return ClusterView(
+        brokers=frozenset(each.broker_id for each in answers.brokers),
+        fenced=frozenset(each.broker_id for each in answers.brokers if each.fenced is not False),
+        voters=() if quorum is None else _voters(quorum, answers.fetch_timeout_seconds),
+        quorum_leader=None if quorum is None else quorum.leader,
+        partitions=tuple(_partition(each, answers) for each in answers.partitions),
+        stale=quorum is None and not any(_of_quorum(each) for each in answers.refusals),
+        reassigning=answers.reassigning,
+        doubts=tuple(_doubts(answers, frozenset(needed))),
+    )
+
+
+def _partition(found: PartitionAnswer, answers: Answers) -> PartitionView:
+    return PartitionView(
+        found.topic,
+        found.number,
+        None if found.leader < 0 else found.leader,
+        found.replicas,
+        found.isr,
+        answers.minimums.get(found.topic, UNKNOWN_MINIMUM),
+        found.eligible,
+    )
+
+
+def _voters(quorum: QuorumAnswer, within_seconds: float | None) -> tuple[VoterView, ...]:
+    ends = {voter.node_id: voter.caught_up_ms for voter in quorum.voters}
+    within = CAUGHT_UP_WITHIN_SECONDS if within_seconds is None else within_seconds
+    return tuple(VoterView(n, _lag(n, quorum.leader, ends), within) for n in sorted(ends))
+
+
+def _lag(node_id: int, leader: int, caught_up_ms: dict[int, int]) -> float | None:
+    """Return how many seconds a node is behind the leader; None: it never fetched."""
+    if node_id == leader:
+        return 0.0
+    own, end = caught_up_ms.get(node_id, -1), caught_up_ms.get(leader, -1)
+    return None if own < 0 or end < 0 else max(end - own, 0) / 1000
+
+
+def _doubts(answers: Answers, needed: frozenset[Call]) -> Iterator[Doubt]:
+    yield from (_refused(refusal) for refusal in answers.refusals)
+    yield from _of_rights(answers, needed)
+    yield from _of_errors(answers)
+    for sentence in (
+        *_of_topics(answers),
+        *_of_brokers(answers),
+        *_of_voters(answers),
+        *_of_metadata_lag(answers),
+        *_of_partitions(answers),
+        *_of_directories(answers),
+    ):
+        yield Doubt(sentence)
+
+
+def _of_quorum(refusal: Refusal) -> bool:
+    return refusal.call is Call.DESCRIBE_QUORUM
+
+
+def _refused(refusal: Refusal) -> Doubt:
+    whom = "Kafka" if refusal.broker is None else f"Broker {refusal.broker}"
+    if unauthorized(refusal.error):
+        return Doubt(
+            f"{whom} refuses {refusal.call} ({refusal.error}); "
+            f"{grant(refusal.call, name=refusal.topic)}.",
+            refused=True,
+        )
+    return Doubt(f"{whom} did not answer {refusal.call} ({refusal.error}).")
+
+
+def _of_rights(answers: Answers, needed: frozenset[Call]) -> Iterator[Doubt]:
+    """Yield the rights on the cluster that whoever decides will need, and Kafka says are missing.
+
+    Better before a node has gone than when its leaders are to return.
+    """
+    if answers.allowed is None:
+        return
+    for call in sorted(needed):
+        right = RIGHT_OF[call]
+        on_cluster = right is not None and right.resource is Resource.CLUSTER
+        if right is not None and on_cluster and right.operation not in answers.allowed:
+            yield Doubt(f"Kafka will refuse {call}; {grant(call)}.", refused=True)
+            return
+
+
+def _of_errors(answers: Answers) -> Iterator[Doubt]:
+    """Yield the topics that were described with an error instead of their partitions."""
+    refused = sorted(t for t, error in answers.topic_errors.items() if unauthorized(error))
+    if refused:
+        rest = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+        yield Doubt(
+            f"Kafka hides topic {refused[0]}{rest} ({answers.topic_errors[refused[0]]}); "
+            f"{grant(Call.METADATA)}.",
+            refused=True,
+        )
+    for topic, error in sorted(answers.topic_errors.items()):
+        if not unauthorized(error):
+            yield Doubt(f"Kafka described topic {topic} with an error ({error}); look again.")
+
+
+def _of_topics(answers: Answers) -> Iterator[str]:
+    described = answers.described.keys() | answers.topic_errors.keys()
+    if answers.topic_names is not None:
+        hidden = sorted(answers.topic_names - described)
+        if hidden:
+            yield (
+                f"Kafka has {len(answers.topic_names)} topics and described {len(described)}: "
+                f"topic {hidden[0]} is missing, as it is for a user who may not describe it; "
+                f"{grant(Call.METADATA)}, unless it was deleted just now."
+            )
+        unlisted = sorted(described - answers.topic_names)
+        if unlisted:
+            yield (
+                f"Topic {unlisted[0]} is known to one broker and not to another: the metadata of "
+                f"one of them lags, or the topic is new."
+            )
+    for topic in sorted({each.topic for each in answers.partitions} - answers.minimums.keys()):
+        yield (
+            f"Kafka did not say min.insync.replicas of topic {topic}; "
+            f"{grant(Call.DESCRIBE_TOPIC_CONFIGS)}."
+        )
+        return
+
+
+def _of_brokers(answers: Answers) -> Iterator[str]:
+    if not answers.brokers:
+        yield "Kafka named no broker of its own."
+    named = {each.broker_id for each in answers.brokers}
+    if answers.brokers_again is not None and answers.brokers_again != named:
+        differing = sorted(answers.brokers_again ^ named)
+        yield (
+            f"Broker {differing[0]} is known to one broker and not to another: the metadata of one "
+            f"of them lags."
+        )
+    for broker_id in _repeated(each.broker_id for each in answers.brokers):
+        yield f"Kafka named broker {broker_id} twice."
+    for each in answers.brokers:
+        if each.fenced is None:
+            yield f"Kafka did not say whether broker {each.broker_id} is fenced."
+
+
+def _of_voters(answers: Answers) -> Iterator[str]:
+    quorum = answers.quorum
+    if quorum is None:
+        return
+    voters = {voter.node_id for voter in quorum.voters}
+    for node_id in _repeated(voter.node_id for voter in quorum.voters):
+        yield f"The quorum named controller {node_id} twice."
+    if quorum.leader not in voters:
+        yield f"The quorum is led by controller {quorum.leader}, which it does not count."
+    watching = {observer.node_id for observer in quorum.observers}
+    known = (quorum.nodes - watching) | answers.configured_voters
+    for node_id in sorted(known - voters):
+        yield (
+            f"Controller {node_id} has a vote by configuration, and the quorum that answers does "
+            f"not count it."
+        )
+
+
+def metadata_lag(broker_id: int, quorum: QuorumAnswer) -> float | None:
+    """Return how many seconds a broker's metadata is behind the quorum's; None: nobody knows."""
+    ends = {each.node_id: each.caught_up_ms for each in (*quorum.observers, *quorum.voters)}
+    return _lag(broker_id, quorum.leader, ends)
+
+
+def is_current(broker_id: int, quorum: QuorumAnswer) -> bool:
+    """Say whether a broker's metadata may be believed to be today's."""
+    lag = metadata_lag(broker_id, quorum)
+    return lag is not None and lag <= METADATA_LAG_SECONDS
+
+
+def _of_metadata_lag(answers: Answers) -> Iterator[str]:
+    """Yield that the broker that was asked knows less than the quorum has decided."""
+    quorum, asked = answers.quorum, answers.asked
+    if quorum is None or asked is None or is_current(asked, quorum):
+        return
+    lag = metadata_lag(asked, quorum)
+    if lag is None:
+        yield f"Broker {asked} answered, and the quorum does not know how far its metadata is."
+    else:
+        yield (
+            f"Broker {asked} answered, and its metadata is {lag:.0f} s behind the quorum's; look "
+            f"at its connection to the controllers."
+        )
+
+
+def _of_partitions(answers: Answers) -> Iterator[str]:
+    """Yield partitions whose own entries contradict themselves, or that leave a gap."""
+    seen: set[Partition] = set()
+    for topic, number, leader, replicas, isr, eligible, error in answers.partitions:
+        members = set(replicas)
+        if (topic, number) in seen:
+            yield f"Kafka described partition {topic}-{number} twice."
+        seen.add((topic, number))
+        if error:
+            yield f"Kafka described partition {topic}-{number} with an error ({error})."
+        elif not replicas or len(members) != len(replicas):
+            yield f"Partition {topic}-{number} was described with replicas {list(replicas)}."
+        elif not members.issuperset(isr) or not members.issuperset(eligible):
+            yield f"Partition {topic}-{number} has brokers in sync that are none of its replicas."
+        elif leader >= 0 and leader not in isr:
+            yield f"Partition {topic}-{number} is led by broker {leader}, which is not in sync."
+    for topic, (count, highest) in answers.described.items():
+        if count != highest + 1:
+            yield f"Topic {topic} was described with {count} partitions numbered up to {highest}."
+
+
+def _of_directories(answers: Answers) -> Iterator[str]:
+    for broker_id in sorted(answers.counted):
+        directories = answers.directories.get(broker_id)
+        if not directories:
+            yield (
+                f"Broker {broker_id} did not say what its log directories hold, so nothing counts "
+                f"its partitions; {grant(Call.DESCRIBE_LOG_DIRS)}."
+            )
+            continue
+        failed = next((each for each in directories if each.error), None)
+        if failed is not None:
+            yield (
+                f"Broker {broker_id} cannot read log directory {failed.path} ({failed.error}), so "
+                f"nothing counts what is in it; see to its volume."
+            )
+        yield from _of_held(broker_id, answers, frozenset().union(*(d.held for d in directories)))
+    if answers.topic_names is not None:
+        return
+    for each in answers.brokers:
+        if each.broker_id not in answers.counted:
+            yield (
+                f"Broker {each.broker_id} is fenced and cannot say which partitions only it holds, "
+                f"and brokers before 4.1 list no topics by name; bring it back first."
+            )
+
+
+def _of_held(broker_id: int, answers: Answers, held: frozenset[Partition]) -> Iterator[str]:
+    """Hold what a broker has in its log directories against what the metadata says it has."""
+    assigned, in_sync = set(), set()
+    for each in answers.partitions:
+        if broker_id in each.replicas:
+            assigned.add((each.topic, each.number))
+            if broker_id in each.isr:
+                in_sync.add((each.topic, each.number))
+    extra = sorted(held - assigned)
+    if extra:
+        topic, number = extra[0]
+        yield (
+            f"Broker {broker_id} holds {len(held)} partitions and Kafka described {len(assigned)} "
+            f"of them: {topic}-{number} is missing, as it is for a user who may not describe it; "
+            f"{grant(Call.METADATA, name=topic)}, unless it was deleted or moved just now."
+        )
+    lacking = sorted(in_sync - held)
+    if lacking:
+        topic, number = lacking[0]
+        yield (
+            f"Broker {broker_id} is in sync with {topic}-{number} by the metadata, and has no log "
+            f"of it: the metadata lags, or the partition is new."
+        )
+
+
+def _repeated(ids: Iterable[int]) -> list[int]:
+    return sorted(node_id for node_id, times in Counter(ids).items() if times > 1)

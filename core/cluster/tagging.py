@@ -1,0 +1,80 @@
+"""Decides which tags of a user's fit everything that carries them.
+
+A tag given once goes onto some forty kinds of resources, so the smallest limit of them all holds.
+Source: AWS's tag naming limits, and of the kinds that have narrower ones IAM (keys do not tell case
+apart), the EBS CSI driver and Karpenter (keys that are theirs).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+TAGS_PER_RESOURCE = 50
+TAG_KEY_LENGTH = 128
+TAG_VALUE_LENGTH = 256
+# Letters, digits and spaces of any language, and + - = . _ : / @.
+KEY_CHARACTERS = r"[\w\s+\-=.:/@]*"
+# What we, EKS, the volume driver and its provisioner put on what has most of them: a group carries
+# its nodes' tags and a node template besides, a volume its claim's names.
+TAGS_OF_OURS = 20
+_CHARACTERS = re.compile(KEY_CHARACTERS)
+# Keys that somebody else writes: AWS, Kubernetes, the EBS CSI driver, Karpenter, ourselves.
+RESERVED_PREFIXES = (
+    "aws:",
+    "aws-node-termination-handler/",
+    "ebs.csi.aws.com/",
+    "eks:",
+    "k8s.io/cluster-autoscaler/",
+    "karpenter.",
+    "kubernetes.io/",
+    "stillwater:",
+)
+RESERVED_KEYS = frozenset({"name", "managed-by", "csivolumename", "csivolumesnapshotname"})
+
+
+def problems(tags: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each of a user's tags that AWS would refuse somewhere."""
+    return [*_count(tags), *_twice(tags), *(p for k, v in tags.items() for p in _one(k, v))]
+
+
+def _count(tags: Mapping[str, str]) -> Iterator[str]:
+    most = TAGS_PER_RESOURCE - TAGS_OF_OURS
+    if len(tags) > most:
+        yield (
+            f"tags has {len(tags)} tags; AWS allows {TAGS_PER_RESOURCE} on a resource and "
+            f"{TAGS_OF_OURS} are needed for what we and Kubernetes add; leave {most} or fewer"
+        )
+
+
+def _twice(tags: Mapping[str, str]) -> Iterator[str]:
+    known: dict[str, str] = {}
+    for key in tags:
+        other = known.setdefault(key.lower(), key)
+        if other != key:
+            yield (
+                f"tags has {other} and {key}, which IAM takes for one key and refuses; remove one"
+            )
+
+
+def _one(key: str, value: str) -> Iterator[str]:
+    lowered = key.lower()
+    if lowered in RESERVED_KEYS or lowered.startswith(RESERVED_PREFIXES):
+        yield f"tag {key} belongs to AWS, Kubernetes or this project; choose another key"
+    if not 1 <= len(key) <= TAG_KEY_LENGTH:
+        yield (
+            f"tag {key[:20]!r} has a key of {len(key)} characters, and AWS allows 1 to "
+            f"{TAG_KEY_LENGTH}; shorten it"
+        )
+    if len(value) > TAG_VALUE_LENGTH:
+        yield (
+            f"tag {key} has a value of {len(value)} characters, and AWS allows "
+            f"{TAG_VALUE_LENGTH}; shorten it"
+        )
+    for what, text in (("key", key), ("value", value)):
+        wrong = sorted(set(_CHARACTERS.sub("", text)))
+        if wrong:
+            yield (
+                f"tag {key} has {' '.join(wrong)} in its {what}, and AWS allows letters, digits, "
+                f"spaces and + - = . _ : / @; replace it"
+            )

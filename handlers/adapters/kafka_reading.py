@@ -1,0 +1,335 @@
+"""Reads brokers, quorum and partitions into core.availability.answers, each by two sources.
+
+One broker describes the topics; another lists their names and the brokers once more; every broker
+tells what its log directories hold; the quorum's leader says how far the first one's metadata is.
+Whatever Kafka refuses is noted under its call, never left out. core.availability.wholeness judges.
+
+Topics come page by page, and of a page only what a decision needs is kept: at 200 brokers a whole
+answer is 11 MB on the wire and 330 MB in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kafka.errors import AuthorizationError, IncompatibleBrokerVersion, KafkaError
+from kafka.protocol.admin import (
+    DescribeConfigsRequest,
+    DescribeTopicPartitionsRequest,
+    ListPartitionReassignmentsRequest,
+)
+from kafka.protocol.metadata import MetadataRequest
+
+from core.availability.answers import (
+    Answers,
+    BrokerAnswer,
+    DirectoryAnswer,
+    PartitionAnswer,
+    QuorumAnswer,
+    Refusal,
+)
+from core.availability.kafka_rights import EVERY, Call
+from core.availability.wholeness import is_current
+from handlers.adapters.kafka_answers import (
+    BROKER,
+    TOPIC,
+    allowed_in,
+    brokers_in,
+    cluster_request,
+    directory_in,
+    log_dirs_request,
+    quorum_request,
+    raise_for,
+    replicas_in,
+    seconds_in,
+    topic_names_request,
+    voters_in,
+)
+from handlers.adapters.kafka_wire import Wire, error_name, name_of
+
+MIN_ISR = "min.insync.replicas"
+FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
+QUORUM_VOTERS = "controller.quorum.voters"
+# The most a broker gives in one page (max.request.partition.size.limit).
+PAGE_PARTITIONS = 2000
+# One request names every topic it asks the settings of.
+TOPICS_PER_REQUEST = 1000
+# Of topics that an answer left out, so many are asked for by name, to hear why.
+ASKED_BY_NAME = 20
+# A partition without a leader, or whose leader is just going: no leader, and no other error.
+_NO_LEADER = frozenset({"LeaderNotAvailable", "ListenerNotFound"})
+
+# One broker that does not answer costs a request's timeout.
+MOST_TRIED = 4
+
+T = TypeVar("T")
+
+
+class Reading:
+    """One reading, call by call; `about` are the brokers it is taken for, None is all of them.
+
+    Of partitions that no broker of `about` holds, only those that are not well are kept.
+    """
+
+    def __init__(self, wire: Wire, about: Collection[int] | None = None) -> None:
+        self._wire = wire
+        self._about = None if about is None else frozenset(about)
+        self._refusals: list[Refusal] = []
+        self._shared: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._partitions: list[PartitionAnswer] = []
+        self._described: dict[str, tuple[int, int]] = {}  # topic -> partitions, highest number
+        self._topic_errors: dict[str, str] = {}
+
+    def take(self) -> Answers:
+        """Return every answer; raises KafkaError where nobody answers at all."""
+        known = brokers_in(self._wire.ask(cluster_request()))
+        asked, described, other, again = self._two_of(known)
+        quorum = self._quorum(asked)
+        if quorum is not None and again is not None and not is_current(asked, quorum):
+            asked, described, other, again = other, again, asked, described
+        names = self._attempt(Call.LIST_CONFIG_RESOURCES, lambda: self._names(other))
+        self._topics(asked)
+        brokers = brokers_in(described)
+        counted = self._counted(brokers, names)
+        directories = self._directories(counted)
+        self._by_name(asked, names, directories)
+        settings = self._broker_settings(asked)
+        return Answers(
+            brokers=tuple(brokers),
+            brokers_again=None
+            if again is None
+            else frozenset(b.broker_id for b in brokers_in(again)),
+            quorum=quorum,
+            partitions=tuple(self._partitions),
+            described=self._described,
+            topic_errors=self._topic_errors,
+            minimums=self._minimums(asked),
+            topic_names=names,
+            directories=directories,
+            counted=counted,
+            # Asked of the controllers, so it waits in vain where there are none.
+            reassigning=() if quorum is None else self._reassigning(asked),
+            configured_voters=voters_in(settings.get(QUORUM_VOTERS, "")),
+            fetch_timeout_seconds=seconds_in(settings.get(FETCH_TIMEOUT)),
+            asked=asked,
+            allowed=allowed_in(described.authorized_operations),
+            refusals=tuple(self._refusals),
+        )
+
+    def _two_of(self, known: Sequence[BrokerAnswer]) -> tuple[int, Any, int, Any]:
+        """Return two brokers that answer and what each says of the cluster, the second's or None.
+
+        Those the reading is about come last: they may be the ones that are cut off.
+        """
+        about = self._about or frozenset()
+        order = sorted((b.broker_id in about, b.broker_id) for b in known if not b.fenced)
+        answers: list[tuple[int, Any]] = []
+        problem: KafkaError = KafkaError("No broker is registered and unfenced.")
+        for _, broker_id in order[:MOST_TRIED]:
+            try:
+                answers.append((broker_id, self._wire.ask(cluster_request(), broker_id)))
+            except KafkaError as error:
+                problem = error
+            if len(answers) > 1:
+                break
+        if not answers:
+            raise problem
+        first, second = answers[0], answers[-1]
+        return *first, second[0], None if second is first else second[1]
+
+    def _attempt(self, call: Call, question: Callable[[], T], topic: str = EVERY) -> T | None:
+        """Return an answer, or None and the note that a right to it is missing."""
+        try:
+            return question()
+        except AuthorizationError as error:
+            self._refusals.append(Refusal(call=call, error=name_of(type(error)), topic=topic))
+            return None
+
+    def _quorum(self, asked: int) -> QuorumAnswer | None:
+        """Return the quorum as its leader tells it; None where none answers, or it is refused."""
+        try:
+            answer = self._wire.ask(quorum_request(), asked)
+            raise_for(answer.error_code)
+            (partition,) = (p for topic in answer.topics for p in topic.partitions)
+            raise_for(partition.error_code)
+        except (AuthorizationError, IncompatibleBrokerVersion) as error:
+            self._refusals.append(Refusal(call=Call.DESCRIBE_QUORUM, error=name_of(type(error))))
+            return None
+        except (KafkaError, ValueError):
+            return None
+        if partition.leader_id < 0:
+            return None
+        return QuorumAnswer(
+            leader=partition.leader_id,
+            voters=replicas_in(partition.current_voters),
+            observers=replicas_in(partition.observers),
+            nodes=frozenset(node.node_id for node in answer.nodes or ()),
+        )
+
+    def _names(self, other: int) -> frozenset[str] | None:
+        try:
+            answer = self._wire.ask(topic_names_request(), other)
+        except IncompatibleBrokerVersion:
+            return None  # before 4.1; then every broker's log directories count
+        raise_for(answer.error_code)
+        return frozenset(
+            each.resource_name for each in answer.config_resources if each.resource_type == TOPIC
+        )
+
+    def _topics(self, asked: int) -> None:
+        """Take every topic, page by page; from a broker before 3.8 in one answer."""
+        cursor, at = None, ("", -1)
+        while True:
+            request = DescribeTopicPartitionsRequest(
+                topics=[], response_partition_limit=PAGE_PARTITIONS, cursor=cursor
+            )
+            try:
+                page = self._wire.ask(request, asked)
+            except IncompatibleBrokerVersion:
+                request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+                self._keep(self._wire.ask(request, asked).topics)
+                return
+            self._keep(page.topics)
+            following = page.next_cursor
+            if following is None:
+                return
+            before, at = at, (following.topic_name, following.partition_index)
+            if at <= before:
+                raise KafkaError(f"Broker {asked} gives the page at {at} again and again.")
+            cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=at[0], partition_index=at[1])
+
+    def _keep(self, topics: Iterable[Any]) -> None:
+        """Count what a page describes, and keep of it what a decision may need."""
+        for topic in topics:
+            name = topic.name
+            if topic.error_code:
+                self._topic_errors[name] = error_name(topic.error_code)
+                continue
+            count, highest = self._described.get(name, (0, -1))
+            for found in topic.partitions:
+                count, highest = count + 1, max(highest, found.partition_index)
+                if self._matters(found):
+                    self._partitions.append(self._partition(name, found))
+            self._described[name] = (count, highest)
+
+    def _matters(self, found: Any) -> bool:
+        if self._about is None or found.error_code or found.leader_id < 0:
+            return True
+        replicas = found.replica_nodes
+        return len(found.isr_nodes) != len(replicas) or not self._about.isdisjoint(replicas)
+
+    def _partition(self, topic: str, found: Any) -> PartitionAnswer:
+        error = error_name(found.error_code)
+        return PartitionAnswer(
+            topic,
+            found.partition_index,
+            -1 if error in _NO_LEADER else found.leader_id,
+            self._share(found.replica_nodes),
+            self._share(found.isr_nodes),
+            self._share(getattr(found, "eligible_leader_replicas", None) or ()),
+            "" if error in _NO_LEADER else error,
+        )
+
+    def _share(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Return one tuple for all partitions on the same brokers."""
+        return self._shared.setdefault(found := tuple(ids), found)
+
+    def _by_name(
+        self,
+        asked: int,
+        names: frozenset[str] | None,
+        directories: Mapping[int, Sequence[DirectoryAnswer]],
+    ) -> None:
+        """Ask by name for topics that the answer left out: then Kafka says why."""
+        held = {topic for each in directories.values() for d in each for topic, _ in d.held}
+        hidden = sorted(((names or frozenset()) | held) - self._described.keys())
+        asked_for = [name for name in hidden if name not in self._topic_errors][:ASKED_BY_NAME]
+        if asked_for:
+            topics = [(name,) for name in asked_for]
+            request = MetadataRequest(
+                topics=[MetadataRequest.MetadataRequestTopic(name=name) for (name,) in topics],
+                allow_auto_topic_creation=False,
+            )
+            self._keep(self._wire.ask(request, asked).topics)
+
+    def _counted(
+        self, brokers: Sequence[BrokerAnswer], names: frozenset[str] | None
+    ) -> frozenset[int]:
+        """Return the brokers whose log directories count what the metadata says.
+
+        Those the reading is about; all of them where one of those cannot be asked, or nobody lists
+        the topics by name.
+        """
+        there = frozenset(each.broker_id for each in brokers if not each.fenced)
+        if self._about is None or names is None or not self._about <= there:
+            return there
+        return self._about
+
+    def _directories(self, counted: Iterable[int]) -> Mapping[int, tuple[DirectoryAnswer, ...]]:
+        ids = sorted(counted)
+        answers = self._wire.ask_each([(id_, log_dirs_request()) for id_ in ids])
+        found = {}
+        for broker_id, answer in zip(ids, answers, strict=True):
+            code = getattr(answer, "error_code", 0)
+            if isinstance(answer, KafkaError) or code:
+                error = error_name(code) or name_of(type(answer))
+                self._refusals.append(
+                    Refusal(call=Call.DESCRIBE_LOG_DIRS, error=error, broker=broker_id)
+                )
+                continue
+            found[broker_id] = tuple(directory_in(each) for each in answer.results)
+        return found
+
+    def _minimums(self, asked: int) -> Mapping[str, int]:
+        """Return min.insync.replicas as it is in effect, of the topics that are kept."""
+        names = sorted({each.topic for each in self._partitions})
+        found = {}
+        for start in range(0, len(names), TOPICS_PER_REQUEST):
+            chunk = names[start : start + TOPICS_PER_REQUEST]
+            for name, settings in self._configs(
+                Call.DESCRIBE_TOPIC_CONFIGS, asked, [(TOPIC, name, [MIN_ISR]) for name in chunk]
+            ):
+                if (value := settings.get(MIN_ISR)) is not None and value.isdecimal():
+                    found[name] = int(value)
+        return found
+
+    def _broker_settings(self, asked: int) -> Mapping[str, str]:
+        resource = (BROKER, str(asked), [FETCH_TIMEOUT, QUORUM_VOTERS])
+        return dict(self._configs(Call.DESCRIBE_BROKER_CONFIGS, asked, [resource])).get(
+            str(asked), {}
+        )
+
+    def _configs(
+        self, call: Call, asked: int, resources: Sequence[tuple[int, str, list[str]]]
+    ) -> Iterator[tuple[str, Mapping[str, str]]]:
+        answer = self._wire.ask(DescribeConfigsRequest(resources=list(resources)), asked)
+        noted = False
+        for each in answer.results:
+            if not each.error_code:
+                yield (
+                    each.resource_name,
+                    {c.name: c.value for c in each.configs if c.value is not None},
+                )
+            elif not noted:
+                noted = True
+                topic = each.resource_name if call is Call.DESCRIBE_TOPIC_CONFIGS else EVERY
+                self._refusals.append(
+                    Refusal(call=call, error=error_name(each.error_code), topic=topic)
+                )
+
+    def _reassigning(self, asked: int) -> tuple[str, ...]:
+        """Return the partitions that are moving to other brokers."""
+
+        def moving() -> tuple[str, ...]:
+            answer = self._wire.ask(ListPartitionReassignmentsRequest(topics=None), asked)
+            raise_for(answer.error_code)
+            return tuple(
+                sorted(
+                    f"{topic.name}-{partition.partition_index}"
+                    for topic in answer.topics
+                    for partition in topic.partitions
+                )
+            )
+
+        return self._attempt(Call.LIST_PARTITION_REASSIGNMENTS, moving) or ()

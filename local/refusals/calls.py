@@ -1,0 +1,123 @@
+"""Names the API calls behind each resource type, and turns a resource's inputs into their members.
+
+A type's inputs mostly bear the names of its create call's members in camel case; where pulumi-aws
+spells one otherwise it is renamed, and what no call takes stands under `apart` with the reason.
+A type that is in no table is refused by name: nothing is let through because nobody looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from local.pulumi.aws_adapter import coerced
+from local.refusals.model import breaches, input_shape
+from local.refusals.refusal import Refusal, Wanted
+
+Parameters = dict[str, Any]
+Build = Callable[[Mapping[str, Any]], Parameters]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One operation: which inputs it takes under another name, and which it takes rebuilt."""
+
+    service: str
+    operation: str
+    # Input -> member.
+    names: Mapping[str, str] = field(default_factory=dict)
+    # Inputs that `build` has read.
+    built: frozenset[str] = frozenset()
+    build: Build | None = None
+    # Asked for only where one of these inputs is set.
+    where: frozenset[str] = frozenset()
+
+    def takes(self, inputs: Mapping[str, Any]) -> bool:
+        return not self.where or any(inputs.get(name) not in (None, [], {}) for name in self.where)
+
+    def parameters(self, wanted: Wanted) -> Parameters:
+        """Return the call's parameters as boto3 would take them."""
+        shape = input_shape(self.service, self.operation)
+        given = {
+            self.names.get(key, key): value
+            for key, value in wanted.inputs.items()
+            if key not in self.built and key not in {"tags", "tagsAll"}
+        }
+        rebuilt = self.build(wanted.inputs) if self.build is not None else {}
+        parameters = {**coerced(shape, given), **rebuilt}
+        if wanted.tags:
+            parameters.update(_tags(shape, wanted.tags))
+        return {key: value for key, value in parameters.items() if value is not None}
+
+    def matched(self, inputs: Mapping[str, Any]) -> set[str]:
+        """Return the inputs that this call takes."""
+        members = {name.lower() for name in input_shape(self.service, self.operation).members}
+        return {
+            key
+            for key in inputs
+            if key in self.built or self.names.get(key, key).lower() in members
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """How a type is made: its calls, and the inputs that none of them takes."""
+
+    calls: tuple[Call, ...]
+    # Input -> why no call of ours has it.
+    apart: Mapping[str, str] = field(default_factory=dict)
+
+
+def _tags(shape: Any, tags: Mapping[str, str]) -> Parameters:
+    """Return tags as an operation spells them; nothing where it takes none."""
+    for name in ("Tags", "tags", "ResourceTags"):
+        if name not in shape.members:
+            continue
+        taken = shape.members[name]
+        if taken.type_name == "map":
+            return {name: dict(tags)}
+        if taken.type_name == "list":
+            key, value = _spelling(taken.member)
+            return {name: [{key: k, value: v} for k, v in tags.items()]}
+    if "TagSpecifications" in shape.members:
+        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+        return {"TagSpecifications": [{"Tags": listed}]}
+    return {}
+
+
+def _spelling(tag: Any) -> tuple[str, str]:
+    key = next(name for name in tag.members if name.lower().endswith("key"))
+    value = next(name for name in tag.members if name.lower().endswith("value"))
+    return key, value
+
+
+def call(service: str, operation: str, *built: str, **more: Any) -> Call:
+    """Return a Call; `built` are the inputs its `build` reads."""
+    return Call(service=service, operation=operation, built=frozenset(built), **more)
+
+
+TYPES: dict[str, Made] = {}
+# Types whose inputs no API checks beyond what `limits` says, each with its reason.
+UNMODELLED: dict[str, str] = {}
+
+
+def made(token: str, *calls: Call, **apart: str) -> None:
+    """Enter a type: `made("sqs/queue:Queue", call(...), input="why no call has it")`."""
+    TYPES[f"aws:{token}"] = Made(calls=calls, apart=apart)
+
+
+def unmatched(wanted: Wanted) -> set[str]:
+    """Return the inputs of a resource that no call takes and no reason explains."""
+    known = TYPES[wanted.type]
+    left = set(wanted.inputs) - set(known.apart) - {"tags", "tagsAll", "region"}
+    for each in known.calls:
+        left -= each.matched(wanted.inputs)
+    return left
+
+
+def refusals(wanted: Wanted) -> Iterator[Refusal]:
+    """Yield what the models of a resource's calls rule out."""
+    for each in TYPES[wanted.type].calls:
+        if each.takes(wanted.inputs):
+            yield from breaches(each.service, each.operation, each.parameters(wanted))

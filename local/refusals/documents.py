@@ -1,0 +1,314 @@
+"""Limits on what is one long text: policies, environments, user data, patterns, code."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from local.pulumi.values import Asset
+from local.refusals.limits import IAM_QUOTAS, KIB, LAMBDA_QUOTAS, SQS_QUOTAS, limit
+from local.refusals.refusal import Refusal, Wanted
+
+ENVIRONMENT_BYTES = 4 * KIB
+INLINE_POLICY = 10_240
+MANAGED_POLICY = 6_144
+TRUST_POLICY = 2_048
+USER_DATA_BYTES = 16_384
+ZIP_BYTES = 50 * KIB * KIB
+UNZIPPED_BYTES = 250 * KIB * KIB
+
+
+def text(document: Any) -> str:
+    """Return a document as it is sent; a program may pass it as text or as an object."""
+    return document if isinstance(document, str) else json.dumps(document)
+
+
+def without_whitespace(document: Any) -> int:
+    """Return a policy's size as IAM counts it: characters that are not white space."""
+    return sum(not character.isspace() for character in text(document))
+
+
+def _bytes(document: Any) -> int:
+    return len(text(document).encode())
+
+
+@limit("lambda/function:Function", source=LAMBDA_QUOTAS)
+def environment_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
+    """4 KB of all variables as JSON, quotes escaped; no request raises it."""
+    variables = (wanted.inputs.get("environment") or {}).get("variables") or {}
+    measured = json.dumps(dict(variables), separators=(",", ":"), ensure_ascii=False)
+    if len(measured.encode()) > ENVIRONMENT_BYTES:
+        yield Refusal(
+            "CreateFunction",
+            "InvalidParameterValueException",
+            "Lambda was unable to configure your environment variables because the environment "
+            f"variables you have provided exceeded the 4KB limit. String measured: {measured}",
+            "environment",
+        )
+
+
+# Those that a function may not set; the runtime sets them.
+RESERVED_VARIABLES = frozenset(
+    {
+        "_HANDLER",
+        "_X_AMZN_TRACE_ID",
+        "AWS_ACCESS_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_DEFAULT_REGION",
+        "AWS_EXECUTION_ENV",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE",
+        "AWS_LAMBDA_FUNCTION_NAME",
+        "AWS_LAMBDA_FUNCTION_VERSION",
+        "AWS_LAMBDA_LOG_GROUP_NAME",
+        "AWS_LAMBDA_LOG_STREAM_NAME",
+        "AWS_LAMBDA_RUNTIME_API",
+        "AWS_REGION",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "LAMBDA_RUNTIME_DIR",
+        "LAMBDA_TASK_ROOT",
+    }
+)
+
+
+@limit(
+    "lambda/function:Function",
+    source="https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html",
+)
+def reserved_variables_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
+    """The runtime's own variables may not be set."""
+    variables = (wanted.inputs.get("environment") or {}).get("variables") or {}
+    taken = sorted(RESERVED_VARIABLES & set(variables))
+    if taken:
+        yield Refusal(
+            "CreateFunction",
+            "InvalidParameterValueException",
+            "Lambda was unable to configure your environment variables because the environment "
+            "variables you have provided contains reserved keys that are currently not supported "
+            f"for modification. Reserved keys used in this request: {', '.join(taken)}",
+            "environment",
+        )
+
+
+def _path(code: Any) -> Path | None:
+    if isinstance(code, Asset):
+        code = code.content.get("path")
+    return Path(str(code)) if code and Path(str(code)).is_file() else None
+
+
+@limit("lambda/function:Function", source=LAMBDA_QUOTAS)
+def code_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
+    """50 MB as uploaded, 250 MB unpacked, layers included."""
+    zipped = _path(wanted.inputs.get("code"))
+    if zipped is None:
+        return
+    if zipped.stat().st_size > ZIP_BYTES:
+        yield Refusal(
+            "CreateFunction",
+            "RequestEntityTooLargeException",
+            "Request must be smaller than 70167211 bytes for the CreateFunction operation",
+            "code",
+        )
+    with zipfile.ZipFile(zipped) as content:
+        unpacked = sum(each.file_size for each in content.infolist())
+    if unpacked >= UNZIPPED_BYTES:
+        yield Refusal(
+            "CreateFunction",
+            "InvalidParameterValueException",
+            f"Unzipped size must be smaller than {UNZIPPED_BYTES} bytes",
+            "code",
+        )
+
+
+@limit("iam/rolePolicy:RolePolicy", source=IAM_QUOTAS)
+def inline_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """10,240 characters of all inline policies of a role; `together` adds them up."""
+    if without_whitespace(wanted.inputs["policy"]) > INLINE_POLICY:
+        yield Refusal(
+            "PutRolePolicy",
+            "LimitExceeded",
+            f"Maximum policy size of {INLINE_POLICY} bytes exceeded for role "
+            f"{wanted.inputs['role']}",
+            "policy",
+        )
+
+
+@limit("iam/policy:Policy", source=IAM_QUOTAS)
+def managed_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """6,144 characters."""
+    if without_whitespace(wanted.inputs["policy"]) > MANAGED_POLICY:
+        message = f"Cannot exceed quota for PolicySize: {MANAGED_POLICY}"
+        yield Refusal("CreatePolicy", "LimitExceeded", message, "policy")
+
+
+@limit("iam/role:Role", source=IAM_QUOTAS)
+def trust_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """2,048 characters, unless somebody had it raised to 4,096."""
+    if without_whitespace(wanted.inputs["assumeRolePolicy"]) > TRUST_POLICY:
+        message = f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY}"
+        yield Refusal("CreateRole", "LimitExceeded", message, "assumeRolePolicy")
+
+
+@limit(
+    "iam/policy:Policy",
+    "iam/role:Role",
+    "iam/rolePolicy:RolePolicy",
+    source="https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_sid.html",
+)
+def statement_ids(wanted: Wanted) -> Iterator[Refusal]:
+    """IAM takes letters and digits in a Sid, and each Sid once in a policy."""
+    key = "assumeRolePolicy" if "assumeRolePolicy" in wanted.inputs else "policy"
+    operation = {"assumeRolePolicy": "CreateRole"}.get(key, "PutRolePolicy")
+    statements = json.loads(text(wanted.inputs[key])).get("Statement", [])
+    listed = statements if isinstance(statements, list) else [statements]
+    sids = [each["Sid"] for each in listed if each.get("Sid")]
+    for sid in sids:
+        if not (sid.isascii() and sid.isalnum()):
+            message = "Statement IDs (SID) must be alpha-numeric. Check that your input satisfies "
+            message += "the regular expression [0-9A-Za-z]*"
+            yield Refusal(operation, "MalformedPolicyDocument", message, key)
+    if len(sids) != len(set(sids)):
+        message = "Statement IDs (SID) in a single policy must be unique."
+        yield Refusal(operation, "MalformedPolicyDocument", message, key)
+
+
+@limit(
+    "s3/bucketPolicy:BucketPolicy",
+    source="https://docs.aws.amazon.com/AmazonS3/latest/userguide/add-bucket-policy.html",
+)
+def bucket_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """20 KB."""
+    if _bytes(wanted.inputs["policy"]) > 20 * KIB:
+        message = "Policies must be valid JSON and the first byte must be '{', up to 20 KB in size"
+        yield Refusal("PutBucketPolicy", "PolicyTooLarge", message, "policy")
+
+
+@limit(
+    "kms/key:Key",
+    source="https://docs.aws.amazon.com/kms/latest/developerguide/resource-limits.html",
+)
+def key_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """32 KB."""
+    if wanted.inputs.get("policy") and _bytes(wanted.inputs["policy"]) > 32 * KIB:
+        message = "The key policy document exceeds the maximum size of 32768 bytes"
+        yield Refusal("CreateKey", "LimitExceededException", message, "policy")
+
+
+@limit("sqs/queuePolicy:QueuePolicy", source=SQS_QUOTAS)
+def queue_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """8,192 bytes, 20 statements, 7 actions each."""
+    policy = text(wanted.inputs["policy"])
+    statements = json.loads(policy).get("Statement", [])
+    actions = [each.get("Action", []) for each in statements]
+    most = max((len(each) if isinstance(each, list) else 1 for each in actions), default=0)
+    if len(policy.encode()) > 8 * KIB or len(statements) > 20 or most > 7:
+        message = "Invalid value for the parameter Policy."
+        yield Refusal("SetQueueAttributes", "InvalidAttributeValue", message, "policy")
+
+
+@limit(
+    "sns/topicPolicy:TopicPolicy",
+    source="https://docs.aws.amazon.com/general/latest/gr/sns.html#limits_sns",
+)
+def topic_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """30 KB."""
+    if _bytes(wanted.inputs["policy"]) > 30 * KIB:
+        message = "Invalid parameter: Policy Error: policy too long"
+        yield Refusal("SetTopicAttributes", "InvalidParameter", message, "policy")
+
+
+@limit(
+    "ec2/launchTemplate:LaunchTemplate",
+    "ec2/instance:Instance",
+    source="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html",
+)
+def user_data(wanted: Wanted) -> Iterator[Refusal]:
+    """16 KB before it is encoded."""
+    encoded = wanted.inputs.get("userData")
+    if not encoded:
+        return
+    try:
+        raw = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        message = "Invalid BASE64 encoding of user data."
+        yield Refusal("CreateLaunchTemplate", "InvalidUserData.Malformed", message, "userData")
+        return
+    if len(raw) > USER_DATA_BYTES:
+        message = f"User data is limited to {USER_DATA_BYTES} bytes"
+        yield Refusal("CreateLaunchTemplate", "InvalidUserData.Malformed", message, "userData")
+
+
+@limit(
+    "cloudwatch/eventRule:EventRule",
+    source="https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html",
+)
+def event_pattern(wanted: Wanted) -> Iterator[Refusal]:
+    """2,048 characters; every leaf of it is a list."""
+    pattern = wanted.inputs.get("eventPattern")
+    if pattern is None:
+        return
+    if len(text(pattern)) > 2_048:
+        message = "Event pattern is not valid. Reason: Event pattern exceeds the maximum size"
+        yield Refusal("PutRule", "InvalidEventPatternException", message, "eventPattern")
+    elif not _lists(json.loads(text(pattern))):
+        message = "Event pattern is not valid. Reason: a value must be an object or an array"
+        yield Refusal("PutRule", "InvalidEventPatternException", message, "eventPattern")
+
+
+def _lists(pattern: Any) -> bool:
+    if isinstance(pattern, dict):
+        return bool(pattern) and all(_lists(each) for each in pattern.values())
+    return isinstance(pattern, list) and bool(pattern)
+
+
+@limit(
+    "ssm/parameter:Parameter",
+    source="https://docs.aws.amazon.com/systems-manager/latest/userguide/parameter-store-advanced-parameters.html",
+)
+def parameter_value(wanted: Wanted) -> Iterator[Refusal]:
+    """4 KB of a standard parameter, 8 KB of an advanced one."""
+    advanced = wanted.inputs.get("tier") == "Advanced"
+    most = 8 * KIB if advanced else 4 * KIB
+    if len(str(wanted.inputs.get("value", "")).encode()) > most:
+        kind = "Advanced" if advanced else "Standard"
+        message = f"{kind} tier parameters support a maximum parameter value of {most} characters."
+        yield Refusal("PutParameter", "ValidationException", message, "value")
+
+
+@limit(
+    "dynamodb/tableItem:TableItem",
+    source="https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Limits.html",
+)
+def item_size(wanted: Wanted) -> Iterator[Refusal]:
+    """400 KB of names and values; the JSON of an item is never smaller than what counts."""
+    if len(str(wanted.inputs["item"]).encode()) > 400 * KIB:
+        message = "Item size has exceeded the maximum allowed size"
+        yield Refusal("PutItem", "ValidationException", message, "item")
+
+
+@limit(
+    "secretsmanager/secretVersion:SecretVersion",
+    source="https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html",
+)
+def secret_value(wanted: Wanted) -> Iterator[Refusal]:
+    """65,536 bytes."""
+    if len(str(wanted.inputs.get("secretString") or "").encode()) > 64 * KIB:
+        message = "The secret value exceeds the maximum size of 65536 bytes"
+        yield Refusal("PutSecretValue", "InvalidParameterException", message, "secretString")
+
+
+@limit(
+    "scheduler/schedule:Schedule",
+    source="https://docs.aws.amazon.com/scheduler/latest/UserGuide/scheduler-quotas.html",
+)
+def schedule_input(wanted: Wanted) -> Iterator[Refusal]:
+    """256 KB of what a schedule hands its target."""
+    given = (wanted.inputs.get("target") or {}).get("input") or ""
+    if len(given.encode()) > 256 * KIB:
+        message = "Target.Input must be at most 256 KB"
+        yield Refusal("CreateSchedule", "ValidationException", message, "target")

@@ -1,0 +1,189 @@
+"""Judges a call by botocore's model of it: required, enum, pattern, length, range, characters.
+
+The sets of characters that EC2 takes stand in a member's documentation alone, and are read there.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import botocore.session
+
+from local.refusals.refusal import Refusal
+
+# A service's code for a value that its model rules out; most say ValidationException.
+CODES: Mapping[str, str] = {
+    "autoscaling": "ValidationError",
+    "cloudwatch": "ValidationError",
+    "ec2": "InvalidParameterValue",
+    "eks": "InvalidParameterException",
+    "elbv2": "ValidationError",
+    "iam": "ValidationError",
+    "logs": "InvalidParameterException",
+    "route53": "InvalidInput",
+    "s3": "InvalidArgument",
+    "sns": "InvalidParameter",
+    "sqs": "InvalidAttributeValue",
+}
+# "a-z, A-Z, 0-9, spaces, and ._-:/()#,@[]+=;{}!$*", after either of EC2's two introductions.
+_CHARACTERS = re.compile(r"(?:Valid|Allowed) characters(?: are|:)\s+(a-z, A-Z, 0-9.*?)(?=<|$)")
+_LENGTH = re.compile(r"Up to (\d+) characters in length")
+# What Java's expressions have and Python's do not: classes of Unicode, inside brackets as AWS uses
+# them, and code points above the first plane written as their two halves.
+_JAVA = (
+    (r"\uD800\uDC00-\uDBFF\uDFFF", "\U00010000-\U0010ffff"),
+    (r"\x{10FFFF}", "\U0010ffff"),
+    (r"\p{Alnum}", "a-zA-Z0-9"),
+    (r"\p{Graph}", "!-~"),
+    (r"\p{Print}", " -~"),
+    (r"\p{IsAlphabetic}", "a-zA-Z\u00c0-\uffff"),
+    (r"\p{L}", "a-zA-Z\u00c0-\uffff"),
+    (r"\p{Lu}", "A-Z\u00c0-\uffff"),
+    (r"\p{Ll}", "a-z\u00c0-\uffff"),
+    (r"\p{M}", "\u0300-\u036f"),
+    (r"\p{N}", "0-9"),
+    (r"\p{Nd}", "0-9"),
+    (r"\p{P}", r"!-/:-@\[-`{-~"),
+    (r"\p{S}", r"$+<=>^`|~"),
+    (r"\p{Z}", r"\s"),
+    (r"\p{Zs}", r"\s"),
+    (r"\p{ASCII}", r"\x00-\x7f"),
+    (r"\P{M}", r"\s\S"),
+    (r"\p{all}", r"\s\S"),
+)
+
+
+@functools.cache
+def service_model(service: str) -> Any:
+    """Return botocore's model of a service."""
+    return botocore.session.get_session().get_service_model(service)
+
+
+def input_shape(service: str, operation: str) -> Any:
+    return service_model(service).operation_model(operation).input_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """The characters a text may have, as its documentation spells them."""
+
+    spelled: str
+
+    @property
+    def expression(self) -> re.Pattern[str]:
+        ranges, _, signs = self.spelled.partition("and ")
+        spaces = " " if "space" in ranges or "space" in signs else ""
+        signs = re.sub(r"^spaces?,? ?(and )?", "", signs).strip()
+        return re.compile(f"[a-zA-Z0-9{spaces}{re.escape(signs)}]*")
+
+
+@functools.cache
+def documented(documentation: str) -> tuple[Set | None, int | None]:
+    """Return the set of characters and the greatest length that a member's text states."""
+    text = html.unescape(documentation)
+    found, length = _CHARACTERS.search(text), _LENGTH.search(text)
+    return (
+        Set(found.group(1).strip().rstrip(".")) if found else None,
+        int(length.group(1)) if length else None,
+    )
+
+
+@functools.cache
+def expression(pattern: str) -> re.Pattern[str]:
+    """Return a model's pattern, which is Java's, as Python's."""
+    for java, python in _JAVA:
+        pattern = pattern.replace(java, python)
+    return re.compile(pattern)
+
+
+def breaches(service: str, operation: str, parameters: Mapping[str, Any]) -> list[Refusal]:
+    """Return what the model of an operation rules out in its parameters."""
+    found = _structure(input_shape(service, operation), parameters, "")
+    code = CODES.get(service, "ValidationException")
+    return [Refusal(operation, code, message, at) for at, message in found]
+
+
+_Found = Iterator[tuple[str, str]]
+
+
+def _refused(at: str, value: object, constraint: str) -> tuple[str, str]:
+    return at, (
+        f"1 validation error detected: Value '{str(value)[:200]}' at '{at}' failed to satisfy "
+        f"constraint: {constraint}"
+    )
+
+
+def _any(shape: Any, value: Any, at: str) -> _Found:
+    if shape.type_name == "structure":
+        yield from _structure(shape, value, at)
+    elif shape.type_name == "list":
+        yield from _size(shape, value, at, "size")
+        for index, item in enumerate(value):
+            yield from _any(shape.member, item, f"{at}.{index + 1}")
+    elif shape.type_name == "map":
+        yield from _size(shape, value, at, "size")
+        for key, item in value.items():
+            yield from _any(shape.key, key, f"{at}.key")
+            yield from _any(shape.value, item, f"{at}.{key}")
+    elif shape.type_name in {"string", "character"}:
+        yield from _text(shape, str(value), at)
+    elif shape.type_name in {"integer", "long", "float", "double"} and not isinstance(value, bool):
+        yield from _range(shape, value, at)
+
+
+def _structure(shape: Any, value: Any, at: str) -> _Found:
+    for name in shape.metadata.get("required", ()):
+        if value.get(name) is None:
+            yield _refused(f"{at}.{name}".lstrip("."), None, "Member must not be null")
+    for name, item in value.items():
+        if name in shape.members and item is not None:
+            yield from _any(shape.members[name], item, f"{at}.{name}".lstrip("."))
+
+
+def _size(shape: Any, value: Any, at: str, word: str) -> _Found:
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    if least is not None and len(value) < least:
+        shown = f"Member must have {word if word == 'length' else 'length'} greater than or equal"
+        yield _refused(at, value, f"{shown} to {least}")
+    if most is not None and len(value) > most:
+        yield _refused(at, value, f"Member must have length less than or equal to {most}")
+
+
+def _range(shape: Any, value: float, at: str) -> _Found:
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    if least is not None and value < least:
+        yield _refused(at, value, f"Member must have value greater than or equal to {least}")
+    if most is not None and value > most:
+        yield _refused(at, value, f"Member must have value less than or equal to {most}")
+
+
+def _text(shape: Any, value: str, at: str) -> _Found:
+    yield from _size(shape, value, at, "length")
+    pattern = shape.metadata.get("pattern")
+    if pattern is not None and expression(pattern).fullmatch(value) is None:
+        yield _refused(at, value, f"Member must satisfy regular expression pattern: {pattern}")
+    if shape.enum and value not in shape.enum:
+        allowed = ", ".join(shape.enum)
+        yield _refused(at, value, f"Member must satisfy enum value set: [{allowed}]")
+    characters, most = documented(shape.documentation or "")
+    if characters is not None:
+        if characters.expression.fullmatch(value) is None or len(value) > (most or 255):
+            yield at, _ec2_words(at, characters)
+    elif most is not None and len(value) > most:
+        yield _refused(at, value, f"Member must have length less than or equal to {most}")
+
+
+def _ec2_words(at: str, characters: Set) -> str:
+    subject = "rule description" if "IpPermissions" in at else "security group description"
+    if not at.endswith("Description"):
+        subject = f"value for parameter {at}"
+    signs = characters.spelled.partition("and ")[2]
+    return (
+        f"Invalid {subject}. Valid descriptions are strings less than 256 characters from the "
+        f"following set: a-zA-Z0-9 {signs}"
+    )

@@ -1,0 +1,410 @@
+"""Limits on numbers, and on what two settings of one resource must be to each other."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from core.volumes import limits as gp3
+from local.refusals.limits import LAMBDA_QUOTAS, limit
+from local.refusals.refusal import Refusal, Wanted
+
+RETENTION_DAYS = frozenset(
+    (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
+     3288, 3653)
+)  # fmt: skip
+SECONDS_PER_DAY = 86_400
+
+
+def _outside(value: Any, least: float, most: float) -> bool:
+    return value is not None and not least <= float(value) <= most
+
+
+@limit("lambda/function:Function", source=LAMBDA_QUOTAS)
+def time_and_memory_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
+    """900 s and 10,240 MB; the model's maxima are of functions on instances of one's own."""
+    for key, most in (("timeout", 900), ("memorySize", 10_240)):
+        value = wanted.inputs.get(key)
+        if _outside(value, 1, most):
+            message = (
+                f"1 validation error detected: Value '{value}' at '{key}' failed to satisfy "
+                f"constraint: Member must have value less than or equal to {most}"
+            )
+            yield Refusal("CreateFunction", "ValidationException", message, key)
+    if len(wanted.inputs.get("layers") or ()) > 5:
+        message = "Cannot reference more than 5 layers."
+        yield Refusal("CreateFunction", "InvalidParameterValueException", message, "layers")
+
+
+@limit(
+    "cloudwatch/logGroup:LogGroup",
+    source="https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html",
+)
+def retention_of_a_log(wanted: Wanted) -> Iterator[Refusal]:
+    """One of twenty-two numbers of days."""
+    days = wanted.inputs.get("retentionInDays")
+    if days and int(days) not in RETENTION_DAYS:
+        allowed = ", ".join(str(each) for each in sorted(RETENTION_DAYS))
+        message = (
+            f"1 validation error detected: Value '{days}' at 'retentionInDays' failed to satisfy "
+            f"constraint: Member must satisfy enum value set: [{allowed}]"
+        )
+        yield Refusal("PutRetentionPolicy", "InvalidParameterException", message, "retentionInDays")
+
+
+_QUEUE_RANGES = {
+    "visibilityTimeoutSeconds": ("VisibilityTimeout", 0, 43_200),
+    "messageRetentionSeconds": ("MessageRetentionPeriod", 60, 1_209_600),
+    "delaySeconds": ("DelaySeconds", 0, 900),
+    "receiveWaitTimeSeconds": ("ReceiveMessageWaitTimeSeconds", 0, 20),
+    "maxMessageSize": ("MaximumMessageSize", 1024, 1_048_576),
+}
+
+
+@limit(
+    "sqs/queue:Queue",
+    source="https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
+)
+def attributes_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
+    """Attributes travel as text, so that no model holds their ranges."""
+    for key, (name, least, most) in _QUEUE_RANGES.items():
+        if _outside(wanted.inputs.get(key), least, most):
+            message = f"Invalid value for the parameter {name}."
+            yield Refusal("CreateQueue", "InvalidAttributeValue", message, key)
+    redrive = re.search(r'"maxReceiveCount"\s*:\s*"?(\d+)', str(wanted.inputs.get("redrivePolicy")))
+    if redrive and _outside(redrive.group(1), 1, 1000):
+        message = (
+            f"Value {wanted.inputs['redrivePolicy']} for parameter RedrivePolicy is invalid. "
+            f"Reason: Invalid value for maxReceiveCount: {redrive.group(1)}, valid values are from "
+            f"1 to 1000 both inclusive."
+        )
+        yield Refusal("CreateQueue", "InvalidParameterValue", message, "redrivePolicy")
+
+
+@limit(
+    "kms/key:Key",
+    source="https://docs.aws.amazon.com/kms/latest/APIReference/API_ScheduleKeyDeletion.html",
+)
+def deletion_of_a_key(wanted: Wanted) -> Iterator[Refusal]:
+    """7 to 30 days."""
+    days = wanted.inputs.get("deletionWindowInDays")
+    if _outside(days, 7, 30):
+        message = f"PendingWindowInDays must be between 7 and 30, and is {days}"
+        yield Refusal("ScheduleKeyDeletion", "ValidationException", message, "deletionWindowInDays")
+
+
+@limit(
+    "secretsmanager/secret:Secret",
+    source="https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_DeleteSecret.html",
+)
+def recovery_of_a_secret(wanted: Wanted) -> Iterator[Refusal]:
+    """7 to 30 days, or none."""
+    days = wanted.inputs.get("recoveryWindowInDays")
+    if days and _outside(days, 7, 30):
+        message = "The RecoveryWindowInDays value must be between 7 and 30 days (inclusive)."
+        yield Refusal("DeleteSecret", "InvalidParameterException", message, "recoveryWindowInDays")
+
+
+@limit(
+    "autoscaling/lifecycleHook:LifecycleHook",
+    source="https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_PutLifecycleHook.html",
+)
+def heartbeat_of_a_hook(wanted: Wanted) -> Iterator[Refusal]:
+    """30 to 7,200 s."""
+    if _outside(wanted.inputs.get("heartbeatTimeout"), 30, 7200):
+        message = "The heartbeat timeout must be between 30 and 7200 seconds."
+        yield Refusal("PutLifecycleHook", "ValidationError", message, "heartbeatTimeout")
+
+
+@limit(
+    "autoscaling/group:Group",
+    source="https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstanceMaintenancePolicy.html",
+)
+def sizes_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
+    """min <= desired <= max; a maintenance policy's two percentages at most 100 apart."""
+    inputs = wanted.inputs
+    least, most = int(inputs.get("minSize") or 0), int(inputs.get("maxSize") or 0)
+    desired = inputs.get("desiredCapacity")
+    if least > most:
+        message = "Max bound, must be greater than or equal to min bound"
+        yield Refusal("CreateAutoScalingGroup", "ValidationError", message, "maxSize")
+    elif desired is not None and not least <= int(desired) <= most:
+        message = f"Desired capacity:{desired} must be between the specified min size:{least} and "
+        message += f"max size:{most}"
+        yield Refusal("CreateAutoScalingGroup", "ValidationError", message, "desiredCapacity")
+    policy = inputs.get("instanceMaintenancePolicy") or {}
+    low, high = policy.get("minHealthyPercentage"), policy.get("maxHealthyPercentage")
+    if (
+        low is not None
+        and high is not None
+        and (_outside(low, 0, 100) or _outside(high, 100, 200) or int(high) - int(low) > 100)
+    ):
+        message = "MinHealthyPercentage is 0 to 100, MaxHealthyPercentage 100 to 200, and the "
+        message += "difference between them cannot be greater than 100."
+        yield Refusal(
+            "CreateAutoScalingGroup", "ValidationError", message, "instanceMaintenancePolicy"
+        )
+
+
+@limit(
+    "eks/nodeGroup:NodeGroup",
+    source="https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html",
+)
+def sizes_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
+    """min <= desired <= max."""
+    scaling = wanted.inputs.get("scalingConfig") or {}
+    if scaling and not scaling["minSize"] <= scaling["desiredSize"] <= scaling["maxSize"]:
+        message = "desired capacity must be between the minimum and the maximum size"
+        yield Refusal("CreateNodegroup", "InvalidParameterException", message, "scalingConfig")
+
+
+@limit(
+    "ec2/launchTemplate:LaunchTemplate",
+    "ebs/volume:Volume",
+    source="https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html",
+)
+def gp3_volumes(wanted: Wanted) -> Iterator[Refusal]:
+    """The ranges of gp3, and its two ratios."""
+    mapped = [each.get("ebs") or {} for each in wanted.inputs.get("blockDeviceMappings") or ()]
+    for volume in mapped or [dict(wanted.inputs)]:
+        if (volume.get("volumeType") or volume.get("type")) == "gp3":
+            yield from _gp3(volume)
+
+
+def _gp3(volume: dict[str, Any]) -> Iterator[Refusal]:
+    size = int(volume.get("volumeSize") or volume.get("size") or gp3.SMALLEST_GIB)
+    iops = int(volume.get("iops") or gp3.LEAST_IOPS)
+    throughput = int(volume.get("throughput") or gp3.LEAST_MIB_PER_S)
+    most_iops = max(gp3.LEAST_IOPS, size * gp3.IOPS_PER_GIB)
+    wrong = ""
+    if _outside(size, gp3.SMALLEST_GIB, gp3.LARGEST_GIB):
+        wrong = f"Volume size of {size} GiB is not between {gp3.SMALLEST_GIB} and {gp3.LARGEST_GIB}"
+    elif _outside(iops, gp3.LEAST_IOPS, gp3.MOST_IOPS):
+        wrong = f"Volume iops of {iops} is out of range; gp3 has {gp3.LEAST_IOPS}-{gp3.MOST_IOPS}."
+    elif iops > most_iops:
+        wrong = f"Iops to volume size ratio of {iops / size:.0f} is too high; maximum is 500"
+    elif _outside(throughput, gp3.LEAST_MIB_PER_S, gp3.MOST_MIB_PER_S):
+        wrong = f"Volume throughput of {throughput} is out of range; gp3 has 125-2000 MiB/s."
+    elif throughput * gp3.IOPS_PER_MIB_PER_S > iops:
+        wrong = f"Throughput (MiBps) to iops ratio of {throughput / iops} is too high; maximum is "
+        wrong += "0.250000"
+    if wrong:
+        code = "InvalidParameterCombination" if "ratio" in wrong else "InvalidParameterValue"
+        yield Refusal("CreateVolume", code, wrong, "blockDeviceMappings")
+
+
+@limit(
+    "cloudwatch/metricAlarm:MetricAlarm",
+    source="https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
+)
+def series_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
+    """A period of 10, 20, 30 or whole minutes, at most a day looked at, one series returned."""
+    inputs = wanted.inputs
+    queries = inputs.get("metricQueries") or ()
+    metrics = [query["metric"] for query in queries if query.get("metric")]
+    periods = [metric["period"] for metric in metrics] or [inputs.get("period") or 60]
+    for period in periods:
+        if period not in {10, 20, 30} and (period < 60 or period % 60):
+            message = f"Invalid metric query period {period}: valid are 10, 20, 30 and multiples "
+            message += "of 60"
+            yield Refusal("PutMetricAlarm", "ValidationError", message, "metricQueries")
+    looked = max(periods) * int(inputs.get("evaluationPeriods") or 1)
+    if looked > (7 * SECONDS_PER_DAY if max(periods) >= 3600 else SECONDS_PER_DAY):
+        message = "Metrics cannot be checked across more than a day (EvaluationPeriods * Period "
+        message += "must be <= 86400)."
+        yield Refusal("PutMetricAlarm", "ValidationError", message, "evaluationPeriods")
+    if queries and sum(query.get("returnData") is not False for query in queries) != 1:
+        message = "Exactly one element of the metrics list should return data"
+        yield Refusal("PutMetricAlarm", "ValidationError", message, "metricQueries")
+    datapoints = inputs.get("datapointsToAlarm")
+    if datapoints is not None and int(datapoints) > int(inputs.get("evaluationPeriods") or 1):
+        message = "DatapointsToAlarm must be less than or equal to EvaluationPeriods"
+        yield Refusal("PutMetricAlarm", "ValidationError", message, "datapointsToAlarm")
+
+
+@limit(
+    "lb/targetGroup:TargetGroup",
+    source="https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html",
+)
+def health_check_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
+    """A check takes no longer than until the next; a target lingers an hour at most."""
+    check = wanted.inputs.get("healthCheck") or {}
+    timeout, interval = check.get("timeout"), check.get("interval")
+    if timeout is not None and interval is not None and int(timeout) > int(interval):
+        message = "Health check timeout must be smaller than or equal to the interval"
+        yield Refusal("CreateTargetGroup", "ValidationError", message, "healthCheck")
+    delay = wanted.inputs.get("deregistrationDelay")
+    if _outside(delay, 0, 3600):
+        message = f"'{delay}' is not a valid deregistration_delay.timeout_seconds; it is 0 to 3600"
+        yield Refusal("ModifyTargetGroupAttributes", "ValidationError", message)
+
+
+@limit(
+    "lb/listener:Listener",
+    source="https://docs.aws.amazon.com/elasticloadbalancing/latest/network/update-idle-timeout.html",
+)
+def idle_timeout_of_a_listener(wanted: Wanted) -> Iterator[Refusal]:
+    """60 to 6,000 s."""
+    seconds = wanted.inputs.get("tcpIdleTimeoutSeconds")
+    if _outside(seconds, 60, 6000):
+        message = f"'{seconds}' is not a valid tcp.idle_timeout.seconds; it is 60 to 6000"
+        yield Refusal("ModifyListenerAttributes", "ValidationError", message)
+
+
+@limit(
+    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+    source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpPermission.html",
+)
+def ports_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
+    """The first before the last, none beyond 65,535."""
+    first, last = wanted.inputs.get("fromPort"), wanted.inputs.get("toPort")
+    if first is None or last is None or wanted.inputs.get("ipProtocol") not in {"tcp", "udp"}:
+        return
+    if _outside(first, 0, 65_535) or _outside(last, 0, 65_535) or int(first) > int(last):
+        message = f"Invalid value '{first}-{last}' for portRange: from-port must be less than or "
+        message += "equal to to-port and both between 0 and 65535"
+        yield Refusal("AuthorizeSecurityGroupIngress", "InvalidParameterValue", message, "fromPort")
+
+
+@limit(
+    "ec2/vpc:Vpc",
+    "ec2/subnet:Subnet",
+    source="https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html",
+)
+def block_of_a_network(wanted: Wanted) -> Iterator[Refusal]:
+    """Between /16 and /28."""
+    block = wanted.inputs.get("cidrBlock")
+    if block and not 16 <= ipaddress.ip_network(str(block)).prefixlen <= 28:
+        vpc = wanted.type.endswith(":Vpc")
+        code, operation = ("InvalidVpc.Range", "CreateVpc")
+        if not vpc:
+            code, operation = ("InvalidSubnet.Range", "CreateSubnet")
+        yield Refusal(operation, code, f"The CIDR '{block}' is invalid.", "cidrBlock")
+
+
+@limit(
+    "eks/cluster:Cluster",
+    source="https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html",
+)
+def services_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
+    """A private block between /12 and /24."""
+    block = (wanted.inputs.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr")
+    if not block:
+        return
+    network = ipaddress.ip_network(str(block))
+    if not 12 <= network.prefixlen <= 24 or not network.is_private:
+        message = f"serviceIpv4Cidr {block} must be within 10.0.0.0/8, 172.16.0.0/12 or "
+        message += "192.168.0.0/16, between /24 and /12"
+        at = "kubernetesNetworkConfig"
+        yield Refusal("CreateCluster", "InvalidParameterException", message, at)
+
+
+@limit(
+    "eks/accessEntry:AccessEntry",
+    source="https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html",
+)
+def groups_of_an_access_entry(wanted: Wanted) -> Iterator[Refusal]:
+    """Only STANDARD entries have groups, and none of Kubernetes' own."""
+    groups = wanted.inputs.get("kubernetesGroups") or ()
+    if groups and wanted.inputs.get("type", "STANDARD") != "STANDARD":
+        message = "kubernetesGroups can only be set for access entries of type STANDARD"
+        at = "kubernetesGroups"
+        yield Refusal("CreateAccessEntry", "InvalidParameterException", message, at)
+    for group in groups:
+        if str(group).startswith(("system:", "eks:", "aws:", "amazon:", "iam:")):
+            message = f"The kubernetes group name {group} is invalid, it cannot start with system:,"
+            message += " eks:, aws:, amazon: or iam:"
+            at = "kubernetesGroups"
+            yield Refusal("CreateAccessEntry", "InvalidParameterException", message, at)
+
+
+@limit(
+    "cloudwatch/eventRule:EventRule",
+    "scheduler/schedule:Schedule",
+    source="https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html",
+)
+def expression_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
+    """rate(1 minute), rate(5 minutes): the word agrees with the number; cron has six fields."""
+    expression = wanted.inputs.get("scheduleExpression")
+    if expression is None:
+        return
+    rate = re.fullmatch(r"rate\((\d+) (minute|hour|day)(s?)\)", expression)
+    right = rate and int(rate.group(1)) >= 1 and (rate.group(3) == "s") == (int(rate.group(1)) > 1)
+    cron = re.fullmatch(r"cron\((?:[^ ]+ ){5}[^ ]+\)", expression)
+    at = expression.startswith("at(") and wanted.type.endswith(":Schedule")
+    if not right and cron is None and not at:
+        message = "Parameter ScheduleExpression is not valid."
+        yield Refusal("PutRule", "ValidationException", message, "scheduleExpression")
+
+
+@limit(
+    "dynamodb/table:Table",
+    source="https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Limits.html",
+)
+def indexes_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
+    """20 global indexes; every attribute defined is a key of the table or of one of them."""
+    indexes = wanted.inputs.get("globalSecondaryIndexes") or ()
+    if len(indexes) > 20:
+        message = "One or more parameter values were invalid: GlobalSecondaryIndex count exceeds "
+        message += "the per-table limit of 20"
+        yield Refusal("CreateTable", "ValidationException", message, "globalSecondaryIndexes")
+    keys = {wanted.inputs.get("hashKey"), wanted.inputs.get("rangeKey")}
+    for index in (*indexes, *(wanted.inputs.get("localSecondaryIndexes") or ())):
+        keys |= {index.get("hashKey"), index.get("rangeKey")}
+        keys |= {key["attributeName"] for key in index.get("keySchemas") or ()}
+    if {each["name"] for each in wanted.inputs.get("attributes") or ()} != keys - {None}:
+        message = "One or more parameter values were invalid: Some AttributeDefinitions are not "
+        message += "used, or some keys are not defined"
+        yield Refusal("CreateTable", "ValidationException", message, "attributes")
+
+
+@limit(
+    "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+    source="https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketLifecycleConfiguration.html",
+)
+def rules_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
+    """1,000 rules, each id once and of 255 characters."""
+    ids = [rule.get("id") or "" for rule in wanted.inputs["rules"]]
+    if len(ids) > 1000 or len(set(ids)) != len(ids) or any(len(each) > 255 for each in ids):
+        message = "Rule ID must be unique and 255 characters at most, and there are 1000 at most."
+        operation = "PutBucketLifecycleConfiguration"
+        yield Refusal(operation, "InvalidArgument", message, "rules")
+
+
+@limit(
+    "s3/bucketObjectv2:BucketObjectv2",
+    source="https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html",
+)
+def key_of_an_object(wanted: Wanted) -> Iterator[Refusal]:
+    """1,024 bytes."""
+    if len(str(wanted.inputs.get("key") or "").encode()) > 1024:
+        yield Refusal("PutObject", "KeyTooLongError", "Your key is too long", "key")
+
+
+SECURITY_GROUPS_PER_INTERFACE = 5
+
+
+@limit(
+    "ec2/launchTemplate:LaunchTemplate",
+    "ec2/vpcEndpoint:VpcEndpoint",
+    "lambda/function:Function",
+    "lb/loadBalancer:LoadBalancer",
+    source="https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
+)
+def security_groups_of_an_interface(wanted: Wanted) -> Iterator[Refusal]:
+    """Five on a network interface."""
+    inputs = wanted.inputs
+    groups = (
+        inputs.get("vpcSecurityGroupIds")
+        or inputs.get("securityGroupIds")
+        or inputs.get("securityGroups")
+        or (inputs.get("vpcConfig") or {}).get("securityGroupIds")
+        or ()
+    )
+    if len(groups) > SECURITY_GROUPS_PER_INTERFACE:
+        message = "You have exceeded the maximum number of security groups per network interface"
+        code = "SecurityGroupsPerInterfaceLimitExceeded"
+        yield Refusal("CreateNetworkInterface", code, message, "securityGroups")

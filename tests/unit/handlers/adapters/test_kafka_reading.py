@@ -1,0 +1,215 @@
+"""What is hidden, refused, lagging or broken makes a reading blind: over real protocol bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from core.availability.consent import may_leave
+from core.availability.kafka_rights import MOVING_LEADERS
+from core.availability.presence import returned
+from core.health.kafka import broker_verdict, partitions_verdict
+from core.health.verdict import Health
+from core.views import ClusterView
+from handlers.adapters.kafka import KafkaAdmin
+from local.kafka.fake_cluster import (
+    ALL,
+    ALTER,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    FakeKafka,
+    FakePartition,
+)
+from tests.unit.kafka_in_memory import NOW_MS, answering, three_brokers
+
+
+def reading(cluster: FakeKafka, about: set[int] | None = None) -> ClusterView:
+    with answering(cluster):
+        return KafkaAdmin(["a:1"], needed=MOVING_LEADERS).read(about)
+
+
+def hide_all(cluster: FakeKafka) -> None:
+    cluster.hidden = set(cluster.topics)
+
+
+def hide_one(cluster: FakeKafka) -> None:
+    cluster.hidden = {"payments"}
+
+
+def hide_one_from_brokers_before_4_1(cluster: FakeKafka) -> None:
+    cluster.hidden, cluster.too_old = {"payments"}, {"ListConfigResources"}
+
+
+def hide_one_from_brokers_before_3_8(cluster: FakeKafka) -> None:
+    hide_one(cluster)
+    cluster.too_old = {"ListConfigResources", "DescribeTopicPartitions"}
+
+
+def withhold(operation: int) -> Callable[[FakeKafka], None]:
+    def change(cluster: FakeKafka) -> None:
+        cluster.cluster = ALL - {operation}
+
+    return change
+
+
+def withhold_configs_of_a_topic(cluster: FakeKafka) -> None:
+    cluster.without_configs = {"payments"}
+
+
+def say_no_minimum(cluster: FakeKafka) -> None:
+    cluster.minimums["payments"] = ""
+
+
+def fail_a_directory(cluster: FakeKafka) -> None:
+    cluster.failed[2] = "/var/lib/kafka/data-1/kafka-log2"
+
+
+def freeze_a_broker(cluster: FakeKafka) -> None:
+    cluster.silent = {3}
+
+
+def describe_from_yesterday(cluster: FakeKafka) -> None:
+    cluster.unaware[1] = {"payments"}
+
+
+def list_from_yesterday(cluster: FakeKafka) -> None:
+    cluster.unaware[2] = {"payments"}
+
+
+def lag_behind_the_quorum(cluster: FakeKafka) -> None:
+    cluster.observers |= {1: NOW_MS - 8_000, 2: NOW_MS - 9_000}
+
+
+def be_unknown_to_the_quorum(cluster: FakeKafka) -> None:
+    cluster.observers.clear()
+
+
+def lose_a_log(cluster: FakeKafka) -> None:
+    cluster.lost_logs.add((2, "orders", 0))
+
+
+def keep_a_stray(cluster: FakeKafka) -> None:
+    cluster.strays.add((2, "gone", 0))
+
+
+def describe_with_an_error(cluster: FakeKafka) -> None:
+    cluster.topics["orders"][1].error = 56
+
+
+def drop_a_voter(cluster: FakeKafka) -> None:
+    cluster.settings["controller.quorum.voters"] = "10@a:1,11@b:1,12@c:1,13@d:1"
+
+
+HIDDEN = "grant the functions' user Describe on every topic"
+CASES = [
+    pytest.param(hide_all, HIDDEN, id="Describe on topics"),
+    pytest.param(hide_one, HIDDEN, id="one topic hidden"),
+    pytest.param(hide_one_from_brokers_before_4_1, HIDDEN, id="hidden, brokers before 4.1"),
+    pytest.param(hide_one_from_brokers_before_3_8, HIDDEN, id="hidden, brokers before 3.8"),
+    pytest.param(withhold(DESCRIBE), "user Describe on the cluster", id="Describe on the cluster"),
+    pytest.param(withhold(ALTER), "user Alter on the cluster", id="Alter on the cluster"),
+    pytest.param(
+        withhold(DESCRIBE_CONFIGS), "user DescribeConfigs on the cluster", id="brokers' settings"
+    ),
+    pytest.param(
+        withhold_configs_of_a_topic, "DescribeConfigs on topic payments", id="a topic's settings"
+    ),
+    pytest.param(say_no_minimum, "min.insync.replicas of topic payments", id="no minimum"),
+    pytest.param(fail_a_directory, "data-1/kafka-log2 (KafkaStorage)", id="a directory failed"),
+    pytest.param(freeze_a_broker, "Broker 3 did not answer DescribeLogDirs", id="a frozen broker"),
+    pytest.param(describe_from_yesterday, "UnknownTopicOrPartition", id="old metadata"),
+    pytest.param(list_from_yesterday, "the metadata of one of them lags", id="an old list"),
+    pytest.param(lag_behind_the_quorum, "metadata is 9 s behind the quorum's", id="metadata lag"),
+    pytest.param(be_unknown_to_the_quorum, "does not know how far", id="unknown metadata"),
+    pytest.param(lose_a_log, "has no log of it", id="a log less than the ISR says"),
+    pytest.param(keep_a_stray, "topic gone with an error", id="a log more than described"),
+    pytest.param(describe_with_an_error, "orders-1 with an error (KafkaStorage)", id="an error"),
+    pytest.param(drop_a_voter, "Controller 13 has a vote by configuration", id="a voter less"),
+]
+
+
+def test_a_whole_reading_lets_go_brings_back_and_is_healthy() -> None:
+    for about in (None, {2}):
+        view = reading(three_brokers(), about)
+        assert view.doubts == ()
+        assert may_leave(2, view).allowed
+        assert returned(2, view).allowed
+        assert partitions_verdict(view).healthy
+        assert broker_verdict(2, view).healthy
+
+
+@pytest.mark.parametrize(("change", "said"), CASES)
+def test_a_reading_that_is_not_whole_is_never_good_news(
+    change: Callable[[FakeKafka], None], said: str
+) -> None:
+    cluster = three_brokers()
+    change(cluster)
+    view = reading(cluster)
+    assert any(said in doubt.sentence for doubt in view.doubts), view.doubts
+    for broker_id in cluster.brokers:
+        assert not may_leave(broker_id, view).allowed
+        assert not returned(broker_id, view).allowed
+        assert broker_verdict(broker_id, view).health is not Health.HEALTHY
+    assert partitions_verdict(view).health is Health.UNKNOWN
+
+
+@pytest.mark.parametrize(("change", "said"), [c for c in CASES if "user " in c.values[1]])
+def test_a_missing_right_is_the_first_thing_said(
+    change: Callable[[FakeKafka], None], said: str
+) -> None:
+    cluster = three_brokers()
+    change(cluster)
+    view = reading(cluster)
+    assert view.withheld
+    assert said in may_leave(1, view).reason
+
+
+def test_a_lasting_refusal_is_told_from_what_the_next_reading_may_mend() -> None:
+    cluster = three_brokers()
+    list_from_yesterday(cluster)
+    assert not reading(cluster).withheld
+
+
+def test_a_broker_that_is_cut_off_leaves_the_word_to_one_that_is_not() -> None:
+    cluster = three_brokers()
+    cluster.observers[1] = NOW_MS - 9_000
+    view = reading(cluster)
+    assert view.doubts == ()
+    assert {whom for call, whom in cluster.asked if call == "DescribeTopicPartitions"} == {2}
+
+
+def test_an_empty_cluster_is_believed_only_where_brokers_hold_nothing() -> None:
+    cluster = three_brokers()
+    cluster.topics = {}
+    assert reading(cluster).doubts == ()
+    cluster.strays.add((1, "orders", 0))
+    assert "Broker 1 holds 1 partitions and Kafka described 0" in " ".join(
+        doubt.sentence for doubt in reading(cluster).doubts
+    )
+
+
+def test_a_topic_made_between_two_calls_is_asked_for_by_name() -> None:
+    cluster = three_brokers()
+    cluster.unaware[1] = {"payments"}
+    with answering(cluster) as client:
+        ask = client.ask
+
+        def heard_of_meanwhile(request: object, broker: int | None = None) -> object:
+            if type(request).__name__.startswith("Metadata"):
+                cluster.unaware.clear()
+            return ask(request, broker)
+
+        client.ask = heard_of_meanwhile  # type: ignore[method-assign]
+        view = KafkaAdmin(["a:1"]).read()
+    assert view.doubts == ()
+    assert {p.topic for p in view.partitions} == {"orders", "payments"}
+
+
+def test_bad_news_is_told_though_the_reading_is_not_whole() -> None:
+    cluster = three_brokers()
+    cluster.topics["orders"][0] = FakePartition((1, 2, 3), (), -1)
+    hide_one(cluster)
+    verdict = partitions_verdict(reading(cluster))
+    assert verdict.health is Health.UNHEALTHY
+    assert "orders-0" in verdict.reason

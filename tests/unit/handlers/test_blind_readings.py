@@ -1,0 +1,60 @@
+"""A reading of Kafka that hides something: hooks beat, nobody goes, and a person hears why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.errors import StillwaterError
+from core.incidents.record import State
+from core.rotation import Doubt
+from handlers.incidents.leadership import Leadership
+from tests.unit.handlers.fakes import healthy_kafka
+from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.handlers.station import Station
+from tests.unit.handlers.walks import replaced
+
+HIDDEN = Doubt(
+    "Kafka hides topic payments (TopicAuthorizationFailed); grant the functions' user Describe on "
+    "every topic.",
+    refused=True,
+)
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def test_nothing_is_drained_on_a_reading_that_hides_a_topic(station: Station) -> None:
+    station.cluster.kafka = replace(healthy_kafka(), doubts=(HIDDEN,))
+    replaced(station)
+    for _ in range(5):
+        station.tick()
+    incident = station.incident()
+    assert incident.state is State.HOLDING
+    assert station.forwarded == []
+    assert "grant the functions' user Describe on every topic" in incident.reason
+    assert incident.pages == ("kafka_rights",)
+
+
+def test_a_reading_that_may_mend_itself_calls_nobody(station: Station) -> None:
+    doubt = Doubt("Topic t is known to one broker and not to another.")
+    station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
+    replaced(station)
+    for _ in range(5):
+        station.tick()
+    assert station.incident().state is State.HOLDING
+    assert station.incident().pages == ()
+    station.cluster.kafka = healthy_kafka()
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+
+
+def test_leaders_stay_where_a_reading_hides_a_partition(station: Station) -> None:
+    station.cluster.kafka = replace(healthy_kafka(), doubts=(HIDDEN,))
+    leadership = Leadership(station.cluster, MemoryRecords(), "orders")
+    with pytest.raises(StillwaterError, match="hides topic payments"):
+        leadership.avoid("test", [10])
+    assert station.cluster.reordered == []

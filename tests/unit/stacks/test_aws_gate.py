@@ -1,0 +1,62 @@
+"""What AWS would refuse of any cluster the program can build: nothing, as far as can be known here.
+
+Every resource of every variant, with outputs as long as AWS makes them, is put to botocore's
+models, to the table of limits that the models lack, and to what AWS adds by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from local.refusals import calls, gate
+from local.refusals.refusal import Wanted
+from tests.unit.infra.aws_gate import wanted
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers
+from tests.unit.infra.variants import EVERYTHING, VARIANTS
+
+WORKSPACE = "https://aps-workspaces.us-east-1.amazonaws.com/workspaces/ws-01234567-89ab-cdef-0123-456789abcdef"
+
+
+def pool(index: int) -> dict[str, Any]:
+    """Return one more pool of brokers, as growing by a pool adds it."""
+    first = 100 + 100 * index
+    return {**BROKER, "name": f"broker-pool-{index}", "first_node_id": first}
+
+
+# What people grow into: more pools, zones, tags and longer names than the examples have.
+GROWN: Mapping[str, dict[str, Any]] = {
+    "thirty tags": description(tags={f"cost-centre-{n}": "x" * 256 for n in range(30)}),
+    "eight pools": description(pools=[CONTROLLER, BROKER, *(pool(n) for n in range(6))]),
+    "long names and every option": description(
+        **{
+            **EVERYTHING,
+            "pools": [CONTROLLER, BROKER, *(pool(n) for n in range(3))],
+            "metrics": {"prometheus_operator": True, "prometheus": {"address": WORKSPACE}},
+        },
+        name="orders-and-payments-x",
+        environment="production-eu-1",
+        availability_zones=[*ZONES, "us-east-1d", "us-east-1e", "us-east-1f"],
+        volumes={"mode": "apply", "max_monthly_increase_usd": 100},
+        slack={"channel": "C0HARBOUR1", "secret_name": "platform/streaming/orders/slack"},
+        kafka={"internal_listener": {"authentication": "tls"}},
+    ),
+}
+EVERY_VARIANT = {**VARIANTS, "thirty tags": GROWN["thirty tags"]}
+
+
+@pytest.fixture(scope="module", params=EVERY_VARIANT)
+def resources(request: pytest.FixtureRequest, cache: None) -> list[Wanted]:
+    return wanted(run_layers(EVERY_VARIANT[request.param], real_sizes=True))
+
+
+def test_aws_refuses_nothing(resources: list[Wanted]) -> None:
+    found = gate.all_refusals(resources)
+    assert [refusal.sentence for refusal in found] == []
+
+
+def test_every_input_is_put_to_a_call_or_has_a_reason_why_not(resources: list[Wanted]) -> None:
+    left = {(each.type, name) for each in resources for name in calls.unmatched(each)}
+    assert left == set()
