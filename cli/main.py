@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -19,6 +19,9 @@ from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
 OUTPUT = Path("out")
+
+if TYPE_CHECKING:
+    from cli.doctor.target import Target
 
 app = typer.Typer(
     help="Keeps Kafka on EKS available while its nodes come and go.",
@@ -55,18 +58,9 @@ def demo(
     / "demo",
 ) -> None:
     """Let a broker's node die under a live producer, on real parts, and show what happened."""
-    from cli.setup import prepare_tools
-    from cli.twin_layers import provision
-    from local import twin
-    from local.demo import narration
-    from local.demo import rotation as story
+    from cli import twin
 
-    started = time.time()
-    prepare_tools(console)
-    narrator = narration.Narrator(console, started)
-    narrator.chapter("The twin: AWS, Kubernetes, nodes, on this machine's loopback addresses")
-    with twin.running(narrator.say, keep_logs=output / "logs") as running:
-        failures = story.run(running, provision, output, narrator, started)
+    failures = twin.demo(output, console)
     for failure in failures:
         complaints.print(failure, style="red")
     console.print(
@@ -135,8 +129,11 @@ def doctor(
     from cli.doctor import examine, report, target
 
     try:
-        local = environment == TWIN_ENVIRONMENT
-        where = target.of_twin() if local else target.of_environment(environment)
+        where = (
+            _target_of_twin()
+            if environment == TWIN_ENVIRONMENT
+            else target.of_environment(environment)
+        )
         diagnosis = examine.examine(where)
     except StillwaterError as error:
         # Not the usual 1, which says that something was read and differs.
@@ -333,6 +330,12 @@ def volumes_history(
     from cli import volume_plans as command
 
     command.history(environment, console, time.time(), claim)
+
+
+def _target_of_twin() -> Target:
+    from cli import twin
+
+    return twin.target()
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
