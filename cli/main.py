@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -16,12 +16,8 @@ from cli import price_commands, reporting
 from cli.rotate_commands import rotate
 from cli.zone_commands import zones
 from core.errors import StillwaterError
-from core.naming import TWIN_ENVIRONMENT
 
 OUTPUT = Path("out")
-
-if TYPE_CHECKING:
-    from cli.doctor.target import Target
 
 app = typer.Typer(
     help="Keeps Kafka on EKS available while its nodes come and go.",
@@ -129,11 +125,7 @@ def doctor(
     from cli.doctor import examine, report, target
 
     try:
-        where = (
-            _target_of_twin()
-            if environment == TWIN_ENVIRONMENT
-            else target.of_environment(environment)
-        )
+        where = target.of(environment)
         diagnosis = examine.examine(where)
     except StillwaterError as error:
         # Not the usual 1, which says that something was read and differs.
@@ -330,12 +322,6 @@ def volumes_history(
     from cli import volume_plans as command
 
     command.history(environment, console, time.time(), claim)
-
-
-def _target_of_twin() -> Target:
-    from cli import twin
-
-    return twin.target()
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError
 from cli import stack_settings
 from core.cluster import ClusterSpec
 from core.errors import StillwaterError
+from core.naming import TWIN_ENVIRONMENT
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,15 @@ class Target:
     session: boto3.Session
     # None: AWS's own, or what the caller's environment says.
     endpoint_url: str | None = None
+
+
+def of(environment: str) -> Target:
+    """Return the running twin for `local`, else what the stacks' settings describe."""
+    if environment == TWIN_ENVIRONMENT:
+        from cli import twin  # noqa: PLC0415 - a real account needs no twin
+
+        return twin.target()
+    return of_environment(environment)
 
 
 def of_environment(environment: str) -> Target:
