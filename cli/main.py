@@ -110,8 +110,7 @@ def preflight(
     from core.preflight.judge import NOT_ASKED
 
     try:
-        local = environment == TWIN_ENVIRONMENT
-        where = target.of_twin() if local else target.of_environment(environment)
+        where = target.of(environment)
         done = command.examine(where, complaints)
     except StillwaterError as error:
         complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
