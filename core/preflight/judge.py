@@ -270,8 +270,8 @@ def _volumes_key(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
         yield _no(
             part,
             f"The key of volumes {found.key} is your own and no grant or policy lets "
-            f"{AUTO_SCALING} use it: instances would end with Client.InternalError as they start; grant it, or "
-            f"name another: encryption_key, or EBS's default key aws/ebs.",
+            f"{AUTO_SCALING} use it: instances would end with Client.InternalError as they start; "
+            f"grant it, or name another: encryption_key, or EBS's default key aws/ebs.",
         )
 
 
