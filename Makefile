@@ -53,6 +53,10 @@ format: $(STAMP) ## Format the code
 docs: $(STAMP) ## Regenerate docs/reference/ from the code
 	@$(BIN)/python -m cli reference
 
+.PHONY: spec
+spec: $(STAMP) ## Check the specification of incidents, lease and hooks with Alloy (Java, Maven)
+	@$(BIN)/python -m tests.spec.check
+
 BENCHES := $(patsubst bench/%.py,%,$(filter-out bench/__init__.py bench/record.py,$(wildcard bench/*.py)))
 .PHONY: bench
 bench: $(addprefix bench-,$(BENCHES)) ## Measure; writes out/bench/*.json (one alone: make bench-NAME)

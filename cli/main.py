@@ -77,11 +77,60 @@ def demo(
 
 
 @app.command()
-def up(environment: Environment) -> None:
-    """Provision every layer in order; for `local`, on a twin that lives until Ctrl-C."""
+def up(
+    environment: Environment,
+    *,
+    skip_preflight: Annotated[
+        bool, typer.Option("--skip-preflight", help="Do not ask the account first.")
+    ] = False,
+) -> None:
+    """Provision every layer in order; for `local`, on a twin that lives until Ctrl-C.
+
+    First the account is asked what it would refuse, as by `preflight`.
+    """
     from cli.provision import run_layers
 
+    if environment != TWIN_ENVIRONMENT:
+        _ask_first(environment, skip=skip_preflight)
     run_layers("up", environment, console)
+
+
+def _ask_first(environment: str, *, skip: bool) -> None:
+    from cli.doctor import target
+    from cli.preflight import command
+
+    if skip:
+        complaints.print("The account was not asked first: --skip-preflight.", style="yellow")
+        return
+    command.before_up(target.of_environment(environment), console)
+
+
+@app.command()
+def preflight(
+    environment: Environment,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Ask an account what it would refuse of an environment. Reads, and changes nothing.
+
+    Exit code 0: nothing stands in the way; 1: something does; 2: a part could not be asked.
+    """
+    from cli.doctor import target
+    from cli.preflight import command
+    from core.preflight.judge import NOT_ASKED
+
+    try:
+        local = environment == TWIN_ENVIRONMENT
+        where = target.of_twin() if local else target.of_environment(environment)
+        done = command.examine(where, complaints)
+    except StillwaterError as error:
+        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(NOT_ASKED) from None
+    if as_json:
+        typer.echo(command.as_json(done))
+    else:
+        command.show(done, console)
+    raise typer.Exit(done.exit_code)
 
 
 @app.command()

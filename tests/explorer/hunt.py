@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.explorer.rules import KNOWN
 from tests.explorer.scenarios import ONE, SCENARIOS, TWO
 from tests.explorer.search import Exhaustion, Tally, play, random_walk
 from tests.explorer.stage import Stage, explored
@@ -27,11 +26,11 @@ def _broken(stage: Stage, walks: int) -> list[str]:
     tally = Tally()
     for scenario in (ONE, TWO):
         Exhaustion(stage, scenario, tally, wanted=lambda c: c[0] in AWAY and c[0] != "call").run()
-        found = [f.broken[0] for rule, f in tally.found.items() if rule not in KNOWN]
+        found = [f.broken[0] for f in tally.found.values()]
         if found:
             return found
     for seed in range(walks):
         walked = random_walk(stage, SCENARIOS[seed % len(SCENARIOS)], seed, tally)
-        if walked is not None and walked.rule not in KNOWN:
+        if walked is not None:
             return list(walked.broken)
     return []

@@ -65,20 +65,20 @@ MUTANTS = (
     _M(
         "lease not renewed while blind",
         "core",
-        "seen.blind, *(renewed(incident) if drained else ()))",
-        "seen.blind)",
+        "seen.blind, *page, *(renewed(incident) if drained else ()))",
+        "seen.blind, *page)",
     ),
     _M(
         "frozen zone's patience ignored",
         "core",
-        "patient = asked_for or seen.freeze(incident.zone) is not None",
-        "patient = asked_for",
+        "patient = asked_for or bool(seen.paused) or seen.freeze(incident.zone) is not None",
+        "patient = asked_for or bool(seen.paused)",
     ),
     _M(
         "a person's hold has no patience",
         "core",
-        "patient = asked_for or seen.freeze(incident.zone) is not None",
-        "patient = seen.freeze(incident.zone) is not None",
+        "patient = asked_for or bool(seen.paused) or seen.freeze(incident.zone) is not None",
+        "patient = bool(seen.paused) or seen.freeze(incident.zone) is not None",
     ),
     _M(
         "a stopping instance taken as stopped",
@@ -271,8 +271,8 @@ MUTANTS = (
     _M(
         "a fenced broker beside is no hindrance",
         "core",
-        "for other in sorted(cluster.fenced - {node_id} - beside):",
-        "for other in sorted(cluster.fenced & {node_id}):",
+        "for other in sorted(cluster.out - {node_id} - beside):",
+        "for other in sorted(cluster.out & {node_id}):",
     ),
     _M(
         "one replica in sync is enough",
@@ -283,7 +283,7 @@ MUTANTS = (
     _M(
         "a quorum without a leader consents",
         "core",
-        "    if cluster.stale or cluster.quorum_leader is None:\n        # A broker told to stop",
+        "    if cluster.without_quorum:\n        # A broker told to stop",
         "    if False:\n        # A broker told to stop",
     ),
     # What is remembered.

@@ -18,9 +18,6 @@ from core.views import ClusterView
 from tests.explorer.limits import RETENTION
 from tests.explorer.world import TAG, Drain, World, node_named
 
-# What is known not to hold yet, and is not counted as found: a refused termination that waits
-# unheard, and a pod that is scheduled nowhere for a moment.
-KNOWN = frozenset({"stuck", "gate"})
 # A page is sent once for each reason; a crash may send it again, a storm is a fault.
 MOST_PAGES = 6
 
