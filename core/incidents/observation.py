@@ -25,6 +25,7 @@ class InstanceView:
     private_dns_name: str
     group: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    market: str | None = None  # EC2's lifecycle: on-demand, spot, ...; None: not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -199,6 +199,8 @@ def _instance(found: InstanceTypeDef) -> InstanceView:
         private_dns_name=found.get("PrivateDnsName", ""),
         group=tags.get(GROUP_TAG),
         tags=tags,
+        # EC2 leaves it out for what was bought on demand.
+        market=found.get("InstanceLifecycle", "on-demand"),
     )
 
 
