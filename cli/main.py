@@ -16,6 +16,7 @@ from cli import price_commands, reporting
 from cli.rotate_commands import rotate
 from cli.zone_commands import zones
 from core.errors import StillwaterError
+from core.naming import TWIN_ENVIRONMENT
 
 OUTPUT = Path("out")
 
