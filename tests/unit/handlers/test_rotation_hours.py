@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -42,7 +44,7 @@ def test_a_run_waits_for_the_window_and_says_until_when() -> None:
 def test_time_outside_the_window_counts_for_no_deadline() -> None:
     station = station_with(NIGHT)
     station.cluster.kafka = healthy_kafka(out=30)
-    start(station)
+    start(station, selection={"node_ids": [10, 20]})
     turn(station)
     station.now += 12 * 3600
     assert "broker 30 is fenced" in turn(station).reason
@@ -159,7 +161,9 @@ def test_what_aws_takes_waits_for_no_window(left_seconds: float) -> None:
     station = station_with(NOON)
     station.now += 3600 - left_seconds
     warning = "EC2 Spot Instance Interruption Warning"
-    station.announce(ec2_event(warning, OLD, **{"instance-action": "terminate"}))
+    said = json.loads(ec2_event(warning, OLD, **{"instance-action": "terminate"}))
+    sent_at = datetime.fromtimestamp(station.now, UTC)
+    station.announce(json.dumps({**said, "time": f"{sent_at:%Y-%m-%dT%H:%M:%SZ}"}))
     station.tick()
     assert station.incident().state is State.DRAINING
     terminated = station_with(NOON)
