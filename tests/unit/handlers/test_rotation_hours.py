@@ -161,9 +161,9 @@ def test_what_aws_takes_waits_for_no_window(left_seconds: float) -> None:
     station = station_with(NOON)
     station.now += 3600 - left_seconds
     warning = "EC2 Spot Instance Interruption Warning"
-    said = json.loads(ec2_event(warning, OLD, **{"instance-action": "terminate"}))
-    sent_at = datetime.fromtimestamp(station.now, UTC)
-    station.announce(json.dumps({**said, "time": f"{sent_at:%Y-%m-%dT%H:%M:%SZ}"}))
+    said_at = f"{datetime.fromtimestamp(station.now, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    event = json.loads(ec2_event(warning, OLD, **{"instance-action": "terminate"}))
+    station.announce(json.dumps({**event, "time": said_at}))
     station.tick()
     assert station.incident().state is State.DRAINING
     terminated = station_with(NOON)
