@@ -91,13 +91,15 @@ def _alone(spec: Object) -> bool:
 def nodes(api: Api, wanted: Iterable[Pod]) -> tuple[dict[str, Node], str | None]:
     """Return the nodes that hold the pods, and the region they say they are in."""
     names = {pod.node for pod in wanted if pod.node}
-    found, regions = {}, set()
+    found = {}
+    regions: set[str] = set()
     for item in _items(api, "/api/v1", "nodes"):
         name, labels = item["metadata"]["name"], item["metadata"].get("labels") or {}
         if name not in names:
             continue
         provider = str(item["spec"].get("providerID") or "").rpartition("/")[2]
-        regions.add(labels.get("topology.kubernetes.io/region"))
+        if region := labels.get("topology.kubernetes.io/region"):
+            regions.add(str(region))
         found[name] = Node(
             name=name,
             zone=labels.get("topology.kubernetes.io/zone"),
@@ -105,7 +107,6 @@ def nodes(api: Api, wanted: Iterable[Pod]) -> tuple[dict[str, Node], str | None]
             node_pool=labels.get("karpenter.sh/nodepool"),
             auto_mode=labels.get("eks.amazonaws.com/compute-type") == "auto",
         )
-    regions.discard(None)
     return found, min(regions, default=None)
 
 

@@ -77,7 +77,7 @@ class Api:
         context = ssl.create_default_context(cafile=ca_file, cadata=ca_pem)
         if certificate is not None:
             context.load_cert_chain(*certificate)
-        named = {} if server_name is None else {"server_hostname": server_name}
+        named: dict[str, Any] = {} if server_name is None else {"server_hostname": server_name}
         self._pool = urllib3.PoolManager(
             maxsize=connections,
             # What was sent is not sent again: the server may have acted on it.
