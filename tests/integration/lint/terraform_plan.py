@@ -53,6 +53,7 @@ TYPES: Mapping[str, str] = {
     "iam/rolePolicy:RolePolicy": "iam_role_policy",
     "iam/rolePolicyAttachment:RolePolicyAttachment": "iam_role_policy_attachment",
     "kms/alias:Alias": "kms_alias",
+    "kms/grant:Grant": "kms_grant",
     "kms/key:Key": "kms_key",
     "lambda/eventSourceMapping:EventSourceMapping": "lambda_event_source_mapping",
     "lambda/function:Function": "lambda_function",
