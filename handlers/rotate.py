@@ -48,6 +48,7 @@ from handlers.kafka_access import kafka_access
 from handlers.rotation.turns import observe_cluster, with_errors
 from handlers.settings import Settings
 from handlers.store.freezes import LedgerFreezes
+from handlers.store.kept import complete
 from handlers.store.ledger import DynamoLedger
 from handlers.store.messages import rotation_message
 from handlers.store.records import DynamoRecords
@@ -278,7 +279,7 @@ def _topics(turns: Iterable[NodeTurn], seen: RunObservation) -> tuple[str, ...]:
 
 @functools.cache
 def _conductor() -> Conductor:
-    settings = Settings.from_env()
+    settings = Settings.from_env(complete())
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
     records = DynamoRecords(settings.ledger_table, settings.region)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from local.pulumi.aws_adapter import coerced
-from local.refusals.calls import Parameters, call, made
+from local.refusals.calls import TYPES, Parameters, call, made
 from local.refusals.model import input_shape
 
 Inputs = Mapping[str, Any]
@@ -709,6 +709,20 @@ made(
     "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
     call("ec2", "AuthorizeSecurityGroupIngress", *_RULE, build=_rule),
 )
+
+# Names that pulumi-aws had for them before.
+for older, now in (
+    ("alb/listener:Listener", "lb/listener:Listener"),
+    ("alb/loadBalancer:LoadBalancer", "lb/loadBalancer:LoadBalancer"),
+    ("alb/targetGroup:TargetGroup", "lb/targetGroup:TargetGroup"),
+    ("s3/bucketV2:BucketV2", "s3/bucket:Bucket"),
+    (
+        "s3/bucketServerSideEncryptionConfigurationV2:BucketServerSideEncryptionConfigurationV2",
+        "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+    ),
+    ("s3/bucketVersioningV2:BucketVersioningV2", "s3/bucketVersioning:BucketVersioning"),
+):
+    TYPES[f"aws:{older}"] = TYPES[f"aws:{now}"]
 
 # Only their form counts: the attributes' call wants the ARN that the create call has answered.
 _BALANCER_ARN = (

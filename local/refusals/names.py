@@ -117,6 +117,20 @@ def name_of_a_security_group(wanted: Wanted) -> Iterator[Refusal]:
 
 
 @limit(
+    "ec2/launchTemplate:LaunchTemplate",
+    source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateLaunchTemplate.html",
+)
+def name_of_a_template(wanted: Wanted) -> Iterator[Refusal]:
+    """3 to 128 letters, digits and a few signs."""
+    name = str(wanted.inputs.get("name") or "")
+    if re.fullmatch(r"[a-zA-Z0-9().\-/_]{3,128}", name) is None:
+        message = "A launch template name must be between 3 and 128 characters, and may contain "
+        message += "letters, numbers, and the following characters: - ( ) . / _."
+        code = "InvalidLaunchTemplateName.MalformedException"
+        yield Refusal("CreateLaunchTemplate", code, message, "name")
+
+
+@limit(
     "kms/alias:Alias",
     source="https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateAlias.html",
 )
