@@ -53,6 +53,10 @@ format: $(STAMP) ## Format the code
 docs: $(STAMP) ## Regenerate docs/reference/ from the code
 	@$(BIN)/python -m cli reference
 
+.PHONY: spec
+spec: $(STAMP) ## Check the specification of incidents, lease and hooks with Alloy (Java, Maven)
+	@$(BIN)/python -m tests.spec.check
+
 BENCHES := $(patsubst bench/%.py,%,$(filter-out bench/__init__.py bench/record.py,$(wildcard bench/*.py)))
 .PHONY: bench
 bench: $(addprefix bench-,$(BENCHES)) ## Measure; writes out/bench/*.json (one alone: make bench-NAME)
@@ -66,6 +70,10 @@ lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addre
 	@$(BIN)/uv pip compile pyproject.toml --extra twin --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.txt
 	@$(BIN)/uv pip compile pyproject.toml --extra twin --extra dev --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-dev.txt
 	@$(BIN)/uv pip compile --group pyproject.toml:checkov --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-checkov.txt
+
+.PHONY: release
+release: $(STAMP) ## Build what is published, and check it in an empty environment
+	@.ci/release $(BIN)/python
 
 .PHONY: clean
 clean: ## Remove what was made here (the per-user cache of built tools stays)

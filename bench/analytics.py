@@ -32,6 +32,7 @@ MONTHS = {
     10: ("2026-08", "2026-09", "2026-10"),
     30: ("2026-08", "2026-09", "2026-10"),
 }
+SHAPES = REPEATING, DISTINCT = ("repeating", "distinct")
 ENGINES = ("spark", "duckdb", "polars")
 # Java compiles what is used much for some four runs; the median is of what comes after, too.
 WARM_RUNS = 8
@@ -53,18 +54,26 @@ def main() -> None:
     parser.add_argument("--millions", type=int, nargs="*", default=[1, 10, 30])
     parser.add_argument("--engine", choices=ENGINES, help="measure one engine, in this process")
     parser.add_argument("--bill", type=Path)
+    parser.add_argument(
+        "--shape", choices=SHAPES, nargs="*", default=list(SHAPES),
+        help="lines that repeat, one in 92 different; or a resource on every line",
+    )  # fmt: skip
     chosen = parser.parse_args()
     if chosen.engine:
         print(json.dumps(measure(chosen.engine, chosen.bill)))
         return
     rows = []
-    for millions in chosen.millions:
+    for shape, millions in ((s, m) for s in chosen.shape for m in chosen.millions):
         with tempfile.TemporaryDirectory(prefix="stillwater-bill-") as folder:
             written = bulk.write(
-                Path(folder), rows=millions * 1_000_000, months=MONTHS.get(millions, MONTHS[10])
+                Path(folder),
+                rows=millions * 1_000_000,
+                months=MONTHS.get(millions, MONTHS[10]),
+                distinct=shape == DISTINCT,
             )
             found = [
                 {
+                    "shape": shape,
                     "rows_million": millions,
                     "rows": written,
                     "engine": engine,
@@ -74,7 +83,7 @@ def main() -> None:
             ]
             _require_agreement(found)
             rows += found
-            if millions == 10:
+            if millions == 10 and shape == REPEATING:
                 rows.append({"rows_million": 10, "engine": "spark-submit", **_one_shot(folder)})
         for row in rows[-4:]:
             print(json.dumps(row), flush=True)
@@ -222,11 +231,16 @@ def _require_agreement(found: list[dict[str, Any]]) -> None:
 
 
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    warm = {(r["engine"], r["rows_million"]): r["warm_s"] for r in rows if "warm_s" in r}
+    warm = {
+        (r["engine"], r["rows_million"]): r["warm_s"]
+        for r in rows
+        if "warm_s" in r and r["shape"] == REPEATING
+    }
     summary: dict[str, Any] = {}
     for row in rows:
         if "warm_s" in row:
             name = f"{row['engine']}_{row['rows_million']}m"
+            name += "" if row["shape"] == REPEATING else f"_{DISTINCT}"
             summary[f"{name}_rows_per_s"] = round(row["rows"] / row["warm_s"])
             summary[f"{name}_peak_mib"] = row["peak_mib"]
         if "one_shot_s" in row:

@@ -33,7 +33,11 @@ TAGS = {
     "node_group": "user_eks_nodegroup_name",
 }
 _WHENS = " ".join(f"WHEN regexp_matches(ut, '{rule}') THEN '{name}'" for name, rule in COMPONENTS)
-_TAGS = ", ".join(f"resource_tags['{key}'] AS {name}" for name, key in TAGS.items())
+# In two grains, as the jobs keep a bill: of lines that are not Kafka's neither resource nor tags.
+_OURS = " OR ".join(f"resource_tags['{TAGS[name]}'] IS NOT NULL" for name in ("cluster", "pool"))
+_TAGS = ", ".join(
+    f"CASE WHEN {_OURS} THEN resource_tags['{key}'] END AS {name}" for name, key in TAGS.items()
+)
 _AMORTISED = f"""CASE {KIND}
     WHEN 'Usage' THEN {COST}
     WHEN 'SavingsPlanCoveredUsage' THEN savings_plan_savings_plan_effective_cost
@@ -60,8 +64,9 @@ WITH summed AS (
         line_item_product_code AS service, line_item_usage_type AS usage_type,
         line_item_operation AS operation,
         CASE WHEN {KIND} NOT IN {PLAIN} THEN line_item_line_item_description END AS description,
-        pricing_unit AS unit, line_item_resource_id AS resource_id,
-        line_item_availability_zone AS zone, {_TAGS}, count(*) AS charges,
+        pricing_unit AS unit, CASE WHEN {_OURS} THEN line_item_resource_id END AS resource_id,
+        CASE WHEN {_OURS} THEN line_item_availability_zone END AS zone, {_TAGS},
+        count(*) AS charges,
         {_exact("CASE WHEN " + KIND + " <> 'SavingsPlanNegation' THEN line_item_usage_amount END")}
             AS quantity,
         {_exact(COST)} AS billed, {_exact(_AMORTISED)} AS amortised,
@@ -117,6 +122,8 @@ def polars_tables(
         .otherwise(cost)
     )
     plain = kind.is_in(list(PLAIN))
+    tag = pl.col("resource_tags").map.get
+    is_ours = tag(TAGS["cluster"]).is_not_null() | tag(TAGS["pool"]).is_not_null()
 
     def usage() -> Any:
         keys = [
@@ -131,9 +138,9 @@ def polars_tables(
             pl.col("line_item_operation").alias("operation"),
             pl.when(~plain).then("line_item_line_item_description").alias("description"),
             pl.col("pricing_unit").alias("unit"),
-            pl.col("line_item_resource_id").alias("resource_id"),
-            pl.col("line_item_availability_zone").alias("zone"),
-            *(pl.col("resource_tags").map.get(key).alias(name) for name, key in TAGS.items()),
+            pl.when(is_ours).then("line_item_resource_id").alias("resource_id"),
+            pl.when(is_ours).then("line_item_availability_zone").alias("zone"),
+            *(pl.when(is_ours).then(tag(key)).alias(name) for name, key in TAGS.items()),
         ]
         used = pl.when(kind != "SavingsPlanNegation").then("line_item_usage_amount")
         summed = (

@@ -26,6 +26,7 @@ DONE, FAILED = "SUCCESS", ("FAILED", "CANCELLED", "CANCELLING")
 TABLES = (
     *("usage", "cost", "transfer", "quarantine", "deliveries"),
     *("unit", "anomalies", "resync", "storage", "economics", "node_shares"),
+    "tags_found",
 )
 # The schedule's job leaves out what its tables hold; a run's own tables hold nothing yet.
 OF_THE_SCHEDULE = "--unsettled"

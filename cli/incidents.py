@@ -26,12 +26,15 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.fields import instance_in
+from core.incidents.pause import Pause
 from core.incidents.record import Incident, Transition
 from core.incidents.requests import ask_release, hold, ignore
 from core.slack.text import durations, outlook, subject, symbol
 from core.words import span, time_said
 from handlers.adapters.aws import tick_message
 from handlers.store.ledger import DynamoLedger, incident_in, rounds
+from handlers.store.pauses import Pauses
+from handlers.store.records import DynamoRecords
 
 PACE = Pace(seconds=2.0)
 MOST_ATTEMPTS = 5
@@ -108,12 +111,21 @@ class Desk:
                 if self.latest(named).version == current.version:
                     raise
                 continue
-            sqs = self.client("sqs")
-            queue = naming.queue(self.spec.prefix, "ticks")
-            url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-            sqs.send_message(QueueUrl=url, MessageBody=tick_message(written.id, written.version))
+            self.send_tick(tick_message(written.id, written.version))
             return written
         raise Conflict(f"Incident {named} kept changing; try again in a moment.")
+
+    def send_tick(self, message: str) -> None:
+        """Have the loop look at once."""
+        sqs = self.client("sqs")
+        queue = naming.queue(self.spec.prefix, "ticks")
+        url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+        sqs.send_message(QueueUrl=url, MessageBody=message)
+
+    def pause(self, now: float) -> Pause | None:
+        """Return the pause that holds."""
+        records = DynamoRecords(self.table, self.spec.region, client=self.client("dynamodb"))
+        return Pauses(records, self.spec.name).current(now)
 
     @property
     def actor(self) -> str:
@@ -145,7 +157,10 @@ def listed(
             return
 
         def look(now: float) -> Page[None]:
-            return table(desk.incidents(closed=closed), now), None
+            found = table(desk.incidents(closed=closed), now)
+            pause = desk.pause(now)
+            # First of all: it is why nothing moves.
+            return (Group(Text(pause.sentence, "bold"), found) if pause else found), None
 
         if watch:
             watching.watch(console, look, pace)

@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.add_typer(reporting.report, name="report")
+app.command("report")(reporting.report_on)
 app.add_typer(reporting.prices, name="prices")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
 app.add_typer(incident, name="incident")
@@ -77,11 +77,60 @@ def demo(
 
 
 @app.command()
-def up(environment: Environment) -> None:
-    """Provision every layer in order; for `local`, on a twin that lives until Ctrl-C."""
+def up(
+    environment: Environment,
+    *,
+    skip_preflight: Annotated[
+        bool, typer.Option("--skip-preflight", help="Do not ask the account first.")
+    ] = False,
+) -> None:
+    """Provision every layer in order; for `local`, on a twin that lives until Ctrl-C.
+
+    First the account is asked what it would refuse, as by `preflight`.
+    """
     from cli.provision import run_layers
 
+    if environment != TWIN_ENVIRONMENT:
+        _ask_first(environment, skip=skip_preflight)
     run_layers("up", environment, console)
+
+
+def _ask_first(environment: str, *, skip: bool) -> None:
+    from cli.doctor import target
+    from cli.preflight import command
+
+    if skip:
+        complaints.print("The account was not asked first: --skip-preflight.", style="yellow")
+        return
+    command.before_up(target.of_environment(environment), console)
+
+
+@app.command()
+def preflight(
+    environment: Environment,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Ask an account what it would refuse of an environment. Reads, and changes nothing.
+
+    Exit code 0: nothing stands in the way; 1: something does; 2: a part could not be asked.
+    """
+    from cli.doctor import target
+    from cli.preflight import command
+    from core.preflight.judge import NOT_ASKED
+
+    try:
+        local = environment == TWIN_ENVIRONMENT
+        where = target.of_twin() if local else target.of_environment(environment)
+        done = command.examine(where, complaints)
+    except StillwaterError as error:
+        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(NOT_ASKED) from None
+    if as_json:
+        typer.echo(command.as_json(done))
+    else:
+        command.show(done, console)
+    raise typer.Exit(done.exit_code)
 
 
 @app.command()
@@ -219,15 +268,30 @@ Instance = Annotated[str, typer.Argument(help="An EC2 instance id, or an inciden
 
 @app.command()
 def incidents(
-    environment: Environment,
+    environment: Annotated[str, typer.Argument(help="The environment; or the word verify.")],
+    histories: Annotated[
+        str | None,
+        typer.Argument(help="With verify: an environment, or a file or folder of the archive."),
+    ] = None,
     *,
     everything: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
-    """List what is going on with this cluster's instances."""
+    """List what is going on with this cluster's instances.
+
+    `incidents verify ENV` (or a file or folder of archived incidents) holds what was recorded to
+    the rules of docs/guarantees.md, and names the first step that breaks one.
+    """
     from cli import incidents as command
 
+    if environment == "verify" and histories is not None:
+        from cli.incident_verify import verify
+
+        verify(histories, console)
+        return
+    if histories is not None:
+        raise typer.BadParameter(f"{histories!r} is one too many; only `verify` takes it.")
     command.listed(environment, console, closed=everything, watch=watch, as_json=as_json)
 
 
@@ -249,6 +313,28 @@ def hold(
     from cli import incidents as command
 
     command.held(environment, instance, until, console)
+
+
+@app.command()
+def pause(
+    environment: Environment,
+    because: Annotated[str, typer.Option(help="Why; whoever finds it paused reads it.")],
+    until: Annotated[
+        str | None, typer.Option(help="90min, 4h, 1d, or a time; left out: until `resume`.")
+    ] = None,
+) -> None:
+    """Stop on purpose: nothing new is drained or terminated, hooks keep beating."""
+    from cli import pauses as command
+
+    command.paused(environment, because, until, console)
+
+
+@app.command()
+def resume(environment: Environment) -> None:
+    """Go on after a pause."""
+    from cli import pauses as command
+
+    command.resumed(environment, console)
 
 
 @app.command()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from cli.warehouse import Warehouse
+    from spark.report.document import Document
     from spark.tables import Store
 
 
@@ -49,22 +50,25 @@ class Asked:
     environment: str | None = None
     # Where the tables are kept as Iceberg, instead of Parquet in `tables`.
     warehouse: Warehouse | None = None
+    # The tags that mean Kafka and its pools; ours where none is named.
+    cluster_tag: str | None = None
+    pool_tag: str | None = None
 
 
-def on_this_machine(asked: Asked, console: Console) -> Path:
+def on_this_machine(asked: Asked, console: Console) -> Document:
     """Make the report with a local Spark session; what is in S3 is copied here first."""
     _made_folders(asked)
     with tempfile.TemporaryDirectory(prefix=".copied-", dir=asked.output) as scratch:
         return _made(_at_hand(asked, Path(scratch), console), console)
 
 
-def _made(asked: Asked, console: Console) -> Path:
+def _made(asked: Asked, console: Console) -> Document:
+    from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import every  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
-    from spark.report import formats, page  # noqa: PLC0415
+    from spark.report import page  # noqa: PLC0415
     from spark.session import local_session  # noqa: PLC0415
 
-    kind = formats.Format(asked.format)
     facts = _facts(asked)
     book = every.book_of(facts, asked.prices or pricing.SHIPPED)
     inputs = job.Inputs(
@@ -75,6 +79,7 @@ def _made(asked: Asked, console: Console) -> Path:
         facts=facts,
         book=book,
         today=asked.today,
+        kafka=tag_keys.parsed(asked.cluster_tag, asked.pool_tag),
     )
     settings = asked.warehouse.settings() if asked.warehouse else None
     with console.status("Spark makes the report"), local_session(settings=settings) as session:
@@ -83,9 +88,7 @@ def _made(asked: Asked, console: Console) -> Path:
         store.tidy(datetime.now(UTC))
     for line in page.summary(made.document):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    path = asked.output / kind.file_name
-    path.write_text(formats.write(made.document, kind), encoding="utf-8")
-    return path
+    return made.document
 
 
 def _store(session: SparkSession, asked: Asked) -> Store:
@@ -102,7 +105,7 @@ def _store(session: SparkSession, asked: Asked) -> Store:
     return IcebergStore(session, asked.warehouse.namespace)
 
 
-def on_emr(asked: Asked, console: Console) -> Path:
+def on_emr(asked: Asked, console: Console) -> Document:
     """Make the tables on EMR Serverless, as the schedule does, and the report of them here.
 
     Facts, samples and history are those that the schedule's job reads; others that are in S3 are
@@ -151,7 +154,7 @@ def on_emr(asked: Asked, console: Console) -> Path:
     return on_this_machine(replace(asked, bill=None), console)
 
 
-RUNNERS: Mapping[str, Callable[[Asked, Console], Path]] = {
+RUNNERS: Mapping[str, Callable[[Asked, Console], Document]] = {
     "local": on_this_machine,
     "emr": on_emr,
 }
@@ -159,10 +162,26 @@ RUNNERS: Mapping[str, Callable[[Asked, Console], Path]] = {
 
 def make(asked: Asked, on: str, console: Console) -> None:
     """Make the report where it was asked for, and say where it is."""
+    from spark.report import formats  # noqa: PLC0415 - imports matplotlib
+
+    document = _run(asked, on, console)
+    kind = formats.Format(asked.format)
+    path = asked.output / kind.file_name
+    path.write_text(formats.write(document, kind), encoding="utf-8")
+    console.print(f"The report: {path}", highlight=False, soft_wrap=True)
+
+
+def as_json(asked: Asked, on: str, console: Console) -> str:
+    """Make the report and return it as JSON; what is said meanwhile goes to `console`."""
+    from spark.report import formats  # noqa: PLC0415 - the same
+
+    return formats.as_json(_run(asked, on, console))
+
+
+def _run(asked: Asked, on: str, console: Console) -> Document:
     if on not in RUNNERS:
         raise InvalidInput([f"--on {on} is no place a report is made: {', '.join(RUNNERS)}."])
-    path = RUNNERS[on](asked, console)
-    console.print(f"The report: {path}", highlight=False, soft_wrap=True)
+    return RUNNERS[on](asked, console)
 
 
 def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:

@@ -1,4 +1,4 @@
-"""The commands about money: `stillwater report`, `report cost`, `prices check`.
+"""The commands about money: `stillwater report`, `prices check`.
 
 Only their options are here; what they do is imported when they are called, so that others stay
 quick.
@@ -17,20 +17,32 @@ from core.errors import InvalidInput
 
 OUTPUT = Path("out") / "report"
 
-report = typer.Typer(help="What Kafka costs, and why.")
 prices = typer.Typer(help="The price book.", no_args_is_help=True)
 console = Console()
 
 
-@report.callback(invoke_without_command=True)
 def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
-    context: typer.Context,
     bill: Annotated[
         str | None, typer.Option(help="An export's folder, or one file; CUR or FOCUS.")
     ] = None,
     month: Annotated[
-        str | None, typer.Option(help="YYYY-MM; without it the bill's last one.")
+        str | None,
+        typer.Option(help="YYYY-MM; without it the last whole one, or that with most of the bill."),
     ] = None,
+    cluster_tag: Annotated[
+        str | None,
+        typer.Option(
+            help="The tag that means Kafka: KEY, whose value names the cluster, or KEY=VALUE. "
+            "Without it stillwater:cluster."
+        ),
+    ] = None,
+    pool_tag: Annotated[
+        str | None,
+        typer.Option(help="The key of the tag that names a node's pool, if not stillwater:pool."),
+    ] = None,
+    as_json: Annotated[  # noqa: FBT002 - typer's way to say a flag
+        bool, typer.Option("--json", help="The report as JSON on stdout, and no file.")
+    ] = False,
     format: Annotated[  # noqa: A002 - the option's name
         Literal["html", "json", "md", "slack"], typer.Option(help="How it is written.")
     ] = "html",
@@ -73,11 +85,12 @@ def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
 
     Without a bill the tables of the runs before are read.
     """
-    if context.invoked_subcommand is not None:
-        return
     from cli import report as command
     from cli import warehouse
 
+    if as_json and format not in {"html", "json"}:
+        problem = f"--json writes JSON to stdout and --format {format} a file; leave one out."
+        raise InvalidInput([problem])
     asked = command.Asked(
         bill=bill,
         month=month,
@@ -90,7 +103,12 @@ def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
         output=output,
         environment=environment,
         warehouse=warehouse.chosen(warehouse_folder, namespace, iceberg_jar),
+        cluster_tag=cluster_tag,
+        pool_tag=pool_tag,
     )
+    if as_json:
+        typer.echo(command.as_json(asked, on, Console(stderr=True)))
+        return
     command.make(asked, on, console)
 
 
@@ -115,20 +133,3 @@ def prices_check(
     today = datetime.now(UTC).date()
     if command.checked(book, tables, console, today=today, old_days=older_than_days):
         raise typer.Exit(1)
-
-
-@report.command("cost")
-def report_cost(
-    focus: Annotated[Path | None, typer.Option(help="A FOCUS 1.0 CSV file.")] = None,
-    cur: Annotated[Path | None, typer.Option(help="The folder of a CUR 2.0 export.")] = None,
-    output: Annotated[Path, typer.Option(help="Where tables and page go.")] = OUTPUT / "cost",
-) -> None:
-    """Split a bill into what Kafka is made of; every dollar in exactly one row."""
-    if (focus is None) == (cur is None):
-        raise InvalidInput(["Name one bill: either --focus FILE or --cur FOLDER."])
-    from spark.jobs import cost_report
-
-    with console.status("Spark reads the bill"):
-        result = cost_report.report_on(bill_at=focus or cur or Path(), out=output)
-    console.print(result.table())
-    console.print(f"The page: {result.page}")

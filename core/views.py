@@ -6,9 +6,10 @@ handlers.adapters.kafka takes it; consent and presence judge it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-# A follower that fetched the leader's end later than this lags (controller.quorum.fetch.timeout.ms
-# defaults to 2000; KafkaQuorumCheck uses the same bound).
+# What controller.quorum.fetch.timeout.ms is by default: a follower that fetched the leader's end
+# longer ago lags (KafkaQuorumCheck uses the same bound).
 CAUGHT_UP_WITHIN_SECONDS = 2.0
 
 
@@ -38,6 +39,8 @@ class PartitionView:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     min_isr: int
+    # Out of sync and known to be complete (KIP-966): without a leader, one of them may lead.
+    eligible: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -46,17 +49,21 @@ class PartitionView:
 
 @dataclass(frozen=True, slots=True)
 class VoterView:
-    """One controller; `lag_seconds` is how long it has been behind the leader, None if unknown."""
+    """One controller; `lag_seconds` is how long it has been behind the leader, None if unknown.
+
+    `within_seconds` is the cluster's own controller.quorum.fetch.timeout.ms, where it is known.
+    """
 
     node_id: int
     lag_seconds: float | None
+    within_seconds: float = CAUGHT_UP_WITHIN_SECONDS
 
     @property
     def caught_up(self) -> bool:
-        return self.lag_seconds is not None and self.lag_seconds < CAUGHT_UP_WITHIN_SECONDS
+        return self.lag_seconds is not None and self.lag_seconds < self.within_seconds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClusterView:
     """One reading of the cluster.
 
@@ -95,6 +102,52 @@ class ClusterView:
 
     def online(self, broker_id: int) -> bool:
         return broker_id in self.brokers and broker_id not in self.fenced
+
+    def held_by(self, broker_id: int) -> tuple[PartitionView, ...]:
+        """Return the partitions that a broker has a replica of."""
+        return self._by_broker.get(broker_id, ())
+
+    @cached_property
+    def offline(self) -> tuple[PartitionView, ...]:
+        """Return the partitions without a leader, but those that only removed brokers had."""
+        return tuple(
+            p
+            for p in self.partitions
+            if p.leader is None and not self.brokers.isdisjoint(p.replicas)
+        )
+
+    @cached_property
+    def abandoned(self) -> tuple[PartitionView, ...]:
+        """Return the partitions that nobody has any more: every broker of theirs was removed."""
+        return tuple(p for p in self.partitions if self.brokers.isdisjoint(p.replicas))
+
+    @cached_property
+    def below_minimum(self) -> tuple[PartitionView, ...]:
+        """Return the partitions with fewer replicas in sync than they need to be written."""
+        return tuple(p for p in self.partitions if len(p.isr) < min(p.min_isr, len(p.replicas)))
+
+    @cached_property
+    def out(self) -> frozenset[int]:
+        """Return the brokers that are out, fenced or unregistered, and that a partition misses."""
+        missing = self._by_broker.keys() - (self.brokers - self.fenced)
+        return frozenset(
+            b
+            for b in missing
+            if any(len(p.replicas) > 1 and p not in self.abandoned for p in self.held_by(b))
+        )
+
+    @cached_property
+    def idle_fenced(self) -> frozenset[int]:
+        """Return the brokers that are fenced and hold nothing: nobody misses them."""
+        return self.fenced - self._by_broker.keys()
+
+    @cached_property
+    def _by_broker(self) -> dict[int, tuple[PartitionView, ...]]:
+        found: dict[int, list[PartitionView]] = {}
+        for partition in self.partitions:
+            for broker_id in partition.replicas:
+                found.setdefault(broker_id, []).append(partition)
+        return {broker_id: tuple(held) for broker_id, held in found.items()}
 
     def forgot(self, node_id: int) -> bool:
         """Say whether a node is no part of the cluster: not registered, no replicas, no vote."""

@@ -28,6 +28,7 @@ from core.events import (
     ZoneNotice,
     parse,
 )
+from core.events.origin import Home, foreign
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory
@@ -51,14 +52,20 @@ class Desk:
     reception: Reception
     notices: Notices
 
-    def take(self, body: str, now: float) -> None:
+    def take(self, body: str, now: float, *, home: Home | None = None) -> None:
         """Give every announcement in one message its place; nothing is lost, nothing counts twice.
+
+        `home` is whose announcements count; None: everybody's.
 
         Raises Conflict when others keep changing the same incident: SQS then delivers again.
         """
         for found in self._ours(parse(body), now):
             if isinstance(found, Ignored):
                 self.reception.ignore(found.body, found.reason, now)
+                continue
+            others = foreign(found, home)
+            if others is not None:
+                self.reception.ignore(found.body, others, now)
                 continue
             with logger.append_context_keys(
                 correlation_id=found.event_id, announcement=found.dedupe_key
@@ -124,7 +131,8 @@ def _desk() -> Desk:
 
 def _take(record: SQSRecord) -> None:
     with logger.append_context_keys(message_id=record.message_id):
-        _desk().take(record.body, time.time())
+        home = Home.of(record.raw_event.get("eventSourceARN"))
+        _desk().take(record.body, time.time(), home=home)
 
 
 @metrics.emitted

@@ -27,8 +27,9 @@ from core.errors import Conflict, StillwaterError
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
 from core.incidents.observation import Observation, Page, Policy
-from core.incidents.record import Decision, Incident, settle, unattended
+from core.incidents.record import Decision, Incident, note_refusal, settle, unattended
 from core.metric_names import DECISIONS_MADE
+from core.window import clock
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Queue, SqsQueue, tick_message
 from handlers.adapters.connections import open_api, open_nodes
@@ -52,6 +53,8 @@ from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 
 logger = Logger(service="stillwater")
+# A call that fails is tried again at every turn; AWS throttles for minutes.
+FAILING_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -94,14 +97,14 @@ class Loop:
             decision, actions=tuple(a for a in decision.actions if not isinstance(a, Page))
         )
         try:
-            perform(incident, decision.actions, self.effects, now)
+            refused = perform(incident, decision.actions, self.effects, now)
         except (StillwaterError, BotoCoreError, ClientError) as error:
             # Not recorded, so decided again: what was done of it is harmless to repeat.
             logger.warning("An action failed.", incident_id=incident.id, error=str(error))
-            self._schedule(claimed, self.policy.tick_interval_seconds)
+            self._failed(claimed, decision, error, now)
             return
         metrics.count(DECISIONS_MADE)
-        recorded = self._record(incident, seen, decision)
+        recorded = self._record(incident, seen, decision, refused)
         if recorded is None:
             self._give_back(self.effects.ledger.get(incident.id))
         elif recorded.open:
@@ -156,7 +159,27 @@ class Loop:
         except Conflict:
             return None
 
-    def _record(self, incident: Incident, seen: Observation, decision: Decision) -> Incident | None:
+    def _failed(self, claimed: Incident, decision: Decision, error: Exception, now: float) -> None:
+        """Remember since when no turn can act, and call a person once that has lasted."""
+        since = claimed.failing_since or now
+        noted = replace(claimed, failing_since=since)
+        said = f"Nothing can be done for {claimed.instance_id} since {clock(since)}: {error}"
+        try:
+            if now - since > FAILING_SECONDS and "action_fails" not in claimed.pages:
+                page = Page("action_fails", f"{said} ({decision.reason})")
+                written = self._page(noted, replace(decision, actions=(page,)), now)
+            elif claimed.failing_since is None:
+                written = self.effects.ledger.put(noted)
+            else:
+                written = claimed
+        except (Conflict, BotoCoreError, ClientError):
+            written = claimed  # The sweep finds it, should its version have changed.
+        if written is not None:
+            self._schedule(written, self.policy.tick_interval_seconds)
+
+    def _record(
+        self, incident: Incident, seen: Observation, decision: Decision, refused: str | None
+    ) -> Incident | None:
         """Record a decision over whatever has joined the incident meanwhile.
 
         None: this invocation was believed dead, and another has moved the incident on.
@@ -164,7 +187,10 @@ class Loop:
         base = incident
         while True:
             try:
-                return self.effects.ledger.put(settle(learn(base, seen), decision, seen.now))
+                settled = settle(learn(base, seen), decision, seen.now)
+                return self.effects.ledger.put(
+                    note_refusal(replace(settled, failing_since=None), refused, seen.now)
+                )
             except Conflict:
                 newest = self.effects.ledger.get(incident.id)
                 if newest is None or newest.state is not incident.state:

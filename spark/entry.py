@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from core.errors import InvalidInput, StillwaterError
 from core.settings import facts
 from core.settings.facts import Facts
+from spark import tag_keys
 from spark.ingest import bill, manifest
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
@@ -54,7 +55,8 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
         if months == []:
             return f"Every month of {chosen.bill} is final and in {_place(chosen)}."
     cluster = chosen.cluster or (given.facts.cluster if given.facts else None)
-    delivery = bill.read(session, chosen.bill, months=months or ())
+    kafka = every.kafka_of(session, given)
+    delivery = bill.read(session, chosen.bill, months=months or (), kafka=kafka)
     ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
     periods = list(ingested.months)
     if chosen.all_jobs:
@@ -96,6 +98,8 @@ def parser() -> argparse.ArgumentParser:
         help="the months that AWS may still correct, and those not in the tables yet",
     )
     known.add_argument("--cluster", help="a cluster that the bill must name")
+    known.add_argument("--cluster-tag", help="the tag that means Kafka: KEY, or KEY=VALUE")
+    known.add_argument("--pool-tag", help="the key of the tag that names a node's pool")
     known.add_argument(
         "--all-jobs", action="store_true", help="every job, not cost and transfer alone"
     )
@@ -138,6 +142,7 @@ def _inputs(session: SparkSession, chosen: argparse.Namespace) -> every.Inputs:
         history=_there(session, chosen.history, "The rotation history"),
         facts=known,
         book=every.book_of(known),
+        kafka=tag_keys.parsed(chosen.cluster_tag, chosen.pool_tag),
     )
 
 

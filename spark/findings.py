@@ -83,7 +83,7 @@ STORAGE = _struct(
     wanted_size_gib=INTEGER,
     wanted_iops=INTEGER,
     wanted_throughput_mib_per_s=INTEGER,
-    monthly_saving=MONEY,  # at list price; what the finding's remedy saves, never negative
+    monthly_saving=MONEY,  # at the bill's rates or at list price; never negative
     one_off_cost=MONEY,  # of the remedy: what is copied between zones
     reason=STRING,
 )

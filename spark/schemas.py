@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     DataType,
     DateType,
     DecimalType,
@@ -163,6 +164,17 @@ NODE_SHARES = _struct(
 # A row that cannot be placed: why, and as much of it as can be read. Its dollars, where they can be
 # read, are in USAGE under the component `unreadable rows`.
 QUARANTINE = _struct(billing_period=STRING, reason=STRING, line=STRING, billed_cost=MONEY)
+
+# A tag of a bill on which nothing is known to be Kafka's: what there is to choose from.
+TAGS_FOUND = _struct(
+    billing_period=STRING,
+    key=STRING,  # without the export's own prefix where that is known
+    value=STRING,  # the one that names Kafka, or the one with most money
+    names_kafka=BooleanType(),  # key or value says so
+    different_values=LongType(),  # about as many
+    charges=LongType(),
+    billed_cost=MONEY,
+)
 
 # Which delivery of a month the tables hold: one row per billing period and bill.
 DELIVERIES = _struct(

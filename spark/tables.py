@@ -44,6 +44,7 @@ COST = Table("cost", schemas.COST, is_large=True)
 TRANSFER = Table("transfer", schemas.TRANSFER)
 NODE_SHARES = Table("node_shares", schemas.NODE_SHARES)
 QUARANTINE = Table("quarantine", schemas.QUARANTINE)
+TAGS_FOUND = Table("tags_found", schemas.TAGS_FOUND)
 DELIVERIES = Table("deliveries", schemas.DELIVERIES)
 
 

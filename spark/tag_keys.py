@@ -2,23 +2,76 @@
 
 CUR 2.0's map says `user_stillwater_pool`, some exports `user:stillwater:pool`, the newer `tags`
 map `resourceTags/user:stillwater:pool`, FOCUS the key itself; legacy CUR and exports that flatten
-a tag give it a column.
+a tag give it a column. Which tag means Kafka is the user's to say: ours are the default.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
+from core.errors import InvalidInput
 from core.naming import CLUSTER_TAG, POOL_TAG
 
 # The EBS CSI driver's, on the volume it makes for a claim.
 CLAIM_TAG = "kubernetes.io/created-for/pvc/name"
 # EKS's, on the nodes of its own groups, which carry system pods and never a broker.
 NODE_GROUP_TAG = "eks:nodegroup-name"
-# By which a charge is somebody's.
-TAGS = (CLUSTER_TAG, POOL_TAG, CLAIM_TAG, NODE_GROUP_TAG)
 # On every line that no one was charged for.
 SIMULATED_TAG = "stillwater:simulated"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTags:
+    """What says that a charge is Kafka's: a tag, a claim of a known cluster, a known resource.
+
+    `cluster` is the key of a tag whose value is a cluster's name or, with `value`, of one that
+    means Kafka with that value alone. `name` is what the cluster is called where its tag does not
+    say so, and by which volumes' claims are known. `resources` are ids that somebody else knows to
+    be Kafka's: the ledger its instances.
+    """
+
+    cluster: str = CLUSTER_TAG
+    value: str | None = None
+    pool: str = POOL_TAG
+    name: str | None = None
+    resources: frozenset[str] = field(default=frozenset())
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of every tag that is looked up."""
+        return (self.cluster, self.pool, CLAIM_TAG, NODE_GROUP_TAG)
+
+    @property
+    def spoken(self) -> str:
+        """Return the tag as it is said: its key, or key = value."""
+        return self.cluster if self.value is None else f"{self.cluster} = {self.value}"
+
+    @property
+    def called(self) -> str | None:
+        """Return the name of the one cluster that is meant, where there is one."""
+        return self.name or self.value
+
+    @property
+    def claims(self) -> str | None:
+        """Return the pattern of the known cluster's claims (core.naming.claim), or None."""
+        return None if self.name is None else rf"^data-\d+-{re.escape(self.name)}-.+-\d+$"
+
+
+OURS = KafkaTags()
+
+
+def parsed(cluster_tag: str | None, pool_tag: str | None, name: str | None = None) -> KafkaTags:
+    """Read `KEY` or `KEY=VALUE` and a pool's key, as options say them."""
+    key, equals, value = (cluster_tag or CLUSTER_TAG).partition("=")
+    pool = (pool_tag or POOL_TAG).strip()
+    if not key.strip() or (equals and not value.strip()) or not pool or "=" in pool:
+        problem = (
+            f"--cluster-tag {cluster_tag} --pool-tag {pool_tag}: a tag is named by its key "
+            f"(kafka-cluster), or for the cluster by key and value (team=streaming)."
+        )
+        raise InvalidInput([problem])
+    return KafkaTags(key.strip(), value.strip() if equals else None, pool, name)
 
 
 def export_key(key: str) -> str:

@@ -11,10 +11,12 @@ import random
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
-TIME = "2026-01-27T01:43:21Z"
+# A warning counts for minutes: a storm happens now.
+TIME = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 NOBODY: frozenset[str] = frozenset()
 # What no queue of AWS should ever carry, and some day does.
 POISON = (

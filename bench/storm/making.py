@@ -26,6 +26,7 @@ from infra.functions.function import MEMORY_MIB
 from infra.functions.loop import environment
 from infra.versions import LAMBDA_RUNTIME
 from local import environment as twin_environment
+from local.aws.instances import MARKET_TAG
 from local.kubernetes import control_plane
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.eks_token import token
@@ -81,7 +82,8 @@ def _group(ground: Ground, name: str, template: str, subnet: str, *, size: int) 
         MaxSize=2 * size,
         DesiredCapacity=size,
         VPCZoneIdentifier=subnet,
-        Tags=[tag],
+        # EC2 warns spot instances alone, and a fifth of them are warned.
+        Tags=[tag, {"Key": MARKET_TAG, "Value": "spot", "PropagateAtLaunch": True}],
     )
     groups.put_lifecycle_hook(
         AutoScalingGroupName=name,

@@ -13,12 +13,15 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.doctor.account import Account, Found
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
+from core import naming
 from core.cluster import rights
 from core.cluster.expected import expected
 from core.doctor.drift import TITLES, Finding, findings
 from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError
 from handlers.adapters.eks import EksApi
+from handlers.store.pauses import Pauses
+from handlers.store.records import DynamoRecords
 from infra.alerts import alarms
 
 UNREADABLE = (BotoCoreError, ClientError, StillwaterError)
@@ -48,7 +51,7 @@ class Diagnosis:
     seconds: float
     findings: Sequence[Finding]
     unread: Sequence[Unread]
-    # Doors without a lock: as the spec says, so no difference, and to be named all the same.
+    # Doors without a lock, a pause: no difference from the spec, and to be named all the same.
     open_doors: Sequence[str] = ()
 
     @property
@@ -81,8 +84,22 @@ def examine(target: Target) -> Diagnosis:
         seconds=time.monotonic() - started,
         findings=findings(wanted, snapshot),
         unread=unread,
-        open_doors=tuple(rights.findings(target.spec)),
+        open_doors=(*_paused(target), *rights.findings(target.spec)),
     )
+
+
+def _paused(target: Target) -> Iterator[str]:
+    """Yield that the cluster is paused: as somebody wants it, and to be named all the same."""
+    spec = target.spec
+    try:
+        client = target.session.client("dynamodb", endpoint_url=target.endpoint_url)
+        records = DynamoRecords(naming.ledger_table(spec.prefix), spec.region, client=client)
+        pause = Pauses(records, spec.name).current(time.time())
+    except UNREADABLE as error:
+        yield f"Whether {spec.name} is paused could not be read: {_sentence(error)}."
+        return
+    if pause is not None:
+        yield f"{pause.sentence} Nothing new is drained or terminated until then."
 
 
 def _read(

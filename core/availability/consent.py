@@ -21,8 +21,10 @@ def may_leave(
 
     After it has gone, every partition it holds must keep `min.insync.replicas + isr_margin` members
     in sync, or all its other replicas where the replication factor allows no more. A partition
-    whose replication factor does not exceed its minimum never blocks: it cannot be kept. A node
-    that is in both roles, or in one, is asked about each role it has.
+    whose replication factor does not exceed its minimum cannot be kept writable; then one other
+    replica in sync is enough, and one that has no other never blocks. A node that is in both roles,
+    or in one, is asked about each role it has. Brokers that are fenced and hold nothing, and
+    partitions that only removed brokers had, stop nobody: core.rotation.plan names them.
 
     `beside` are brokers that are out, or about to be, together with it: a run's, of the same zone.
     They may be fenced, must share no partition with it, and a controller never goes with another.
@@ -33,11 +35,19 @@ def may_leave(
     refusal = next(_refusals(broker_id, cluster, isr_margin, beside), None)
     if refusal:
         return Verdict(allowed=False, reason=refusal)
-    held = sum(broker_id in p.replicas for p in cluster.partitions)
+    held = cluster.held_by(broker_id)
+    lost = [p for p in held if len(p.replicas) <= p.min_isr]
+    kept = f"all its {len(held)} partitions stay in sync without it"
+    if broker_id in cluster.fenced:
+        kept = "it is fenced, so none of its partitions loses anything"
+    elif lost:
+        kept = (
+            f"{len(held) - len(lost)} of its {len(held)} partitions stay in sync without it; "
+            f"nobody can keep the rest writable, among them {lost[0].name},"
+        )
     return Verdict(
         allowed=True,
-        reason=f"Node {broker_id} may leave: all its {held} partitions stay in sync without it "
-        f"and the quorum keeps its majority.",
+        reason=f"Node {broker_id} may leave: {kept} and the quorum keeps its majority.",
     )
 
 
@@ -57,16 +67,24 @@ def _refusals(
         return
     yield from _quorum_refusals(node_id, cluster)
     yield from _company_refusals(node_id, cluster, beside - {node_id})
-    for other in sorted(cluster.fenced - {node_id} - beside):
+    for other in sorted(cluster.out - {node_id} - beside):
+        how = "fenced" if other in cluster.brokers else "not registered"
         yield (
-            f"Node {node_id} may not leave: broker {other} is fenced, and a second broker must "
+            f"Node {node_id} may not leave: broker {other} is {how}, and a second broker must "
             f"not be out at the same time; wait until it has registered again."
         )
     if node_id in cluster.fenced:
         # It serves nothing already: no partition loses anything by its departure. A rotation, which
         # nothing hurries, asks more of it (preconditions).
         return
-    for partition in cluster.partitions:
+    for partition in cluster.offline:
+        whom = listed(partition.eligible or partition.replicas)
+        complete = " which hold all of it" if partition.eligible else ""
+        yield (
+            f"Node {node_id} may not leave: partition {partition.name} is offline; bring one of "
+            f"its replicas {whom}{complete} back first."
+        )
+    for partition in cluster.held_by(node_id):
         yield from _partition_refusals(node_id, partition, isr_margin)
 
 
@@ -89,20 +107,23 @@ def _company_refusals(node_id: int, cluster: ClusterView, beside: frozenset[int]
 
 def shared(one: int, other: int, cluster: ClusterView) -> Iterator[PartitionView]:
     """Yield the partitions that two brokers both hold."""
-    return (p for p in cluster.partitions if {one, other} <= set(p.replicas))
+    return (p for p in cluster.held_by(one) if other in p.replicas)
 
 
 def _partition_refusals(node_id: int, partition: PartitionView, isr_margin: int) -> Iterator[str]:
-    if partition.leader is None:
-        yield (
-            f"Node {node_id} may not leave: partition {partition.name} is offline; bring one of "
-            f"its replicas {listed(partition.replicas)} back first."
-        )
-        return
     factor = len(partition.replicas)
-    if node_id not in partition.replicas or factor <= partition.min_isr:
+    if partition.leader is None or factor == 1:
         return
     left = sorted(set(partition.isr) - {node_id})
+    if factor <= partition.min_isr:
+        # It cannot be kept writable whoever goes; but what it holds must stay somewhere.
+        if not left and node_id in partition.isr:
+            yield (
+                f"Node {node_id} may not leave: it is the last in-sync replica of partition "
+                f"{partition.name}, and {listed([r for r in partition.replicas if r != node_id])} "
+                f"is behind; wait until another has caught up."
+            )
+        return
     needed = min(partition.min_isr + isr_margin, factor - 1)
     if len(left) < needed:
         yield (

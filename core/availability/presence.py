@@ -53,7 +53,7 @@ def _absences(node_id: int, cluster: ClusterView) -> Iterator[str]:
         yield f"Whether node {node_id} is back cannot be told. {cluster.doubt}"
         return
     voter = next((v for v in cluster.voters if v.node_id == node_id), None)
-    held = [p for p in cluster.partitions if node_id in p.replicas]
+    held = cluster.held_by(node_id)
     if voter is None or held or node_id in cluster.brokers:
         if node_id not in cluster.brokers:
             yield f"Broker {node_id} has not registered yet."

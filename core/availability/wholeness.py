@@ -22,7 +22,7 @@ from core.availability.answers import (
     unauthorized,
 )
 from core.availability.kafka_rights import RIGHT_OF, Call, Resource, grant
-from core.views import ClusterView, Doubt, PartitionView, VoterView
+from core.views import CAUGHT_UP_WITHIN_SECONDS, ClusterView, Doubt, PartitionView, VoterView
 
 # A broker that fetches the metadata log has it within half a second; one that is cut off is fenced
 # after nine, and until then describes what it knew.
@@ -40,7 +40,7 @@ def view_of(answers: Answers, needed: Iterable[Call] = ()) -> ClusterView:
     return ClusterView(
         brokers=frozenset(each.broker_id for each in answers.brokers),
         fenced=frozenset(each.broker_id for each in answers.brokers if each.fenced is not False),
-        voters=() if quorum is None else _voters(quorum),
+        voters=() if quorum is None else _voters(quorum, answers.fetch_timeout_seconds),
         quorum_leader=None if quorum is None else quorum.leader,
         partitions=tuple(_partition(each, answers) for each in answers.partitions),
         stale=quorum is None and not any(_of_quorum(each) for each in answers.refusals),
@@ -57,12 +57,14 @@ def _partition(found: PartitionAnswer, answers: Answers) -> PartitionView:
         found.replicas,
         found.isr,
         answers.minimums.get(found.topic, UNKNOWN_MINIMUM),
+        found.eligible,
     )
 
 
-def _voters(quorum: QuorumAnswer) -> tuple[VoterView, ...]:
+def _voters(quorum: QuorumAnswer, within_seconds: float | None) -> tuple[VoterView, ...]:
     ends = {voter.node_id: voter.caught_up_ms for voter in quorum.voters}
-    return tuple(VoterView(node_id, _lag(node_id, quorum.leader, ends)) for node_id in sorted(ends))
+    within = CAUGHT_UP_WITHIN_SECONDS if within_seconds is None else within_seconds
+    return tuple(VoterView(n, _lag(n, quorum.leader, ends), within) for n in sorted(ends))
 
 
 def _lag(node_id: int, leader: int, caught_up_ms: dict[int, int]) -> float | None:

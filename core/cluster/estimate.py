@@ -2,7 +2,7 @@
 
 Everything that is billed for being there is counted from the spec. What depends on use is counted
 from a Usage, whose figures are assumptions until somebody measures them. What was spent is another
-question, answered from a bill by `stillwater report cost`.
+question, answered from a bill by `stillwater report`.
 """
 
 from __future__ import annotations

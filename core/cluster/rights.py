@@ -32,7 +32,7 @@ FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
     "tick": READING | MOVING_LEADERS,
     "rotate": READING,
     "health": READING,
-    "volumes": frozenset({Call.DESCRIBE_LOG_DIRS}),
+    "volumes": frozenset({Call.DESCRIBE_CLUSTER, Call.DESCRIBE_LOG_DIRS}),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.events import lifecycle
-from core.events.announcements import GroupChange, GroupNotice, Ignored, Interruption
+from core.events.announcements import Advisory, GroupChange, GroupNotice, Ignored, Interruption
 from core.events.envelope import Envelope
 from core.fields import instance_in, text
 
@@ -28,7 +28,7 @@ REFRESHES: Mapping[str, GroupChange] = {
 }
 
 
-def read(envelope: Envelope) -> Iterator[Interruption | GroupNotice | Ignored]:
+def read(envelope: Envelope) -> Iterator[Interruption | GroupNotice | Advisory | Ignored]:
     detail_type = envelope.detail_type or ""
     if (what := ACTIVITIES.get(detail_type)) is not None:
         yield _activity(envelope, what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.events import volumes
-from core.events.announcements import Ignored, Interruption, Kind, VolumeNotice
+from core.events.announcements import Advisory, Ignored, Interruption, Kind, VolumeNotice
 from core.events.envelope import Envelope
 from core.fields import epoch, instance_in, shown, text
 
@@ -18,13 +18,38 @@ NOTICES = {
 }
 
 
-def read(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Ignored]:
+# AWS's pages name it both ways. Forty minutes before a block ends; its instances go from half an
+# hour before.
+BLOCK_EXPIRES = (
+    "Capacity Block Expiration Warning",
+    "Capacity Block Reservation Expiration Warning",
+)
+
+
+def read(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Advisory | Ignored]:
     if envelope.detail_type == volumes.DETAIL_TYPE:
         yield from volumes.read(envelope)
     elif (kind := NOTICES.get(envelope.detail_type or "")) is not None:
         yield _notice(envelope, kind)
+    elif envelope.detail_type in BLOCK_EXPIRES:
+        yield _block_expires(envelope)
     else:
         yield envelope.says("is no announcement about a node.")
+
+
+def _block_expires(envelope: Envelope) -> Advisory:
+    """Tell of a capacity block that ends: it names a reservation, and no instance."""
+    reservation = text(envelope.detail, "capacity-reservation-id")
+    ends = text(envelope.detail, "end-date")
+    named = shown(reservation or next(iter(envelope.resources), None))
+    return Advisory(
+        sentence=(
+            f"Capacity block {named} ends at {shown(ends)}; EC2 terminates its instances in the "
+            f"half hour before. Rotate brokers off them now."
+        ),
+        dedupe_key=":".join(("advisory", "capacity-block", reservation or envelope.event_id)),
+        **envelope.identity,
+    )
 
 
 def _notice(envelope: Envelope, kind: Kind) -> Interruption | Ignored:

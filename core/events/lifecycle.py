@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.events.announcements import Ignored, Interruption, Kind
+from core.events.announcements import Advisory, Ignored, Interruption, Kind
 from core.events.envelope import Envelope
 from core.fields import Fields, instance_in, shown, text
 
@@ -16,7 +16,7 @@ _TRANSITIONS = {
 _DESTINATIONS = {Kind.ASG_TERMINATE: "EC2", Kind.ASG_LAUNCH: "AutoScalingGroup"}
 
 
-def action(envelope: Envelope) -> Interruption | Ignored:
+def action(envelope: Envelope) -> Interruption | Advisory | Ignored:
     """Read a lifecycle action: from EventBridge, or bare from the group, where both are one."""
     detail = envelope.detail
     transition = text(detail, "LifecycleTransition")
@@ -32,8 +32,10 @@ def action(envelope: Envelope) -> Interruption | Ignored:
     if instance_id is None:
         return envelope.says("names no instance in EC2InstanceId.")
     look_alike = _look_alike(kind, instance_id, detail)
-    if look_alike:
+    if look_alike and kind is Kind.ASG_LAUNCH:
         return envelope.ignored(look_alike)
+    if look_alike:
+        return _waits(envelope, instance_id, look_alike)
     hook, token = text(detail, "LifecycleHookName"), text(detail, "LifecycleActionToken")
     return Interruption(
         kind=kind,
@@ -42,6 +44,28 @@ def action(envelope: Envelope) -> Interruption | Ignored:
         group=text(detail, "AutoScalingGroupName"),
         hook=hook,
         lifecycle_token=token,
+        **envelope.identity,
+    )
+
+
+def _waits(envelope: Envelope, instance_id: str, what: str) -> Advisory:
+    """Tell of an instance that stands in a hook which nobody here completes; once for its hooks."""
+    detail = envelope.detail
+    hook = text(detail, "LifecycleHookName")
+    group = text(detail, "AutoScalingGroupName")
+    action_name, destination = text(detail, "Action"), text(detail, "Destination")
+    moment = envelope.identity["occurred_at"] or 0.0
+    return Advisory(
+        sentence=(
+            f"{what} It stands in hook {shown(hook)} of group {shown(group)}, where a broker on it "
+            f"stops without a drain or the hook runs out: move its broker away first, then "
+            f"complete the hook with `aws autoscaling complete-lifecycle-action`."
+        ),
+        subjects=(instance_id,),
+        # Both hooks of one departure are one matter, and so is every delivery of them.
+        dedupe_key=":".join(
+            ("advisory", instance_id, action_name or "", destination or "", f"{moment // 3600:.0f}")
+        ),
         **envelope.identity,
     )
 

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 from core.events import alarms, groups, health, instances, lifecycle, zones
-from core.events.announcements import Announcement, Ignored
+from core.events.announcements import Advisory, Announcement, Ignored
 from core.events.envelope import Envelope
-from core.fields import Fields, readable, text
+from core.fields import Fields, digest, readable, shown, text
 
 # SNS may deliver to SNS's own wrapper once more (topic -> queue -> topic); deeper is not a message.
 DEEPEST_WRAPPING = 3
-# EventBridge carries no longer event; the ledger's items may have 400 KB.
-LONGEST_BODY_BYTES = 262_144
+# SQS and EventBridge carry no longer message; the ledger's items may have 400 KB.
+LONGEST_BODY_BYTES = 1_048_576
 LONGEST_KEPT = 16_384
 
 _Reader = Callable[[Envelope], Iterable[Announcement | Ignored]]
@@ -35,9 +35,7 @@ def parse(raw: str | bytes) -> tuple[Announcement | Ignored, ...]:
     body = readable(raw)
     size = len(body.encode())
     if size > LONGEST_BODY_BYTES:
-        # Its beginning is kept: enough to see whose it is, and never more than a store accepts.
-        reason = f"The message has {size} bytes; EventBridge carries {LONGEST_BODY_BYTES} at most."
-        return (Ignored(reason, body[:LONGEST_KEPT]),)
+        return (_too_long(body, size),)
     for _ in range(DEEPEST_WRAPPING):
         try:
             message = json.loads(body)
@@ -54,6 +52,26 @@ def parse(raw: str | bytes) -> tuple[Announcement | Ignored, ...]:
             return (Ignored(f"SNS sent a {kind}, which announces nothing.", body),)
         body = readable(wrapped)
     return (Ignored(f"The message is wrapped more than {DEEPEST_WRAPPING} times.", body),)
+
+
+def _too_long(body: str, size: int) -> Advisory:
+    """Tell of a message that nothing should be able to send: it may be an announcement.
+
+    Its beginning is kept: enough to see whose it is, and never more than a store accepts.
+    """
+    event_id = digest(body)
+    return Advisory(
+        sentence=(
+            f"A message has {size} bytes, and SQS carries {LONGEST_BODY_BYTES} at most: it was not "
+            f"read. It begins with {shown(body)}."
+        ),
+        event_id=event_id,
+        dedupe_key=f"advisory:too-long:{event_id}",
+        account=None,
+        region=None,
+        occurred_at=None,
+        body=body[:LONGEST_KEPT],
+    )
 
 
 def _read(message: Fields, body: str) -> Iterable[Announcement | Ignored]:

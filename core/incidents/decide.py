@@ -22,6 +22,7 @@ from core.events import Interruption, Kind
 from core.incidents import lost, planned
 from core.incidents.decisions import ENDING, STOPPED, ec2_state, go, hooked, renewed, retained, stay
 from core.incidents.draining import draining, gating
+from core.incidents.idle import looked_at_again
 from core.incidents.learn import learn
 from core.incidents.observation import (
     Action,
@@ -73,6 +74,8 @@ __all__ = [
 # Auto Scaling may announce a termination before its own describe call shows it.
 IN_SERVICE_GRACE_SECONDS = 60.0
 RETAINED = "Terminating:Retained"
+# An API server that is upgraded is away for minutes.
+BLIND_SECONDS = 900.0
 _UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
@@ -167,11 +170,13 @@ def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep the instance while nothing can be read; a drain that has begun goes on by itself."""
     drained = incident.state in {State.DRAINING, State.GATING}
     if hooked(incident) and not drained:
-        return overdue(incident, seen, policy) or stay(incident, policy, seen.blind)
-    if drained and seen.now - incident.entered_at > policy.hold_limit_seconds:
-        # The hooks run out of heartbeats unseen: somebody must look before they do.
-        return stay(incident, policy, seen.blind, Page("blind", seen.blind), *renewed(incident))
-    return stay(incident, policy, seen.blind, *(renewed(incident) if drained else ()))
+        kept = overdue(incident, seen, policy)
+        if kept:
+            return kept
+    lasts = seen.now - (incident.blind_since or seen.now) > BLIND_SECONDS
+    # Nobody sees what happens meanwhile, and a wait without hooks has no other end.
+    page = (Page("blind", seen.blind),) if lasts else ()
+    return stay(incident, policy, seen.blind, *page, *(renewed(incident) if drained else ()))
 
 
 def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
@@ -230,7 +235,6 @@ def _opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 
 def _terminating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    del seen
     if policy.drain_route == "direct":
         heard = "The termination handler heard the announcement itself."
         return go(State.DRAINING, heard, KeepErrors())
@@ -240,6 +244,9 @@ def _terminating(incident: Incident, seen: Observation, policy: Policy) -> Decis
             f"Kafka node {incident.node_id} runs on {incident.node_name}: a replacement comes "
             f"first.",
         )
+    again = looked_at_again(incident, seen, policy)
+    if again:
+        return overdue(incident, seen, policy) or again
     reason = f"No Kafka pod runs on instance {incident.instance_id}: nothing is to be replaced."
     return go(State.DRAINING, reason, *(() if incident.drain_event is None else (ForwardDrain(),)))
 

@@ -18,6 +18,7 @@ from core.incidents.decisions import (
     stay,
 )
 from core.incidents.gating import still_missing
+from core.incidents.idle import doubt
 from core.incidents.learn import WAITING
 from core.incidents.observation import (
     Action,
@@ -44,7 +45,7 @@ REFUSED_SECONDS = 300.0
 def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait until the Kafka pod has left the node."""
     if incident.node_id is None:
-        return _idle_node_drains(incident)
+        return _idle_node_drains(incident, seen, policy)
     pod = seen.pod_named(incident.pod_name)
     if pod is None or pod.node_name != incident.node_name:
         reason = f"Pod {incident.pod_name} has left {incident.node_name}."
@@ -132,8 +133,13 @@ def _let_fall(incident: Incident) -> Decision:
     )
 
 
-def _idle_node_drains(incident: Incident) -> Decision:
-    """Open the gate of a node without Kafka: its drain hook alone holds it."""
+def _idle_node_drains(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Open the gate of a node without Kafka, looked at once more: its drain hook alone holds it."""
+    doubtful = doubt(incident, seen, patient=False)
+    if doubtful and seen.now - incident.entered_at <= policy.hold_limit_seconds:
+        return stay(incident, policy, f"{doubtful}: the gate stays closed.")
+    if doubtful:
+        return retained(incident, "drain_limit", f"{doubtful}; the node is kept.")
     opening: tuple[Action, ...] = ()
     if incident.drain_event is None:
         # Nobody was sent to drain it, so nobody completes the drain hook. Only daemons run there.
@@ -169,6 +175,12 @@ def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return waits
     if not hooked(incident) and seen.lifecycle_state == "InService":
         # Drained by a handler that hears Health itself: an empty node of the group is left.
+        if incident.refused_at is not None:
+            reason = (
+                f"Kafka node {incident.node_id} has left instance {incident.instance_id}, which "
+                f"its group does not terminate: it is empty until AWS takes it."
+            )
+            return go(State.RETAINED, reason, DropLease(ended=True))
         reason = f"Kafka node {incident.node_id} is back, and its old node is empty."
         return into_hooks(incident, seen, policy, reason)
     pod = seen.pod_named(incident.pod_name)

@@ -12,8 +12,9 @@ from core.availability.presence import returned
 from core.events import Kind
 from core.health.lifecycle import BrokerSigns, Lifecycle, lifecycle
 from core.health.node import Role
+from core.incidents.idle import doubt
 from core.incidents.observation import Observation, PodView
-from core.incidents.record import MOST_NOTES, Incident, State, Transition
+from core.incidents.record import MOST_NOTES, Incident, State, Transition, note_refusal
 from core.naming import DRAIN_HOOK, GATE_HOOK
 
 # Auto Scaling's names for an instance that stands in its terminating hooks.
@@ -25,7 +26,10 @@ _BEFORE = frozenset({Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE, K
 def learn(incident: Incident, seen: Observation) -> Incident:
     """Add what a reading shows; who stood on the node is settled once the drain is forwarded."""
     if seen.blind:
-        return incident
+        # Whatever was seen to last before is not known to have lasted.
+        since = incident.blind_since or seen.now
+        return replace(incident, blind_since=since, idle_since=None, broker_back_at=None)
+    incident = replace(incident, blind_since=None)
     if seen.lifecycle_state == WAITING and not incident.hooks:
         # The group has begun and its announcement is late, or lost: the loop must keep the hooks.
         incident = replace(
@@ -35,7 +39,11 @@ def learn(incident: Incident, seen: Observation) -> Incident:
             announced_at=seen.now,
         )
     if _undrained(incident):
-        incident = _placed(incident, seen)
+        incident = _out_of_reach(_placed(incident, seen), seen)
+    elif incident.node_id is None:
+        # A Kafka pod that came to an idle node while its drain was on the way is drained with it.
+        incident = _housed(incident, seen)
+    incident = _idle_noted(incident, seen)
     if incident.node_id is not None and incident.state is State.GATING:
         incident = _return_noted(incident, seen)
     return _lifecycle_noted(incident, seen)
@@ -46,12 +54,22 @@ def _undrained(incident: Incident) -> bool:
     return incident.forwarded_at is None and incident.state not in gone
 
 
+def _out_of_reach(incident: Incident, seen: Observation) -> Incident:
+    """Note that the group terminates nothing where it has the instance: Standby, or not at all."""
+    waits = incident.state is State.HOLDING and not incident.hooks and seen.instance is not None
+    state = seen.lifecycle_state
+    if not waits or (state or "").startswith(("InService", "Terminating")):
+        return incident
+    return note_refusal(
+        incident, f"it has the instance {state or 'no longer: it was detached'}", seen.now
+    )
+
+
 def _placed(incident: Incident, seen: Observation) -> Incident:
     node = seen.node_of(incident.instance_id)
     instance = seen.instance
     name = node.name if node else incident.node_name
     zone = node.zone if node else None
-    pod = seen.pod_on(name)
     incident = replace(
         incident,
         group=incident.group or (instance.group if instance else None),
@@ -59,15 +77,29 @@ def _placed(incident: Incident, seen: Observation) -> Incident:
         pool=incident.pool or (node.pool if node else None),
         node_name=name,
     )
+    return _housed(incident, seen)
+
+
+def _housed(incident: Incident, seen: Observation) -> Incident:
+    """Add the Kafka pod that is on the node, if one is."""
+    pod = seen.pod_on(incident.node_name)
     if pod is None:
         return incident
     return replace(incident, pod_name=pod.name, node_id=pod.node_id, role=pod.role)
 
 
+def _idle_noted(incident: Incident, seen: Observation) -> Incident:
+    """Keep since when nothing has spoken for Kafka on the node."""
+    if incident.node_id is not None or doubt(incident, seen) is not None:
+        return replace(incident, idle_since=None)
+    return replace(incident, idle_since=incident.idle_since or seen.now)
+
+
 def _return_noted(incident: Incident, seen: Observation) -> Incident:
     """Keep since when every reading has shown the broker back; one that does not starts again."""
     if seen.kafka is None or incident.node_id is None:
-        return incident  # Silence is no sign of absence.
+        # Silence proves nothing, neither that it is away nor that it stayed: the hold begins anew.
+        return replace(incident, broker_back_at=None)
     pod = seen.pod_named(incident.pod_name)
     settled = pod is not None and pod.ready and pod.node_name != incident.node_name
     if not settled or not returned(incident.node_id, seen.kafka).allowed:

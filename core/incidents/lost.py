@@ -15,6 +15,7 @@ from dataclasses import replace
 from core.availability.zones import LOST_ZONE
 from core.incidents.decisions import complete, ec2_state, go, hooked, renewed, stay
 from core.incidents.gating import still_missing
+from core.incidents.idle import PATIENCE_SECONDS, looked_at_again
 from core.incidents.learn import WAITING
 from core.incidents.observation import (
     Action,
@@ -51,6 +52,9 @@ def found(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return stay(incident, policy, reason, Page("unknown_instance", reason))
     ended = f"EC2 confirms that instance {incident.instance_id} is {state or 'gone'}"
     if incident.node_id is None:
+        again = looked_at_again(incident, seen, policy)
+        if again and seen.now - incident.held_since <= PATIENCE_SECONDS:
+            return again
         return go(State.LOST, f"{ended}; no Kafka pod ran there.", DropLease())
     reason = f"{ended}, and nothing had drained Kafka node {incident.node_id} from it."
     return replace(go(State.GATING, reason, *renewed(incident)), lost=True)

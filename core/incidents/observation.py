@@ -25,6 +25,7 @@ class InstanceView:
     private_dns_name: str
     group: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    market: str | None = None  # EC2's lifecycle: on-demand, spot, ...; None: not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,7 @@ class Observation:
     asking: frozenset[str] = frozenset()
     lost: Mapping[str, str] = field(default_factory=dict)  # of those, lost instances -> zone
     freezes: tuple[Freeze, ...] = ()
+    paused: str = ""  # who has paused the cluster, and why; known even where the rest is blind
     blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
 
     @property

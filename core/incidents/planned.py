@@ -19,6 +19,7 @@ from core.availability.presence import returned
 from core.events import Kind
 from core.events.scheduled import Answer, answer_to
 from core.incidents.decisions import go, hooked, stay
+from core.incidents.idle import looked_at_again
 from core.incidents.observation import (
     Action,
     DropLease,
@@ -112,6 +113,9 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
     """Let a node without Kafka go at once: its group launches another, nobody waits for it."""
     if incident.node_id is not None:
         return None
+    again = looked_at_again(incident, seen, policy)
+    if again:
+        return again
     reason = f"No Kafka pod runs on {incident.node_name}."
     return into_hooks(incident, seen, policy, reason)
 
@@ -130,6 +134,8 @@ def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
 
 
 def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    if seen.paused:
+        return seen.paused
     if incident.held_until is not None and seen.now < incident.held_until:
         return f"It is held until {clock(incident.held_until)}."
     freeze = None if out_of_time(incident, seen, policy) else seen.freeze(incident.zone)

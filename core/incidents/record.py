@@ -129,6 +129,7 @@ class Incident:
     pod_name: str | None = None
     node_id: int | None = None  # Kafka's; None: no Kafka pod was found on the node
     role: str | None = None
+    idle_since: float | None = None  # since when every reading has shown the node without Kafka
     replacement: str | None = None
     replacement_ready_at: float | None = None
     broker_back_at: float | None = None
@@ -139,6 +140,10 @@ class Incident:
     raised_at: float | None = None  # when the group was asked for that
     spare: str | None = None  # the node kept from Cluster Autoscaler
     terminate_asked_at: float | None = None
+    refused_at: float | None = None  # since when its group does not terminate it
+    refusal: str | None = None  # the group's own words
+    failing_since: float | None = None  # since when no turn could carry out its actions
+    blind_since: float | None = None  # since when nothing could be read
     forwarded_at: float | None = None
     forwarded_last_at: float | None = None
     forwards: int = 0
@@ -402,6 +407,13 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
         **_found_forwarded(acted, decision),
         next_tick_at=None if delay is None else now + delay,
     )
+
+
+def note_refusal(incident: Incident, words: str | None, now: float) -> Incident:
+    """Keep what a group said when it was asked to terminate the instance; None: it does."""
+    if words is None:
+        return incident
+    return replace(incident, refused_at=incident.refused_at or now, refusal=words)
 
 
 def _found_forwarded(acted: Incident, decision: Decision) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from core.incidents.observation import (
     TerminateInGroup,
 )
 from core.incidents.record import Decision, Incident, State
+from core.incidents.refusal import below_minimum, kept_by_group, last_way
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
 from core.incidents.standing_drains import standing
 from core.window import clock
@@ -58,7 +59,7 @@ def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision |
     if not hooked(incident):
         return None  # Nothing runs out: whoever waits for a window may wait for days.
     asked_for = incident.held_until is not None and seen.now < incident.held_until
-    patient = asked_for or seen.freeze(incident.zone) is not None
+    patient = asked_for or bool(seen.paused) or seen.freeze(incident.zone) is not None
     last = policy.hook_limit_seconds - policy.heartbeat_timeout_seconds
     limit = max(last, 0.0) if patient else policy.hold_limit_seconds
     if seen.now - incident.held_since <= limit:
@@ -214,7 +215,9 @@ def _others_first(incident: Incident, seen: Observation, policy: Policy) -> Deci
 
 
 def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
-    """Say who wants the instance kept for now: a person, or a zone that is frozen."""
+    """Say who wants the instance kept for now: a pause, a person, or a zone that is frozen."""
+    if seen.paused:
+        return seen.paused
     if incident.release_asked_by:
         return None
     if incident.held_until is not None and seen.now < incident.held_until:
@@ -246,6 +249,9 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
 def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Start the drain with the lease in hand; the hooks must stand before it."""
     if not hooked(incident):
+        alone = last_way(incident, seen, policy)
+        if alone:
+            return go(State.DRAINING, alone, TakeLease(), ForwardDrain())
         return into_hooks(incident, seen, policy, reason)
     if policy.drain_route == "direct":
         heard = f"{reason} The termination handler heard it itself."
@@ -261,6 +267,11 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
 
 def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Terminate the instance through its group: the hooks then hold it, and the drain follows."""
+    if seen.paused:
+        return stay(incident, policy, seen.paused, DropLease())
+    kept = kept_by_group(incident, seen, policy)
+    if kept:
+        return kept
     leased = () if incident.node_id is None else (TakeLease(),)
     if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
         # Asked already; a second time would lower the desired capacity twice.
@@ -270,5 +281,5 @@ def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: st
         policy,
         f"{reason} It is terminated through its group.",
         *leased,
-        TerminateInGroup(decrement=incident.surge_to is not None),
+        TerminateInGroup(decrement=incident.surge_to is not None and not below_minimum(incident)),
     )

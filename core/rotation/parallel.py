@@ -100,14 +100,16 @@ def in_batches(turns: Iterable[NodeTurn], kafka: ClusterView | None, most: int) 
         first, number = left[0], number + 1
         batch = [first]
         for turn in left[1:]:
-            fits = kafka is not None and all(
+            if kafka is None or len(batch) >= most:
+                break
+            if all(
                 _neighbours(other, turn) and not any(shared(other.node_id, turn.node_id, kafka))
                 for other in batch
-            )
-            if len(batch) < most and fits:
+            ):
                 batch.append(turn)
         batch_of.update({turn.node_id: number for turn in batch})
-        left = [turn for turn in left if turn not in batch]
+        gone = {turn.node_id for turn in batch}
+        left = [turn for turn in left if turn.node_id not in gone]
     return [batch_of[node_id] for node_id in order]
 
 

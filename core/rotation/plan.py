@@ -17,6 +17,7 @@ from core.rotation.order import in_order
 from core.rotation.parallel import in_batches
 from core.rotation.preconditions import objections, unavailable, unkeepable
 from core.rotation.run_record import NodeTurn, Options, Run
+from core.views import ClusterView, listed
 from core.window import clock
 
 
@@ -101,10 +102,27 @@ def plan(
         unavailable=tuple(dict.fromkeys(unavailable(partition) for partition in lost)),
         topics=tuple(sorted({partition.topic for partition in lost})),
         too_long=tuple(wait.sentence for wait in waits if wait is not None and wait.until is None),
-        notes=(*notes, *estimate.notes(), *_hours(seen, options, policy)),
+        notes=(*notes, *estimate.notes(), *_hours(seen, options, policy), *_left_over(seen.kafka)),
         replication_bytes_per_s=estimate.replication_bytes_per_s,
         replication_measured_in=None if estimate.pace is None else estimate.pace.run_id,
     )
+
+
+def _left_over(kafka: ClusterView | None) -> Iterator[str]:
+    """Name what brokers that are gone have left, which stops nobody, and the command to end it."""
+    if kafka is None or kafka.doubts:
+        return
+    for broker_id in sorted(kafka.idle_fenced):
+        yield (
+            f"Broker {broker_id} is fenced and holds nothing. Is it gone for good? "
+            f"`kafka-cluster.sh unregister --id {broker_id}` takes it off the list."
+        )
+    for partition in kafka.abandoned:
+        yield (
+            f"Partition {partition.name} is only on brokers that were removed "
+            f"({listed(partition.replicas)}). `kafka-topics.sh --delete --topic {partition.topic}` "
+            f"or a broker of that id with its volume ends it."
+        )
 
 
 def _hours(seen: RunObservation, options: Options, policy: Policy) -> Iterator[str]:

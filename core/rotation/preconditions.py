@@ -33,8 +33,9 @@ def objections(
         yield seen.kafka_silence or "Kafka was not asked."
         return
     yield from _of_kafka(turn, seen.kafka, options)
-    for broker_id in sorted(set(seen.recovering) - {turn.node_id, *beside}):
+    for broker_id in sorted(set(seen.recovering) - beside):
         yield f"Broker {broker_id} is still recovering its logs; wait until it runs."
+    yield from _without_pod(seen, seen.kafka)
     if seen.errors is not None:
         yield from vetoes(seen.errors, _acknowledged(options))
     verdict = may_leave(turn.node_id, seen.kafka, isr_margin=policy.isr_margin, beside=beside)
@@ -84,6 +85,19 @@ def _of_others(turn: NodeTurn, seen: RunObservation, away: frozenset[int]) -> It
             yield f"Pod {pod.name} is not Ready; see to it first: {pod.trouble or 'it starts'}."
 
 
+def _without_pod(seen: RunObservation, kafka: ClusterView) -> Iterator[str]:
+    """Yield the nodes that are part of the cluster and have no pod at all: nobody starts them."""
+    nodes = kafka.brokers - kafka.fenced
+    if any(pod.role not in {None, "broker"} for pod in seen.pods):
+        # Somebody else's controllers may run where no pod of theirs is seen.
+        nodes |= {voter.node_id for voter in kafka.voters}
+    for node_id in sorted(nodes - {pod.node_id for pod in seen.pods}):
+        yield (
+            f"Node {node_id} is part of the cluster and has no pod; see to its node pool and the "
+            f"operator first."
+        )
+
+
 def _of_kafka(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[str]:
     if turn.node_id in kafka.fenced:
         yield from _of_fenced(turn.node_id, kafka)
@@ -92,6 +106,12 @@ def _of_kafka(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[
             f"{len(kafka.reassigning)} partitions are being reassigned, among them "
             f"{kafka.reassigning[0]}; wait until they have moved, or cancel it."
         )
+    for partition in kafka.below_minimum[:1]:
+        yield (
+            f"Partition {partition.name} has {len(partition.isr)} in-sync replicas of the "
+            f"{partition.min_isr} it needs, {len(kafka.below_minimum)} partitions in all; nothing "
+            f"planned happens before they have caught up."
+        )
     for partition in unkeepable(turn.node_id, kafka):
         if partition.topic not in options.accepted_topics:
             yield f"{unavailable(partition)} Allow it with --accept-unavailable."
@@ -99,10 +119,10 @@ def _of_kafka(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[
 
 def _of_fenced(node_id: int, kafka: ClusterView) -> Iterator[str]:
     """Yield what speaks against a broker that is out already: it may be the last to have data."""
-    for partition in kafka.partitions:
+    for partition in kafka.held_by(node_id):
         others = sorted(set(partition.isr) - {node_id})
         few = len(others) < partition.min_isr < len(partition.replicas)
-        if node_id in partition.replicas and few:
+        if few:
             yield (
                 f"Broker {node_id} is fenced, and partition {partition.name} has only "
                 f"{listed(others)} of the {partition.min_isr} in-sync replicas it needs; bring "
@@ -112,8 +132,8 @@ def _of_fenced(node_id: int, kafka: ClusterView) -> Iterator[str]:
 
 def unkeepable(node_id: int, kafka: ClusterView) -> Iterator[PartitionView]:
     """Yield the partitions that nobody can keep writable while a broker is away."""
-    for partition in kafka.partitions:
-        if node_id in partition.replicas and len(partition.replicas) <= partition.min_isr:
+    for partition in kafka.held_by(node_id):
+        if len(partition.replicas) <= partition.min_isr:
             yield partition
 
 

@@ -23,6 +23,8 @@ EBS_CSI_TAG = "ebs.csi.aws.com/cluster"
 MOST_PROTECTED_AT_ONCE = 50
 # A tick comes again soon: better to fail it than to wait for the default minute.
 _CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
+# Auto Scaling's words for what it will not do now; anything else is a fault of ours or of AWS.
+_REFUSALS = {"ValidationError", "ScalingActivityInProgress", "ResourceContention"}
 _NO_SUCH_INSTANCE = {"InvalidInstanceID.NotFound", "InvalidInstanceID.Malformed"}
 
 
@@ -49,8 +51,10 @@ class Cloud(Protocol):
     def set_desired(self, group: str, desired: int) -> None:
         """Set a group's desired capacity."""
 
-    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> bool:
-        """Terminate an instance through its group and hooks; False when the group will not."""
+    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> str | None:
+        """Terminate an instance through its group and hooks; return the group's words if it will
+        not, None when it does.
+        """
 
     def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
         """Keep instances of a group from its scale-ins, or no longer."""
@@ -127,14 +131,16 @@ class AwsCloud:
             AutoScalingGroupName=group, DesiredCapacity=desired, HonorCooldown=False
         )
 
-    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> bool:
+    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> str | None:
         try:
             self._groups.terminate_instance_in_auto_scaling_group(
                 InstanceId=instance_id, ShouldDecrementDesiredCapacity=decrement
             )
         except ClientError as error:
-            return _still_there(error)
-        return True
+            if error.response["Error"]["Code"] in _REFUSALS:
+                return error.response["Error"].get("Message") or str(error)
+            raise
+        return None
 
     def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
         ids = sorted(instance_ids)
@@ -193,6 +199,8 @@ def _instance(found: InstanceTypeDef) -> InstanceView:
         private_dns_name=found.get("PrivateDnsName", ""),
         group=tags.get(GROUP_TAG),
         tags=tags,
+        # EC2 leaves it out for what was bought on demand.
+        market=found.get("InstanceLifecycle", "on-demand"),
     )
 
 

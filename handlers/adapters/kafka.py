@@ -18,8 +18,11 @@ from typing import Any, Protocol, TypeVar
 from kafka.errors import (
     ElectionNotNeededError,
     KafkaError,
+    KafkaTimeoutError,
     PreferredLeaderNotAvailableError,
+    RequestTimedOutError,
     UnknownTopicOrPartitionError,
+    UnsupportedSaslMechanismError,
     for_code,
 )
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ElectLeadersRequest
@@ -40,6 +43,7 @@ REQUEST_SECONDS = 3.0
 READ_SECONDS = 15.0
 # A broker that is away is what a tick expects; the client would log a warning per attempt.
 logging.getLogger("kafka").setLevel(logging.ERROR)
+_CLIENT_LOGS = [logging.getLogger(f"kafka.net.{part}") for part in ("manager", "connection")]
 PREFERRED = 0  # KIP-460's election type
 # A request names every partition it changes; a controller takes thousands in one, but not any size.
 PARTITIONS_PER_REQUEST = 500
@@ -136,7 +140,8 @@ class KafkaAdmin:
                 try:
                     return self._ask_at(address, settings, question)
                 except (KafkaError, OSError) as error:
-                    why = refused[-1] if refused else error
+                    reasons = [each for each in refused if self._access.remedy(each)]
+                    why = [*reasons, *reversed(refused), error][0]
                     problems.append(f"{address}: {str(why) or type(why).__name__}")
                     remedies.append(self._access.remedy(why))
         remedy = next((f": {each}" for each in remedies if each), "")
@@ -160,27 +165,40 @@ class KafkaAdmin:
             admin.close()
 
 
-class _Listening(logging.Handler):
-    """Keeps the errors that a client's manager logs with its failed connections."""
+_LATE = (KafkaTimeoutError, RequestTimedOutError)
+
+
+class _Reasons(logging.Filter):
+    """Keeps the errors that a client tells its log alone; its warnings go no further."""
 
     def __init__(self) -> None:
         super().__init__()
         self.heard: list[BaseException] = []
 
-    def emit(self, record: logging.LogRecord) -> None:
-        said = record.args if isinstance(record.args, tuple) else ()
-        self.heard += [each for each in said if isinstance(each, BaseException)]
+    def filter(self, record: logging.LogRecord) -> bool:
+        for said in record.args if isinstance(record.args, tuple) else ():
+            # A time that ran out is no reason.
+            if isinstance(said, BaseException) and not isinstance(said, _LATE):
+                self.heard.append(said)
+            elif said == UnsupportedSaslMechanismError.__name__:
+                self.heard.append(UnsupportedSaslMechanismError("mechanism not offered"))
+        return record.levelno >= logging.ERROR
 
 
 @contextlib.contextmanager
 def _connection_errors() -> Iterator[list[BaseException]]:
     """Yield why connections failed meanwhile: a client that cannot bootstrap raises its timeout."""
-    listening, log = _Listening(), logging.getLogger("kafka.net.manager")
-    log.addHandler(listening)
+    reasons = _Reasons()
+    for log in _CLIENT_LOGS:
+        log.addFilter(reasons)
+        log.setLevel(logging.WARNING)
     try:
-        yield listening.heard
+        yield reasons.heard
     finally:
-        log.removeHandler(listening)
+        for log in _CLIENT_LOGS:
+            log.removeFilter(reasons)
+            if not log.filters:
+                log.setLevel(logging.NOTSET)
 
 
 def _knock(address: str) -> None:

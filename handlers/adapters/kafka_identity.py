@@ -91,6 +91,13 @@ class KafkaAccess:
                 f"Kafka refused the user of Secret {me.secret} in namespace {me.namespace}; see "
                 f"that its KafkaUser is Ready, or renew the Secret"
             )
+        if me.authentication in MECHANISMS and "disconnected" in said:
+            # Kafka closes a connection it refuses, and may do so before its answer is read.
+            return (
+                f"Kafka closed the connection before the user of Secret {me.secret} in namespace "
+                f"{me.namespace} was let in; see that its KafkaUser is Ready, and that the "
+                f"listener offers {MECHANISMS[me.authentication]}"
+            )
         if "CERTIFICATE_VERIFY_FAILED" in said:
             return (
                 f"the broker's certificate is of no authority in Secret {me.authority_secret} in "
@@ -181,10 +188,12 @@ class _Token(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python carri
 
 def _show(context: ssl.SSLContext, certificate_pem: str, key_pem: str) -> None:
     """Have a context show a certificate."""
-    with tempfile.NamedTemporaryFile() as file:
-        Path(file.name).write_text(f"{key_pem}\n{certificate_pem}\n")
+    with tempfile.TemporaryDirectory() as directory:  # mode 0700
+        path = Path(directory, "pem")
+        path.touch(mode=0o600)
+        path.write_text(f"{key_pem}\n{certificate_pem}\n")
         try:
-            context.load_cert_chain(file.name)
+            context.load_cert_chain(path)
         except ssl.SSLError as error:
             raise StillwaterError(
                 f"The functions' certificate and key are no pair of PEM texts: {error.reason}."

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 from urllib.parse import quote
 
+from core.fields import epoch
 from core.incidents.observation import BudgetView, NodeView, PodView
 from core.naming import (
     CLUSTER_LABEL,
@@ -27,6 +28,18 @@ OUT_OF_SERVICE = {
     "value": "nodeshutdown",
     "effect": "NoExecute",
 }
+
+
+# Written by the EKS node monitoring agent, where it is installed; False is a machine in trouble.
+AGENT_CONDITIONS = frozenset(
+    {
+        "KernelReady",
+        "NetworkingReady",
+        "StorageReady",
+        "ContainerRuntimeReady",
+        "AcceleratedHardwareReady",
+    }
+)
 
 
 class Nodes(Protocol):
@@ -158,6 +171,15 @@ def _condition(item: Json, kind: str) -> bool:
     return any(c["type"] == kind and c["status"] == "True" for c in conditions)
 
 
+def _sick(item: Json) -> dict[str, float]:
+    """Return which of the node monitoring agent's conditions are False, and since when."""
+    return {
+        each["type"]: epoch(each.get("lastTransitionTime")) or 0.0
+        for each in item.get("status", {}).get("conditions", [])
+        if each.get("type") in AGENT_CONDITIONS and each.get("status") == "False"
+    }
+
+
 def _node(item: Json, drivers: frozenset[str]) -> NodeView:
     labels, spec = item["metadata"].get("labels", {}), item.get("spec", {})
     marks = item["metadata"].get("annotations") or {}
@@ -166,6 +188,7 @@ def _node(item: Json, drivers: frozenset[str]) -> NodeView:
         instance_id=_instance_of(item),
         zone=labels.get(ZONE_LABEL),
         pool=labels.get(NODE_POOL_LABEL),
+        sick=_sick(item),
         ready=_condition(item, "Ready"),
         schedulable=not spec.get("unschedulable", False),
         csi_ready=EBS_CSI_DRIVER in drivers,

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from aws_lambda_powertools import Logger
 
@@ -69,19 +70,25 @@ class Effects:
     clock: Callable[[], float] = time.time
 
 
-def perform(incident: Incident, actions: Sequence[Action], effects: Effects, now: float) -> None:
-    """Carry out a decision's actions in their order.
+def perform(
+    incident: Incident, actions: Sequence[Action], effects: Effects, now: float
+) -> str | None:
+    """Carry out a decision's actions in their order; return a group's refusal to terminate.
 
     Raises Conflict when the lease a drain depends on is refused, or when another invocation has
     taken the incident over; then nothing was forwarded and the decision must not be recorded.
     """
+    refused: str | None = None
     for position, action in enumerate(actions):
         if isinstance(action, TakeLease):
             refusal = _lease_refused(incident, action, effects, now)
             if refusal and any(_needs_lease(a) for a in actions[position:]):
                 raise Conflict(refusal)
+        elif isinstance(action, TerminateInGroup):
+            refused = _terminate(incident, action, effects)
         else:
             _do(incident, action, effects, now)
+    return refused
 
 
 def _lease_refused(
@@ -104,10 +111,8 @@ def _lease_refused(
 
 def _do(incident: Incident, action: Action, effects: Effects, now: float) -> None:
     match action:
-        case DropLease(ended=ended):
-            effects.ledger.drop_lease(incident.id, ended=ended)
-        case EndDrain(holder=holder):
-            effects.ledger.drop_lease(holder, ended=True)
+        case DropLease() | EndDrain():
+            _give_back(incident, action, effects)
         case ForwardDrain() | KeepErrors():
             _drain(incident, action, effects, now)
         case Page(key=key, reason=reason):
@@ -115,8 +120,9 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
             logger.critical(reason, page=key, incident_id=incident.id)
         case Heartbeat() | CompleteHook():
             _touch_hook(incident, action, effects)
-        case SetDesired() | TerminateInGroup():
-            _resize(incident, action, effects)
+        case SetDesired(desired=desired):
+            if incident.group is not None:
+                effects.cloud.set_desired(incident.group, desired)
         case KeepSpare() | FreeSpare() | TaintOutOfService() | ReleaseAttachments() | Untaint():
             _mark_node(incident, action, effects)
         case MoveLeaders() | RestoreLeaders():
@@ -129,15 +135,25 @@ def _needs_lease(action: Action) -> bool:
     return isinstance(action, ForwardDrain | TerminateInGroup)
 
 
-def _resize(incident: Incident, action: SetDesired | TerminateInGroup, effects: Effects) -> None:
-    if isinstance(action, TerminateInGroup):
-        # Asked by two, the group would lower its desired capacity twice.
-        _check_mine(incident, effects)
-        instance_id = action.instance_id or incident.instance_id
-        if not effects.cloud.terminate_in_group(instance_id, decrement=action.decrement):
-            logger.warning("The group does not terminate it.", instance_id=instance_id)
-    elif incident.group is not None:
-        effects.cloud.set_desired(incident.group, action.desired)
+def _give_back(incident: Incident, action: DropLease | EndDrain, effects: Effects) -> None:
+    if isinstance(action, EndDrain):
+        effects.ledger.drop_lease(action.holder, ended=True)
+    else:
+        effects.ledger.drop_lease(incident.id, ended=action.ended)
+
+
+def _terminate(incident: Incident, action: TerminateInGroup, effects: Effects) -> str | None:
+    """Have the group terminate an instance; return why it will not end the incident's own."""
+    if action.instance_id is None:
+        _check_not_paused(effects)
+    # Asked by two, the group would lower its desired capacity twice.
+    _check_mine(incident, effects)
+    instance_id = action.instance_id or incident.instance_id
+    refusal = effects.cloud.terminate_in_group(instance_id, decrement=action.decrement)
+    if refusal is None:
+        return None
+    logger.warning("The group does not terminate it.", instance_id=instance_id, said=refusal)
+    return refusal if instance_id == incident.instance_id else None
 
 
 def _mark_node(
@@ -204,7 +220,7 @@ def _drain(
         effects.snapshots.keep(incident.id, now)
     if isinstance(action, ForwardDrain):
         _begin_drain(incident, effects, now)
-        effects.termination_handler.send(incident.drain_event or _lifecycle_message(incident))
+        effects.termination_handler.send(incident.drain_event or _message_of_ours(incident))
 
 
 def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
@@ -213,6 +229,8 @@ def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
     From then on nobody else goes, whatever becomes of this invocation. A two-minute warning and a
     node without Kafka wait for nobody, and are noted all the same.
     """
+    if not incident.urgent and incident.forwarded_at is None:
+        _check_not_paused(effects)
     forced = incident.urgent or incident.node_id is None
     for attempt in range(MOST_ATTEMPTS):
         _check_mine(incident, effects)
@@ -238,6 +256,13 @@ def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
         raise Conflict(f"Incident {incident.id} was read too long ago to send its drain now.")
 
 
+def _check_not_paused(effects: Effects) -> None:
+    """Raise Conflict if somebody has paused the cluster since the decision was made."""
+    pause = effects.freezes.paused(effects.clock())
+    if pause is not None:
+        raise Conflict(pause.sentence)
+
+
 def _check_mine(incident: Incident, effects: Effects) -> None:
     """Raise Conflict where another invocation carries this incident by now.
 
@@ -251,12 +276,24 @@ def _check_mine(incident: Incident, effects: Effects) -> None:
         raise Conflict(f"Incident {incident.id} was changed by another invocation meanwhile.")
 
 
-def _lifecycle_message(incident: Incident) -> str:
-    """Return an announcement in place of one that got lost, as a group sends it directly.
+def _message_of_ours(incident: Incident) -> str:
+    """Return an announcement in place of one that got lost, or that nobody makes.
 
-    Without the lost token the termination handler drains but cannot complete its hook; the
-    incident's end completes both.
+    In hooks, as a group sends it directly: without the lost token the termination handler drains
+    but cannot complete its hook; the incident's end completes both. Out of hooks, EC2's
+    recommendation to leave, which it drains and completes nothing for.
     """
+    if not incident.hooks:
+        return json.dumps(
+            {
+                "version": "0",
+                "id": f"stillwater-{incident.id}",
+                "detail-type": "EC2 Instance Rebalance Recommendation",
+                "source": "aws.ec2",
+                "time": datetime.fromtimestamp(incident.opened_at, UTC).isoformat(),
+                "detail": {"instance-id": incident.instance_id},
+            }
+        )
     return json.dumps(
         {
             "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",

@@ -50,6 +50,8 @@ WAKING = frozenset(
         GroupChange.TERMINATE_FAILED,
     }
 )
+# A refresh that ends so leaves a group between two templates, and nobody goes on with it.
+_LEFT_BETWEEN = frozenset({GroupChange.REFRESH_FAILED, GroupChange.ROLLBACK_FAILED})
 # What a person must see although no incident can say it.
 _FAILED = frozenset({VolumeChange.MODIFICATION_FAILED, VolumeChange.CREATE_FAILED})
 _ENDS = {
@@ -207,6 +209,9 @@ class Notices:
 
     def of_group(self, notice: GroupNotice, now: float) -> None:
         """Tell the open incidents of a group what it did, and let the loop look at them now."""
+        if notice.what in _LEFT_BETWEEN:
+            metrics.count(PAGES_SENT)
+            logger.critical(notice.sentence, page="refresh", group=notice.group)
         waiting: tuple[Incident, ...] = ()
         if notice.what in WAKING:
             waiting = awaiting(self.reception.ledger.open_incidents(), notice)

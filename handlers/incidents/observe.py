@@ -39,10 +39,21 @@ def observe(incident: Incident, sources: Sources, now: float) -> Observation:
     AWS or Kubernetes out of reach makes a blind observation: the loop then keeps the instance and
     its hooks, and looks again. Kafka out of reach only leaves its part out.
     """
+    paused = _paused(sources, now)
     try:
-        return _observed(incident, sources, now)
+        return replace(_observed(incident, sources, now), paused=paused)
     except (StillwaterError, BotoCoreError, ClientError) as error:
-        return Observation(now=now, instance=None, blind=f"Nothing could be read: {error}")
+        blind = f"Nothing could be read: {error}"
+        return Observation(now=now, instance=None, paused=paused, blind=blind)
+
+
+def _paused(sources: Sources, now: float) -> str:
+    """Return who has paused the cluster; not knowing it is no permission to go on."""
+    try:
+        pause = sources.freezes.paused(now)
+    except (StillwaterError, BotoCoreError, ClientError) as error:
+        return f"Whether the cluster is paused could not be read: {error}"
+    return "" if pause is None else pause.sentence
 
 
 def _observed(incident: Incident, sources: Sources, now: float) -> Observation:

@@ -12,8 +12,11 @@ from aws_lambda_powertools import Logger
 
 from core.errors import Conflict
 from core.events import Interruption
+from core.events.origin import WARNINGS, doubt
 from core.incidents.decide import overruled, unanswered
 from core.incidents.record import Incident, merge, open_incident, reopens
+from core.metric_names import PAGES_SENT
+from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud, Queue, tick_message
 from handlers.store.ledger import Ledger, rounds
 
@@ -48,6 +51,12 @@ class Reception:
 
         Raises Conflict when others keep changing the same incident: SQS then delivers again.
         """
+        doubted = self._doubted(found, now)
+        if doubted is not None:
+            metrics.count(PAGES_SENT)
+            logger.critical(doubted, page="doubted", instance_id=found.instance_id)
+            self.ignore(found.body, doubted, now)
+            return
         event = _event(found)
         if found.closed and event is not None:
             # Before its incident is looked for, and whether or not there is one: an older word
@@ -60,6 +69,15 @@ class Reception:
             return
         self.wake(incident)
         self.record(found.dedupe_key, found.body, _outcome(incident), now)
+
+    def _doubted(self, found: Interruption, now: float) -> str | None:
+        """Say why a word about an instance of ours cannot be true; EC2 is asked for warnings."""
+        instance = self.cloud.instance(found.instance_id) if found.kind in WARNINGS else None
+        if instance is not None and self.managed_tag not in instance.tags:
+            return None  # Another's, and refused as such.
+        if found.kind in WARNINGS and instance is None:
+            return None
+        return doubt(found, None if instance is None else instance.market, now)
 
     def discover(self, found: Interruption, now: float, *, again: bool = False) -> bool:
         """Take what the sweep found to be true of an instance of ours; say whether it was news.

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from core.availability.zones import LOST_ZONE, Freeze
 from core.errors import Conflict
+from core.incidents.pause import Pause
 from core.zones.codec import from_document, to_document
 from core.zones.evidence import ZonePage, ZoneSight, judge
 from core.zones.incident import (
@@ -25,6 +26,7 @@ from core.zones.incident import (
     named,
     thaw,
 )
+from handlers.store.pauses import Pauses
 from handlers.store.records import Records
 
 # Notices about one zone meet at the document; more than a few in a row is a fault.
@@ -77,6 +79,9 @@ class Freezes(Protocol):
     def current(self, now: float) -> tuple[Freeze, ...]:
         """Return the freezes in force."""
 
+    def paused(self, now: float) -> Pause | None:
+        """Return the pause of the whole cluster that holds; None: there is none."""
+
     def incidents(self) -> Incidents:
         """Return every zone's incident that is remembered."""
 
@@ -95,6 +100,7 @@ class LedgerFreezes:
     ) -> None:
         """`changed` hears of every incident that was written, to tell it."""
         self._records, self._key, self._changed = records, f"freezes#{cluster}", changed
+        self._pauses = Pauses(records, cluster)
 
     def note(
         self, word: ZoneWord, now: float, names: Mapping[str, str] | None = None
@@ -108,6 +114,9 @@ class LedgerFreezes:
 
     def current(self, now: float) -> tuple[Freeze, ...]:
         return frozen(self.incidents(), now)
+
+    def paused(self, now: float) -> Pause | None:
+        return self._pauses.current(now)
 
     def incidents(self) -> Incidents:
         return self._read()[0]

@@ -13,8 +13,8 @@ from pathlib import Path
 from infra.functions.packaging import LEFT_OUT, ROOT, SUFFIXES, archive, cache_directory
 
 VERSION = "0.1.0"
-NAME = f"stillwater-{VERSION}-py3-none-any.whl"
-RECORDS = f"stillwater-{VERSION}.dist-info"
+NAME = f"stillwater_jobs-{VERSION}-py3-none-any.whl"
+RECORDS = f"stillwater_jobs-{VERSION}.dist-info"
 SOURCES = ("core", "spark")
 # What spark-submit runs; everything else is in the wheel.
 LAUNCHER = "from spark.entry import main\n\nmain()\n"

@@ -43,6 +43,7 @@ def events_rules(prefix: str, pools: Sequence[str]) -> Mapping[str, Pattern]:
         "activity": _of_our_groups(prefix, pools, groups.ACTIVITIES),
         "refresh": _of_our_groups(prefix, pools, groups.REFRESHES),
         **OF_INSTANCES,
+        "capacity-block": {"source": ["aws.ec2"], "detail-type": list(instances.BLOCK_EXPIRES)},
         "volume": _ec2(
             volumes.DETAIL_TYPE,
             # Field by field: an event has both, but a result that succeeds is asked for by none.

@@ -16,7 +16,7 @@ import pulumi
 from core import naming
 from core.cluster import ClusterSpec
 from core.constants import CONNECT_REST_PORT
-from infra import iam, kafka_identity
+from infra import iam
 from infra.functions import rbac
 from infra.functions.function import Function, FunctionArgs, Placement
 from infra.functions.kept import KEYS as SETTINGS
@@ -24,6 +24,7 @@ from infra.functions.kept import keep
 from infra.functions.ledger import Ledger
 from infra.functions.packaging import Package
 from infra.functions.schedule import Schedule, wake
+from infra.kafka import identity as kafka_identity
 from infra.kafka.cluster import kafka_pods
 
 TYPE = "stillwater:infra:Health"

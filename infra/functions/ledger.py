@@ -24,6 +24,8 @@ OPEN_INDEX = "open"
 @dataclass(frozen=True, kw_only=True)
 class LedgerArgs:
     prefix: str
+    # An environment that may be destroyed.
+    ephemeral: bool
 
 
 class Ledger(pulumi.ComponentResource):
@@ -59,6 +61,8 @@ class Ledger(pulumi.ComponentResource):
             ],
             ttl=aws.dynamodb.TableTtlArgs(attribute_name=EXPIRES_AT, enabled=True),
             point_in_time_recovery=aws.dynamodb.TablePointInTimeRecoveryArgs(enabled=True),
+            # With it go the hooks that wait, the lease and every drain that has not ended.
+            deletion_protection_enabled=not args.ephemeral,
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.table_name, self.table_arn = table.name, table.arn

@@ -21,7 +21,7 @@ from core import naming
 from core.cluster import ClusterSpec, Maintenance
 from core.constants import TICKS_MAX_RECEIVE_COUNT
 from core.timing import drain_life_seconds
-from infra import iam, kafka_identity
+from infra import iam
 from infra.functions.archive import Archive
 from infra.functions.function import Function, FunctionArgs, Placement
 from infra.functions.kept import Kept, keep
@@ -29,6 +29,7 @@ from infra.functions.ledger import Ledger
 from infra.functions.packaging import Package
 from infra.functions.queues import Queue, QueueArgs
 from infra.functions.schedule import Schedule, wake
+from infra.kafka import identity as kafka_identity
 from infra.nodes.groups import group_arns
 
 TYPE = "stillwater:infra:Functions"

@@ -24,6 +24,8 @@ class QueueArgs:
     max_receive_count: int
     # EventBridge rules that may send; roles send by their own policies.
     rule_arns: Sequence[pulumi.Input[str]] = ()
+    # Nobody else may, whatever rights their role gives them: what arrives is believed.
+    rules_alone: bool = False
 
 
 class Queue(pulumi.ComponentResource):
@@ -66,10 +68,13 @@ class Queue(pulumi.ComponentResource):
             aws.sqs.QueuePolicy(
                 f"{name}-{key}",
                 queue_url=each.url,
-                policy=iam.document(_statements(each.arn, args.rule_arns)),
+                policy=iam.document(_statements(each.arn, args.rule_arns, alone=alone)),
                 opts=child,
             )
-            for key, each in (("policy", queue), ("dead-letters-policy", dead_letters))
+            for key, each, alone in (
+                ("policy", queue, args.rules_alone),
+                ("dead-letters-policy", dead_letters, False),
+            )
         ]
         self.arn, self.url = queue.arn, queue.url
         self.dead_letters_arn = dead_letters.arn
@@ -77,7 +82,7 @@ class Queue(pulumi.ComponentResource):
 
 
 def _statements(
-    queue_arn: pulumi.Output[str], rule_arns: Sequence[pulumi.Input[str]]
+    queue_arn: pulumi.Output[str], rule_arns: Sequence[pulumi.Input[str]], *, alone: bool
 ) -> list[dict[str, Any]]:
     statements = [iam.only_over_tls("sqs:*", [queue_arn])]
     if rule_arns:
@@ -89,6 +94,22 @@ def _statements(
                 "Action": "sqs:SendMessage",
                 "Resource": [queue_arn],
                 "Condition": {"ArnEquals": {"aws:SourceArn": list(rule_arns)}},
+            }
+        )
+    if rule_arns and alone:
+        statements.append(
+            {
+                "Sid": "NobodyElseMaySend",
+                "Effect": "Deny",
+                "Principal": "*",
+                "Action": "sqs:SendMessage",
+                "Resource": [queue_arn],
+                "Condition": {
+                    # Also true of a request that names no source, as a person's does.
+                    "ArnNotEquals": {"aws:SourceArn": list(rule_arns)},
+                    # SQS itself sends when a person has dead letters moved back.
+                    "BoolIfExists": {"aws:ViaAWSService": "false"},
+                },
             }
         )
     return statements

@@ -59,6 +59,7 @@ class Termination(pulumi.ComponentResource):
             visibility=timings.queue_visibility_timeout_seconds,
             retention=timings.events_queue_retention_seconds,
             max_receive_count=EVENTS_MAX_RECEIVE_COUNT,
+            rules_alone=True,
         )
         self.nth_queue = self._fed_queue(
             "nth",
@@ -81,6 +82,7 @@ class Termination(pulumi.ComponentResource):
         visibility: int,
         retention: int,
         max_receive_count: int,
+        rules_alone: bool = False,
     ) -> Queue:
         rules = {key: self._rule(key, pattern) for key, pattern in patterns.items()}
         queue = Queue(
@@ -91,6 +93,7 @@ class Termination(pulumi.ComponentResource):
                 retention_seconds=retention,
                 max_receive_count=max_receive_count,
                 rule_arns=[rule.arn for rule in rules.values()],
+                rules_alone=rules_alone,
             ),
             opts=self._child,
         )

@@ -31,6 +31,10 @@ STATE_CODES = {
 }
 ENDED = ("shutting-down", "terminated")
 
+# An instance with this tag says that it was bought as the tag's value: moto buys everything on
+# demand, and a spot warning counts for spot instances alone.
+MARKET_TAG = "stillwater.dev/twin-market"
+
 Journal = Callable[..., None]
 
 
@@ -112,8 +116,19 @@ def announce(instance: Any, state: str) -> None:
     )
 
 
+def _market(instance: Any) -> str | None:
+    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
+    market: str | None = tags.get(MARKET_TAG) or instance.__dict__.get("lifecycle")
+    return market
+
+
+def _bought(instance: Any, market: str | None) -> None:
+    instance.__dict__["lifecycle"] = market
+
+
 def install(machines: Machines) -> None:
     """Put these lives in the place of moto's."""
+    moto_instances.Instance.lifecycle = property(_market, _bought)
     backend_class = moto_instances.InstanceBackend
     instance_class = moto_instances.Instance
     moto_run = backend_class.run_instances

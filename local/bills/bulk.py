@@ -26,6 +26,7 @@ from local.bills.pods import KAFKA
 NAME = "synthetic"
 BROKERS = 8
 CLUSTER_SHARE = 0.8  # of an hour's lines; the rest is other people's
+DISTINCT_SHARE = 0.02
 HOURS_A_FILE = 72
 VARYING = ("GB", "LCU-Hrs")
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
@@ -38,11 +39,17 @@ OTHERS = (
 )
 
 
-def write(folder: Path, *, rows: int, months: Sequence[str], seed: int = 7) -> int:
-    """Write about `rows` lines over these whole months; return how many there are."""
+def write(
+    folder: Path, *, rows: int, months: Sequence[str], seed: int = 7, distinct: bool = False
+) -> int:
+    """Write about `rows` lines over these whole months; return how many there are.
+
+    `distinct` makes almost all of them other people's, each with a resource and a tag of its own.
+    """
     random = np.random.default_rng(seed)
     hours = {month: _hours(month) for month in months}
-    template = _template(max(100, rows // sum(hours.values())), months[0])
+    share = DISTINCT_SHARE if distinct else CLUSTER_SHARE
+    template = _template(max(100, rows // sum(hours.values())), months[0], share)
     written = 0
     for month, count in hours.items():
         data = folder / "data" / f"BILLING_PERIOD={month}"
@@ -51,6 +58,8 @@ def write(folder: Path, *, rows: int, months: Sequence[str], seed: int = 7) -> i
         for number, first in enumerate(range(0, count, HOURS_A_FILE), start=1):
             block = range(first, min(first + HOURS_A_FILE, count))
             table = _told_again(template, month, block, random)
+            if distinct:
+                table = _with_resources(table, f"{month}-{number}")
             if first == 0:
                 once = _table(list(monthly_lines(ClusterBill(period=month))), template.schema)
                 table = pa.concat_tables([table, once])
@@ -70,11 +79,11 @@ def _hours(month: str) -> int:
     return int((next_month(start) - start).total_seconds()) // 3600
 
 
-def _template(count: int, month: str) -> pa.Table:
+def _template(count: int, month: str, share: float) -> pa.Table:
     """Return the lines of one hour: clusters until their share is reached, then other services."""
     lines: list[Line] = []
     number = 0
-    while len(lines) < count * CLUSTER_SHARE:
+    while len(lines) < count * share:
         lines += _measured(_cluster(number, month))
         number += 1
     lines = lines[:count]
@@ -163,6 +172,26 @@ def _told_again(
         position = table.schema.get_field_index(name)
         table = table.set_column(position, table.schema.field(position), [_array(values, name)])
     return table
+
+
+def _with_resources(table: pa.Table, mark: str) -> pa.Table:
+    """Return the table with a resource and a name of its own on every line of no cluster."""
+    tags = table["resource_tags"].combine_chunks()
+    keys = tags.keys.to_numpy(zero_copy_only=False)
+    starts = tags.offsets.to_numpy()
+    is_ours = np.append(0, np.cumsum(keys == "user_stillwater_cluster"))
+    theirs = is_ours[starts[1:]] == is_ours[starts[:-1]]
+    named = np.char.add(f"arn:aws:any:{mark}:", np.arange(table.num_rows).astype(str))
+    resources = np.where(theirs, named, table["line_item_resource_id"].to_numpy())
+    at = table.schema.get_field_index("line_item_resource_id")
+    field = table.schema.field(at)
+    table = table.set_column(at, field, [pa.array(resources.astype(object), pa.string())])
+    values = tags.items.to_numpy(zero_copy_only=False).copy()
+    is_team = keys == "user_team"
+    values[is_team] = np.repeat(named, np.diff(starts))[is_team]
+    made = pa.MapArray.from_arrays(tags.offsets, tags.keys, pa.array(values, pa.string()))
+    at = table.schema.get_field_index("resource_tags")
+    return table.set_column(at, table.schema.field(at), [made])
 
 
 def _times(table: pa.Table, name: str, factor: Any) -> Any:

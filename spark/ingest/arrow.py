@@ -27,6 +27,8 @@ from core.cost.pricing import total as exactly
 from core.errors import InvalidInput
 from spark.ingest.combine import combined, total
 from spark.ingest.control import Control
+from spark.ingest.grain import Grain
+from spark.ingest.sieve import sieved
 from spark.schemas import PARTS
 
 # More lines than these of a row group are added up apart, which bounds a worker's memory.
@@ -70,6 +72,7 @@ class Columns:
         optional: Collection[str],
         amounts: Collection[str],
         cost: str,
+        grain: Grain,
     ) -> AddedUp | None:
         """Return these columns as rows that stand for CHARGES lines each, or None if Spark must.
 
@@ -87,7 +90,7 @@ class Columns:
         like = like.append_column(self.period, pa.array([], pa.string()))
         kind = from_arrow_schema(like.schema, prefer_timestamp_ntz=True)
         shares = _shares(self.pieces, self.session.sparkContext.defaultParallelism)
-        rows = _Rows(shares, wanted, tuple(summed), self.period, kind)
+        rows = _Rows(shares, wanted, tuple(summed), self.period, kind, grain)
         lines = self.session.range(0, len(shares), 1, len(shares)).mapInArrow(rows, kind)
         absent = {n: F.lit(None).cast(PARTS) for n in amounts if n.lower() not in spelled}
         return AddedUp(lines.withColumns(absent), partial(self._control, spelled[cost.lower()]))
@@ -148,6 +151,7 @@ class _Rows:
     amounts: Sequence[str]
     period: str
     kind: StructType
+    grain: Grain
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         shape = to_arrow_schema(self.kind)
@@ -163,7 +167,7 @@ class _Rows:
             for lines in file.iter_batches(
                 LINES_AT_ONCE, [piece.row_group], there, use_threads=False
             ):
-                rows = combined(_with_all(lines, self.wanted), self.amounts)
+                rows = combined(sieved(_with_all(lines, self.wanted), self.grain), self.amounts)
                 period = pa.repeat(pa.scalar(piece.period), rows.num_rows)
                 yield rows.append_column(self.period, period)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -11,11 +12,19 @@ from core.errors import InvalidInput
 from spark.ingest import cur, focus, source
 from spark.ingest.delivery import Delivery, readable
 from spark.ingest.files import address_of
+from spark.ingest.source import Source
+from spark.tag_keys import OURS, KafkaTags
 
 COLUMNS_SHOWN = 5
 
 
-def read(session: SparkSession, address: str | Path, *, months: Collection[str] = ()) -> Delivery:
+def read(
+    session: SparkSession,
+    address: str | Path,
+    *,
+    months: Collection[str] = (),
+    kafka: KafkaTags = OURS,
+) -> Delivery:
     """Read the newest delivery of every billing period of an export, or of these months.
 
     `address` is an export's folder (the one holding data/ and metadata/) or one file, on this
@@ -24,12 +33,20 @@ def read(session: SparkSession, address: str | Path, *, months: Collection[str] 
     """
     what = f"The bill {address}"
     with readable(what):
-        opened = source.opened(session, address_of(address), months, what)
-        columns = opened.columns
-        if focus.is_focus(columns):
-            return focus.delivery(opened, what)
-        if any(cur.modern_name(name).startswith("line_item_") for name in columns):
-            return cur.delivery(opened, what)
+        return _of(source.opened(session, address_of(address), months, what), what, kafka)
+
+
+def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
+    columns = opened.columns
+
+    def joined() -> Delivery | None:
+        again = opened.joined()
+        return _of(again, what, kafka) if again else None
+
+    if focus.is_focus(columns):
+        return replace(focus.delivery(opened, what, kafka), joined=joined)
+    if any(cur.modern_name(name).startswith("line_item_") for name in columns):
+        return replace(cur.delivery(opened, what, kafka), joined=joined)
     problem = (
         f"{what} is neither a Cost and Usage Report nor FOCUS: its columns are "
         f"{', '.join(columns[:COLUMNS_SHOWN])} and so on. Name an export's folder or file."

@@ -57,6 +57,7 @@ def control_of(*costs: DataFrame) -> dict[str, Control]:
     }
 
 
-def known_period() -> Column:
+def known_period(period: Column | None = None) -> Column:
     """Return a line's month, or the one of lines whose month cannot be read."""
-    return F.coalesce(F.col("billing_period"), F.lit(UNKNOWN_PERIOD))
+    named = F.col("billing_period") if period is None else period
+    return F.coalesce(named, F.lit(UNKNOWN_PERIOD)).alias("billing_period")

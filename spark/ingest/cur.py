@@ -7,7 +7,7 @@ read under CUR 2.0's name. Only the columns that later rooms need are read.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from core.errors import InvalidInput
 from spark.ingest import splits
-from spark.ingest.control import control_of
+from spark.ingest.control import control_of, known_period
 from spark.ingest.delivery import (
     Delivery,
     Format,
@@ -23,6 +23,7 @@ from spark.ingest.delivery import (
     as_map,
     charges,
     day,
+    every_tag,
     kind_of,
     moment,
     named,
@@ -31,10 +32,11 @@ from spark.ingest.delivery import (
     tags,
     text,
 )
+from spark.ingest.grain import Grain
 from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.money import Formula, made_of
 from spark.schemas import CHARGES, HAS_NET, require_lines
-from spark.tag_keys import TAGS, column_spellings
+from spark.tag_keys import OURS, KafkaTags, column_spellings
 from spark.transforms import amortise
 
 COST = amortise.UNBLENDED
@@ -61,6 +63,23 @@ REQUIRED = {
     ),
     "line_item_resource_id": _RESOURCES,
 }
+# A legacy report has these only with "Include resource IDs".
+GROUPS = {
+    "line_item": "lineItem",
+    "savings_plan": "savingsPlan",
+    "split_line_item": "splitLineItem",
+    **{name: name for name in ("identity", "bill", "product", "pricing", "reservation")},
+}
+WITH_RESOURCES = ("line_item_resource_id", "line_item_availability_zone", "line_item_operation")
+LEGACY_REMEDY = (
+    "choose it in the report's content (Billing, Cost and Usage Reports), and wait for the next "
+    "delivery"
+)
+NO_RESOURCES = (
+    "The report has no resource ids, so the money is read by component and no volume or instance "
+    'is told from another: choose "Include resource IDs" in the report\'s content.'
+)
+TAG_COLUMNS = ("resource_tags_", "resourcetags/")
 TAG_MAPS = ("resource_tags", "tags")
 _NO_TAGS = f"{_LISTED} and activate the tags as cost allocation tags"
 # A marketplace's seller is no part of AWS's own meters.
@@ -105,24 +124,31 @@ def modern_name(legacy: str) -> str:
     return re.sub(r"[^0-9a-z]+", "_", words).strip("_")
 
 
-def delivery(source: Source, what: str) -> Delivery:
+def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     """Turn an opened report into lines; a report that lacks a column raises InvalidInput."""
     legacy = is_legacy(source.columns)
+    own = legacy_name if any("/" in name for name in source.columns) else str
+    required = REQUIRED
+    if legacy:
+        required = {name: LEGACY_REMEDY for name in REQUIRED if name not in WITH_RESOURCES}
     known = {modern_name(name).lower() for name in source.columns}
     maps = [name for name in TAG_MAPS if name in known]
-    spread = [s for key in TAGS for s in column_spellings(key) if s in known]
+    spread = [s for key in kafka.keys for s in column_spellings(key) if s in known]
     if not maps and not spread and not legacy:
         raise InvalidInput([f"{what} has no column resource_tags; {_NO_TAGS}."])
 
-    def months() -> list[DataFrame]:
-        return [_named(_modern(frame), maps, spread, what) for frame in source.frames]
+    tags_in = (maps, spread)
 
-    _require_amortisation(source, known, what)
+    def months() -> list[DataFrame]:
+        return [_named(_modern(frame), required, tags_in, what, own) for frame in source.frames]
+
+    _require_amortisation(source, known, what, own, LEGACY_REMEDY if legacy else _LISTED)
+    grain = Grain(kafka, "line_item_resource_id", "line_item_availability_zone", tuple(spread))
     quick = source.quick and source.quick.added_up(
-        REQUIRED, [*OPTIONAL, *maps, *spread], AMOUNTS, COST
+        required, [*WITH_RESOURCES, *OPTIONAL, *maps, *spread], AMOUNTS, COST, grain
     )
     if quick:
-        parts = [_named(quick.lines, maps, spread, what)]
+        parts = [_named(quick.lines, required, tags_in, what, own)]
         control = quick.control
     else:
         parts = months()
@@ -130,12 +156,33 @@ def delivery(source: Source, what: str) -> Delivery:
     return Delivery(
         label=source.label,
         format=Format.CUR if legacy else Format.CUR2,
-        parts=[require_lines(part, "The CUR reader's output") for part in _lines(parts, maps)],
+        parts=[
+            require_lines(part, "The CUR reader's output") for part in _lines(parts, maps, kafka)
+        ],
         control=control,
-        every_line=lambda: _lines(months(), maps),
+        every_line=lambda: _lines(months(), maps, kafka),
         refreshes=source.refreshes,
         simulated=source.simulated,
+        kafka=kafka,
+        notes=[NO_RESOURCES] if legacy and "line_item_resource_id" not in known else [],
+        tagged=lambda: reduce(
+            DataFrame.unionByName, (_tagged(_modern(frame), maps) for frame in source.frames)
+        ),
         splits=lambda: splits.read([_modern(frame) for frame in source.frames], maps, known),
+    )
+
+
+def _tagged(frame: DataFrame, maps: Sequence[str]) -> DataFrame:
+    """Return the tags of a month's lines, also of those columns that nobody looks up."""
+    spread = [name for name in frame.columns if name.lower().startswith(TAG_COLUMNS)]
+    required = {COST: "", "bill_billing_period_start_date": ""}
+    raw = named(frame, required, [*maps, *spread, DELIVERED_PERIOD], "The bill")
+    for name in maps:
+        raw = as_map(raw, name)
+    return raw.select(
+        known_period(_period()),
+        F.col(COST).alias("billed_cost"),
+        *every_tag(maps, spread),
     )
 
 
@@ -150,27 +197,44 @@ def _modern(frame: DataFrame) -> DataFrame:
     return frame.select(*(F.col(f"`{old}`").alias(new) for old, new in spelled.items()))
 
 
-def _named(frame: DataFrame, maps: Sequence[str], spread: Sequence[str], what: str) -> DataFrame:
+def legacy_name(modern: str) -> str:
+    """Return legacy CUR's name of a column in csv: line_item_usage_type -> lineItem/UsageType."""
+    for group, written in GROUPS.items():
+        if modern.startswith(f"{group}_"):
+            words = modern.removeprefix(f"{group}_").split("_")
+            return f"{written}/{''.join(word.capitalize() for word in words)}"
+    return modern
+
+
+def _named(
+    frame: DataFrame,
+    required: Mapping[str, str],
+    tags_in: tuple[Sequence[str], Sequence[str]],
+    what: str,
+    own: Callable[[str], str],
+) -> DataFrame:
     """Return the columns that are needed, its tags' maps as maps."""
-    raw = named(frame, REQUIRED, [*OPTIONAL, *maps, *spread, DELIVERED_PERIOD, CHARGES], what)
+    maps, spread = tags_in
+    optional = [*WITH_RESOURCES, *OPTIONAL, *maps, *spread, DELIVERED_PERIOD, CHARGES]
+    raw = named(frame, required, [name for name in optional if name not in required], what, own)
     for name in maps:
         raw = as_map(raw, name)
     return raw
 
 
-def _lines(months: Sequence[DataFrame], maps: list[str]) -> list[DataFrame]:
+def _lines(months: Sequence[DataFrame], maps: list[str], kafka: KafkaTags) -> list[DataFrame]:
     """Return the months' lines; those of one shape share their expressions, slow to make."""
     made: dict[str, list[Column]] = {}
     lines = []
     for raw in months:
         shape = raw.schema.json()
         if shape not in made:
-            made[shape] = _columns(raw, maps)
+            made[shape] = _columns(raw, maps, kafka)
         lines.append(raw.select(*made[shape]))
     return lines
 
 
-def _columns(raw: DataFrame, maps: list[str]) -> list[Column]:
+def _columns(raw: DataFrame, maps: list[str], kafka: KafkaTags) -> list[Column]:
     carried = kind_of(raw, COST)
 
     def money(formula: Formula) -> Column:
@@ -192,7 +256,7 @@ def _columns(raw: DataFrame, maps: list[str]) -> list[Column]:
         text("pricing_unit").alias("unit"),
         text("line_item_resource_id").alias("resource_id"),
         text("line_item_availability_zone").alias("zone"),
-        *tags(raw, maps, TAGS),
+        *tags(raw, maps, kafka.keys),
         _reason(raw).alias("reason"),
         amount(amortise.NET_UNBLENDED, carried).isNotNull().cast("int").alias(HAS_NET),
         F.when(kind.isin(*USED), amount("line_item_usage_amount", carried)).alias("quantity"),
@@ -223,7 +287,13 @@ def _reason(raw: DataFrame) -> Column:
     return F.coalesce(unreadable, F.when(elsewhere, F.lit(ELSEWHERE)))
 
 
-def _require_amortisation(source: Source, delivered: set[str], what: str) -> None:
+def _require_amortisation(
+    source: Source,
+    delivered: set[str],
+    what: str,
+    own: Callable[[str], str],
+    remedy: str,
+) -> None:
     """Refuse a bill whose line types need a column that the export leaves out."""
     lacking = {
         kind: missing
@@ -237,8 +307,8 @@ def _require_amortisation(source: Source, delivered: set[str], what: str) -> Non
     rows = reduce(DataFrame.unionByName, months)
     present = rows.where(kind.isin(*lacking)).distinct().collect()
     problems = [
-        f"{what} has {row[0]} lines but no column {name}, without which their amortised cost is "
-        f"unknown; {_LISTED}."
+        f"{what} has {row[0]} lines but no column {own(name)}, without which their amortised cost "
+        f"is unknown; {remedy}."
         for row in sorted(present)
         for name in lacking[row[0]]
     ]

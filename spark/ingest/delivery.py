@@ -17,17 +17,19 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, MapType, StringType
+from pyspark.sql.types import DataType, DoubleType, MapType, StringType, StructType
 
 from core.errors import InvalidInput
 from spark import money
 from spark.ingest.control import Control
 from spark.ingest.lines import CORRUPT
 from spark.schemas import CHARGES, TEXTS
-from spark.tag_keys import column_spellings
+from spark.tag_keys import OURS, KafkaTags, column_spellings
 
 LINE_CHARACTERS = 300
 BROKEN_LINE = "the line does not hold the columns of its header"
+SECOND_HEADER = "the line is a header again: two files are glued together"
+HEADER_CELL = r"^(bill|lineitem|identity|pricing|product|reservation|savingsplan)(/|_)[a-z_/]+$"
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
 # What exports write for "nothing".
 EMPTY = ("", "NULL", "null")
@@ -79,6 +81,14 @@ class Delivery:
     every_line: Callable[[], Sequence[DataFrame]]
     refreshes: Sequence[Refresh] = ()
     simulated: bool = False
+    # What says that a line is Kafka's.
+    kafka: KafkaTags = OURS
+    # Every tag of every line, for somebody to say which means Kafka: TAGGED columns.
+    tagged: Callable[[], DataFrame] | None = None
+    # The same bill with fields over several lines, where that is all that is wrong with it.
+    joined: Callable[[], Delivery | None] = lambda: None
+    # What the bill cannot say, and what would make it.
+    notes: Sequence[str] = ()
     # Asked for by one job alone, so that no other waits for its plan.
     splits: Callable[[], Splits | None] = lambda: None
 
@@ -88,16 +98,21 @@ class Delivery:
 
 
 def named(
-    frame: DataFrame, required: Mapping[str, str], optional: Iterable[str], what: str
+    frame: DataFrame,
+    required: Mapping[str, str],
+    optional: Iterable[str],
+    what: str,
+    called: Callable[[str], str] = str,
 ) -> DataFrame:
     """Return the required and the optional columns under their own names, and CORRUPT.
 
     Case does not matter (Athena lowers it); an optional column that is absent is null. Raises
-    InvalidInput with one sentence per missing column, naming the setting that adds it.
+    InvalidInput with one sentence per missing column, naming the setting that adds it; `called`
+    is what the bill itself calls one.
     """
     spelled = {name.lower(): name for name in frame.columns}
     missing = [
-        f"{what} has no column {name}; {remedy}."
+        f"{what} has no column {called(name)}; {remedy}."
         for name, remedy in required.items()
         if name.lower() not in spelled
     ]
@@ -166,6 +181,19 @@ def tags(frame: DataFrame, maps: Sequence[str], keys: Iterable[str]) -> list[Col
     ]
 
 
+def every_tag(maps: Sequence[str], spread: Sequence[str]) -> list[Column]:
+    """Return `tag_names` and `tag_values` of all tags, whichever columns they are in."""
+    names = [F.map_keys(name) for name in maps]
+    values = [F.map_values(name) for name in maps]
+    if spread:
+        names.insert(0, F.array(*(F.lit(name) for name in spread)))
+        values.insert(0, F.array(*(F.col(f"`{name}`") for name in spread)))
+    return [
+        _joined(names).cast(TEXTS).alias("tag_names"),
+        _joined(values).cast(TEXTS).alias("tag_values"),
+    ]
+
+
 def _joined(arrays: Sequence[Column]) -> Column:
     if not arrays:
         return F.array()
@@ -202,6 +230,10 @@ def reason(
     Only the test is made for every row; the sentence is written for those that fail it.
     """
     problems = [
+        *(
+            (_is_header(n, kind, frame.columns), F.lit(SECOND_HEADER))
+            for n, kind in numbers.items()
+        ),
         (F.col(CORRUPT).isNotNull(), F.lit(BROKEN_LINE)),
         *((amount(n, kind).isNull(), _sentence(n, "a number")) for n, kind in numbers.items()),
         *((_is_no_day(frame, name), _sentence(name, "a time")) for name in days),
@@ -214,6 +246,20 @@ def reason(
     nothing = F.lit(None).cast("string")
     return reduce(
         lambda rest, case: F.when(case[0], case[1]).otherwise(rest), problems[::-1], nothing
+    )
+
+
+def _is_header(name: str, kind: DataType, columns: Sequence[str]) -> Column:
+    """Say whether a line is a header again: where its amount should be stands a column's name."""
+    if isinstance(kind, DoubleType | StructType):
+        return F.lit(False)  # noqa: FBT003 - a literal column
+    # Legacy CUR's own spelling of a name has a slash, and another header may have other columns.
+    written = F.lower(F.trim(F.col(name).cast("string")))
+    known = sorted({column.lower() for column in columns})
+    return F.coalesce(
+        F.col(name).try_cast("double").isNull()
+        & (written.isin(*known) | written.rlike(HEADER_CELL)),
+        F.lit(False),  # noqa: FBT003 - the same
     )
 
 

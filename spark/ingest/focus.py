@@ -7,12 +7,12 @@ where present.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.ingest.control import control_of
+from spark.ingest.control import control_of, known_period
 from spark.ingest.delivery import (
     Delivery,
     Format,
@@ -20,6 +20,7 @@ from spark.ingest.delivery import (
     as_map,
     charges,
     day,
+    every_tag,
     filled,
     kind_of,
     moment,
@@ -29,8 +30,10 @@ from spark.ingest.delivery import (
     tags,
     text,
 )
+from spark.ingest.grain import Grain
 from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.schemas import CHARGES, HAS_NET, require_lines
+from spark.tag_keys import OURS, KafkaTags
 
 COST = "BilledCost"
 _LISTED = "list it in the export's column selection (table FOCUS with AWS columns)"
@@ -45,15 +48,15 @@ REQUIRED = dict.fromkeys(
         "ChargeDescription",
         "PricingUnit",
         "PricingQuantity",
-        "ProviderName",
-        "ResourceId",
         "ServiceName",
-        "SubAccountId",
-        "Tags",
     ],
     _LISTED,
 )
-OPTIONAL = ("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation")
+# FOCUS asks for these of providers that have the thing; 1.3 has another name for the provider.
+OPTIONAL = (
+    *("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation"),
+    *("ProviderName", "ServiceProviderName", "ResourceId", "SubAccountId", "Tags"),
+)
 AMOUNTS = (COST, "EffectiveCost", "PricingQuantity")
 SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeDescription")
 
@@ -62,13 +65,14 @@ def is_focus(columns: list[str]) -> bool:
     return {"billedcost", "effectivecost"} & {name.lower() for name in columns} != set()
 
 
-def delivery(source: Source, what: str) -> Delivery:
+def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     """Turn an opened bill into lines; a bill that lacks a column raises InvalidInput."""
 
     def months() -> list[DataFrame]:
         return [_named(frame, what) for frame in source.frames]
 
-    quick = source.quick and source.quick.added_up(REQUIRED, OPTIONAL, AMOUNTS, COST)
+    grain = Grain(kafka, "ResourceId", "AvailabilityZone")
+    quick = source.quick and source.quick.added_up(REQUIRED, OPTIONAL, AMOUNTS, COST, grain)
     if quick:
         parts = [_named(quick.lines, what)]
         control = quick.control
@@ -83,12 +87,22 @@ def delivery(source: Source, what: str) -> Delivery:
         every_line=lambda: [_lines(raw) for raw in months()],
         refreshes=source.refreshes,
         simulated=source.simulated,
+        kafka=kafka,
+        tagged=lambda: reduce(DataFrame.unionByName, map(_tagged, months())),
     )
 
 
 def _named(frame: DataFrame, what: str) -> DataFrame:
     raw = named(frame, REQUIRED, [*OPTIONAL, DELIVERED_PERIOD, CHARGES], what)
     return as_map(raw, "Tags")
+
+
+def _tagged(raw: DataFrame) -> DataFrame:
+    return raw.select(
+        known_period(_period()),
+        F.col(COST).alias("billed_cost"),
+        *every_tag(["Tags"], ()),
+    )
 
 
 def _costs(raw: DataFrame) -> DataFrame:
@@ -102,7 +116,7 @@ def _lines(raw: DataFrame) -> DataFrame:
     return raw.select(
         _period().alias("billing_period"),
         day("ChargePeriodStart").alias("day"),
-        text("ProviderName").alias("provider"),
+        F.coalesce(filled("ProviderName"), filled("ServiceProviderName")).alias("provider"),
         text("SubAccountId").alias("account"),
         text("BillingCurrency").alias("currency"),
         text("ChargeCategory").alias("category"),

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from core.errors import InvalidInput
@@ -20,6 +21,8 @@ CORRUPT = "_corrupt_line"
 # The longest header known has 300 columns.
 HEADER_BYTES = 1 << 18
 GZIP_WINDOW = 31
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def header(files: Files, address: str, what: str) -> list[str]:
@@ -28,7 +31,7 @@ def header(files: Files, address: str, what: str) -> list[str]:
         data = files.read(address, HEADER_BYTES)
         if address.endswith(".gz"):
             data = _inflated(data)
-        names = next(csv.reader([data.split(b"\n", 1)[0].decode("utf-8-sig")]), [])
+        names = _names(data, what)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
         raise InvalidInput([f"{what} cannot be read: {error}."]) from None
     if not any(names):
@@ -36,7 +39,21 @@ def header(files: Files, address: str, what: str) -> list[str]:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidInput([f"{what} names column {repeated[0]} twice; export it once."])
-    return [name.rstrip("\r") for name in names]
+    return names
+
+
+def _names(data: bytes, what: str) -> list[str]:
+    """Return the cells of a first line, or say in which other way the file is written."""
+    if data.startswith(UTF_16) or b"\0" in data[:200]:
+        raise InvalidInput([f"{what} is written in UTF-16; save it as UTF-8."])
+    first = re.split(rb"\r?\n|\r", data, maxsplit=1)[0].decode("utf-8-sig")
+    names = next(csv.reader([first]), [])
+    others = [said for letter, said in OTHER_DELIMITERS.items() if first.count(letter) > 2]
+    if len(names) <= 2 and others:
+        raise InvalidInput(
+            [f"{what} separates its fields by {others[0]}; export it with commas, as AWS does."]
+        )
+    return names
 
 
 def _inflated(data: bytes) -> bytes:
@@ -52,8 +69,18 @@ def literal_address(address: str) -> str:
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
 
 
-def read(session: SparkSession, files: Files, addresses: Sequence[str], what: str) -> DataFrame:
-    """Read files of one header as text columns, and CORRUPT."""
+def read(
+    session: SparkSession,
+    files: Files,
+    addresses: Sequence[str],
+    what: str,
+    *,
+    joined: bool = False,
+) -> DataFrame:
+    """Read files of one header as text columns, and CORRUPT.
+
+    `joined` reads a quoted field over several lines; a file is read whole by one task then.
+    """
     names = header(files, addresses[0], what)
     for address in addresses[1:]:
         if header(files, address, what) != names:
@@ -71,7 +98,25 @@ def read(session: SparkSession, files: Files, addresses: Sequence[str], what: st
         escape='"',
         mode="PERMISSIVE",
         columnNameOfCorruptRecord=CORRUPT,
+        multiLine=joined,
     )
+
+
+def is_joined(apart: DataFrame, joined: DataFrame) -> bool:
+    """Say whether fields that hold line breaks are all that is wrong with broken lines.
+
+    Read as joined no line is broken, and every line that is whole by itself still is: a quote that
+    was never closed would have swallowed some of those.
+    """
+    cells = [F.col(f"`{name}`") for name in joined.columns if name != CORRUPT]
+    # Spark answers no question about broken lines alone.
+    counted = apart.agg(F.count_if(F.col(CORRUPT).isNull()), F.max(cells[0])).head()
+    whole = counted[0] if counted else 0
+    spread = F.concat_ws("", *(cell.cast("string") for cell in cells)).contains("\n")
+    found = joined.agg(
+        F.count_if(F.col(CORRUPT).isNotNull()), F.count_if(F.col(CORRUPT).isNull() & ~spread)
+    ).head()
+    return found is not None and (found[0], found[1]) == (0, whole)
 
 
 def unzipped(session: SparkSession, addresses: Sequence[str], scratch: str) -> list[str]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +40,8 @@ class Source:
     quick: Columns | None = None
     refreshes: Sequence[Refresh] = ()
     simulated: bool = False
+    # The same source with quoted fields over several lines, if that is what is wrong with it.
+    joined: Callable[[], Source | None] = lambda: None
 
     @cached_property
     def frames(self) -> Sequence[DataFrame]:
@@ -61,10 +63,14 @@ def opened(session: SparkSession, address: str, months: Collection[str], what: s
         raise InvalidInput(
             [f"{what} is neither .csv, .csv.gz, .zip nor .parquet, the formats that can be read."]
         )
-    return Source(
-        address.rsplit("/", 1)[-1],
-        lambda: [_with_period(_read(session, files, [address], what), None)],
-    )
+
+    def frames(*, joined: bool = False) -> list[DataFrame]:
+        read = _read(session, files, [address], what, joined=joined)
+        return [_with_period(read, None)]
+
+    is_text = not address.endswith(manifest.PARQUET)
+    source = Source(address.rsplit("/", 1)[-1], frames)
+    return replace(source, joined=partial(_joined, source, frames)) if is_text else source
 
 
 def _export(
@@ -72,23 +78,34 @@ def _export(
 ) -> Source:
     export = manifest.pinned(files, folder, months)
 
-    def frames() -> list[DataFrame]:
+    def frames(*, joined: bool = False) -> list[DataFrame]:
         # Month by month: the delivery says which month a file is of, and a month not asked for is
         # not opened at all.
         return _of_one_shape(
             [
-                _with_period(_read(session, files, month.files, what), month.period)
+                _with_period(_read(session, files, month.files, what, joined=joined), month.period)
                 for month in export.months
             ]
         )
 
-    return Source(
+    source = Source(
         label=export.name,
         read=frames,
         quick=_quick(session, export),
         refreshes=[Refresh(m.period, m.execution, len(m.files)) for m in export.months],
         simulated=export.simulated,
     )
+    is_text = export.suffix != manifest.PARQUET
+    return replace(source, joined=partial(_joined, source, frames)) if is_text else source
+
+
+def _joined(source: Source, frames: Callable[..., Sequence[DataFrame]]) -> Source | None:
+    """Return the source with joined lines, or None where that makes nothing whole."""
+    again = frames(joined=True)
+    pairs = zip(source.frames, again, strict=True)
+    if not all(lines.is_joined(apart, joined) for apart, joined in pairs):
+        return None
+    return replace(source, read=lambda: again, joined=lambda: None)
 
 
 def _quick(session: SparkSession, export: manifest.Export) -> Columns | None:
@@ -119,13 +136,20 @@ def _with_period(frame: DataFrame, period: str | None) -> DataFrame:
     return frame.withColumn(DELIVERED_PERIOD, F.lit(period).cast("string"))
 
 
-def _read(session: SparkSession, files: Files, addresses: Sequence[str], what: str) -> DataFrame:
+def _read(
+    session: SparkSession,
+    files: Files,
+    addresses: Sequence[str],
+    what: str,
+    *,
+    joined: bool = False,
+) -> DataFrame:
     if addresses[0].endswith(manifest.PARQUET):
         reader = session.read.option("mergeSchema", "true")
         return reader.parquet(*(lines.literal_address(address) for address in addresses))
     if addresses[0].endswith(".zip"):
         addresses = lines.unzipped(session, addresses, _scratch(session))
-    return lines.read(session, files, addresses, what)
+    return lines.read(session, files, addresses, what, joined=joined)
 
 
 def _scratch(session: SparkSession) -> str:

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from spark.findings import ANOMALIES, ROTATIONS
 from spark.schemas import COST, MONEY, require_schema
 from spark.transforms import stand_out
-from spark.transforms.attribute import Attribution
 
 
 def run(cost: DataFrame, rotations: DataFrame) -> DataFrame:
@@ -55,9 +54,7 @@ def _rotations_by_day(history: DataFrame) -> DataFrame:
 
 def _why() -> Column:
     """Say what is known of the reason."""
-    whose = F.when(
-        F.col("owner") == Attribution.NOBODY.value, F.lit("of nobody that a tag names")
-    ).otherwise(F.concat(F.lit("of "), "owner"))
+    whose = F.concat(F.lit("of "), "owner")
     where = F.when(F.col("zone").isNotNull(), F.concat(F.lit(" in "), "zone")).otherwise("")
     share = F.round(100 * F.try_divide(F.col("owner_excess"), F.col("excess")))
     most = F.concat(

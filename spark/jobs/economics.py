@@ -2,8 +2,9 @@
 
     storage + resync -> guard -> core.cost.economics.compare -> guard -> table
 
-What brokers hold and take in is measured where samples are; prices are the price book's, since a
-design nobody runs is on no bill. The answer is one row per design.
+What brokers hold and take in is measured where samples are; prices are those the bill charges
+and, of a design nobody runs, the price book's (spark.transforms.rates). The answer is one row per
+design.
 """
 
 from __future__ import annotations

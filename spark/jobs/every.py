@@ -9,7 +9,7 @@ here needs a package that Spark does not bring, so that a cluster runs it (spark
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -46,13 +46,24 @@ from spark.jobs import (
 )
 from spark.report.evidence import DayCost, Evidence
 from spark.report.model import BAD_ROWS_SHOWN, BadRow, Report
+from spark.report.words import cents, listed
 from spark.schemas import MONEY, TRAFFIC
 from spark.tables import Store
+from spark.tag_keys import OURS, KafkaTags
+from spark.transforms import rates
+from spark.transforms.attribute import Attribution
+from spark.transforms.easy import easy_savings
 from spark.transforms.traffic import traffic
 
 NO_METRICS = "Without Prometheus's samples (--metrics) no volume and no flow is judged."
 NO_HISTORY = "Without the ledger's archive (--history) there are no rotations in this report."
 NO_FACTS = "Without the cluster's spec (--spec) volumes, rotations and designs are left out."
+NO_PRICES = (
+    "No price file has prices of {region}: what the bill itself charges is used, and what is on no "
+    "bill (designs, some savings) has no figure (--prices)."
+)
+INSTANCES_KNOWN = 20_000
+MONTHS_NAMED = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +77,8 @@ class Inputs:
     facts: Facts | None = None
     book: PriceBook | None = None
     today: date | None = None
+    # What says that a charge is Kafka's; a cluster's facts name the cluster.
+    kafka: KafkaTags = OURS
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +103,7 @@ class _OfCluster:
     rotations: Sequence[Row]
     volumes: Sequence[Row]
     designs: Sequence[Row]
+    notes: Sequence[str] = ()
 
 
 def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
@@ -99,23 +113,35 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
     """
     now = datetime.now(UTC)
     cluster = inputs.facts.cluster if inputs.facts else None
+    notes: Sequence[str] = ()
     if inputs.bill is not None:
-        delivery = bill.read(session, inputs.bill)
+        kafka = kafka_of(session, inputs)
+        delivery = bill.read(session, inputs.bill, kafka=kafka)
+        notes = delivery.notes
         ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
         nodes.run(session, store, delivery, list(ingested.months))
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
-    month = _month(inputs.month, deliveries)
+    today = inputs.today or now.date()
+    month = _month(inputs.month, deliveries, today)
     note = deliveries[month]
     read = _inputs(session, inputs)
     try:
         months = [month] if inputs.bill is None else list(deliveries)
         cost.run(store, months, rotations=read.rotations)
-        report = _report(store, month, note, inputs.today or now.date())
-        evidence = replace(_of_bill(session, store, read, report, month), notes=_notes(inputs))
-        if inputs.facts is not None and inputs.book is not None:
-            own = _of_cluster(session, store, inputs.facts, inputs.book, read, month)
+        report = replace(_report(store, month, note, today), tag=inputs.kafka.spoken)
+        evidence = replace(
+            _of_bill(session, store, read, report, month),
+            notes=(*_other_months(month, deliveries, report.currency), *notes, *_notes(inputs)),
+        )
+        if inputs.facts is not None:
+            book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
+            own = _of_cluster(session, store, inputs.facts, book, read, month)
             evidence = replace(
-                evidence, resync=own.rotations, storage=own.volumes, economics=own.designs
+                evidence,
+                resync=own.rotations,
+                storage=own.volumes,
+                economics=own.designs,
+                notes=(*evidence.notes, *own.notes),
             )
     finally:
         read.samples.unpersist()
@@ -123,20 +149,62 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
     return Known(evidence, note.billed_cost)
 
 
+def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
+    """Return what says that a charge is Kafka's: the tags, the cluster's name, its instances."""
+    facts = inputs.facts
+    if facts is None:
+        return inputs.kafka
+    known: frozenset[str] = frozenset()
+    if inputs.history is not None:
+        past = history.read(
+            session, inputs.history, archive_name=facts.archive_name, cluster=facts.cluster
+        )
+        ids = past.select("instance_id").where(F.col("instance_id").isNotNull()).distinct()
+        known = frozenset(row.instance_id for row in ids.head(INSTANCES_KNOWN))
+    return replace(inputs.kafka, name=facts.cluster, resources=known)
+
+
 def book_of(facts: Facts | None, path: Path = pricing.SHIPPED) -> PriceBook | None:
-    """Return the prices of a cluster's region."""
+    """Return the prices known of a cluster's region, possibly none."""
     return pricing.book(facts.region, path) if facts else None
 
 
-def _month(asked: str | None, deliveries: Collection[str]) -> str:
+def _month(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str:
+    """Return the month asked for; without one the last whole one, or that with most of the bill.
+
+    A month that is over counts as whole where it holds half of what the dearest does: an export's
+    last days spill into a month of their own.
+    """
     known = sorted(period for period in deliveries if period != tables.UNKNOWN_PERIOD)
     if not known:
         raise InvalidInput(["The tables hold no bill yet; name one with --bill."])
-    if asked is None:
-        return known[-1]
-    if asked not in known:
-        raise InvalidInput([f"The tables hold no bill of {asked}, only of {', '.join(known)}."])
-    return asked
+    if asked is not None:
+        if asked not in known:
+            raise InvalidInput([f"The tables hold no bill of {asked}, only of {', '.join(known)}."])
+        return asked
+    most = max(deliveries[period].billed_cost for period in known)
+    whole = [
+        period
+        for period in known
+        if _after(period) <= today and deliveries[period].billed_cost * 2 >= most
+    ]
+    if whole:
+        return whole[-1]
+    return max(known, key=lambda period: (deliveries[period].billed_cost, period))
+
+
+def _after(month: str) -> date:
+    """Return the day after a month's last."""
+    return (date.fromisoformat(f"{month}-01") + timedelta(days=32)).replace(day=1)
+
+
+def _other_months(month: str, deliveries: Mapping[str, Row], currency: str) -> list[str]:
+    """Name the other months that there are."""
+    others = sorted(p for p in deliveries if p not in {month, tables.UNKNOWN_PERIOD})
+    if not others:
+        return []
+    named = [f"{p} ({cents(deliveries[p].billed_cost)} {currency})" for p in others[-MONTHS_NAMED:]]
+    return [f"This is {month}; there is also {listed(named)}: name one with --month."]
 
 
 def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
@@ -171,7 +239,10 @@ def _of_bill(
         store.replace(ANOMALIES_TABLE, odd, recent)
         return Evidence(
             report=report,
-            days=_days(paid),
+            month=month,
+            all_days=_days(paid),
+            tags=_tags(store, report, month),
+            easy=easy_savings(store.read(tables.USAGE).where(F.col("billing_period") == month)),
             transfer=_transfer(session, store, read, month),
             nodes=_nodes(store, month),
             unit=units.collect(),
@@ -191,19 +262,27 @@ def _of_cluster(
     month: str,
 ) -> _OfCluster:
     """Run the jobs that need to know the cluster."""
+    usage = store.read(tables.USAGE).where(F.col("billing_period") == month)
+    last = _last_day(usage, month)
+    book = rates.of_cluster(usage, facts.cluster, book, last)
     rotations = read.rotations.where(F.col("billing_period") == month)
     rotated = resync.run(session, rotations, read.samples, facts, book)
     store.replace(RESYNC_TABLE, rotated, [month])
     rows = rotated.collect()
     ahead = resync.forecast(rows)
     away = ahead.down_seconds if ahead else storage.AWAY_SECONDS
-    usage = store.read(tables.USAGE).where(F.col("billing_period") == month)
     volumes = storage.run(session, usage, read.samples, facts, book, away)
     store.replace(STORAGE_TABLE, volumes, [month])
-    window = economics.Window(date.fromisoformat(f"{month}-01"), _last_day(usage, month))
-    designs = economics.run(session, volumes, rotated, facts, book, window)
+    window = economics.Window(date.fromisoformat(f"{month}-01"), last)
+    notes: list[str] = []
+    try:
+        designs = economics.run(session, volumes, rotated, facts, book, window)
+    except InvalidInput as error:
+        # A type in no table, or a price that nobody knows: the comparison alone is left out.
+        notes = [f"EBS and local disks are not compared: {problem}" for problem in error.problems]
+        designs = frames.empty(session, ECONOMICS_TABLE.schema)
     store.replace(ECONOMICS_TABLE, designs, [month])
-    return _OfCluster(rows, volumes.collect(), designs.collect())
+    return _OfCluster(rows, volumes.collect(), designs.collect(), notes)
 
 
 def _last_day(usage: DataFrame, month: str) -> date:
@@ -228,14 +307,22 @@ def _nodes(store: Store, month: str) -> list[Row]:
     return nodes.listed(shares).collect()
 
 
+def _tags(store: Store, report: Report, month: str) -> list[Row]:
+    if report.has_kafka:
+        return []
+    found = store.read(tables.TAGS_FOUND).where(F.col("billing_period") == month)
+    return found.collect()
+
+
 def _days(paid: DataFrame) -> list[DayCost]:
+    is_kafkas = F.col("attribution") != Attribution.NOBODY.value
     rows = (
         paid.where(F.col("day").isNotNull())
-        .groupBy("day", "component")
+        .groupBy("day", "component", is_kafkas.alias("is_kafkas"))
         .agg(F.sum("billed_cost").cast(MONEY).alias("billed"))
         .collect()
     )
-    return [DayCost(row.day, row.component, row.billed) for row in rows]
+    return [DayCost(row.day, row.component, row.billed, row.is_kafkas) for row in rows]
 
 
 def _report(store: Store, month: str, note: Row, today: date) -> Report:
@@ -261,7 +348,10 @@ def _before(month: str) -> str:
 
 
 def _notes(inputs: Inputs) -> list[str]:
-    if inputs.facts is None or inputs.book is None:
+    if inputs.facts is None:
         return [NO_FACTS]
     notes = [] if inputs.metrics else [NO_METRICS]
-    return notes if inputs.history else [*notes, NO_HISTORY]
+    notes += [] if inputs.history else [NO_HISTORY]
+    if inputs.book is None or not inputs.book.prices:
+        notes.append(NO_PRICES.format(region=inputs.facts.region))
+    return notes

@@ -9,7 +9,7 @@ its size is ever in the driver's memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -20,10 +20,9 @@ from pyspark.sql import functions as F
 
 from core.cost.pricing import plain, total
 from core.errors import InvalidInput, StillwaterError
-from core.naming import CLUSTER_TAG
 from spark import frames, money, tables
 from spark.ingest.control import Control, known_period
-from spark.ingest.delivery import Delivery, Refresh, readable
+from spark.ingest.delivery import SECOND_HEADER, Delivery, Refresh, readable
 from spark.months import settled_on
 from spark.schemas import (
     CHARGES,
@@ -35,11 +34,12 @@ from spark.schemas import (
     require_schema,
 )
 from spark.tables import UNKNOWN_PERIOD, Store
-from spark.tag_keys import spellings
+from spark.tag_keys import OURS, KafkaTags, spellings
 from spark.transforms.amortise import DISCOUNTS
-from spark.transforms.attribute import attributed
+from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import classified
-from spark.transforms.daily import LINE, TOTALS, net_of_discounts, said, summed
+from spark.transforms.daily import TOTALS, net_of_discounts, said, summed
+from spark.transforms.found_tags import found_tags
 
 CLUSTERS_SHOWN = 10
 
@@ -52,6 +52,7 @@ class Ingested:
     months: Mapping[str, Control]
     quarantined: Mapping[str, int]
     simulated: bool
+    notes: Sequence[str] = ()
 
     @property
     def lines(self) -> int:
@@ -80,49 +81,56 @@ def run(
         months = delivery.control()
         if not months:
             raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
-        with frames.kept(by_day(*delivery.parts)) as days, frames.kept(described(days)) as lines:
+        with frames.kept(by_day(*delivery.parts, kafka=delivery.kafka)) as days:
             net = days.transform(net_of_discounts) if _is_discounted(days) else days
-            rows = net.join(F.broadcast(lines), LINE)
+            rows = described(net, delivery.kafka)
             placed = _placed(rows, cluster)
             _require_one_currency(placed, delivery.label)
-            _require_cluster(placed, delivery, cluster)
+            _require_cluster(placed, rows, delivery, cluster)
             reconcile(months, placed)
             before = _require_same_bill(store, delivery, months)
             found = {period: row.quarantined for period, row in placed.items()}
+            if any(found.values()):
+                _require_one_header(delivery)
+                if (joined := delivery.joined()) is not None:
+                    return run(session, joined, store, now=now, cluster=cluster)
             store.replace(tables.USAGE, table_of(rows), list(months))
             if any(found.values()):
                 store.replace(tables.QUARANTINE, quarantine(delivery.lines), list(months))
             else:
                 store.clear(tables.QUARANTINE, list(months))
+            if delivery.tagged and not any(row.has_kafka for row in placed.values()):
+                store.replace(tables.TAGS_FOUND, found_tags(delivery.tagged()), list(months))
+            else:
+                store.clear(tables.TAGS_FOUND, list(months))
             noted = [
                 _note(delivery, period, month, found.get(period, 0), before.get(period), now)
                 for period, month in months.items()
             ]
             frame = frames.of_rows(session, noted, tables.DELIVERIES.schema)
             store.replace(tables.DELIVERIES, frame, list(months))
-    return Ingested(delivery.label, months, found, delivery.simulated)
+    return Ingested(delivery.label, months, found, delivery.simulated, delivery.notes)
 
 
-def usage(*parts: DataFrame) -> DataFrame:
+def usage(*parts: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
     """Turn a bill's lines into the USAGE table, and IS_UNREADABLE beside it."""
-    days = by_day(*parts).transform(net_of_discounts)
-    rows = days.join(F.broadcast(described(days)), LINE)
-    return table_of(rows, IS_UNREADABLE)
+    days = by_day(*parts, kafka=kafka).transform(net_of_discounts)
+    return table_of(described(days, kafka), IS_UNREADABLE)
 
 
-def by_day(*parts: DataFrame) -> DataFrame:
+def by_day(*parts: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
     """Sum a bill's lines to a day each (spark.transforms.daily)."""
-    known = [summed(require_lines(part, "The ingest job's input")) for part in parts]
+    known = [summed(require_lines(part, "The ingest job's input"), kafka) for part in parts]
     return reduce(DataFrame.unionByName, known).withColumn("billing_period", known_period())
 
 
-def described(days: DataFrame) -> DataFrame:
-    """Say of each line what it is and whose: once, not for each of its days."""
-    return said(days).transform(classified).transform(attributed)
+def described(days: DataFrame, kafka: KafkaTags) -> DataFrame:
+    """Say of each row whose it is, and what it bought."""
+    return said(days, kafka).transform(attributed).transform(classified)
 
 
 def table_of(rows: DataFrame, *beside: str) -> DataFrame:
-    """Turn the days of lines, joined with what is said of each, into the USAGE table."""
+    """Turn described days into the USAGE table."""
     whole = rows.withColumns(money.finished(rows, TOTALS))
     require_schema(whole.select(*USAGE.names), USAGE, "The usage table")
     return whole.select(*USAGE.names, *beside)
@@ -130,7 +138,7 @@ def table_of(rows: DataFrame, *beside: str) -> DataFrame:
 
 def _is_discounted(days: DataFrame) -> bool:
     # All of them are counted: to look for the first, Spark makes one partition after the other.
-    return days.where(F.col(f"{LINE}.category").isin(*DISCOUNTS)).count() > 0
+    return days.where(F.col("category").isin(*DISCOUNTS)).count() > 0
 
 
 def quarantine(lines: DataFrame) -> DataFrame:
@@ -161,13 +169,16 @@ def reconcile(control: Mapping[str, Control], placed: Mapping[str, Row]) -> None
 
 def _placed(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
     named = {"billed_cost": "billed_cost"}
+    is_ours = F.col("attribution") != Attribution.NOBODY.value
     months = rows.groupBy("billing_period").agg(
         F.sum(CHARGES).alias("charges"),
         *money.added(rows, named),
         F.sum(F.when(F.col(IS_UNREADABLE), F.col(CHARGES)).otherwise(0)).alias("quarantined"),
-        F.collect_set("currency").alias("currencies"),
-        F.slice(F.collect_set("cluster"), 1, CLUSTERS_SHOWN).alias("some"),
+        # Of two currencies or more these are two.
+        F.min(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("currency"),
+        F.max(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("another_currency"),
         F.max(_is(cluster)).alias("names_it"),
+        F.max(is_ours).alias("has_kafka"),
     )
     billed = money.finished(months, named)["billed_cost"]
     return {row.billing_period: row for row in months.withColumn("billed", billed).collect()}
@@ -178,7 +189,8 @@ def _is(cluster: str | None) -> Column:
 
 
 def _require_one_currency(placed: Mapping[str, Row], label: str) -> None:
-    currencies = sorted({currency for row in placed.values() for currency in row.currencies})
+    found = {c for row in placed.values() for c in (row.currency, row.another_currency) if c}
+    currencies = sorted(found)
     if len(currencies) > 1:
         problem = (
             f"The bill {label} has charges in {' and '.join(currencies)}, which cannot be added "
@@ -187,15 +199,31 @@ def _require_one_currency(placed: Mapping[str, Row], label: str) -> None:
         raise InvalidInput([problem])
 
 
-def _require_cluster(placed: Mapping[str, Row], delivery: Delivery, cluster: str | None) -> None:
+def _require_one_header(delivery: Delivery) -> None:
+    """Refuse a file made of two: what stands below another header means something else."""
+    again = delivery.lines.where(F.col("reason") == SECOND_HEADER).select("line").head()
+    if again is not None:
+        problem = (
+            f"The bill {delivery.label} has a second header among its lines ({again.line[:80]}): "
+            f"two files are glued together. Give each a file of its own."
+        )
+        raise InvalidInput([problem])
+
+
+def _require_cluster(
+    placed: Mapping[str, Row], rows: DataFrame, delivery: Delivery, cluster: str | None
+) -> None:
     if cluster is None or any(row.names_it for row in placed.values()):
         return
-    others = sorted({name for row in placed.values() for name in row.some})[:CLUSTERS_SHOWN]
+    named = rows.select("cluster").where(F.col("cluster").isNotNull()).distinct()
+    others = sorted(row.cluster for row in named.head(CLUSTERS_SHOWN))
     seen = f"it names {', '.join(others)}" if others else "no line names any cluster"
+    tag = delivery.kafka.cluster
     problem = (
-        f"No line of the bill {delivery.label} carries the tag {CLUSTER_TAG} = {cluster}; {seen}. "
-        f"Looked for as {', '.join(spellings(CLUSTER_TAG))}. Activate {CLUSTER_TAG} as a cost "
-        f"allocation tag: lines of before that day never carry it."
+        f"No line of the bill {delivery.label} carries the tag {tag} = {cluster}; {seen}. "
+        f"Looked for as {', '.join(spellings(tag))}. Activate {tag} as a cost allocation tag "
+        f"(lines of before that day never carry it), or name the tag that means Kafka: "
+        f"--cluster-tag KEY, or --cluster-tag KEY=VALUE."
     )
     raise InvalidInput([problem])
 

@@ -48,7 +48,7 @@ class Forecast:
     high_seconds: float
     moved_bytes: float | None
     empty_seconds: float | None
-    empty_cost: Decimal
+    empty_cost: Decimal | None
     rotations: int
 
 
@@ -156,7 +156,7 @@ def _ending(way: resync.CatchUp | resync.Divergence) -> resync.CatchUp | None:
 
 def _crossing(size_bytes: float | None, book: PriceBook) -> Decimal | None:
     """Return what bytes cost that are replicated: every replica stands in a zone of its own."""
-    if size_bytes is None:
+    if size_bytes is None or book.find("inter_zone_gib") is None:
         return None
     return economics.crossing_usd(float(size_bytes), book).quantize(Decimal("1e-12"))
 
@@ -199,6 +199,6 @@ def forecast(rows: Sequence[Row]) -> Forecast | None:
         high_seconds=max(totals[-1], expected),
         moved_bytes=way.gross_bytes if way else None,
         empty_seconds=empty.seconds if empty else None,
-        empty_cost=latest.empty_cost or Decimal(0),
+        empty_cost=latest.empty_cost,
         rotations=len(known),
     )

@@ -24,8 +24,17 @@ from core.volumes.forecast import Forecast
 from core.volumes.growth import DAY_SECONDS, room
 from core.volumes.limits import Gp3, Performance, step_for
 from core.volumes.policy import Policy, goals_of
-from core.volumes.shrinking import WORTH_SHRINKING, payback
-from core.volumes.sizing import GIB, Goals, Resync, Use, monthly_usd, right_size
+from core.volumes.shrinking import WORTH_SHRINKING, Payback, payback
+from core.volumes.sizing import (
+    GIB,
+    GP3_ITEMS,
+    Goals,
+    Resync,
+    Use,
+    change_usd,
+    monthly_usd,
+    right_size,
+)
 from core.volumes.speed import helps, said
 from core.volumes.throttled import Limit, limited_by, next_step
 from core.volumes.views import Load
@@ -240,19 +249,29 @@ def _size(
     if slow is not None:
         return slow
     wanted = wanted.of_size(min(wanted.size_gib, now.size_gib))
-    saving = monthly_usd(now, book) - monthly_usd(wanted, book)
-    if wanted.size_gib <= now.size_gib * WORTH_SHRINKING and saving > 0:
-        moved = payback(now, wanted, use.used_bytes, _type_of(known), book)
+    saving = change_usd(wanted, now, book)
+    is_small = wanted.size_gib <= now.size_gib * WORTH_SHRINKING and wanted != now
+    if is_small and (saving is None or saving > 0):
+        moved = _moved(now, wanted, use, known, book)
         once = NOTHING if moved is None else moved.once_usd
         pays = "" if moved is None else f"; the move pays after {moved.months:.1f} months"
-        return Advice(Finding.SMALLER, f"{reason}{pays}", wanted, saving, once)
+        why = f"{reason}{pays}{_unpriced(saving)}"
+        return Advice(Finding.SMALLER, why, wanted, saving or NOTHING, once)
     here = wanted.of_size(now.size_gib)
-    saving = monthly_usd(now, book) - monthly_usd(here, book)
-    if saving > 0:
-        return Advice(Finding.SLOWER, reason, here, saving)
+    saving = change_usd(here, now, book)
+    if here != now and (saving is None or saving > 0):
+        return Advice(Finding.SLOWER, f"{reason}{_unpriced(saving)}", here, saving or NOTHING)
     if row.volume_exceeded_share is None:
         reason += "; whether more was asked than it gives, nobody measured"
     return Advice(Finding.FITS, reason, now)
+
+
+def _moved(now: Gp3, wanted: Gp3, use: Use, known: Known, book: PriceBook) -> Payback | None:
+    return payback(now, wanted, use.used_bytes, _type_of(known), book)
+
+
+def _unpriced(saving: Decimal | None) -> str:
+    return "; what that saves is not known without a price" if saving is None else ""
 
 
 def _slow(
@@ -296,6 +315,9 @@ def _move(row: Row, known: Known, book: PriceBook) -> Advice:
     needed = _performance_of(row.kind, known.volume)
     size = known.volume.size_gib
     wanted = Gp3(size, step_for(needed, Performance(), _goals(known).ceiling, size))
+    if any(book.find(item) is None for item in GP3_ITEMS):
+        reason = f"whether gp3 is cheaper than {row.kind} is not known without gp3's price"
+        return Advice(Finding.FITS, reason)
     saving = _monthly(row) - monthly_usd(wanted, book)
     if saving <= 0 or row.kind in {"st1", "sc1", "standard"}:
         return Advice(Finding.FITS, f"{row.kind} is no dearer than gp3 here, or another kind")

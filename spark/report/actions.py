@@ -6,7 +6,8 @@ has no figure comes last and says so: a report that always finds three things is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from core.cost.economics import EBS
@@ -16,7 +17,7 @@ from spark.report.document import Action
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import slug
 from spark.report.words import count, dollars, listed
-from spark.transforms.attribute import Attribution
+from spark.transforms.easy import HOW, Easy
 from spark.transforms.transfer import Certainty
 from spark.transforms.volumes import Finding
 
@@ -43,6 +44,10 @@ _TITLES = {
     Finding.SLOWER: "Lower the performance of {}",
 }
 
+# On local disks there is no volume left to change.
+VOLUMES, LOCAL_DISKS = "volumes", "local disks"
+_CHANGED = {Finding.MOVE_TO_GP3, Finding.SMALLER, Finding.SLOWER}
+
 _CLIENT_RACK = (
     "set client.rack to the availability zone in every consumer that has none; the brokers' "
     "selector is rack-aware already"
@@ -53,16 +58,71 @@ _SELECTOR = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What several things to do save together; `excluded` where some stand for the same money."""
+
+    usd: Decimal
+    at_most: bool
+    excluded: bool
+
+
 def chosen(evidence: Evidence) -> tuple[Action, ...]:
-    """Return the things to do, at most three."""
-    found = [*_of_volumes(evidence.storage), *_of_flows(evidence), *_of_design(evidence)]
-    worth = [action for action in found if (action.usd_per_month or 0) >= LEAST_USD]
-    ranked = sorted(worth, key=lambda action: (-(action.usd_per_month or 0), action.title))
-    return tuple([*ranked, *_blind_spots(evidence)][:SHOWN])
+    """Return the things to do, at most three: Kafka's, then what blinds us, then others'."""
+    found = [
+        *_of_volumes(evidence.storage),
+        *_of_flows(evidence),
+        *_of_design(evidence),
+        *_easy(evidence, is_kafkas=True),
+    ]
+    blind = _blind_spots(evidence)
+    return tuple([*_ranked(found), *blind, *_ranked(_easy(evidence, is_kafkas=False))][:SHOWN])
 
 
-def saving(actions: Sequence[Action]) -> Decimal:
-    return total(action.usd_per_month or Decimal(0) for action in actions)
+def _ranked(actions: Iterable[Action]) -> list[Action]:
+    worth = [action for action in actions if (action.usd_per_month or 0) >= LEAST_USD]
+    return sorted(worth, key=lambda action: (-(action.usd_per_month or 0), action.title))
+
+
+def saving(actions: Sequence[Action]) -> Saving:
+    """Return what they save together: of ways that exclude each other the one that saves most."""
+    worth = [action for action in actions if action.usd_per_month]
+    ways: dict[str, list[Action]] = {}
+    for action in worth:
+        ways.setdefault(action.way, []).append(action)
+    free = ways.pop("", [])
+    best = max(ways.values(), key=lambda way: total(_usd(a) for a in way), default=[])
+    counted = [*free, *best]
+    return Saving(
+        usd=total(_usd(action) for action in counted),
+        at_most=any(action.at_most for action in counted),
+        excluded=len(ways) > 1,
+    )
+
+
+def _usd(action: Action) -> Decimal:
+    return action.usd_per_month or Decimal(0)
+
+
+def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
+    """Yield what is paid for and cheap to do without (spark.transforms.easy)."""
+    judged = {row.finding for row in evidence.storage}
+    for each in evidence.easy:
+        # Kafka's own volumes are judged one by one where the cluster is known.
+        known = is_kafkas and judged and each.easy in {Easy.OLD_VOLUMES, Easy.SNAPSHOTS}
+        if each.is_kafkas != is_kafkas or known:
+            continue
+        whose = "Kafka pays" if is_kafkas else "the bill pays, and nothing says that Kafka does,"
+        most = "at most " if each.at_most else ""
+        yield Action(
+            title=f"Look at {each.easy.value}",
+            why=f"{whose} {dollars(each.usd)} {evidence.report.currency} for them in this month; "
+            f"doing without saves {most}that",
+            how=HOW[each.easy],
+            evidence=f"easy-{each.easy.name.lower()}-{'kafka' if is_kafkas else 'others'}",
+            usd_per_month=each.usd,
+            at_most=each.at_most,
+        )
 
 
 def _of_volumes(storage: Sequence[Found]) -> Iterator[Action]:
@@ -78,6 +138,7 @@ def _of_volumes(storage: Sequence[Found]) -> Iterator[Action]:
             how=_HOW[finding],
             evidence=slug("volume", dearest[0].resource_id),
             usd_per_month=total(row.monthly_saving for row in rows),
+            way=VOLUMES if finding in _CHANGED else "",
             usd_once=total(row.one_off_cost for row in rows) or None,
         )
 
@@ -91,10 +152,11 @@ def _why(rows: Sequence[Found]) -> str:
 
 
 def _of_flows(evidence: Evidence) -> Iterator[Action]:
-    rows = [row for row in evidence.transfer if row.rack_aware_saving]
+    flows = [row for row in evidence.transfer if row.cluster is not None]
+    rows = [row for row in flows if row.rack_aware_saving]
     if not rows:
         return
-    days = [row.day for row in evidence.transfer if row.day is not None]
+    days = [row.day for row in flows if row.day is not None]
     length = (max(days) - min(days)).days + 1 if days else 30
     saved = total(row.rack_aware_saving for row in rows)
     is_known = all(row.certainty != Certainty.AT_MOST.value for row in rows)
@@ -106,6 +168,7 @@ def _of_flows(evidence: Evidence) -> Iterator[Action]:
         how=_SELECTOR if is_known else _CLIENT_RACK,
         evidence=slug("flow", "consume"),
         usd_per_month=saved * 30 / length,
+        at_most=not is_known,
     )
 
 
@@ -122,19 +185,23 @@ def _of_design(evidence: Evidence) -> Iterator[Action]:
         "pool and another way to rotate",
         evidence="design-NVMe",
         usd_per_month=ebs.monthly_cost - nvme.monthly_cost,
+        way=LOCAL_DISKS,
     )
 
 
 def _blind_spots(evidence: Evidence) -> Iterator[Action]:
     """Yield what keeps the report from saying more."""
-    nobody = evidence.report.attributed(Attribution.NOBODY)
-    if nobody > 0 and nobody >= evidence.report.billed / 10:
+    if not evidence.report.has_kafka:
+        likely = [f"{row.key}={row.value}" for row in evidence.tags if row.names_kafka]
         yield Action(
-            title="Activate the cost allocation tags",
-            why=f"{dollars(nobody)} {evidence.report.currency} belong to nobody that a tag names",
-            how=f"activate {CLUSTER_TAG} and {POOL_TAG} in the Billing console; they are not "
+            title="Say which tag means Kafka",
+            why="nothing on this bill is known to be Kafka's"
+            + (f"; {listed(likely[:NAMED])} may be" if likely else ""),
+            how="pass --cluster-tag KEY or --cluster-tag KEY=VALUE"
+            if evidence.tags
+            else f"activate {CLUSTER_TAG} and {POOL_TAG} in the Billing console; they are not "
             f"back-filled",
-            evidence="cost",
+            evidence="tags",
         )
     unmeasured = [row for row in evidence.storage if row.finding == Finding.NOT_MEASURED.value]
     if unmeasured:
@@ -146,9 +213,11 @@ def _blind_spots(evidence: Evidence) -> Iterator[Action]:
         )
     largest = sorted(evidence.anomalies, key=lambda row: -abs(row.excess))[:1]
     for row in largest:
+        way = "beyond" if row.excess > 0 else "below"
         yield Action(
             title=f"Look at {row.component} on {row.day}",
-            why=f"{dollars(row.excess)} {evidence.report.currency} beyond the usual: {row.reason}",
+            why=f"{dollars(abs(row.excess))} {evidence.report.currency} {way} the usual: "
+            f"{row.reason}",
             how="open the day's rows in the usage table",
             evidence=f"anomaly-{row.day}-0",
         )

@@ -79,6 +79,10 @@ class Action:
     how: str
     evidence: str  # a section's or a row's key
     usd_per_month: Decimal | None = None
+    # Whether it may be less: somebody has to look first.
+    at_most: bool = False
+    # Of several ways to save the same money only one can be gone: what it excludes, by a name.
+    way: str = ""
     usd_once: Decimal | None = None
 
 
@@ -90,6 +94,8 @@ class Total:
     exact: str
     currency: str
     against: str = ""
+    # What the whole bill comes to, where the figure is a part of it.
+    of_bill: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 from core.cost.pricing import total
 from spark.report.model import Report
+from spark.transforms.easy import EasySaving
 
 # A row of a table, its columns as attributes: pyspark's Row.
 Found = Any
@@ -21,11 +22,12 @@ Found = Any
 
 @dataclass(frozen=True, slots=True)
 class DayCost:
-    """What one component cost on one day, over all clusters."""
+    """What one component cost on one day: of Kafka over all clusters, or of everybody else."""
 
     day: date
     component: str
     billed: Decimal
+    is_kafkas: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,10 @@ class Evidence:
     """One month's report in the making; what was not asked for is empty."""
 
     report: Report
-    days: Sequence[DayCost] = ()  # of the month and of the one before
+    all_days: Sequence[DayCost] = ()  # of the month and of the one before
+    month: str | None = None  # the one reported on
+    tags: Sequence[Found] = ()  # of a bill on which nothing is known to be Kafka's
+    easy: Sequence[EasySaving] = ()
     transfer: Sequence[Found] = ()
     nodes: Sequence[Found] = ()
     storage: Sequence[Found] = ()
@@ -44,9 +49,11 @@ class Evidence:
     notes: Sequence[str] = field(default=())  # what was left out, and what would bring it in
 
     @property
-    def month(self) -> str | None:
-        """Return the month of the report: the last of the bill's."""
-        return self.report.periods[-1] if self.report.periods else None
+    def days(self) -> Sequence[DayCost]:
+        """Return what the report is of: Kafka's days or, where nothing is known to be, all."""
+        if not self.report.has_kafka:
+            return self.all_days
+        return [each for each in self.all_days if each.is_kafkas]
 
 
 @dataclass(frozen=True, slots=True)

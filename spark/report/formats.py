@@ -124,7 +124,8 @@ def _saves(action: Action, currency: str) -> str:
     if not action.usd_per_month:
         return ""
     once = f", {dollars(action.usd_once)} once" if action.usd_once else ""
-    return f" (saves {dollars(action.usd_per_month)} {currency} a month{once})"
+    most = "at most " if action.at_most else ""
+    return f" (saves {most}{dollars(action.usd_per_month)} {currency} a month{once})"
 
 
 def as_slack(document: Document) -> str:

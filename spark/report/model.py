@@ -6,11 +6,12 @@ The job fills it from the cost table; the page and the terminal show it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
 from core.cost.pricing import total
+from core.naming import CLUSTER_TAG
 from spark.months import settled_on
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
@@ -68,6 +69,8 @@ class Report:
     bad_rows: int
     rows_without_cost: int
     bad: Sequence[BadRow]
+    # What the tag that means Kafka is called.
+    tag: str = CLUSTER_TAG
 
     @property
     def billed(self) -> Decimal:
@@ -85,6 +88,30 @@ class Report:
     def provisional(self) -> bool:
         """Whether AWS may still correct a month of this bill."""
         return any(self.today < settled_on(period) for period in self.periods)
+
+    @property
+    def kafkas(self) -> Report:
+        """Return the part that a tag, a known resource or the ledger says is Kafka's."""
+        return self._of(is_kafkas=True)
+
+    @property
+    def others(self) -> Report:
+        """Return the part of which nothing says so: not ours to explain."""
+        return self._of(is_kafkas=False)
+
+    @property
+    def has_kafka(self) -> bool:
+        return any(line.attribution is not Attribution.NOBODY for line in self.lines)
+
+    @property
+    def clusters(self) -> list[str]:
+        return sorted({line.cluster for line in self.lines if line.cluster})
+
+    def _of(self, *, is_kafkas: bool) -> Report:
+        chosen = [
+            line for line in self.lines if (line.attribution is not Attribution.NOBODY) == is_kafkas
+        ]
+        return replace(self, lines=chosen, rows=sum(line.charges for line in chosen))
 
     def components(self) -> list[Share]:
         """Return the components in the report's order, those that bought something only."""

@@ -61,5 +61,6 @@ def summary(document: Document) -> Iterator[str]:
     for number, action in enumerate(document.actions, 1):
         saves = ""
         if action.usd_per_month:
-            saves = f" (saves {dollars(action.usd_per_month)} {total.currency} a month)"
+            most = "at most " if action.at_most else ""
+            saves = f" (saves {most}{dollars(action.usd_per_month)} {total.currency} a month)"
         yield f"{number}. {action.title}{saves}: {action.why}."

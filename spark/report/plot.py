@@ -57,10 +57,9 @@ def colour(name: str) -> str:
 def bars(label: str, names: Sequence[str], parts: Mapping[str, Sequence[float]], unit: str) -> str:
     """Return one bar per name, split in parts; a part is called by its colour on the page."""
     with drawing(label, MARGIN_INCHES + BAR_INCHES * len(names)) as made:
-        axes, left = made.axes, [0.0] * len(names)
-        for part, widths in parts.items():
-            axes.barh(names, widths, left=left, color=colour(part), height=0.66)
-            left = [start + width for start, width in zip(left, widths, strict=True)]
+        axes = made.axes
+        for part, lefts, widths in _stacked(parts, len(names)):
+            axes.barh(names, widths, left=lefts, color=colour(part), height=0.66)
         axes.invert_yaxis()
         axes.set_xlabel(unit, color=_INK)
         axes.axvline(0, color=_INK, linewidth=0.6)
@@ -77,18 +76,33 @@ def days(
 ) -> str:
     """Return one column per day, split in parts, with a mark above the days that stand out."""
     with drawing(label, 2.6) as made:
-        axes, bottom = made.axes, [0.0] * len(when)
-        for part, heights in parts.items():
-            axes.bar(when, heights, bottom=bottom, color=colour(part), width=0.82)
-            bottom = [start + height for start, height in zip(bottom, heights, strict=True)]
-        top = dict(zip(when, bottom, strict=True))
+        axes, tops = made.axes, [0.0] * len(when)
+        for part, bottoms, heights in _stacked(parts, len(when)):
+            axes.bar(when, heights, bottom=bottoms, color=colour(part), width=0.82)
+            ends = zip(tops, bottoms, heights, strict=True)
+            tops = [max(top, bottom + height) for top, bottom, height in ends]
+        axes.axhline(0, color=_INK, linewidth=0.6)
+        top = dict(zip(when, tops, strict=True))
         at = [day for day in marked if day in top]
-        highest = max([*bottom, 0.0]) or 1.0
+        highest = max([*tops, 0.0]) or 1.0
         axes.plot(at, [top[day] + 0.05 * highest for day in at], "v", color=_INK, markersize=6)
         _dated(axes)
         axes.set_ylabel(unit, color=_INK)
         axes.locator_params(axis="y", nbins=4)
     return made.svg
+
+
+def _stacked(
+    parts: Mapping[str, Sequence[float]], length: int
+) -> Iterator[tuple[str, list[float], Sequence[float]]]:
+    """Yield each part with where it begins: what is given back is stacked below nought."""
+    above, below = [0.0] * length, [0.0] * length
+    for part, sizes in parts.items():
+        starts = [above[i] if size >= 0 else below[i] for i, size in enumerate(sizes)]
+        yield part, starts, sizes
+        for i, size in enumerate(sizes):
+            above[i] += max(size, 0.0)
+            below[i] += min(size, 0.0)
 
 
 def lines(

@@ -1,22 +1,34 @@
-"""The story, told before its evidence: what it cost, what changed, what to do about it."""
+"""The story, told before its evidence: what Kafka cost, what changed, what to do about it.
+
+Kafka's is what a tag, a known resource or the ledger says is. The rest of a bill is not ours to
+explain: it stands apart, and where nothing is known to be Kafka's the report says what it found and
+asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from decimal import Decimal
-
-from core.naming import CLUSTER_TAG, POOL_TAG
 from spark.report import actions
 from spark.report.document import Action, Document, Section, Total
 from spark.report.evidence import Evidence, compared
 from spark.report.model import Report
-from spark.report.sections import changes, cost, economics, nodes, resync, storage, transfer, unit
-from spark.report.words import change, dollars, headline_places, listed, money, percent
+from spark.report.sections import (
+    changes,
+    cost,
+    economics,
+    nodes,
+    others,
+    resync,
+    storage,
+    transfer,
+    unit,
+)
+from spark.report.words import cents, change, count, dollars, listed, percent
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
 SIMULATED = "Simulated: written by the local twin for what it ran; nobody was charged"
 PROVISIONAL = "Provisional: AWS may still correct this month"
+CLUSTERS_NAMED = 5
 
 
 def told(evidence: Evidence) -> Document:
@@ -29,6 +41,7 @@ def told(evidence: Evidence) -> Document:
         before, after = comparison.totals
         against = f"{change(after, before)} against the month before, day for day"
     sections = [
+        others.which_tag(evidence),
         changes.section(evidence),
         cost.section(report),
         nodes.section(evidence),
@@ -37,6 +50,8 @@ def told(evidence: Evidence) -> Document:
         resync.section(evidence),
         economics.section(evidence),
         unit.section(evidence),
+        others.easy(evidence),
+        others.section(report),
         cost.unreadable(report),
     ]
     return _document(
@@ -50,7 +65,7 @@ def told(evidence: Evidence) -> Document:
 
 def of_cost(report: Report) -> Document:
     """Return the report of a bill alone."""
-    sections = (cost.section(report), cost.unreadable(report))
+    sections = (cost.section(report), others.section(report), cost.unreadable(report))
     chosen = tuple(section for section in sections if section is not None)
     return _document(report, tuple(sentences(report)), chosen)
 
@@ -64,15 +79,17 @@ def _document(
 ) -> Document:
     badges = [SIMULATED] if report.simulated else []
     badges += [PROVISIONAL] if report.provisional else []
+    shown = report.kafkas if report.has_kafka else report
     return Document(
-        title="What it cost",
+        title="What Kafka cost" if report.has_kafka else "What is on the bill",
         label=report.label,
         today=f"{report.today}",
         total=Total(
-            text=money(report.billed, headline_places(report.billed)),
-            exact=cost.exact(report.billed),
+            text=cents(shown.billed),
+            exact=cost.exact(shown.billed),
             currency=report.currency,
             against=against,
+            of_bill=cost.exact(report.billed),
         ),
         badges=tuple(badges),
         story=story,
@@ -83,40 +100,58 @@ def _document(
 
 def sentences(report: Report) -> list[str]:
     """Return the first sentences: what it cost, on what, whose, and whether it adds up."""
-    places = headline_places(report.billed)
-
-    def said(amount: Decimal) -> str:
-        return f"{money(amount, places)} {report.currency}"
-
+    currency = report.currency
     months = listed(report.periods) or "an unknown month"
-    told = [f"The bill of {months} comes to {said(report.billed)}."]
-    known = [s for s in report.components() if s.name != Component.OTHER.value and s.billed > 0]
-    if known:
-        largest = max(known, key=lambda share: share.billed)
-        told.append(
-            f"The largest of Kafka's parts is {largest.name}: {said(largest.billed)}, "
-            f"{percent(largest.billed, report.billed)} of it."
-        )
-    told.append(_attribution(report, said))
+    told = [f"The bill of {months} comes to {cents(report.billed)} {currency}."]
+    told += _of_kafka(report) if report.has_kafka else _of_nobody(report)
     if report.bad_rows:
         told.append(cost.unread(report))
     return told
 
 
-def _attribution(report: Report, said: Callable[[Decimal], str]) -> str:
-    if all(line.attribution is Attribution.NOBODY for line in report.lines):
-        return (
-            f"No charge carries the tag {CLUSTER_TAG}, so whose it is remains unknown; activate "
-            f"{CLUSTER_TAG} and {POOL_TAG} as cost allocation tags."
+def _of_kafka(report: Report) -> list[str]:
+    """Say what is Kafka's, by what, and that the rest is not ours to explain."""
+    kafka, currency = report.kafkas, report.currency
+    pools = kafka.attributed(Attribution.NODE_POOL)
+    shared = kafka.attributed(Attribution.CLUSTER)
+    told = [
+        (
+            f"{cents(kafka.billed)} {currency} of it is Kafka's{_named(report)}: {cents(pools)} of "
+            f"its node pools, {cents(shared)} of a cluster as a whole."
         )
-    pools = report.attributed(Attribution.NODE_POOL)
-    shared = report.attributed(Attribution.CLUSTER)
-    nobody = report.attributed(Attribution.NOBODY)
-    rest = f"{said(nobody)} to nobody that a tag names" if nobody else "nothing is unattributed"
-    return (
-        f"{said(pools)} belongs to Kafka's node pools and {said(shared)} to a cluster as a whole; "
-        f"{rest}."
-    )
+    ]
+    known = [s for s in kafka.components() if s.name != Component.OTHER.value and s.billed > 0]
+    if known:
+        largest = max(known, key=lambda share: share.billed)
+        told.append(
+            f"The largest of Kafka's parts is {largest.name}: {cents(largest.billed)} {currency}, "
+            f"{percent(largest.billed, kafka.billed)} of what Kafka cost."
+        )
+    rest = report.others
+    if rest.lines:
+        told.append(
+            f"The other {cents(rest.billed)} {currency} are not ours to explain: no tag "
+            f"{report.tag}, claim or known resource says that they are Kafka's."
+        )
+    return told
+
+
+def _named(report: Report) -> str:
+    names = report.clusters
+    if not names:
+        return ""
+    more = len(names) - CLUSTERS_NAMED
+    shown = names[:CLUSTERS_NAMED] + ([f"{more} more"] if more > 0 else [])
+    return f" ({'cluster' if len(names) == 1 else 'clusters'} {listed(shown)})"
+
+
+def _of_nobody(report: Report) -> list[str]:
+    return [
+        (
+            f"Nothing on it is known to be Kafka's: no charge carries the tag {report.tag}. Name "
+            f"the tag that means Kafka with --cluster-tag KEY or --cluster-tag KEY=VALUE."
+        )
+    ]
 
 
 def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
@@ -127,8 +162,19 @@ def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
     if rotated is not None:
         told += rotated.sentences[:2]
     saved = actions.saving(todo)
-    if saved:
-        told.append(f"The things to do below would save {dollars(saved)} {currency} a month.")
+    if saved.usd:
+        most = "at most " if saved.at_most else ""
+        one = "; of those that exclude each other one is counted" if saved.excluded else ""
+        told.append(
+            f"The things to do below would save {most}{dollars(saved.usd)} {currency} a month{one}."
+        )
     elif evidence.storage or evidence.transfer:
         told.append("Nothing was found that would save a dollar a month or more.")
+    strangers = [each for each in evidence.easy if not each.is_kafkas and each.usd >= 1]
+    if strangers and evidence.report.has_kafka:
+        dearest = max(strangers, key=lambda each: each.usd)
+        told.append(
+            f"Of what is not Kafka's {count(len(strangers), 'meter')} would be worth a look; the "
+            f"dearest is {dearest.easy.value}, {dollars(dearest.usd)} {currency}."
+        )
     return [*told, *evidence.notes]

@@ -15,8 +15,12 @@ def decimal_places(total: Decimal) -> int:
     return 4 if abs(total) >= 1 else 6
 
 
-def headline_places(total: Decimal) -> int:
-    return 2 if abs(total) >= 1 else decimal_places(total)
+def cents(amount: Decimal) -> str:
+    """Return an amount as money is read: in cents, or in two digits of what is less than one."""
+    size = abs(amount)
+    if not size or size >= Decimal("0.01"):
+        return money(amount, 2)
+    return money(amount, 1 - size.adjusted())
 
 
 def money(amount: Decimal, places: int) -> str:
@@ -30,12 +34,8 @@ def money(amount: Decimal, places: int) -> str:
 
 def dollars(amount: Decimal) -> str:
     """Return an amount where the currency is known: whole dollars from a hundred on."""
-    size = abs(amount)
-    if size >= 100:
-        return money(amount, 0)
     # Two digits of what is less than a cent: a twin's bill is all of that size.
-    places = 2 if size >= Decimal("0.01") or not size else 1 - size.adjusted()
-    return money(amount, places)
+    return money(amount, 0) if abs(amount) >= 100 else cents(amount)
 
 
 def percent(amount: Decimal, of: Decimal) -> str:

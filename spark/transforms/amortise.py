@@ -32,6 +32,7 @@ NEEDED_FOR = {
     "Fee": (RESERVATION,),
 }
 COLUMNS = tuple(name for names in NEEDED_FOR.values() for name in names)
+ONE_TIME_REFUND = "Refund for one-time fee for Savings Plan ID"
 # What stands in for each after private discounts; where it is null, nothing was discounted.
 NET_OF = {
     UNBLENDED: NET_UNBLENDED,
@@ -58,8 +59,11 @@ def amortised_cost(amount: Amount) -> Column:
 
     kind = F.col("line_item_line_item_type")
     reservation_fee = (kind == "Fee") & (F.coalesce(F.col(RESERVATION), F.lit("")) != "")
+    # What was paid upfront and given back; a refund of a recurring fee is money of its month.
+    is_of_a_plan = F.col("line_item_product_code") == "ComputeSavingsPlans"
+    of_one_time = F.col("line_item_line_item_description").startswith(ONE_TIME_REFUND)
     savings_plan_refund = (kind == "Refund") & F.coalesce(
-        F.col("line_item_product_code") == "ComputeSavingsPlans",
+        is_of_a_plan & of_one_time,
         F.lit(False),  # noqa: FBT003 - a literal column
     )
     return (

@@ -31,7 +31,10 @@ def attributed(rows: DataFrame) -> DataFrame:
     known = rows.withColumns(
         {
             "cluster": F.col("tag_cluster"),
-            "node_id": F.regexp_extract(_claim(), _CLAIM, 2).try_cast("int"),
+            "node_id": F.when(
+                F.col("tag_cluster").isNotNull(),
+                F.regexp_extract(_claim(), _CLAIM, 2).try_cast("int"),
+            ),
         }
     )
     owned = known.withColumn("_node_pool", F.coalesce(_pool_in_zone(), _pool_of_claim()))
@@ -59,8 +62,8 @@ def with_nodes(usage: DataFrame, rotations: DataFrame) -> DataFrame:
     claims = usage.where(F.col("node_id").isNotNull()).select("cluster", "owner", "node_id")
     alone = _only_node(claims, "cluster", "owner", called="_alone")
     known = usage.join(
-        F.broadcast(past.withColumnRenamed("instance_id", "resource_id")), "resource_id", "left"
-    ).join(F.broadcast(alone), ["cluster", "owner"], "left")
+        past.withColumnRenamed("instance_id", "resource_id"), "resource_id", "left"
+    ).join(alone, ["cluster", "owner"], "left")
     node_id = F.when(is_instance, F.coalesce("_past", "_alone")).otherwise(F.col("node_id"))
     return known.withColumn("node_id", node_id).select(*usage.columns)
 
@@ -76,16 +79,20 @@ def _claim() -> Column:
 
 
 def _pool_in_zone() -> Column:
-    """Return core.naming.kafka_node_pool of an instance's pool tag and its zone."""
-    return F.concat("tag_pool", F.lit("-"), F.substring(F.col("zone"), -1, 1))
+    """Return core.naming.kafka_node_pool of an instance's pool tag and its zone.
+
+    Where neither a zone nor a cluster is known the pool itself is the owner.
+    """
+    in_zone = F.concat("tag_pool", F.lit("-"), F.substring(F.col("zone"), -1, 1))
+    return F.coalesce(in_zone, F.when(F.col("cluster").isNull(), F.col("tag_pool")))
 
 
 def _pool_of_claim() -> Column:
-    """Return the node pool in a claim's name, without the cluster's where that is known."""
+    """Return the node pool in a claim's name, of a known cluster: others may name theirs alike."""
     pod = F.regexp_extract(_claim(), _CLAIM, 1)
     prefix = F.concat(F.col("cluster"), F.lit("-"))
     without_cluster = F.when(
         F.startswith(pod, prefix), F.substring(pod, F.length(prefix) + 1, F.length(pod))
     )
     pool = F.coalesce(without_cluster, pod)
-    return F.when(pool != "", pool)
+    return F.when(F.col("cluster").isNotNull() & (pool != ""), pool)

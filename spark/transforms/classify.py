@@ -1,5 +1,8 @@
 """Says what a charge bought: one component of a Kafka cluster's cost, or `other`.
 
+Instances are brokers' where the charge is Kafka's (spark.transforms.attribute), and instances where
+it is anybody else's.
+
 Rules are data, tried in order. A CUR line is known by its usage type; a FOCUS line, which may have
 none, by service, unit and description. Patterns keep to what Java and Python read alike.
 """
@@ -13,13 +16,16 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark.money import parts_of
 from spark.schemas import IS_UNREADABLE
+from spark.transforms.attribute import Attribution
 
 
 class Component(StrEnum):
     """What money buys, in the order the report lists it."""
 
     BROKER_COMPUTE = "broker compute"
+    INSTANCES = "EC2 instances"
     GP3_STORAGE = "gp3 storage"
     GP3_IOPS = "gp3 IOPS"
     GP3_THROUGHPUT = "gp3 throughput"
@@ -31,6 +37,8 @@ class Component(StrEnum):
     NAT_GATEWAY = "NAT gateway"
     CONTROL_PLANE = "control plane"
     REPORTS = "Stillwater's reports"
+    INTERNET = "internet egress"
+    PUBLIC_IPV4 = "public IPv4"
     SPLIT = "split cost allocation"
     OTHER = "other"
     UNREADABLE = "unreadable rows"
@@ -93,10 +101,11 @@ RULES = (
         r"^(GB-Mo|DSU-Hours)",
         r"(?i)snapshot",
     ),
-    # Peering and the xAZ meters cross zones too, each at the price on its own row.
+    # Peering and the xAZ meters cross zones too, each at the price on its own row. The AZ meters
+    # count bytes within a zone.
     Rule(
         Component.INTER_AZ,
-        r"^(DataTransfer-Regional-Bytes|DataTransfer-x?AZ-(In|Out)-Bytes|VpcPeering-(In|Out)-Bytes)$",
+        r"^(DataTransfer-Regional-Bytes|DataTransfer-xAZ-(In|Out)-Bytes|VpcPeering-(In|Out)-Bytes)$",
         _ANY,
         r"^GB$",
         r"(?i)regional data transfer",
@@ -130,6 +139,20 @@ RULES = (
         r"(?i)serverless",
     ),
     Rule(
+        Component.INTERNET,
+        r"^DataTransfer-Out-Bytes$",
+        _ANY,
+        r"^GB$",
+        r"(?i)data transfer out|to internet|internet data transfer",
+    ),
+    Rule(
+        Component.PUBLIC_IPV4,
+        r"^PublicIPv4:",
+        _ANY,
+        r"^(Hours|Hrs)$",
+        r"(?i)public IPv4 address",
+    ),
+    Rule(
         Component.CONTROL_PLANE,
         r"^AmazonEKS-Hours:",
         r"^(Amazon Elastic Container Service for Kubernetes|AmazonEKS)$",
@@ -137,6 +160,12 @@ RULES = (
         r"(?i)EKS cluster",
     ),
 )
+
+# As CUR and FOCUS call it.
+AWS = ("AWS", "Amazon Web Services")
+FREE_WHERE_UNPRICED = r"^DataTransfer-xAZ-"
+# Whether a row's charges come to anything.
+IS_PRICED = "is_priced"
 
 # Bought or given back as a whole, for no component in particular.
 WHOLE_BILL = (
@@ -160,17 +189,22 @@ SPLIT_USAGE = r"^(EKS|ECS)-EC2-(vCPU|GB|Accelerator)-Hours"
 def classified(rows: DataFrame) -> DataFrame:
     """Add the column `component`; a row that cannot be read is of the component for those."""
     unreadable = F.lit(Component.UNREADABLE.value)
-    return rows.withColumn(
+    parts = (F.coalesce(F.col(part) != 0, F.lit(False)) for part in parts_of(rows, "billed_cost"))  # noqa: FBT003 - a literal column
+    priced = reduce(lambda left, right: left | right, parts)
+    return rows.withColumn(IS_PRICED, priced).withColumn(
         "component", F.when(F.col(IS_UNREADABLE), unreadable).otherwise(component())
     )
 
 
 def component() -> Column:
     """Return a charge's component; whatever no rule knows is `other`."""
-    is_aws = F.coalesce(F.col("provider") == "AWS", F.lit(False))  # noqa: FBT003 - a literal column
+    is_aws = F.coalesce(F.col("provider").isin(*AWS), F.lit(False))  # noqa: FBT003 - a literal column
     is_for_the_whole_bill = F.coalesce(F.col("category").isin(*WHOLE_BILL), F.lit(False))  # noqa: FBT003 - the same
-    is_of_no_pool = F.col("tag_cluster").isNotNull() & F.col("tag_pool").isNull()
-    is_system_node = F.col("tag_node_group").isNotNull() | is_of_no_pool
+    is_of_no_pool = (
+        F.col("tag_cluster").isNotNull() & F.col("tag_pool").isNull() & ~F.col("is_known")
+    )
+    is_nobodys = F.col("attribution") == Attribution.NOBODY.value
+    is_system_node = (F.col("tag_node_group").isNotNull() | is_of_no_pool) & ~F.col("is_known")
     other = F.lit(Component.OTHER.value)
     by_rule = reduce(
         lambda rest, rule: F.when(_matches(rule), F.lit(rule.component.value)).otherwise(rest),
@@ -178,9 +212,16 @@ def component() -> Column:
         other,
     )
     is_compute = by_rule == Component.BROKER_COMPUTE.value
-    is_known = is_aws & ~is_for_the_whole_bill & ~(is_compute & is_system_node)
+    # Bytes that cost nothing are on another meter as well, or within a zone.
+    is_unpriced = F.col("usage_type").rlike(FREE_WHERE_UNPRICED) & ~F.col(IS_PRICED)
+    is_free = F.coalesce(is_unpriced, F.lit(False))  # noqa: FBT003 - the same
+    is_known = is_aws & ~is_for_the_whole_bill & ~is_free
     return (
-        F.when(_is_split(), F.lit(Component.SPLIT.value)).when(is_known, by_rule).otherwise(other)
+        F.when(_is_split(), F.lit(Component.SPLIT.value))
+        .when(is_known & is_compute & is_nobodys, F.lit(Component.INSTANCES.value))
+        .when(is_known & is_compute & is_system_node, other)
+        .when(is_known, by_rule)
+        .otherwise(other)
     )
 
 

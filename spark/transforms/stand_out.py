@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 
 from spark.schemas import MONEY
 from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
 
 DAYS_BEFORE = 14
 FEWEST_BEFORE = 5
@@ -26,9 +25,7 @@ LEAST_SCATTER = 0.02
 
 def daily(cost: DataFrame) -> DataFrame:
     """Return what each component cost each cluster on each day; nothing is a 0, not a gap."""
-    known = cost.where(F.col("day").isNotNull() & ~_is_of_the_whole_bill()).withColumn(
-        "cluster", F.coalesce("cluster", F.lit(""))
-    )
+    known = _kafkas(cost)
     paid = known.groupBy("day", "cluster", "component").agg(
         F.sum("net_cost").cast(MONEY).alias("cost")
     )
@@ -42,10 +39,11 @@ def daily(cost: DataFrame) -> DataFrame:
     )
 
 
-def _is_of_the_whole_bill() -> Column:
-    """Say which charges come once a month, on its first day: taxes, fees, credits."""
-    return (F.col("component") == Component.OTHER.value) & (
-        F.col("attribution") == Attribution.NOBODY.value
+def _kafkas(cost: DataFrame) -> DataFrame:
+    """Return the charges known to be Kafka's: everybody else's days are not ours to explain."""
+    is_kafkas = F.col("attribution") != Attribution.NOBODY.value
+    return cost.where(F.col("day").isNotNull() & is_kafkas).withColumn(
+        "cluster", F.coalesce("cluster", F.lit(""))
     )
 
 
@@ -83,28 +81,30 @@ def standing_out(cost: DataFrame, last_complete: Column) -> DataFrame:
 def _moved_most(cost: DataFrame, found: DataFrame) -> DataFrame:
     """Return the owner and zone whose charges of such a day are furthest from their own usual."""
     parts = (
-        cost.withColumn("cluster", F.coalesce("cluster", F.lit("")))
+        _kafkas(cost)
         .groupBy("day", "cluster", "component", "owner", "zone")
         .agg(F.sum("net_cost").cast("double").alias("part"))
     )
-    outliers = F.broadcast(found.select(F.col("day").alias("on"), "cluster", "component"))
+    outliers = found.select(F.col("day").alias("on"), "cluster", "component", "excess")
     earlier = (F.col("day") < F.col("on")) & (F.col("day") >= F.date_sub("on", DAYS_BEFORE))
     near = parts.join(outliers, ["cluster", "component"]).where(
         earlier | (F.col("day") == F.col("on"))
     )
-    moved = near.groupBy("on", "cluster", "component", "owner", "zone").agg(
+    moved = near.groupBy("on", "cluster", "component", "excess", "owner", "zone").agg(
         (
             F.coalesce(F.sum(F.when(F.col("day") == F.col("on"), F.col("part"))), F.lit(0.0))
             - F.coalesce(F.median(F.when(earlier, F.col("part"))), F.lit(0.0))
         ).alias("owner_excess")
     )
+    # A fall is explained by what fell, a rise by what rose.
+    same_way = F.col("owner_excess") * F.signum("excess")
     largest = Window.partitionBy("on", "cluster", "component").orderBy(
-        F.abs("owner_excess").desc(), "owner", "zone"
+        same_way.desc(), "owner", "zone"
     )
     return (
         moved.withColumn("_rank", F.row_number().over(largest))
-        .where(F.col("_rank") == 1)
-        .drop("_rank")
+        .where((F.col("_rank") == 1) & (same_way > 0))
+        .drop("_rank", "excess")
         .withColumnRenamed("on", "day")
     )
 

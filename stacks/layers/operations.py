@@ -22,7 +22,7 @@ from infra.functions.sweep_access import SweepAccess, SweepAccessArgs
 from infra.functions.volumes import Volumes, VolumesArgs
 from infra.functions.volumes_access import VolumesAccess, VolumesAccessArgs
 from infra.kafka.cluster import kafka_pods
-from infra.kafka_identity import kafka_secrets
+from infra.kafka.identity import kafka_secrets
 from infra.nodes.hooks import DepartureHooks, DepartureHooksArgs
 from stacks.layer import Layer
 
@@ -30,7 +30,9 @@ from stacks.layer import Layer
 def build(layer: Layer) -> None:
     spec = layer.spec
     foundation, platform = layer.earlier(FOUNDATION), layer.earlier(PLATFORM)
-    ledger = Ledger("ledger", LedgerArgs(prefix=spec.prefix), opts=layer.on_aws)
+    ledger = Ledger(
+        "ledger", LedgerArgs(prefix=spec.prefix, ephemeral=spec.ephemeral), opts=layer.on_aws
+    )
     network = HandlerNetwork(
         "handlers-network",
         HandlerNetworkArgs(

@@ -7,7 +7,7 @@ some moments ago.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -200,7 +200,8 @@ class ExploredKafka:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
 
-    def read(self) -> ClusterView:
+    def read(self, about: Collection[int] | None = None) -> ClusterView:
+        del about
         view = self._stage.world.kafka()
         self._stage.invocation.kafka = view
         return view
@@ -211,7 +212,8 @@ class ExploredKafka:
     def elect(self, partitions: Iterable[Partition]) -> None:
         """Leaders are not explored."""
 
-    def log_bytes(self) -> dict[int, int]:
+    def log_bytes(self, brokers: Iterable[int] | None = None) -> dict[int, int]:
+        del brokers
         return {}
 
     def scrape(self, pods: Iterable[str]) -> Scrapes:

@@ -69,7 +69,7 @@ def state_of(world: World) -> int:
 
 
 def _incident(incident: Incident, now: float) -> tuple[Any, ...]:
-    facts = tuple(getattr(incident, name) for name in _FACTS)
+    facts = tuple(_hashable(getattr(incident, name)) for name in _FACTS)
     times = tuple(
         None if (at := getattr(incident, name)) is None else bisect(_EDGES, now - at)
         for name in _TIMES
@@ -77,6 +77,12 @@ def _incident(incident: Incident, now: float) -> tuple[Any, ...]:
     entered = bisect(_EDGES, now - incident.entered_at)
     told = (len(incident.hooks), incident.drain_event is None)
     return (facts, times, entered, told)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple(sorted((str(k), str(v)) for k, v in value.items()))
+    return tuple(value) if isinstance(value, list | set) else value
 
 
 def _happening(key: tuple[Any, ...], world: World) -> tuple[str, ...]:

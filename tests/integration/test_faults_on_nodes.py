@@ -15,6 +15,7 @@ import pytest
 
 from core.incidents.record import Incident, State
 from local import environment
+from local.aws.instances import MARKET_TAG
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE
@@ -134,7 +135,10 @@ def silent(cluster: Cluster, instance_id: str) -> Incident | None:
 
 
 def warn(cluster: Cluster, instance_id: str) -> None:
-    """Put EC2's two-minute warning on the bus."""
+    """Put EC2's two-minute warning on the bus, for an instance that says it is spot."""
+    cluster.twin.aws("ec2").create_tags(
+        Resources=[instance_id], Tags=[{"Key": MARKET_TAG, "Value": "spot"}]
+    )
     entry = {
         "Source": "aws.ec2",
         "DetailType": "EC2 Spot Instance Interruption Warning",

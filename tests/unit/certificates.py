@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 from dataclasses import dataclass
 
 from cryptography import x509
@@ -33,11 +34,20 @@ class Issued:
         ).decode()
 
 
-def issue(name: str, authority: Issued | None, ends_at: dt.datetime = ENDS_AT) -> Issued:
-    """Return a certificate of an authority, or an authority where there is none above it."""
+def issue(
+    name: str,
+    authority: Issued | None,
+    ends_at: dt.datetime = ENDS_AT,
+    *,
+    address: str | None = None,
+) -> Issued:
+    """Return a certificate of an authority, or an authority where there is none above it.
+
+    With an address it is a server's.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(subject if authority is None else authority.certificate.subject)
@@ -46,6 +56,9 @@ def issue(name: str, authority: Issued | None, ends_at: dt.datetime = ENDS_AT) -
         .not_valid_before(STARTS_AT)
         .not_valid_after(ends_at)
         .add_extension(x509.BasicConstraints(authority is None, None), critical=True)
-        .sign(key if authority is None else authority.key, hashes.SHA256())
     )
-    return Issued(key, certificate)
+    if address is not None:
+        names = [x509.IPAddress(ipaddress.ip_address(address))]
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    signer = key if authority is None else authority.key
+    return Issued(key, builder.sign(signer, hashes.SHA256()))

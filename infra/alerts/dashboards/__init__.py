@@ -5,7 +5,7 @@ which loads what has the label. A dashboard's uid comes from the cluster's name,
 
 `cost` multiplies what Prometheus sees with the price book, because nothing else exists live: the
 functions' counters in CloudWatch carry no dollars, and no Athena table is made. It says what the
-running cluster costs at list price by the hour; the bill itself is `stillwater report cost`.
+running cluster costs at list price by the hour; the bill itself is `stillwater report`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the running cluster costs at list price: what Prometheus counts, times the price book.
 
-An estimate of now, without discounts: the bill is `stillwater report cost`. Every price that goes
+An estimate of now, without discounts: the bill is `stillwater report`. Every price that goes
 in is named in its panel, with the day it was read.
 """
 
@@ -36,7 +36,7 @@ def dashboard(spec: ClusterSpec, prices: Path) -> Dashboard:
         key="cost",
         title="Kafka cost",
         description=f"List prices of {spec.region}, in dollars by the hour; the bill itself is "
-        "`stillwater report cost`.",
+        "`stillwater report`.",
         panels=[
             Panel(
                 title="Now, by the hour",

@@ -47,7 +47,7 @@ def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
         before, after = comparison.totals
         places = decimal_places(after)
         said.append(
-            f"The first {count(comparison.days, 'day')} cost {money(after, places)} "
+            f"The first {count(comparison.days, 'day')} were billed {money(after, places)} "
             f"{evidence.report.currency}, {change(after, before)} against the same days of the "
             f"month before ({money(before, places)})."
         )
@@ -113,7 +113,7 @@ def _anomalies(evidence: Evidence) -> Table:
     columns = (
         Column("Day", is_text=True),
         Column("Component", is_text=True),
-        Column("Cost", currency),
+        Column("Cost", f"{currency}, net and amortised"),
         Column("Usual", currency),
         Column("Excess", currency),
         Column("Why", is_text=True),
@@ -139,9 +139,9 @@ def _anomalies(evidence: Evidence) -> Table:
 def _plot(evidence: Evidence) -> Plot:
     when, parts, legend = daily_parts(evidence)
     marked = sorted({row.day for row in evidence.anomalies})
-    unit = f"{evidence.report.currency} a day"
+    unit = f"billed, {evidence.report.currency} a day"
     svg = plot.days("Billed cost per day", when, parts, unit, marked)
-    caption = "A triangle marks a day that stands out." if marked else ""
+    caption = "A triangle marks a day whose net, amortised cost stands out." if marked else ""
     return Plot(svg, legend, caption)
 
 

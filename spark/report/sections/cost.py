@@ -19,8 +19,8 @@ COLOURS = {
     Attribution.NOBODY: ("unattributed", "--rest"),
 }
 MEANINGS = {
-    Component.BROKER_COMPUTE: "EC2 hours of Kafka's nodes; an instance without our tags counts "
-    "here too, and as unattributed",
+    Component.BROKER_COMPUTE: "EC2 hours of Kafka's nodes",
+    Component.INSTANCES: "EC2 hours of instances that nothing says are Kafka's",
     Component.GP3_STORAGE: "gp3 volumes, per provisioned GB-month",
     Component.GP3_IOPS: "gp3 IOPS above the 3,000 included",
     Component.GP3_THROUGHPUT: "gp3 throughput above the 125 MiB/s included",
@@ -32,6 +32,8 @@ MEANINGS = {
     Component.NAT_GATEWAY: "NAT gateways by the hour and by the byte",
     Component.CONTROL_PLANE: "EKS clusters by the hour",
     Component.REPORTS: "EMR Serverless, on which these reports run",
+    Component.INTERNET: "bytes to the internet",
+    Component.PUBLIC_IPV4: "public IPv4 addresses by the hour",
     Component.SPLIT: "a pod's share of its node, a second view that costs nothing of its own",
     Component.OTHER: "all else on the bill: system nodes, taxes, credits, refunds and fees too",
     Component.UNREADABLE: "rows whose cost can be read but not their place",
@@ -46,14 +48,17 @@ METHOD = (
 
 
 def section(report: Report) -> Section:
-    """Return what the money bought, and whose it is."""
-    components, owners = report.components(), report.owners()
+    """Return what the money bought, and whose it is: Kafka's or, where none is known, all of it."""
+    kafka = report.kafkas if report.has_kafka else report
+    components, owners = kafka.components(), kafka.owners()
+    tables = [components_table(kafka, components, "By component")]
+    tables += [_owners(kafka, owners)] if report.has_kafka else []
     return Section(
         key="cost",
-        title="What the money bought",
+        title="What Kafka's money bought" if report.has_kafka else "What the money bought",
         sentences=(_adds_up(report),),
-        plots=(_plot(components, report.currency),) if components else (),
-        tables=(_components(report, components), _owners(report, owners)),
+        plots=(_plot(components, report),) if components else (),
+        tables=tuple(tables),
         method=METHOD,
     )
 
@@ -106,29 +111,30 @@ def exact(amount: Decimal) -> str:
     return f"{plain(amount):f}"
 
 
-def _plot(components: list[Share], currency: str) -> Plot:
+def _plot(components: list[Share], report: Report) -> Plot:
     names = [share.name for share in components]
     parts = {
         colour: [float(share.by_attribution[attribution]) for share in components]
         for attribution, (_, colour) in COLOURS.items()
+        if any(share.by_attribution[attribution] for share in components)
     }
-    svg = plot.bars("Billed cost by component", names, parts, f"billed cost, {currency}")
-    return Plot(svg, tuple(COLOURS.values()))
+    unit = f"billed cost, {report.currency}"
+    svg = plot.bars("Billed cost by component", names, parts, unit)
+    return Plot(svg, tuple((said, colour) for said, colour in COLOURS.values() if colour in parts))
 
 
-def _components(report: Report, components: list[Share]) -> Table:
+def components_table(report: Report, components: list[Share], title: str) -> Table:
+    """Return what a part of a bill bought, with its sum as the foot."""
     places = decimal_places(report.billed)
 
     meanings = {component.value: said for component, said in MEANINGS.items()}
 
     def cells(share: Share) -> tuple[Cell, ...]:
-        nobody = share.by_attribution[Attribution.NOBODY]
         return (
             Cell(share.name, note=meanings.get(share.name, "")),
             Cell(money(share.billed, places), exact(share.billed)),
             Cell(percent(share.billed, report.billed), exact(share.billed)),
             Cell(money(share.amortised, places), exact(share.amortised)),
-            Cell(money(nobody, places), exact(nobody)),
             Cell(f"{share.charges:,}", str(share.charges)),
         )
 
@@ -137,7 +143,6 @@ def _components(report: Report, components: list[Share]) -> Table:
         Column("Billed", report.currency),
         Column("Share"),
         Column("Amortised", report.currency, wide=True),
-        Column("Unattributed", report.currency),
         Column("Rows", wide=True),
     )
     everything = Share(
@@ -147,8 +152,9 @@ def _components(report: Report, components: list[Share]) -> Table:
         report.amortised,
         {a: report.attributed(a) for a in Attribution},
     )
-    rows = tuple(Row(cells(share), key=slug("component", share.name)) for share in components)
-    return Table("By component", columns, rows, foot=cells(everything))
+    kind = "component" if title else "other"
+    rows = tuple(Row(cells(share), key=slug(kind, share.name)) for share in components)
+    return Table(title, columns, rows, foot=cells(everything))
 
 
 def _owners(report: Report, owners: list[Share]) -> Table:

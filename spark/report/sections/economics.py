@@ -17,8 +17,9 @@ METHOD = (
     "not, and comes back with its data. Break-even fill: (price of the instance with disks - "
     "without) / (GiB of disk x gp3's price per GiB / how full the volumes are). Break-even "
     "rotations: (EBS a month - NVMe a month) / (what a rotation costs on NVMe - on EBS). Hours at "
-    "risk are those in which partitions are one replica short. Prices are list prices of the price "
-    "book, on demand."
+    "risk are those in which partitions are one replica short. Prices are what the bill charges "
+    "the cluster, commitments and discounts in; of what is not on it list prices on demand, an "
+    "instance's less the discount that the cluster's own instances have on the bill."
 )
 
 

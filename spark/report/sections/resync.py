@@ -80,10 +80,10 @@ def _ahead(ahead: Forecast, currency: str) -> str:
         between = f", between {duration(ahead.low_seconds)} and {duration(ahead.high_seconds)}"
     empty = ""
     if ahead.empty_seconds is not None:
-        empty = (
-            f"; without its volume {duration(ahead.empty_seconds)} and {dollars(ahead.empty_cost)} "
-            f"{currency}"
-        )
+        priced = ""
+        if ahead.empty_cost is not None:
+            priced = f" and {dollars(ahead.empty_cost)} {currency}"
+        empty = f"; without its volume {duration(ahead.empty_seconds)}{priced}"
     return (
         f"The next rotation should take {duration(total_seconds)}{between} (of "
         f"{count(ahead.rotations, 'rotation')}){empty}."

@@ -24,8 +24,8 @@ METHOD = (
     "again within its goal after a rotation, R = W (1 + D / T), whichever is more; never more than "
     "the instance's EBS baseline sustains. gp3's steps and ratios (500 IOPS per GiB, 0.25 MiB/s "
     "per IOPS) hold. EBS never shrinks a volume: a smaller one means a new node pool, whose copy "
-    "between zones is the cost once. Savings are at list price. The bill counts gp3's throughput "
-    "in GiB/s-months, though its text says MiBps."
+    "between zones is the cost once. Savings are at the bill's own rates, or at list price where "
+    "it has none. The bill counts gp3's throughput in GiB/s-months, though its text says MiBps."
 )
 
 

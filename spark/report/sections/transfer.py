@@ -27,7 +27,8 @@ METHOD = (
 
 def section(evidence: Evidence) -> Section | None:
     """Return the flows of the month, or None of a bill without any."""
-    flows = by_flow(evidence.transfer)
+    rows = [row for row in evidence.transfer if row.cluster is not None]
+    flows = by_flow(rows)
     if not flows:
         return None
     currency = evidence.report.currency
@@ -35,12 +36,12 @@ def section(evidence: Evidence) -> Section | None:
     largest = max(flows, key=lambda flow: flow.billed)
     said = [
         (
-            f"Moving bytes cost {money(billed, PLACES)} {currency}; {largest.name} is "
+            f"Moving Kafka's bytes cost {money(billed, PLACES)} {currency}; {largest.name} is "
             f"{percent(largest.billed, billed)} of it."
         )
     ]
     said += _own_zone(flows, currency)
-    if all(row.certainty == "billed" for row in evidence.transfer):
+    if all(row.certainty == "billed" for row in rows):
         said.append("Without the brokers' counters (--metrics) what crossed zones has no flow.")
     return Section(
         key="transfer",

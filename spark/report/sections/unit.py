@@ -102,7 +102,7 @@ def _table(told: list[tuple[str, list[Found]]], currency: str) -> Table:
             Column(f"Per {what.split(' ', 1)[1]}", f"{currency} {unit}")
             for what, unit in UNITS.values()
         ),
-        Column("Paid", currency),
+        Column("Cost", f"{currency}, net and amortised"),
     )
     rows = []
     for name, of_cluster in told:
@@ -146,8 +146,9 @@ def _plot(rows: list[Found], currency: str) -> Plot | None:
                 (known[-1][0] + timedelta(days=step), told.expected, max(0.0, told.low), told.high)
             )
     name = rows[0].cluster
-    svg = plot.band(f"Cost of {_plain(name)} per day", known, ahead, f"{currency} a day")
-    legend = (("paid", "--c1"), ("expected, and four days in five", "--c2"))
+    unit = f"net, amortised, {currency} a day"
+    svg = plot.band(f"Cost of {_plain(name)} per day", known, ahead, unit)
+    legend = (("net, amortised cost", "--c1"), ("expected, and four days in five", "--c2"))
     return Plot(svg, legend, f"{name}, complete days")
 
 

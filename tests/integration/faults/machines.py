@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
+
 from core.incidents.record import State
+from local.aws.instances import MARKET_TAG
 from tests.integration.faults.messages import rotated
 from tests.integration.faults.outages import refusing
 from tests.integration.faults.table import case
@@ -15,9 +19,14 @@ def kafka(call: Call) -> bool:
     return call.adapter == "kafka"
 
 
-def spot_warning(instance_id: str) -> str:
+def spot_warning(world: World, instance_id: str) -> str:
+    """Return EC2's warning, made now, for an instance that says it is spot."""
+    world.cloud.ec2.create_tags(
+        Resources=[instance_id], Tags=[{"Key": MARKET_TAG, "Value": "spot"}]
+    )
     kind = "EC2 Spot Instance Interruption Warning"
-    return ec2_event(kind, instance_id, **{"instance-action": "terminate"})
+    event = json.loads(ec2_event(kind, instance_id, **{"instance-action": "terminate"}))
+    return json.dumps(event | {"time": datetime.fromtimestamp(world.now, UTC).isoformat()})
 
 
 @case(
@@ -54,7 +63,7 @@ def spot_warning_in_a_rotation(world: World) -> None:
     with refusing(world, kafka):
         (instance_id,) = world.terminate(10)
         world.run_until(lambda: world.state(instance_id) is State.HOLDING)
-        world.announce(spot_warning(instance_id))
+        world.announce(spot_warning(world, instance_id))
         warned = world.now
         world.run_until(lambda: 10 in world.machinery.out(), 60)
         assert world.now - warned <= 15
@@ -71,7 +80,7 @@ def spot_warning_beside_a_rotation(world: World) -> None:
     world.run_until(lambda: 10 in world.machinery.out())
     world.witness.may_be_out = 2
     second = world.instance(20)
-    world.announce(spot_warning(second))
+    world.announce(spot_warning(world, second))
     world.run_until(lambda: world.machinery.home(20) is None, 60)
     world.run(30)
     world.cloud.ec2.terminate_instances(InstanceIds=[second])

@@ -59,6 +59,7 @@ def wire(world: World, table: str) -> DynamoLedger:
         freezes=freezes,
         ledger=ledger,
         cloud=cloud,
+        inventory=inventory,
         nodes=nodes,
         leadership=leadership,
         records=records,
@@ -123,7 +124,7 @@ class _OnTime:
         method = getattr(self._part, name)
         if not callable(method):
             return method
-        return lambda *arguments: method(*arguments[:-1], self._world.now)
+        return lambda *arguments, **named: method(*arguments[:-1], self._world.now, **named)
 
 
 def make_table(cloud: Cloud) -> str:

@@ -92,7 +92,8 @@ def twin(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Twi
 def test_the_twins_bill_comes_back_to_the_last_digit_and_to_its_owners(twin: Twin) -> None:
     result = twin.result
     assert str(result.report_total) == str(result.bill_total) == str(twin.bill.total)
-    assert result.components["broker compute"] == Decimal("0.1071")
+    assert result.components["broker compute"] == Decimal("0.05355")
+    assert result.components["EC2 instances"] == Decimal("0.05355")
     assert result.components["inter-AZ transfer"] == Decimal("0.1")
     owners = {share.name: share for share in result.report.owners()}
     assert owners["harbour / broker-a"].detail == "node 10 in us-east-1a"

@@ -38,7 +38,7 @@ ORACLE = r"""
             'Adjustment') THEN 'other'
         WHEN service LIKE 'Amazon Elastic Compute Cloud' AND unit = 'Hours'
             AND (text LIKE '%instance hour%' OR text LIKE '%instance-hour%'
-                OR text LIKE '%reserved instance applied%') THEN 'broker compute'
+                OR text LIKE '%reserved instance applied%') THEN 'EC2 instances'
         WHEN service LIKE 'Amazon Elastic Compute Cloud' AND text LIKE '%gp3) provisioned storage%'
             THEN 'gp3 storage'
         WHEN text LIKE '%provisioned iops-month of gp3%' THEN 'gp3 IOPS'
@@ -55,7 +55,7 @@ ORACLE = r"""
         count(*), sum(billed), sum(effective)
     FROM lines GROUP BY ALL"""
 # What the oracle does not look for: mostly other people's services and old kinds of volumes.
-ELSEWHERE = ("other", "elsewhere", "other volumes")
+ELSEWHERE = ("other", "elsewhere", "other volumes", "internet egress", "public IPv4")
 
 
 @pytest.fixture(scope="module")

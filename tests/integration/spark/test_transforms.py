@@ -13,33 +13,40 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from core.errors import StillwaterError
 from spark.ingest import bill
-from spark.schemas import COST, IS_UNREADABLE, LINE_KEYS, require_schema
+from spark.schemas import COST, IS_UNREADABLE, LINE_KEYS, MONEY, require_schema
 from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import Component, classified
-from spark.transforms.daily import OWNERS
+from spark.transforms.daily import IS_KNOWN
 from tests.integration.spark import bills
 
 pytestmark = pytest.mark.integration
 
+OWNERS = ("tag_cluster", "tag_pool", "tag_claim", "tag_node_group")
 EC2_HOUR: Mapping[str, Any] = {
     "provider": "AWS",
     "category": "Usage",
     "service": "AmazonEC2",
     "usage_type": "BoxUsage:r7g.large",
     "zone": "us-east-1a",
+    "tag_pool": "broker",
+    IS_KNOWN: False,
+    "billed_cost": Decimal(1),
 }
 
 
 def charges(session: SparkSession, *rows: Mapping[str, Any]) -> Any:
     owners = [StructField(name, StringType()) for name in OWNERS]
-    schema = StructType([*LINE_KEYS.fields, *owners, StructField(IS_UNREADABLE, BooleanType())])
+    flags = [StructField(name, BooleanType()) for name in (IS_UNREADABLE, IS_KNOWN)]
+    cost = StructField("billed_cost", MONEY)
+    schema = StructType([*LINE_KEYS.fields, *owners, *flags, cost])
     filled = [tuple({**EC2_HOUR, **row}.get(f.name) for f in schema.fields) for row in rows]
     return session.createDataFrame(filled, schema)
 
 
 def components(session: SparkSession, *rows: Mapping[str, Any]) -> list[Component]:
     return [
-        Component(row.component) for row in charges(session, *rows).transform(classified).collect()
+        Component(row.component)
+        for row in charges(session, *rows).transform(attributed).transform(classified).collect()
     ]
 
 
@@ -63,10 +70,11 @@ def test_a_discount_on_a_component_stays_with_it(session: SparkSession) -> None:
 def test_the_nodes_of_eks_groups_are_not_brokers(session: SparkSession) -> None:
     found = components(
         session,
-        {"tag_node_group": "local-harbour-system"},
-        {"tag_cluster": "harbour"},
+        {"tag_node_group": "local-harbour-system", "tag_cluster": "harbour"},
+        {"tag_cluster": "harbour", "tag_pool": None},
         {"tag_cluster": "harbour", "tag_pool": "broker"},
-        {},
+        # The ledger knew it: a broker's, whatever tags it lost.
+        {"tag_cluster": "harbour", "tag_pool": None, IS_KNOWN: True},
     )
     assert found == [
         Component.OTHER,
@@ -74,6 +82,27 @@ def test_the_nodes_of_eks_groups_are_not_brokers(session: SparkSession) -> None:
         Component.BROKER_COMPUTE,
         Component.BROKER_COMPUTE,
     ]
+
+
+def test_an_instance_that_nothing_says_is_kafkas_is_no_broker(session: SparkSession) -> None:
+    anybodys = {"tag_pool": None}
+    discount = {"category": "EdpDiscount", "billed_cost": Decimal("-0.05")}
+    found = components(session, anybodys, {**anybodys, **discount}, {})
+    assert found == [Component.INSTANCES, Component.INSTANCES, Component.BROKER_COMPUTE]
+
+
+def test_bytes_of_a_zone_or_without_a_price_are_not_between_zones(session: SparkSession) -> None:
+    def moved(usage_type: str, cost: str) -> Mapping[str, Any]:
+        return {"usage_type": usage_type, "billed_cost": Decimal(cost)}
+
+    found = components(
+        session,
+        moved("DataTransfer-Regional-Bytes", "0"),
+        moved("DataTransfer-xAZ-In-Bytes", "0.01"),
+        moved("DataTransfer-xAZ-In-Bytes", "0"),
+        moved("DataTransfer-AZ-Out-Bytes", "0.01"),
+    )
+    assert found == [Component.INTER_AZ, Component.INTER_AZ, Component.OTHER, Component.OTHER]
 
 
 def test_another_providers_virtual_machine_is_other(session: SparkSession) -> None:
@@ -89,19 +118,23 @@ def test_another_providers_virtual_machine_is_other(session: SparkSession) -> No
 
 
 def test_a_volume_belongs_to_the_node_its_claim_names(session: SparkSession) -> None:
+    no_pool = {"tag_pool": None}
     known, unknown, other = owners(
         session,
-        {"tag_claim": "data-0-harbour-broker-a-10", "tag_cluster": "harbour"},
-        {"tag_claim": "data-0-harbour-broker-a-10"},
-        {"tag_claim": "prometheus-0"},
+        {**no_pool, "tag_claim": "data-0-harbour-broker-a-10", "tag_cluster": "harbour"},
+        # A claim of this name may be anybody's.
+        {**no_pool, "tag_claim": "data-0-harbour-broker-a-10"},
+        {**no_pool, "tag_claim": "prometheus-0"},
     )
     assert (known.cluster, known.owner, known.node_id) == ("harbour", "broker-a", 10)
-    assert (unknown.owner, unknown.node_id) == ("harbour-broker-a", 10)
+    assert (unknown.attribution, unknown.node_id) == (Attribution.NOBODY, None)
     assert (other.attribution, other.node_id) == (Attribution.NOBODY, None)
 
 
 def test_what_only_a_cluster_tag_names_belongs_to_the_whole_cluster(session: SparkSession) -> None:
-    shared, nobody = owners(session, {"tag_cluster": "harbour"}, {})
+    shared, nobody = owners(
+        session, {"tag_cluster": "harbour", "tag_pool": None}, {"tag_pool": None}
+    )
     assert (shared.cluster, shared.owner) == ("harbour", "whole cluster")
     assert shared.attribution == Attribution.CLUSTER
     assert (nobody.cluster, nobody.owner) == (None, "unattributed")
@@ -150,9 +183,13 @@ AMORTISED: Mapping[str, tuple[Mapping[str, Any], str]] = {
         "0",
     ),
     "any other fee": ({"line_item_line_item_type": "Fee"}, "1"),
-    "a savings plan's refund": (
+    "Refund for one-time fee for Savings Plan ID : 1": (
         {"line_item_line_item_type": "Refund", "line_item_product_code": "ComputeSavingsPlans"},
         "0",
+    ),
+    "Refund for recurring fee for Savings Plan ID : 1": (
+        {"line_item_line_item_type": "Refund", "line_item_product_code": "ComputeSavingsPlans"},
+        "1",
     ),
     "tax": ({"line_item_line_item_type": "Tax"}, "1"),
 }

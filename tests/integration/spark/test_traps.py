@@ -14,6 +14,7 @@ from pyspark.sql import Row, SparkSession
 
 from core.cost.pricing import seconds_in_month
 from core.errors import InvalidInput
+from core.naming import CLUSTER_TAG
 from local.bills.cluster import Broker, ClusterBill, hour_lines, lines
 from local.bills.export import Layout, write
 from local.bills.line import Line, month_start, truth
@@ -134,7 +135,8 @@ def test_9_a_region_prefix_is_cut_off_and_nothing_else_is(
         "EMR-SERVERLESS-ARM-vCPUHours": "EMR-SERVERLESS-ARM-vCPUHours",
         "USE1-EKS-EC2-vCPU-Hours": "EKS-EC2-vCPU-Hours",
     }
-    every = [Line(hour=start, usage_type=name, resource_id=name) for name in written]
+    ours = {CLUSTER_TAG: "harbour"}
+    every = [Line(hour=start, usage_type=name, resource_id=name, tags=ours) for name in written]
     found = usage(session, tmp_path, every)
     assert {row.resource_id: row.usage_type for row in found} == written
 

@@ -145,6 +145,8 @@ class Ledger:
         if len(self.seen) == 2:
             os.kill(os.getpid(), signal.SIGINT)
         return []
+    def pause(self, now):
+        return None
 incidents.Desk.of = lambda environment: Ledger()
 incidents.listed.__kwdefaults__["pace"] = incidents.Pace(seconds=0.01)
 """,

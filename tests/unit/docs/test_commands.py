@@ -154,9 +154,9 @@ def _unknown(piece: object, model: dict[str, Any], path: str) -> list[str]:
     [
         ("stillwater check FILE", None),
         ("cd x && .venv/bin/stillwater up try", None),
-        ("stillwater report cost --focus FILE", None),
+        ("stillwater report --bill FILE", None),
         ("stillwater launch", "there is no command launch"),
-        ("stillwater report costs", "there is no command costs"),
+        ("stillwater prices checks", "there is no command checks"),
         ("stillwater estimate FILE --yaml", "estimate has no option --yaml"),
     ],
 )

@@ -93,6 +93,9 @@ class FakeCluster:
     hook_tokens: dict[tuple[str, str], str] = field(default_factory=dict)
     desired_calls: list[tuple[str, int]] = field(default_factory=list)
     terminated: list[tuple[str, bool]] = field(default_factory=list)
+    asked_to_terminate: list[tuple[str, bool]] = field(default_factory=list)
+    group_refuses: str = ""  # its words to whoever asks it to terminate an instance
+    refuses_decrement_only: bool = False
     on_instance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # EC2's attachments
     disruption_budgets: tuple[BudgetView, ...] = ()
     reordered: list[dict[Partition, Order]] = field(default_factory=list)
@@ -144,14 +147,17 @@ class FakeCluster:
         self.desired_calls.append((group, desired))
         self.groups[group] = replace(self.groups[group], desired=desired)
 
-    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> bool:
+    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> str | None:
+        self.asked_to_terminate.append((instance_id, decrement))
+        if self.group_refuses and (decrement or not self.refuses_decrement_only):
+            return self.group_refuses
         group = self.groups[group_of(self.instances[instance_id].zone)]
         if group.instances.get(instance_id) not in {"InService", "Terminating:Retained"}:
-            return False
+            return f"Instance Id not found - No managed instance found for {instance_id}."
         self.terminated.append((instance_id, decrement))
         self.groups[group.name] = replace(group, desired=group.desired - decrement)
         self.terminate(instance_id)
-        return True
+        return None
 
     def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
         held, changed = self.groups[group].protected, frozenset(instance_ids)

@@ -217,7 +217,10 @@ def test_a_broker_that_never_returns_is_given_up(station: Station) -> None:
 
 def test_an_instance_without_kafka_is_lost_without_a_call(station: Station) -> None:
     del station.cluster.pods[10]
+    station.cluster.attached.clear()
     lost(station)
+    for _ in range(8):
+        station.tick()
     assert station.incident().state is State.LOST
     assert station.incident().pages == ()
     assert not tainted(station)

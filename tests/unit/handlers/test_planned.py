@@ -347,8 +347,10 @@ def test_a_release_nobody_could_finish_is_finished_by_the_next_shift(station: St
 
 def test_a_node_without_kafka_goes_without_a_spare(station: Station) -> None:
     del station.cluster.pods[10]
+    station.cluster.attached.clear()
     station.announce(health_event())
-    station.tick()
+    while not station.cluster.terminated:
+        station.tick()
     assert station.cluster.desired_calls == []
     assert station.cluster.terminated == [(OLD, False)]
     assert not station.ledger.leases()

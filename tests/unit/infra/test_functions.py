@@ -229,6 +229,7 @@ def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:
 
 def test_the_ledger_forgets_by_itself_and_can_be_restored(operations: Recorded) -> None:
     table = operations.one("dynamodb/table:Table").inputs
+    assert table["deletionProtectionEnabled"]
     assert table["hashKey"] == "pk"
     assert table["billingMode"] == "PAY_PER_REQUEST"
     assert table["ttl"] == {"attributeName": "expires_at", "enabled": True}

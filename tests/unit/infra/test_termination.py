@@ -74,6 +74,7 @@ def test_every_kind_of_announcement_has_its_rule(held: Recorded) -> None:
         *groups.ACTIVITIES,
         *groups.REFRESHES,
         *instances.NOTICES,
+        *instances.BLOCK_EXPIRES,
         *zones.SHIFTS,
         "EBS Volume Notification",
         "AWS Health Event",
@@ -86,13 +87,11 @@ def test_no_rule_hears_what_asks_for_nothing(held: Recorded) -> None:
     assert "running" not in heard["state-change"]["detail"]["state"]
     assert "available" not in heard["volume"]["detail"]["result"]
     assert heard["health"]["detail"] == {
-        "service": ["EC2"],
+        "service": ["EBS", "EC2", "EKS"],
         "eventTypeCategory": ["scheduledChange"],
     }
-    assert heard["health-issue"]["detail"] == {
-        "service": ["EBS", "EC2"],
-        "eventTypeCategory": ["issue"],
-    }
+    # A lost zone has been announced under MULTIPLE_SERVICES.
+    assert heard["health-issue"]["detail"] == {"eventTypeCategory": ["issue"]}
 
 
 def test_a_pattern_has_a_length_eventbridge_accepts(held: Recorded) -> None:
@@ -126,6 +125,25 @@ def test_only_our_own_rules_may_send(held: Recorded) -> None:
     assert allow["Principal"] == {"Service": "events.amazonaws.com"}
     sources = allow["Condition"]["ArnEquals"]["aws:SourceArn"]
     assert len(sources) == len(held.of(RULE))
+
+
+def test_nobody_but_our_rules_may_send_whatever_their_role_allows(held: Recorded) -> None:
+    statements = held.one(QUEUE_POLICY, "termination-events-policy").policy_statements
+    denied = next(s for s in statements if s["Sid"] == "NobodyElseMaySend")
+    assert (denied["Effect"], denied["Principal"]) == ("Deny", "*")
+    sources = denied["Condition"]["ArnNotEquals"]["aws:SourceArn"]
+    assert len(sources) == len(held.of(RULE))
+    # Our own tick sends to the termination handler's queue by its role.
+    nth = held.one(QUEUE_POLICY, "termination-nth-policy").policy_statements
+    assert all(s["Sid"] != "NobodyElseMaySend" for s in nth)
+
+
+def test_the_termination_handler_hears_of_no_change_that_takes_nothing_away(
+    direct: Recorded,
+) -> None:
+    codes = patterns(direct)["nth-health"]["detail"]["eventTypeCode"]
+    assert "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED" in codes
+    assert not any("REBOOT" in code or "LIFECYCLE" in code for code in codes)
 
 
 def test_a_target_waits_for_the_policy_without_which_events_are_lost(held: Recorded) -> None:

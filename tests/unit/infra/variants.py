@@ -34,19 +34,46 @@ EVERYTHING: Mapping[str, Any] = {
     "snapshots": {"every_hours": 12, "kept": 3},
     "encryption_key": "arn:aws:kms:us-east-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
 }
+TOKENS = {
+    "authentication": "oauth",
+    "oauth": {
+        "valid_issuer_url": "https://id.example/realms/kafka",
+        "jwks_url": "https://id.example/certs",
+        "token_url": "https://id.example/token",
+        "audience": "kafka",
+    },
+}
+ANONYMOUS = {"authentication": "none", "anonymous_clients": True}
 VARIANTS: Mapping[str, dict[str, Any]] = {
     "asg": description(),
     "karpenter": description(node_provisioner="karpenter"),
-    "certificates": description(
-        **EVERYTHING, kafka={"internal_listener": {"authentication": "tls"}}
-    ),
+    "certificates": description(**EVERYTHING),
     "passwords": description(
-        **EVERYTHING, kafka={"internal_listener": {"authentication": "scram-sha-512"}}
+        **EVERYTHING,
+        kafka={
+            "listener": {"authentication": "scram-sha-512"},
+            "internal_listener": {"authentication": "scram-sha-512"},
+        },
+    ),
+    "tokens": description(
+        users=EVERYTHING["users"],
+        kafka={
+            "listener": TOKENS,
+            "internal_listener": TOKENS,
+            "functions": {"secret_name": "platform-stillwater"},
+        },
+    ),
+    "nobody asked": description(
+        topics=EVERYTHING["topics"],
+        kafka={
+            "listener": ANONYMOUS,
+            "internal_listener": {**ANONYMOUS, "tls": False},
+            "authorization": "none",
+        },
     ),
     "karpenter with everything": description(
         **EVERYTHING,
         node_provisioner="karpenter",
-        kafka={"internal_listener": {"authentication": "tls"}},
     ),
     "combined": description(pools=[{**BROKER, "role": "combined"}], connect={"replicas": 1}),
     "direct": description(drain_route="direct", scale_in="release"),

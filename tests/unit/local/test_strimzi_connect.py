@@ -20,7 +20,8 @@ from local.kubernetes.strimzi_resources import REVISION
 from local.place import Place
 from tests.unit.infra.programs import spec
 
-PLAIN = {"internal_listener": {"tls": False}}
+ANONYMOUS = {"tls": False, "authentication": "none", "anonymous_clients": True}
+PLAIN = {"internal_listener": ANONYMOUS}
 
 
 def resource(**changed: Any) -> dict[str, Any]:

@@ -231,10 +231,15 @@ def evidence(**changes: Any) -> Evidence:
     """Return three weeks of November after a whole October."""
     first, last = date(2026, 10, 1), TODAY - timedelta(days=1)
     days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    costs = [DayCost(day, c.value, _cost(day, c)) for day in days for c in DAILY]
+    costs = [
+        DayCost(day, c.value, _cost(day, c), is_kafkas=c is not Component.OTHER)
+        for day in days
+        for c in DAILY
+    ]
     fields: dict[str, Any] = {
         "report": _report(costs),
-        "days": costs,
+        "all_days": costs,
+        "month": "2026-11",
         "transfer": (
             a_flow("replicate", "610.20"),
             a_flow("consume", "402.10", "402.10", day=date(2026, 11, 20), certainty="at most"),

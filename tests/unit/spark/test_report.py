@@ -79,17 +79,21 @@ def test_the_story_says_what_it_cost_on_what_and_whose_it_is() -> None:
     )
     assert told == [
         "The bill of 2026-11 comes to 12.10 USD.",
-        "The largest of Kafka's parts is broker compute: 10.10 USD, 83.5% of it.",
         (
-            "10.10 USD belongs to Kafka's node pools and 0 USD to a cluster as a whole; "
-            "2.00 USD to nobody that a tag names."
+            "10.10 USD of it is Kafka's (cluster harbour): 10.10 of its node pools, 0 of a cluster "
+            "as a whole."
+        ),
+        ("The largest of Kafka's parts is broker compute: 10.10 USD, 100.0% of what Kafka cost."),
+        (
+            "The other 2.00 USD are not ours to explain: no tag stillwater:cluster, claim or known "
+            "resource says that they are Kafka's."
         ),
     ]
 
 
-def test_a_bill_without_our_tags_says_which_to_activate() -> None:
+def test_a_bill_without_our_tags_asks_which_tag_means_kafka() -> None:
     told = " ".join(stories.sentences(a_report(a_line(**UNTAGGED))))
-    assert "activate stillwater:cluster and stillwater:pool as cost allocation tags" in told
+    assert "no charge carries the tag stillwater:cluster. Name the tag that means Kafka" in told
 
 
 def test_rows_that_could_not_be_read_are_in_the_story_and_on_the_page() -> None:
@@ -128,8 +132,8 @@ def test_the_page_carries_its_labels_and_needs_nothing_from_elsewhere() -> None:
 
 
 def test_the_plot_takes_its_colours_from_the_page() -> None:
-    html = page.render(a_report(a_line(), a_line(**UNTAGGED)))
-    assert "fill: var(--c1)" in html
+    assert "fill: var(--c1)" in page.render(a_report(a_line(), a_line(**UNTAGGED)))
+    html = page.render(a_report(a_line(**UNTAGGED)))
     assert "fill: var(--rest)" in html
     assert "#0102" not in html
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from datetime import date, timedelta
@@ -11,10 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark import schemas
 from spark.report import actions, formats, story, words
-from spark.report.document import Document
-from spark.report.evidence import DayCost, compared
+from spark.report.document import Action, Document
+from spark.report.evidence import DayCost, Evidence, compared
 from spark.report.formats import Format
+from spark.transforms.attribute import Attribution
+from spark.transforms.classify import Component
+from spark.transforms.easy import Easy, EasySaving
 from tests.unit.spark import month
 
 
@@ -32,9 +37,96 @@ def test_the_things_to_do_are_ranked_by_what_they_save(document: Document) -> No
     ]
     # Twenty days' 402.10 are a month's 603.15.
     assert saved == [Decimal("764.16"), Decimal("603.15"), Decimal("80.00")]
-    assert f"save {words.dollars(actions.saving(document.actions))} USD a month" in " ".join(
-        document.story
+    together = actions.saving(document.actions)
+    assert (together.usd, together.at_most) == (Decimal("1447.31"), True)
+    assert "would save at most 1,447 USD a month" in " ".join(document.story)
+
+
+def test_ways_that_exclude_each_other_are_not_added_up() -> None:
+    def way(usd: int, name: str = "", *, at_most: bool = False) -> Action:
+        return Action("a", "b", "c", "d", Decimal(usd), at_most, name)
+
+    volumes = [way(300, actions.VOLUMES), way(50, actions.VOLUMES)]
+    both = actions.saving([*volumes, way(303, actions.LOCAL_DISKS, at_most=True), way(7)])
+    assert (both.usd, both.at_most, both.excluded) == (Decimal(357), False, True)
+    disks = actions.saving([*volumes, way(400, actions.LOCAL_DISKS, at_most=True), way(7)])
+    assert (disks.usd, disks.at_most) == (Decimal(407), True)
+
+
+@pytest.mark.parametrize("kind", Format)
+def test_at_most_stays_at_most_wherever_a_saving_is_said(kind: Format) -> None:
+    flow = month.a_flow("consume", "402.10", "402.10", certainty="at most")
+    told = story.told(month.evidence(transfer=(flow,), storage=(), economics=()))
+    text = re.sub(r"<[^>]+>", "", formats.write(told, kind))
+    assert "would save at most" in text
+    # 402.10 dollars on the one day that was measured.
+    for figure in re.finditer("12,063", text):
+        assert re.search(r"at most\s*$", text[: figure.start()]), text[figure.start() - 60 :]
+
+
+def test_what_is_not_known_to_be_kafkas_is_apart_and_never_first() -> None:
+    stranger = month.a_line(
+        component=Component.INSTANCES,
+        attribution=Attribution.NOBODY,
+        cluster=None,
+        owner="unattributed",
+        billed=Decimal(90_000),
+        amortised=Decimal(90_000),
     )
+    evidence = month.evidence()
+    report = dataclasses.replace(evidence.report, lines=[*evidence.report.lines, stranger])
+    easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=False, usd=Decimal(336)),)
+    told = story.told(dataclasses.replace(evidence, report=report, easy=easy))
+    assert told.title == "What Kafka cost"
+    assert told.total.text == "3,769.36"
+    assert "The largest of Kafka's parts is inter-AZ transfer" in told.story[2]
+    assert "are not ours to explain" in told.story[3]
+    assert all("extended support" not in action.title for action in told.actions)
+    assert "extended support" in " ".join(told.story)
+    assert [section.key for section in told.sections][-1] == "others"
+
+
+def test_a_bill_without_any_kafka_says_so_and_asks_for_the_tag() -> None:
+    stranger = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}
+    lines = month.a_line(component=Component.INSTANCES, billed=Decimal("17.16"), **stranger)
+    tag = month.row(
+        schemas.TAGS_FOUND, key="team", value="streaming", names_kafka=True,
+        different_values=4, charges=7, billed_cost=Decimal("3.10"),
+    )  # fmt: skip
+    easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=False, usd=Decimal(336)),)
+    told = story.told(Evidence(report=month.a_report(lines), tags=(tag,), easy=easy))
+    text = formats.write(told, Format.MD)
+    assert told.title == "What is on the bill"
+    assert "Nothing on it is known to be Kafka's" in told.story[1]
+    assert "broker" not in text
+    assert [action.title for action in told.actions] == [
+        "Say which tag means Kafka",
+        "Look at extended support of EKS versions",
+    ]
+    assert "team=streaming" in text
+
+
+def test_what_kafka_could_do_without_is_a_thing_to_do() -> None:
+    easy = (EasySaving(Easy.IDLE_RESERVATION, is_kafkas=True, usd=Decimal("88.40")),)
+    told = story.told(month.evidence(easy=easy, storage=(), transfer=(), economics=()))
+    assert told.actions[0].title == "Look at capacity reservations that nothing runs in"
+    assert told.actions[0].usd_per_month == Decimal("88.40")
+    assert "would save 88.40 USD a month" in " ".join(told.story)
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        ("0.24", "0.24"),
+        ("17.1", "17.10"),
+        ("0.0031", "0.0031"),
+        ("0", "0"),
+        ("-0.5", f"{words.MINUS}0.50"),
+    ],
+)
+def test_headline_money_is_written_like_money(amount: str, said: str) -> None:
+    told = story.of_cost(month.a_report(month.a_line(billed=Decimal(amount))))
+    assert told.total.text == said
 
 
 def test_a_report_without_findings_does_not_invent_any() -> None:
@@ -42,7 +134,7 @@ def test_a_report_without_findings_does_not_invent_any() -> None:
     told = story.told(
         month.evidence(storage=(fits,), transfer=(), anomalies=(), economics=(), resync=())
     )
-    assert [action.title for action in told.actions] == ["Activate the cost allocation tags"]
+    assert told.actions == ()
     assert "Nothing was found that would save a dollar a month or more." in told.story
 
 
@@ -115,21 +207,22 @@ def test_a_whole_month_is_compared_with_a_whole_month() -> None:
         DayCost(first + timedelta(days=n), "other", Decimal(1 if n < 31 else 2)) for n in range(61)
     ]
     report = month.a_report(month.a_line(), today=date(2026, 12, 5))
-    found = compared(month.evidence(report=report, days=days))
+    found = compared(month.evidence(report=report, all_days=days))
     assert found is not None
     assert found.totals == (Decimal(31), Decimal(60))
 
 
 def test_a_first_month_is_compared_with_nothing() -> None:
     only = [each for each in month.evidence().days if each.day.month == 11]
-    told = story.told(month.evidence(days=only))
+    told = story.told(month.evidence(all_days=only))
     assert told.total.against == ""
     assert "changes" in {section.key for section in told.sections}
 
 
 def test_json_keeps_exact_values_and_no_drawings(document: Document) -> None:
     content = json.loads(formats.write(document, Format.JSON))
-    assert Decimal(content["total"]["exact"]) == month.evidence().report.billed
+    assert Decimal(content["total"]["of_bill"]) == month.evidence().report.billed
+    assert Decimal(content["total"]["exact"]) == month.evidence().report.kafkas.billed
     assert all("plots" not in section for section in content["sections"])
     assert content["actions"][0]["usd_per_month"] == "764.16"
 
@@ -140,7 +233,7 @@ def test_a_message_for_slack_is_within_its_limits(document: Document) -> None:
     for block in message["blocks"]:
         if block["type"] == "section":
             assert len(block["text"]["text"]) <= 3000
-    assert message["text"].startswith("What it cost: ")
+    assert message["text"].startswith("What Kafka cost: ")
 
 
 def test_somebody_elses_words_stay_words_in_markdown_and_in_a_message() -> None:

@@ -64,3 +64,12 @@ def reasons(view: ClusterView, node_id: int, margin: int) -> Iterator[Callable[[
         and len(set(p.isr) - {node_id}) < min(p.min_isr + margin, len(p.replicas) - 1)
         for p in view.partitions
     )
+    yield lambda said: any(
+        f"last in-sync replica of partition {p.name}" in said and set(p.isr) == {node_id}
+        for p in view.partitions
+    )
+    yield lambda said: any(
+        f"Partition {p.name} has {len(p.isr)} in-sync replicas" in said
+        and len(p.isr) < min(p.min_isr, len(p.replicas))
+        for p in view.partitions
+    )

@@ -11,6 +11,8 @@ from core.availability.lease import Lease, grant, release, valid_holder
 from core.availability.presence import is_back, returned
 from core.views import ClusterView, PartitionView, VoterView
 
+WIDE = (10, 20, 30, 40, 50)
+
 
 def partition(
     isr: tuple[int, ...] = (10, 20, 30),
@@ -28,15 +30,13 @@ def cluster(
     lags: tuple[float | None, ...] = (0.0, 0.1, 0.1),
 ) -> ClusterView:
     return ClusterView(
-        brokers=frozenset({10, 20, 30}),
+        brokers=frozenset(WIDE),
         fenced=fenced,
         voters=tuple(VoterView(n, lag) for n, lag in enumerate(lags)),
         quorum_leader=0,
         partitions=partitions,
     )
 
-
-WIDE = (10, 20, 30, 40, 50)
 
 PARTITIONS = [
     pytest.param(partition(), 0, True, id="in sync"),
@@ -46,7 +46,10 @@ PARTITIONS = [
     pytest.param(partition((20, 30)), 1, True, id="the one that leaves is behind anyway"),
     pytest.param(partition((20,)), 1, False, id="another is behind, too"),
     pytest.param(partition((10,), replicas=(10,), min_isr=1), 1, True, id="one replica"),
-    pytest.param(partition((10,), replicas=(10, 20), min_isr=2), 1, True, id="all must be in sync"),
+    pytest.param(partition(replicas=(10, 20), isr=(10, 20), min_isr=2), 1, True, id="all needed"),
+    pytest.param(partition((20,), replicas=(10, 20), min_isr=2), 1, True, id="another is the last"),
+    pytest.param(partition((10,), replicas=(10, 20), min_isr=2), 1, False, id="the last in sync"),
+    pytest.param(partition((10,), replicas=(10, 20), min_isr=3), 0, False, id="also far below"),
     pytest.param(partition((10, 20, 30, 40), replicas=WIDE), 1, True, id="margin met"),
     pytest.param(partition((10, 20, 30), replicas=WIDE), 0, True, id="margin not asked for"),
     pytest.param(partition((10, 20, 30), replicas=WIDE), 1, False, id="margin not met"),
@@ -226,3 +229,46 @@ def test_an_expired_lease_goes_to_whoever_asks() -> None:
 
 def test_a_renewal_never_shortens_the_lease() -> None:
     assert grant([Lease("i-1", 60.0)], "i-1", 10.0, 30).leases == (Lease("i-1", 60.0),)
+
+
+def test_a_verdict_says_what_nobody_can_keep_writable() -> None:
+    kept, lost = partition(), replace(partition((10, 20), replicas=(10, 20)), topic="two")
+    assert may_leave(10, cluster(kept, lost)).reason == (
+        "Node 10 may leave: 1 of its 2 partitions stay in sync without it; nobody can keep the "
+        "rest writable, among them two-3, and the quorum keeps its majority."
+    )
+
+
+def test_a_fenced_broker_that_holds_nothing_stops_nobody() -> None:
+    view = replace(
+        cluster(partition(), fenced=frozenset({40})), brokers=frozenset({10, 20, 30, 40})
+    )
+    assert may_leave(10, view).allowed
+
+
+def test_a_broker_that_is_not_registered_and_holds_partitions_is_out() -> None:
+    view = cluster(partition((10, 20), replicas=(10, 20, 60)), partition())
+    assert "broker 60 is not registered" in may_leave(30, view).reason
+
+
+@pytest.mark.parametrize(("replicas", "allowed"), [((60,), True), ((60, 70), True), ((30,), False)])
+def test_a_partition_only_on_brokers_that_were_removed_stops_nobody(
+    replicas: tuple[int, ...], *, allowed: bool
+) -> None:
+    left = partition((), replicas=replicas, leader=None)
+    view = cluster(partition(), replace(left, topic="left"))
+    assert may_leave(10, view).allowed is allowed
+
+
+def test_an_offline_partition_names_the_replica_that_holds_all_of_it() -> None:
+    view = cluster(replace(partition((), leader=None), eligible=(30,)))
+    assert "bring one of its replicas 30 which hold all of it back first" in (
+        may_leave(10, view).reason
+    )
+
+
+def test_a_voter_keeps_up_within_the_clusters_own_fetch_timeout() -> None:
+    slow = tuple(VoterView(n, lag, 5.0) for n, lag in enumerate((0.0, 4.0, 4.0)))
+    assert may_leave(0, replace(cluster(partition()), voters=slow)).allowed
+    quick = tuple(VoterView(n, lag, 0.5) for n, lag in enumerate((0.0, 1.0, 1.0)))
+    assert not may_leave(0, replace(cluster(partition()), voters=quick)).allowed

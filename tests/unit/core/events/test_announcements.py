@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events import (
+    Advisory,
     GroupChange,
     GroupNotice,
     Ignored,
@@ -33,8 +34,8 @@ TABLE: dict[str, list[object]] = {
     "asg-terminate-2020": [Kind.ASG_TERMINATE],
     "asg-terminate-direct": [Kind.ASG_TERMINATE],
     "asg-terminate-through-sns": [Kind.ASG_TERMINATE],
-    "asg-to-warm-pool": [None],
-    "asg-replace-root-volume": [None],
+    "asg-to-warm-pool": ["advisory"],
+    "asg-replace-root-volume": ["advisory"],
     "asg-test-notification": [None],
     "asg-launch-hook": [Kind.ASG_LAUNCH],
     "group-launched": [GroupChange.LAUNCHED],
@@ -116,6 +117,8 @@ def said(found: object) -> object:
             return found.source
         case GroupNotice():
             return found.what
+        case Advisory():
+            return "advisory"
         case _:
             return None
 
@@ -286,11 +289,27 @@ def test_an_alarm_that_is_ok_again_ends_the_problem() -> None:
     assert volume(load("alarm-stalled-volume-ok")).over
 
 
-def test_a_body_longer_than_eventbridge_sends_is_kept_in_part() -> None:
-    (found,) = parse(json.dumps({"source": "aws.ec2", "detail": {"x": "y" * 300_000}}))
-    assert isinstance(found, Ignored)
-    assert "262144 at most" in found.reason
-    assert len(found.body) < 20_000
+@pytest.mark.parametrize(("size", "read"), [(900_000, True), (1_100_000, False)])
+def test_a_body_is_read_up_to_what_sqs_carries_and_beyond_it_kept_and_told(
+    size: int, *, read: bool
+) -> None:
+    event = load("health-retirement")
+    event["detail"]["eventDescription"][0]["latestDescription"] = "y" * size
+    (found,) = parse(json.dumps(event))
+    assert isinstance(found, Interruption if read else Advisory)
+    if isinstance(found, Advisory):
+        assert "1048576 at most" in found.sentence
+        assert len(found.body) < 20_000
+
+
+def test_a_capacity_block_that_ends_is_told_and_names_its_reservation() -> None:
+    event = load("capacity-reservation") | {
+        "detail-type": "Capacity Block Expiration Warning",
+        "detail": {"capacity-reservation-id": "cr-0123", "end-date": "2026-11-20T12:00:00Z"},
+    }
+    (found,) = parse(json.dumps(event))
+    assert isinstance(found, Advisory)
+    assert "cr-0123" in found.sentence
 
 
 instance_ids = st.integers(0, 2**32).map(lambda n: f"i-{n:08x}")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from core.events import Ignored, parse
+from core.events import Advisory, Ignored, parse
 from tests.unit.core.events.announced import (
     DIRECT,
     LAUNCH,
@@ -24,20 +24,7 @@ from tests.unit.core.events.announced import (
     ("message", "says"),
     [
         pytest.param(
-            with_detail(TERMINATE, Destination="WarmPool"), "warm pool", id="to-warm-pool"
-        ),
-        pytest.param(
             with_detail(LAUNCH, Destination="WarmPool"), "warm pool", id="launch-into-warm-pool"
-        ),
-        pytest.param(
-            with_detail(TERMINATE, Destination="AutoScalingGroup", Action="ReplaceRootVolume"),
-            "root volume",
-            id="replace-root-volume",
-        ),
-        pytest.param(
-            with_detail(TERMINATE, Destination="AutoScalingGroup"),
-            "'AutoScalingGroup'",
-            id="other-destination",
         ),
         pytest.param(
             {
@@ -141,3 +128,22 @@ def test_endless_wrapping_is_refused() -> None:
     (found,) = parse(message)
     assert isinstance(found, Ignored)
     assert "wrapped" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("detail", "says"),
+    [
+        ({"Destination": "WarmPool"}, "warm pool"),
+        ({"Destination": "AutoScalingGroup", "Action": "ReplaceRootVolume"}, "root volume"),
+        ({"Destination": "AutoScalingGroup"}, "'AutoScalingGroup'"),
+    ],
+)
+def test_a_hook_that_nobody_completes_is_told_once_for_both_hooks(
+    detail: dict[str, str], says: str
+) -> None:
+    found = [
+        parse(json.dumps(with_detail(TERMINATE, LifecycleHookName=hook, **detail)))[0]
+        for hook in ("drain", "gate")
+    ]
+    assert all(isinstance(each, Advisory) and says in each.sentence for each in found)
+    assert len({each.dedupe_key for each in found if isinstance(each, Advisory)}) == 1

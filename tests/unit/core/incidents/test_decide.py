@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.incidents.decide import next_action
+from core.incidents.decide import BLIND_SECONDS, next_action
 from core.incidents.observation import ForwardDrain, GroupView, Heartbeat, NodeView, Page, PodView
 from core.incidents.record import Decision, State, merge
 from tests.unit.core.incidents.announced_incidents import (
@@ -102,11 +102,11 @@ BLIND = [
 def test_an_instance_nobody_can_see_for_too_long_is_kept_and_a_person_called(
     state: State, then: State
 ) -> None:
-    incident = replace(opened(), state=state)
+    incident = replace(opened(), state=state, blind_since=1.0)
     early = next_action(incident, seen(POLICY.hold_limit_seconds, blind="Silence."), POLICY)
     assert early.state is state
     assert not any(isinstance(a, Page) for a in early.actions)
-    late = next_action(incident, seen(POLICY.hold_limit_seconds + 1, blind="Silence."), POLICY)
+    late = next_action(incident, seen(BLIND_SECONDS + 2, blind="Silence."), POLICY)
     assert late.state is then
     assert any(isinstance(a, Page) for a in late.actions)
 

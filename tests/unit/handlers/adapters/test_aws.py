@@ -168,9 +168,9 @@ def test_an_instance_is_terminated_through_its_group(decrement: bool) -> None:
     asked = {"InstanceId": "i-1", "ShouldDecrementDesiredCapacity": decrement}
     with Stubber(cloud._groups) as stub:
         stub.add_response("terminate_instance_in_auto_scaling_group", {}, asked)
-        assert cloud.terminate_in_group("i-1", decrement=decrement) is True
+        assert cloud.terminate_in_group("i-1", decrement=decrement) is None
         stub.add_client_error("terminate_instance_in_auto_scaling_group", "ValidationError")
-        assert cloud.terminate_in_group("i-1", decrement=decrement) is False
+        assert cloud.terminate_in_group("i-1", decrement=decrement)
 
 
 def test_only_the_drivers_volumes_hold_an_instance(group: str) -> None:

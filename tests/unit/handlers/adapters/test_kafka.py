@@ -205,8 +205,11 @@ def test_a_client_that_is_not_let_in_says_why_and_what_to_do(
     def client(**_: Any) -> FakeClient:
         # As kafka-python does: the reason is logged, and what is raised is its bootstrap's end.
         refusal = SaslAuthenticationFailedError("no such user")
-        logging.getLogger("kafka.net.manager").error("Connection failed: %s", refusal)
-        raise KafkaTimeoutError("Unable to bootstrap")
+        log = logging.getLogger("kafka.net.manager")
+        log.error("Connection failed: %s", refusal)
+        late = KafkaTimeoutError("Unable to bootstrap")
+        log.error("Bootstrap failed: %s", late)
+        raise late
 
     monkeypatch.setattr(kafka, "WireAdmin", client)
     monkeypatch.setattr(kafka, "_knock", lambda _: None)
@@ -214,7 +217,7 @@ def test_a_client_that_is_not_let_in_says_why_and_what_to_do(
         KafkaAdmin(["a:1"], Renewed()).read()
     assert "no such user" in str(caught.value)
     assert str(caught.value).endswith(": look at the Secret, for SaslAuthenticationFailedError.")
-    assert logging.getLogger("kafka.net.manager").handlers == []
+    assert logging.getLogger("kafka.net.manager").filters == []
 
 
 def test_an_order_of_replicas_is_written_for_each_partition(cluster: FakeKafka) -> None:

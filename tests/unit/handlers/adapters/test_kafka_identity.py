@@ -167,6 +167,11 @@ def test_without_the_brokers_authorities_nobody_is_trusted() -> None:
             id="password",
         ),
         pytest.param(
+            KafkaConnectionError("socket disconnected"),
+            f"before the user of Secret {ME}",
+            id="closed",
+        ),
+        pytest.param(
             KafkaConnectionError("Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] ..."),
             f"no authority in Secret {CA}",
             id="authority",

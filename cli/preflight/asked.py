@@ -1,0 +1,385 @@
+"""One question about an account per function, in core.preflight.account's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError
+
+from core import naming
+from core.cluster.needs import GIB_PER_TIB, STANDARD, STANDARD_FAMILIES, Needs
+from core.errors import StillwaterError
+from core.preflight.account import Concurrency, Unasked, VolumesKey, Zone
+from core.preflight.quotas import QUOTAS
+
+GLOBAL_REGION = "us-east-1"
+DENIED = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")
+RUNNING = ["pending", "running"]
+# Whoever answers a call it does not know: a stand-in's server.
+NO_SUCH_CALL = {"404", "501", "InternalFailure", "UnknownOperationException"}
+T = TypeVar("T")
+
+
+def known(ask: Callable[..., T], *given: object) -> T | Unasked:
+    """Return an answer, or why there is none."""
+    try:
+        return ask(*given)
+    except (BotoCoreError, ClientError, StillwaterError, OSError) as error:
+        return Unasked(sentence(error))
+    except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
+        return Unasked(f"the answer is not as AWS documents it ({type(error).__name__}: {error})")
+
+
+def sentence(error: Exception) -> str:
+    """Return an error's words on one line."""
+    if isinstance(error, ClientError) and error.response["Error"]["Code"] in NO_SUCH_CALL:
+        return f"{error.operation_name} is not served here"
+    return " ".join(str(error).split()).rstrip(".")
+
+
+class Asked:
+    """One account, one caller, and the clients to ask it with (`clients(service, region=...)`)."""
+
+    def __init__(self, needs: Needs, caller: str, number: str, clients: Callable[..., Any]) -> None:
+        self.needs, self.caller, self.number, self.client = needs, caller, number, clients
+
+    def pages(self, service: str, operation: str, key: str, **given: Any) -> Iterator[Any]:
+        """Yield what a listing holds, over all of its pages."""
+        client = self.client(service)
+        if not client.can_paginate(operation):
+            yield from getattr(client, operation)(**given)[key]
+            return
+        for page in client.get_paginator(operation).paginate(**given):
+            yield from page[key]
+
+
+def region_status(asked: Asked) -> str:
+    regions = asked.client("ec2").describe_regions(AllRegions=True)["Regions"]
+    found = {each["RegionName"]: each.get("OptInStatus", "opt-in-not-required") for each in regions}
+    return str(found.get(asked.needs.region, "not-opted-in"))
+
+
+def stands(asked: Asked) -> bool:
+    client = asked.client("eks")
+    try:
+        client.describe_cluster(name=asked.needs.prefix)
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ResourceNotFoundException":
+            return False
+        raise
+    return True
+
+
+def zones(asked: Asked) -> dict[str, Zone]:
+    found = asked.client("ec2").describe_availability_zones(
+        Filters=[{"Name": "zone-type", "Values": ["availability-zone"]}]
+    )["AvailabilityZones"]
+    return {z["ZoneName"]: Zone(z["ZoneId"], z.get("State") == "available") for z in found}
+
+
+def offerings(asked: Asked) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for each in asked.pages(
+        "ec2",
+        "describe_instance_type_offerings",
+        "InstanceTypeOfferings",
+        LocationType="availability-zone",
+        Filters=[{"Name": "instance-type", "Values": sorted(asked.needs.instance_types)}],
+    ):
+        found.setdefault(each["InstanceType"], set()).add(each["Location"])
+    return {name: frozenset(where) for name, where in found.items()}
+
+
+def quotas(asked: Asked) -> dict[str, float | Unasked]:
+    services = {quota.service for quota in QUOTAS.values()}
+    found = {service: known(_of_service, asked, service) for service in services}
+    return {key: _quota(found[quota.service], quota.name) for key, quota in QUOTAS.items()}
+
+
+def _of_service(asked: Asked, service: str) -> dict[str, float]:
+    # What was never raised stands among the defaults alone.
+    return {
+        str(each["QuotaName"]): float(each["Value"])
+        for operation in ("list_aws_default_service_quotas", "list_service_quotas")
+        for each in asked.pages("service-quotas", operation, "Quotas", ServiceCode=service)
+    }
+
+
+def _quota(found: Mapping[str, float] | Unasked, name: str) -> float | Unasked:
+    if isinstance(found, Unasked):
+        return found
+    return found.get(name, Unasked(f"Service Quotas lists no {name!r}"))
+
+
+def used(asked: Asked) -> dict[str, float | Unasked]:
+    """Count what is there; what cannot be counted is unknown, and nothing else for it."""
+    counted = {key: known(count, asked) for key, count in _COUNTS.items()}
+    return {"listeners_per_nlb": 0.0, **counted}
+
+
+def _vcpus(asked: Asked) -> float:
+    reservations = asked.pages(
+        "ec2",
+        "describe_instances",
+        "Reservations",
+        Filters=[{"Name": "instance-state-name", "Values": RUNNING}],
+    )
+    return sum(
+        float(options.get("CoreCount", 0)) * float(options.get("ThreadsPerCore", 1))
+        for reservation in reservations
+        for instance in reservation["Instances"]
+        # Spot has a quota of its own.
+        if instance.get("InstanceLifecycle") != "spot"
+        and instance["InstanceType"][0] in STANDARD_FAMILIES
+        for options in (instance.get("CpuOptions") or {},)
+    )
+
+
+def _gp3_tib(asked: Asked) -> float:
+    gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
+    volumes = asked.pages("ec2", "describe_volumes", "Volumes", Filters=gp3)
+    return sum(float(volume["Size"]) for volume in volumes) / GIB_PER_TIB
+
+
+def _nlbs(asked: Asked) -> float:
+    balancers = asked.pages("elbv2", "describe_load_balancers", "LoadBalancers")
+    return float(sum(balancer.get("Type") == "network" for balancer in balancers))
+
+
+def _counting(service: str, operation: str, key: str) -> Callable[[Asked], float]:
+    return lambda asked: sum(1 for _ in asked.pages(service, operation, key))
+
+
+_COUNTS: Mapping[str, Callable[[Asked], float]] = {
+    STANDARD: _vcpus,
+    "gp3_tib": _gp3_tib,
+    "elastic_ips": _counting("ec2", "describe_addresses", "Addresses"),
+    "vpcs": _counting("ec2", "describe_vpcs", "Vpcs"),
+    "nlbs": _nlbs,
+    "target_groups": _counting("elbv2", "describe_target_groups", "TargetGroups"),
+    "auto_scaling_groups": _counting(
+        "autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups"
+    ),
+    "eks_clusters": _counting("eks", "list_clusters", "clusters"),
+    "kms_keys": _counting("kms", "list_keys", "Keys"),
+    "rules": _counting("events", "list_rules", "Rules"),
+}
+
+
+def concurrency(asked: Asked) -> Concurrency:
+    limit = asked.client("lambda").get_account_settings()["AccountLimit"]
+    return Concurrency(limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"])
+
+
+def kubernetes(asked: Asked) -> dict[str, str]:
+    return {
+        str(each["clusterVersion"]): str(each.get("versionStatus") or each["status"]).upper()
+        for each in asked.pages("eks", "describe_cluster_versions", "clusterVersions")
+    }
+
+
+def addons(asked: Asked) -> dict[str, frozenset[str] | Unasked]:
+    return {addon: known(_versions, asked, addon) for addon in asked.needs.addons}
+
+
+def _versions(asked: Asked, addon: str) -> frozenset[str]:
+    given = {"addonName": addon, "kubernetesVersion": asked.needs.kubernetes}
+    return frozenset(
+        str(version["addonVersion"])
+        for each in asked.pages("eks", "describe_addon_versions", "addons", **given)
+        for version in each["addonVersions"]
+    )
+
+
+def addon_schemas(asked: Asked) -> dict[str, Mapping[str, object] | Unasked]:
+    return {addon: known(_schema, asked, addon) for addon in asked.needs.addon_configuration}
+
+
+def _schema(asked: Asked, addon: str) -> dict[str, object]:
+    answer = asked.client("eks").describe_addon_configuration(
+        addonName=addon, addonVersion=asked.needs.addons[addon]
+    )
+    return dict(json.loads(answer["configurationSchema"]))
+
+
+def volumes_key(asked: Asked) -> VolumesKey:
+    name = str(asked.client("ec2").get_ebs_default_kms_key_id()["KmsKeyId"])
+    kms = asked.client("kms")
+    key = kms.describe_key(KeyId=name)["KeyMetadata"]
+    ours = key.get("KeyManager") == "CUSTOMER"
+    users = known(_users, asked, name) if ours else frozenset[str]()
+    return VolumesKey(name, ours, bool(key.get("Enabled")), users)
+
+
+def _users(asked: Asked, key: str) -> frozenset[str]:
+    """Return who is granted a key, and who its policy names: a role, or the whole account."""
+    grants = asked.pages("kms", "list_grants", "Grants", KeyId=key)
+    granted = {str(grant.get("GranteePrincipal", "")) for grant in grants}
+    policy = asked.client("kms").get_key_policy(KeyId=key, PolicyName="default")["Policy"]
+    for statement in json.loads(policy).get("Statement", ()):
+        principal = statement.get("Principal", {})
+        named = principal.get("AWS", ()) if isinstance(principal, Mapping) else (principal,)
+        if statement.get("Effect") == "Allow":
+            granted |= {named} if isinstance(named, str) else set(named)
+    return frozenset(granted)
+
+
+def taken(asked: Asked) -> dict[str, tuple[str, ...] | Unasked]:
+    """Return names like this environment's that are not tagged as its own."""
+    readers = {"roles": _roles, "buckets": _buckets, "bill exports": _exports}
+    return {kind: known(_names, read, asked) for kind, read in readers.items()}
+
+
+def _names(read: Callable[[Asked], Iterator[str]], asked: Asked) -> tuple[str, ...]:
+    return tuple(read(asked))
+
+
+def _roles(asked: Asked) -> Iterator[str]:
+    iam = asked.client("iam")
+    for role in asked.pages("iam", "list_roles", "Roles"):
+        name = str(role["RoleName"])
+        if name.startswith(f"{asked.needs.prefix}-"):
+            tags = {tag["Key"] for tag in iam.list_role_tags(RoleName=name)["Tags"]}
+            if naming.ENVIRONMENT_TAG not in tags:
+                yield name
+
+
+def _buckets(asked: Asked) -> Iterator[str]:
+    client = asked.client("s3")
+    for name in asked.needs.buckets:
+        try:
+            client.head_bucket(Bucket=name)
+            # It is there and ours: taken only from somebody who has not tagged it.
+            tags = client.get_bucket_tagging(Bucket=name)["TagSet"]
+            if naming.ENVIRONMENT_TAG not in {tag["Key"] for tag in tags}:
+                yield name
+        except ClientError as error:
+            code = str(error.response["Error"]["Code"])
+            if code == "NoSuchTagSet":
+                yield name
+            # 403 is also what somebody hears who may not look: that is unknown, not taken.
+            elif code not in {"404", "NoSuchBucket", "NotFound"}:
+                raise
+
+
+def _exports(asked: Asked) -> Iterator[str]:
+    listed = asked.client("bcm-data-exports", region=GLOBAL_REGION).list_exports()["Exports"]
+    for export in listed:
+        if export.get("ExportName") == asked.needs.export:
+            yield str(export["ExportName"])
+
+
+def pending_secrets(asked: Asked) -> tuple[str, ...]:
+    names = {
+        naming.webhook_secret(asked.needs.prefix),
+        *([asked.needs.slack_secret] if asked.needs.slack_secret else []),
+    }
+    return tuple(
+        str(secret["Name"])
+        for secret in asked.pages(
+            "secretsmanager", "list_secrets", "SecretList", IncludePlannedDeletion=True
+        )
+        if secret["Name"] in names and secret.get("DeletedDate") is not None
+    )
+
+
+def denied(asked: Asked) -> dict[str, str]:
+    """Ask IAM what the caller's policies and the organisation's say, and EC2 by dry runs."""
+    found: dict[str, str] = {}
+    for result in asked.pages(
+        "iam",
+        "simulate_principal_policy",
+        "EvaluationResults",
+        PolicySourceArn=principal_of(asked.caller),
+        ActionNames=list(asked.needs.actions),
+    ):
+        if result["EvalDecision"] != "allowed":
+            detail = result.get("OrganizationsDecisionDetail") or {}
+            by_organisation = detail.get("AllowedByOrganizations") is False
+            found[result["EvalActionName"]] = (
+                "a service control policy of the organisation denies it"
+                if by_organisation
+                else "no policy of the caller's allows it"
+                if result["EvalDecision"] == "implicitDeny"
+                else "a policy denies it"
+            )
+    return {**found, **_dry_runs(asked)}
+
+
+def _dry_runs(asked: Asked) -> dict[str, str]:
+    """Simulation leaves out policies with conditions on the request; a dry run does not."""
+    ec2 = asked.client("ec2")
+    found = {}
+    for action, operation, given in (
+        ("ec2:CreateVpc", "create_vpc", {"CidrBlock": "10.0.0.0/16"}),
+        ("ec2:AllocateAddress", "allocate_address", {"Domain": "vpc"}),
+    ):
+        try:
+            getattr(ec2, operation)(DryRun=True, **given)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in DENIED:
+                found[action] = "EC2 refuses a dry run of it"
+    return found
+
+
+def principal_of(caller: str) -> str:
+    """Return whose policies a caller's are: of an assumed role's session, the role."""
+    head, _, rest = caller.partition(":assumed-role/")
+    if not rest:
+        return caller
+    partition, account = head.split(":")[1], head.split(":")[4]
+    return f"arn:{partition}:iam::{account}:role/{rest.split('/')[0]}"
+
+
+def bill(asked: Asked) -> str:
+    try:
+        asked.client("bcm-data-exports", region=GLOBAL_REGION).list_exports(MaxResults=1)
+    except ClientError as error:
+        if error.response["Error"]["Code"] in DENIED:
+            return "bcm-data-exports:ListExports is refused"
+        raise
+    return ""
+
+
+def slack(asked: Asked) -> str | None:
+    """Ask Slack whether it takes the token; the token itself is said to nobody."""
+    name = asked.needs.slack_secret
+    if name is None:
+        return None
+    try:
+        token = asked.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ResourceNotFoundException":
+            return "there is no such secret"
+        raise
+    try:
+        WebClient(token=token, base_url=asked.needs.slack_url, timeout=10).auth_test()
+    except SlackApiError as error:
+        return str(error.response.get("error", "it is refused"))
+    except OSError as error:
+        raise StillwaterError(f"Slack does not answer from here: {error}") from None
+    return ""
+
+
+PARTS: Mapping[str, Callable[[Asked], Any]] = {
+    "region_status": region_status,
+    "stands": stands,
+    "zones": zones,
+    "offerings": offerings,
+    "quotas": quotas,
+    "used": used,
+    "concurrency": concurrency,
+    "kubernetes": kubernetes,
+    "addons": addons,
+    "addon_schemas": addon_schemas,
+    "volumes_key": volumes_key,
+    "taken": taken,
+    "pending_secrets": pending_secrets,
+    "denied": denied,
+    "bill": bill,
+    "slack": slack,
+}

@@ -1,0 +1,101 @@
+"""Runs a preflight and shows it: a line per finding for people, one object for programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from cli.doctor.target import Target
+from cli.preflight.needs import needs_of
+from cli.preflight.read import CLIENT, Reader
+from core.errors import InvalidInput, StillwaterError
+from core.preflight.judge import Finding, Kind, exit_code, findings
+
+STYLES = {Kind.REFUSED: "red", Kind.UNKNOWN: "yellow", Kind.NOTICE: "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """What one preflight found."""
+
+    cluster: str
+    account: str
+    caller: str
+    region: str
+    findings: list[Finding]
+
+    @property
+    def exit_code(self) -> int:
+        return exit_code(self.findings)
+
+    @property
+    def refused(self) -> list[Finding]:
+        return [each for each in self.findings if each.kind is Kind.REFUSED]
+
+
+def examine(target: Target, console: Console) -> Preflight:
+    """Ask the account of a target everything; raise StillwaterError without an identity."""
+    spec = target.spec
+
+    def clients(service: str, region: str | None = None) -> Any:
+        # boto3's stubs know each service by its name alone.
+        session: Any = target.session
+        return session.client(
+            service,
+            region_name=region or spec.region,
+            endpoint_url=target.endpoint_url,
+            config=CLIENT,
+        )
+
+    reader = Reader(
+        lambda account: needs_of(spec, account),
+        clients,
+        target.session.region_name or spec.region,
+    )
+    with console.status("Asking the account") as status:
+        needs, account = reader.read(status.update)
+    found = findings(needs, account)
+    return Preflight(spec.prefix, account.number, account.caller, account.region, found)
+
+
+def before_up(target: Target, console: Console) -> None:
+    """Stop an `up` that the account would refuse; say what is not known, and go on."""
+    try:
+        done = examine(target, console)
+    except StillwaterError as error:
+        raise InvalidInput([f"{error} Nothing was made."]) from None
+    show(done, console)
+    if done.refused:
+        problem = (
+            f"The account would refuse {done.cluster}, so nothing was made: mend the above, or go "
+            f"on all the same with --skip-preflight."
+        )
+        raise InvalidInput([problem])
+
+
+def as_json(done: Preflight) -> str:
+    """Return a preflight as one JSON object."""
+    return json.dumps({"exit_code": done.exit_code, **asdict(done)}, indent=2, ensure_ascii=False)
+
+
+def show(done: Preflight, console: Console) -> None:
+    """Print what stands in the way, then what is not known, then a verdict."""
+    for each in done.findings:
+        console.print(Text(f"{each.kind}: {each.sentence}", STYLES[each.kind]), soft_wrap=True)
+    console.print(Text(verdict(done)), soft_wrap=True)
+
+
+def verdict(done: Preflight) -> str:
+    """Return the last line: how much of what, and of which account."""
+    where = f"{done.cluster} in account {done.account}, {done.region}, as {done.caller}"
+    counts = {kind: sum(each.kind is kind for each in done.findings) for kind in Kind}
+    if not counts[Kind.REFUSED] and not counts[Kind.UNKNOWN]:
+        return f"{where}: nothing stands in the way."
+    return (
+        f"{where}: {counts[Kind.REFUSED]} would be refused, {counts[Kind.UNKNOWN]} could not be "
+        f"asked."
+    )

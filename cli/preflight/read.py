@@ -1,0 +1,78 @@
+"""Reads an account for core.preflight: Describe, Get, List, DryRun and simulation, nothing else.
+
+Every part is asked at the same time as the others; what one cannot be asked is an Unasked with the
+reason, and costs no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cli.preflight.asked import PARTS, Asked, known, sentence
+from core.cluster.needs import Needs
+from core.errors import StillwaterError
+from core.preflight.account import Account, Unasked
+
+CLIENT = Config(
+    connect_timeout=5,
+    read_timeout=20,
+    retries={"mode": "standard", "total_max_attempts": 3},
+    max_pool_connections=16,
+)
+THREADS = 12
+
+
+class Reader:
+    """Asks one account in one region, through the clients of a session."""
+
+    def __init__(
+        self, needs_of: Callable[[str], Needs], clients: Callable[..., Any], region: str
+    ) -> None:
+        self._needs_of, self._clients, self._region = needs_of, clients, region
+
+    def read(self, show: Callable[[str], None]) -> tuple[Needs, Account]:
+        """Return what is needed and what the account says; raise without an identity."""
+        try:
+            identity = self._clients("sts").get_caller_identity()
+        except (BotoCoreError, ClientError) as error:
+            raise StillwaterError(
+                f"AWS does not say who is calling ({sentence(error)}); log in to the account, or "
+                f"name its profile in AWS_PROFILE."
+            ) from None
+        caller, number = str(identity["Arn"]), str(identity["Account"])
+        needs = self._needs_of(number)
+        asked = Asked(needs, caller, number, self._clients)
+        found: dict[str, Any] = {}
+        with ThreadPoolExecutor(THREADS) as pool:
+            futures = {part: pool.submit(known, ask, asked) for part, ask in PARTS.items()}
+            for done, (part, future) in enumerate(futures.items(), 1):
+                found[part] = future.result()
+                show(f"{done} of {len(PARTS)} parts of account {number} asked")
+        return needs, Account(caller=caller, number=number, region=self._region, **_spread(found))
+
+
+def _spread(found: dict[str, Any]) -> Mapping[str, Any]:
+    """Let a group of answers that failed as one be unknown each."""
+    for part in ("quotas", "used", "addons", "addon_schemas", "taken"):
+        if isinstance(found[part], Unasked):
+            found[part] = _Nothing(found[part])
+    return found
+
+
+class _Nothing(dict[str, Any]):
+    """Has no answer to anything, for one reason."""
+
+    def __init__(self, why: Unasked) -> None:
+        super().__init__()
+        self._why = why
+
+    def get(self, _key: str, _default: Any = None) -> Any:
+        return self._why
+
+    def items(self) -> Any:
+        return [("resources", self._why)]

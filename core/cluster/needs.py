@@ -1,0 +1,90 @@
+"""Counts what a ClusterSpec takes of an account before it stands: core.preflight compares."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core import instances
+from core.cluster.routes import routes
+from core.cluster.spec import ClusterSpec
+
+# EC2 counts vCPUs by the first letter of a family; these share one quota ("Standard").
+STANDARD_FAMILIES = "acdhimrtz"
+STANDARD = "vcpus_standard"
+GIB_PER_TIB = 1024
+# What is called while the layers are made: one action per way in which a policy tends to refuse.
+ACTIONS = (
+    *("ec2:CreateVpc", "ec2:AllocateAddress", "ec2:CreateSecurityGroup", "ec2:RunInstances"),
+    *("eks:CreateCluster", "eks:CreateAddon", "iam:CreateRole", "iam:PassRole"),
+    *("iam:CreateServiceLinkedRole", "autoscaling:CreateAutoScalingGroup"),
+    *("autoscaling:PutLifecycleHook", "elasticloadbalancing:CreateLoadBalancer"),
+    *("lambda:CreateFunction", "sqs:CreateQueue", "dynamodb:CreateTable", "events:PutRule"),
+    *("kms:CreateKey", "logs:CreateLogGroup", "cloudwatch:PutMetricAlarm", "s3:CreateBucket"),
+    *("emr-serverless:CreateApplication", "bcm-data-exports:CreateExport"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What one cluster takes; quotas are keyed as in core.preflight.quotas."""
+
+    prefix: str
+    region: str
+    zones: tuple[str, ...]
+    # Instance type -> the zones it must be offered in.
+    instance_types: Mapping[str, frozenset[str]]
+    quotas: Mapping[str, float]
+    kubernetes: str
+    addons: Mapping[str, str]
+    # What is told to an add-on beyond its defaults.
+    addon_configuration: Mapping[str, Mapping[str, object]]
+    buckets: tuple[str, ...]
+    export: str
+    slack_secret: str | None
+    slack_url: str = ""
+    actions: tuple[str, ...] = ACTIONS
+
+
+def quotas_of(spec: ClusterSpec) -> dict[str, float]:
+    """Return how much of each quota a cluster takes, one replacement per pool among it."""
+    wanted: Counter[str] = Counter()
+    known = instances.table().types
+    zones = len(spec.availability_zones)
+    machines = [(pool.instance_type, spec.nodes_of(pool) + 1) for pool in spec.pools]
+    machines.append(
+        (spec.kubernetes.system_instance_type, spec.kubernetes.system_nodes_per_zone * zones)
+    )
+    for name, number in machines:
+        if name in known and name[0] in STANDARD_FAMILIES:
+            wanted[STANDARD] += number * known[name].vcpus
+    gib = sum(
+        spec.nodes_of(pool) * sum(volume.size_gib for volume in pool.volumes) for pool in spec.pools
+    )
+    groups = sum(len(spec.zones_of(pool)) for pool in spec.pools) + zones
+    ours = spec.network.existing is None
+    return {
+        **wanted,
+        "gp3_tib": gib / GIB_PER_TIB,
+        "elastic_ips": zones if ours else 0,
+        "vpcs": 1 if ours else 0,
+        "nlbs": 1,
+        "listeners_per_nlb": len(routes(spec)),
+        "target_groups": len(routes(spec)),
+        "auto_scaling_groups": groups if spec.node_provisioner == "asg" else zones,
+        "eks_clusters": 1,
+        "kms_keys": 2,
+        "rules": 24,
+    }
+
+
+def instance_types_of(spec: ClusterSpec) -> dict[str, frozenset[str]]:
+    """Return each instance type with the zones it must be offered in."""
+    found: dict[str, frozenset[str]] = {}
+    everywhere = frozenset(spec.availability_zones)
+    for pool in spec.pools:
+        zones = frozenset(spec.zones_of(pool))
+        found[pool.instance_type] = found.get(pool.instance_type, frozenset()) | zones
+    system = spec.kubernetes.system_instance_type
+    return {**found, system: found.get(system, frozenset()) | everywhere}

@@ -1,0 +1,86 @@
+"""Decides whose an announcement is, and whether it can still be true.
+
+Buses may forward to each other, archives be replayed and dead letters redriven: what arrives may be
+another account's, another region's, or long over. Such a word is told, and nothing is done for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.events.announcements import Announcement, Interruption, Kind
+from core.window import clock
+
+# Health's name for a region where an event is nobody's region's; it is delivered in us-east-1.
+GLOBAL = "global"
+# EC2 warns two minutes ahead. EventBridge and SQS may be late; by then the instance would be gone.
+OLDEST_WARNING_SECONDS = 600.0
+# What is wrong with a machine is said again, or found by the sweep.
+OLDEST_ISSUE_SECONDS = 7 * 86_400.0
+WARNINGS = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})
+_ISSUES = frozenset({Kind.INSTANCE_ISSUE, Kind.INSTANCE_STORE_DEGRADED, Kind.VOLUME_PROBLEM})
+SPOT = "spot"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The account and region whose announcements count here."""
+
+    account: str
+    region: str
+
+    @classmethod
+    def of(cls, queue_arn: str | None) -> Home | None:
+        """Read them from our own queue's ARN, which SQS puts into every record.
+
+        >>> Home.of("arn:aws:sqs:us-east-1:123456789012:prod-orders-events")
+        Home(account='123456789012', region='us-east-1')
+        """
+        parts = (queue_arn or "").split(":")
+        usable = len(parts) == 6 and parts[2] == "sqs" and parts[3] and parts[4]
+        return cls(account=parts[4], region=parts[3]) if usable else None
+
+
+def foreign(found: Announcement, home: Home | None) -> str | None:
+    """Say why an announcement is another's; None: it is ours, or says nothing of it.
+
+    Health's own rules are kept by the parser: an event counts for the account it affects and the
+    region it happens in, wherever it was delivered, the backup region included.
+    """
+    if home is None:
+        return None
+    if found.account is not None and found.account != home.account:
+        return f"It is about account {found.account}, and this is {home.account}."
+    if found.region is not None and found.region not in {home.region, GLOBAL}:
+        return f"It is about region {found.region}, and this is {home.region}."
+    return None
+
+
+def doubt(found: Interruption, market: str | None, now: float) -> str | None:
+    """Say why an announcement about an instance cannot be true any more; None: it can.
+
+    `market` is EC2's word for how the instance was bought; None: it is not known.
+    """
+    if found.kind in WARNINGS:
+        return _doubted_warning(found, market, now)
+    age = now - found.said_at(now)
+    if found.kind in _ISSUES and not found.closed and age > OLDEST_ISSUE_SECONDS:
+        return f"{_named(found)} is from {clock(found.said_at(now))}: it was replayed."
+    return None
+
+
+def _doubted_warning(found: Interruption, market: str | None, now: float) -> str | None:
+    if found.kind is Kind.SPOT_INTERRUPTION and market not in {None, SPOT}:
+        return f"{_named(found)} is a spot warning, and EC2 calls the instance {market}."
+    said_at = found.announced_at(now)
+    latest = max(said_at, found.due_at or said_at)
+    if now - latest > OLDEST_WARNING_SECONDS:
+        return (
+            f"{_named(found)} is from {clock(said_at)}, and the instance still stands: a warning "
+            f"is two minutes old at most."
+        )
+    return None
+
+
+def _named(found: Interruption) -> str:
+    return f"The {found.kind.value} of instance {found.instance_id}"

@@ -1,0 +1,46 @@
+"""A stop on purpose: who paused a cluster, why, and until when.
+
+While it holds nothing new is drained or terminated: hooks keep beating, drains that run end, and
+everything stays visible. A two-minute warning is drained all the same, since EC2 takes it anyway.
+core.incidents.decide and planned ask it, and handlers.incidents.act once more directly before it
+acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from core.window import clock
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """One pause of a cluster."""
+
+    actor: str
+    because: str
+    since: float  # epoch seconds
+    until: float | None = None  # None: until somebody resumes
+
+    def holds(self, now: float) -> bool:
+        return self.until is None or now < self.until
+
+    @property
+    def sentence(self) -> str:
+        end = "until somebody resumes" if self.until is None else f"until {clock(self.until)}"
+        why = self.because.rstrip(".")
+        return f"Paused by {self.actor} since {clock(self.since)}, {end}: {why}."
+
+
+def to_document(pause: Pause | None) -> dict[str, Any]:
+    return {"pause": None if pause is None else asdict(pause)}
+
+
+def from_document(document: Mapping[str, Any] | None) -> Pause | None:
+    """Read what `to_document` wrote; a field this version does not know is left out."""
+    stored = (document or {}).get("pause")
+    if stored is None:
+        return None
+    return Pause(**{k: v for k, v in stored.items() if k in Pause.__dataclass_fields__})

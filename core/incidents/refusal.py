@@ -1,0 +1,71 @@
+"""Decides about an instance that its group does not terminate, before its hooks ever stand.
+
+core.incidents.terminating asks `kept_by_group` before it asks the group, and `last_way` before
+that. A refusal is noted with the group's own words (record.note_refusal), a place where the group
+terminates nothing is learnt (learn).
+"""
+
+from __future__ import annotations
+
+from core.incidents.decisions import hooked, stay
+from core.incidents.observation import DropLease, Observation, Page, Policy
+from core.incidents.record import Decision, Incident
+
+# Auto Scaling announces a termination within half a minute; a group that is busy says no for one.
+PATIENCE_SECONDS = 120.0
+# Afterwards it is asked again as often as that: somebody may have changed the group.
+SLOW_SECONDS = 600.0
+
+
+def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Give the lease back, call a person and look again slowly, once a group has refused for long.
+
+    None: it has not, or is to be asked again now.
+    """
+    since = incident.refused_at
+    if since is None or hooked(incident):
+        return None
+    elsewhere = seen.lifecycle_state not in {"InService", "Terminating:Retained"}
+    patient = seen.now - since <= PATIENCE_SECONDS
+    asked = seen.now - (incident.terminate_asked_at or since) < SLOW_SECONDS
+    if not elsewhere and (patient or not asked):
+        return None
+    reason = (
+        f"Group {incident.group or 'of none'} does not terminate instance {incident.instance_id}: "
+        f"{(incident.refusal or 'it gives no reason').rstrip('.')}. {_remedy(incident, seen)}"
+    )
+    page = () if patient else (Page("group_refuses", reason),)
+    delay = policy.tick_interval_seconds if patient else SLOW_SECONDS
+    return stay(incident, policy, reason, *page, DropLease(), delay=delay)
+
+
+def below_minimum(incident: Incident) -> bool:
+    """Say whether the group refused to become smaller than its minimum; it may be asked not to."""
+    words = (incident.refusal or "").lower()
+    return "minsize" in words or "min size" in words
+
+
+def last_way(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return why a node is drained without its group: AWS takes it soon, and the group refuses."""
+    if incident.refused_at is None or incident.due_at is None or hooked(incident):
+        return None
+    if seen.now - incident.refused_at <= PATIENCE_SECONDS:
+        return None
+    left = incident.due_at - seen.now
+    if left > policy.planned_margin_seconds / 2:
+        return None
+    return (
+        f"AWS takes instance {incident.instance_id} in {left / 60:.0f} min and its group does not "
+        f"terminate it: it is drained where it stands."
+    )
+
+
+def _remedy(incident: Incident, seen: Observation) -> str:
+    state = seen.lifecycle_state
+    if state is None:
+        return "Attach it to its group again, or move its broker by hand."
+    if "Standby" in state:
+        return "Put it in service again (aws autoscaling exit-standby)."
+    if below_minimum(incident):
+        return "Lower the group's minimum size."
+    return "See the group's activities; it is asked again every 10 min."

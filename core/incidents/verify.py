@@ -1,0 +1,166 @@
+"""Holds recorded histories to what the loop promises, and names the first step that breaks a rule.
+
+A second opinion: nothing here asks the modules that decide. It reads incidents as they were written
+down (the ledger, or the archive's lines) and knows only what a record says, so it can say that a
+history breaks a rule, and never that the world kept one. docs/guarantees.md lists the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from core.incidents.record import ALLOWED, TERMINAL, URGENT, Incident, State, instance_of, round_of
+from core.window import clock
+
+# Functions' clocks differ, and one moment is written by two of them.
+CLOCKS_APART_SECONDS = 120.0
+_GONE = frozenset({State.RELEASED, State.LOST})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Break:
+    """One step of a history that breaks a rule."""
+
+    at: float  # epoch seconds
+    incident_id: str
+    rule: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{clock(self.at)} {self.incident_id}: {self.sentence} (rule {self.rule})"
+
+
+def breaks(histories: Iterable[Incident], *, gate: str = "isr") -> list[Break]:
+    """Return every step that breaks a rule, the first one first.
+
+    `histories` are one cluster's. `gate` is the description's: with "ready" a broker need not have
+    been seen in every ISR before its old instance went.
+    """
+    incidents = sorted(histories, key=lambda i: (i.opened_at, i.id))
+    found = [b for incident in incidents for rule in _RULES for b in rule(incident)]
+    if gate == "isr":
+        found.extend(b for incident in incidents for b in _returned(incident))
+    found.extend(_one_out(incidents))
+    found.extend(_rounds(incidents))
+    return sorted(found)
+
+
+def _broken(incident: Incident, at: float, rule: str, sentence: str) -> Break:
+    return Break(at, incident.id, rule, sentence)
+
+
+def _steps(incident: Incident) -> Iterator[Break]:
+    """Every step is one that a state allows, and the last one is where the incident stands."""
+    if not incident.transitions or incident.transitions[0].state is not State.OPENED:
+        yield _broken(incident, incident.opened_at, "steps", "It does not begin as opened.")
+        return
+    for before, after in pairwise(incident.transitions):
+        if after.state not in ALLOWED[before.state]:
+            yield _broken(
+                incident, after.at, "steps", f"It may not go {before.state} -> {after.state}."
+            )
+        if after.at < before.at - CLOCKS_APART_SECONDS:
+            sentence = f"It is {after.state} {before.at - after.at:.0f} s before {before.state}."
+            yield _broken(incident, after.at, "order", sentence)
+    last = incident.transitions[-1]
+    if last.state is not incident.state:
+        sentence = f"It is {incident.state}, and its last step was to {last.state}."
+        yield _broken(incident, last.at, "steps", sentence)
+
+
+def _consented(incident: Incident) -> Iterator[Break]:
+    """A Kafka node is drained from its turn on, and after its replacement is ready."""
+    sent_at = incident.forwarded_at
+    if sent_at is None or incident.node_id is None or incident.kind in URGENT:
+        return
+    turn = _entered(incident, State.HOLDING)
+    if turn is None or sent_at < turn - CLOCKS_APART_SECONDS:
+        yield _broken(
+            incident, sent_at, "turn", f"Node {incident.node_id} is drained before its turn."
+        )
+    ready_at = incident.replacement_ready_at
+    awaited = incident.expects_return and incident.release_asked_by is None
+    if awaited and (ready_at is None or sent_at < ready_at - CLOCKS_APART_SECONDS):
+        sentence = f"Node {incident.node_id} is drained before a replacement is ready."
+        yield _broken(incident, sent_at, "replacement", sentence)
+
+
+def _heard(incident: Incident) -> Iterator[Break]:
+    """Nothing is kept for a person without calling one."""
+    if incident.state is State.RETAINED and not incident.pages:
+        sentence = "The instance is retained, and nobody was called."
+        yield _broken(incident, incident.entered_at, "paged", sentence)
+
+
+def _returned(incident: Incident) -> Iterator[Break]:
+    """An instance goes when its broker has been seen back, unless nobody expects it."""
+    gated = _entered(incident, State.GATING) is not None and incident.node_id is not None
+    waived = not incident.expects_return or incident.release_asked_by is not None
+    if incident.state is not State.RELEASED or not gated or waived:
+        return
+    back_at, at = incident.broker_back_at, incident.entered_at
+    if back_at is None or back_at > at + CLOCKS_APART_SECONDS:
+        sentence = f"The instance may go before broker {incident.node_id} is back in every ISR."
+        yield _broken(incident, at, "gate", sentence)
+
+
+def _one_out(incidents: Sequence[Incident]) -> Iterator[Break]:
+    """No node is drained while another is out by our drain, members of one party apart."""
+    ours = sorted(
+        (i for i in incidents if i.forwarded_at is not None and _waits_for_turn(i)),
+        key=lambda i: i.forwarded_at or 0.0,
+    )
+    for place, first in enumerate(ours):
+        for second in ours[place + 1 :]:
+            if not _together(first, second) and _overlap(first, second):
+                yield _broken(
+                    second,
+                    second.forwarded_at or 0.0,
+                    "one out",
+                    f"Node {second.node_id} is drained while node {first.node_id} of incident "
+                    f"{first.id} is out.",
+                )
+
+
+def _waits_for_turn(incident: Incident) -> bool:
+    return incident.node_id is not None and incident.kind not in URGENT
+
+
+def _together(one: Incident, other: Incident) -> bool:
+    party = one.party is not None and one.party == other.party
+    return party or instance_of(one.id) == instance_of(other.id)
+
+
+def _overlap(first: Incident, second: Incident) -> bool:
+    """Say whether a drain is sent before the one sent before it has ended, for certain.
+
+    What is retained or lost may be out for longer; its record does not say until when.
+    """
+    if first.open:
+        return True
+    return (second.forwarded_at or 0.0) < first.entered_at - CLOCKS_APART_SECONDS
+
+
+def _rounds(incidents: Sequence[Incident]) -> Iterator[Break]:
+    """An instance has one incident at a time, and none after it is gone."""
+    by_instance: dict[str, list[Incident]] = {}
+    for incident in incidents:
+        by_instance.setdefault(incident.instance_id, []).append(incident)
+    for rounds in by_instance.values():
+        for before, after in pairwise(sorted(rounds, key=lambda i: round_of(i.id))):
+            at = after.opened_at
+            if before.state in _GONE:
+                sentence = f"It is opened after incident {before.id} ended {before.state}."
+                yield _broken(after, at, "rounds", sentence)
+            elif before.state not in TERMINAL or at < before.entered_at - CLOCKS_APART_SECONDS:
+                yield _broken(after, at, "rounds", f"It is opened while {before.id} is open.")
+
+
+def _entered(incident: Incident, state: State) -> float | None:
+    return next((t.at for t in incident.transitions if t.state is state), None)
+
+
+_RULES: Sequence[Callable[[Incident], Iterator[Break]]] = (_steps, _consented, _heard)
+RULES = ("steps", "order", "turn", "replacement", "paged", "gate", "one out", "rounds")

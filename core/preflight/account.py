@@ -1,0 +1,73 @@
+"""What an account says of itself. A part that could not be asked is an Unasked, never a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """A part nothing is known of, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """One availability zone as this account names it."""
+
+    zone_id: str
+    available: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """Lambda's concurrency in this region: all of it, and what no function has reserved."""
+
+    limit: int
+    unreserved: int
+
+
+@dataclass(frozen=True, slots=True)
+class VolumesKey:
+    """The account's default key of EBS volumes; `usable_by` are the ends of its grantees' ARNs."""
+
+    key: str
+    of_customer: bool
+    enabled: bool = True
+    usable_by: frozenset[str] | Unasked = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """One account in one region, seen by one caller."""
+
+    caller: str
+    number: str
+    region: str
+    # opt-in-not-required, opted-in, not-opted-in.
+    region_status: str | Unasked
+    # Whether the environment's cluster stands already: names and quotas are then its own.
+    stands: bool | Unasked
+    zones: Mapping[str, Zone] | Unasked
+    offerings: Mapping[str, frozenset[str]] | Unasked
+    quotas: Mapping[str, float | Unasked]
+    used: Mapping[str, float | Unasked]
+    concurrency: Concurrency | Unasked
+    # Version -> STANDARD_SUPPORT, EXTENDED_SUPPORT, UNSUPPORTED.
+    kubernetes: Mapping[str, str] | Unasked
+    addons: Mapping[str, frozenset[str] | Unasked]
+    # The JSON schema an add-on's version publishes.
+    addon_schemas: Mapping[str, Mapping[str, object] | Unasked]
+    volumes_key: VolumesKey | Unasked
+    # Names that are taken and not tagged as this environment's: roles, buckets, ...
+    taken: Mapping[str, tuple[str, ...] | Unasked]
+    # Secrets scheduled for deletion: their names are free only after that.
+    pending_secrets: tuple[str, ...] | Unasked
+    # Action -> who denies it.
+    denied: Mapping[str, str] | Unasked
+    # Why the bill cannot be seen; empty where it can.
+    bill: str | Unasked
+    # Why Slack refuses the token; empty where it does not; None: no Slack is asked for.
+    slack: str | Unasked | None

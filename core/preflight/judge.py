@@ -1,0 +1,346 @@
+"""Decides what an account would refuse of a cluster: a sentence each, with its remedy.
+
+Sources of the rules: EKS's subnet requirements, Lambda's reserved concurrency, EBS's default key
+and its grants, Service Quotas, Secrets Manager's recovery window (docs/how-to/preflight.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from core.preflight.account import Account, Unasked, Zone
+from core.preflight.quotas import QUOTAS
+from core.preflight.schema import refused_keys
+from core.regions import WITHOUT_EKS, refused
+
+# Lambda: reserving may not leave fewer than this unreserved, and functions share what is left.
+LEAST_UNRESERVED = 10
+# Who must be able to use a customer's key for volumes: Auto Scaling's service-linked role, by which
+# instances start.
+AUTO_SCALING = "AWSServiceRoleForAutoScaling"
+
+
+class HasNeeds(Protocol):
+    """What a cluster takes (core.cluster.needs), as far as this module looks."""
+
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def region(self) -> str: ...
+    @property
+    def zones(self) -> tuple[str, ...]: ...
+    @property
+    def instance_types(self) -> Mapping[str, frozenset[str]]: ...
+    @property
+    def quotas(self) -> Mapping[str, float]: ...
+    @property
+    def kubernetes(self) -> str: ...
+    @property
+    def addons(self) -> Mapping[str, str]: ...
+    @property
+    def addon_configuration(self) -> Mapping[str, Mapping[str, object]]: ...
+    @property
+    def slack_secret(self) -> str | None: ...
+
+
+class Kind(StrEnum):
+    """What becomes of `up`: it is refused, or nobody knows, or it works and costs something."""
+
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    NOTICE = "notice"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing about an account that somebody should know before the first resource is made."""
+
+    part: str
+    kind: Kind
+    sentence: str
+
+
+_Judge = Callable[[HasNeeds, Account], Iterator[Finding]]
+CLEAR, REFUSED, NOT_ASKED = 0, 1, 2
+
+
+def findings(needs: HasNeeds, account: Account) -> list[Finding]:
+    """Return everything that stands in the way, what would be refused first."""
+    found = [each for judge in _JUDGES for each in judge(needs, account)]
+    return sorted(found, key=lambda each: list(Kind).index(each.kind))
+
+
+def exit_code(found: list[Finding]) -> int:
+    """0: nothing stands in the way; 1: something does; 2: a part could not be asked."""
+    kinds = {each.kind for each in found}
+    if Kind.UNKNOWN in kinds:
+        return NOT_ASKED
+    return REFUSED if Kind.REFUSED in kinds else CLEAR
+
+
+def _no(part: str, sentence: str) -> Finding:
+    return Finding(part, Kind.REFUSED, sentence)
+
+
+def _unknown(part: str, unasked: Unasked) -> Finding:
+    return Finding(part, Kind.UNKNOWN, f"{part} could not be asked: {unasked.why}.")
+
+
+def _region(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    part = "region"
+    other = refused(needs.region)
+    if other is not None:
+        yield _no(part, other)
+    if account.region != needs.region:
+        yield _no(
+            part,
+            f"The session is in {account.region} and the spec in {needs.region}; set aws:region "
+            f"of the stacks, or correct the spec.",
+        )
+    if isinstance(account.region_status, Unasked):
+        yield _unknown(part, account.region_status)
+    elif account.region_status == "not-opted-in":
+        yield _no(
+            part,
+            f"Region {needs.region} is not enabled in account {account.number}; enable it with "
+            f"`aws account enable-region --region-name {needs.region}` and wait some minutes.",
+        )
+
+
+def _zones(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    part = "zones"
+    if isinstance(account.zones, Unasked):
+        yield _unknown(part, account.zones)
+        return
+    fit = sorted(name for name, zone in account.zones.items() if _has_eks(zone))
+    instead = f"choose among {', '.join(fit) or 'other zones'}"
+    for name in needs.zones:
+        zone = account.zones.get(name)
+        if zone is None:
+            yield _no(part, f"Account {account.number} has no zone {name}; {instead}.")
+        elif zone.zone_id in WITHOUT_EKS:
+            yield _no(
+                part,
+                f"Zone {name} of account {account.number} is {zone.zone_id}, where EKS places no "
+                f"control plane: CreateCluster refuses its subnet; {instead}.",
+            )
+        elif not zone.available:
+            yield _no(part, f"Zone {name} is not available at the moment; {instead}, or wait.")
+
+
+def _has_eks(zone: Zone) -> bool:
+    return zone.available and zone.zone_id not in WITHOUT_EKS
+
+
+def _offerings(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    part = "instance types"
+    if isinstance(account.offerings, Unasked):
+        yield _unknown(part, account.offerings)
+        return
+    for name, zones in needs.instance_types.items():
+        offered = account.offerings.get(name, frozenset())
+        missing = sorted(zones - offered)
+        if missing:
+            where = f"only in {', '.join(sorted(offered))}" if offered else "nowhere in the region"
+            yield _no(
+                part,
+                f"Instance type {name} is not offered in {', '.join(missing)}, {where}: the "
+                f"groups there would never start a node; choose another type or other zones.",
+            )
+
+
+def _quotas(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    if account.stands is True:
+        return
+    for key, wanted in needs.quotas.items():
+        if wanted > 0:
+            yield from _quota(key, wanted, account)
+
+
+def _quota(key: str, wanted: float, account: Account) -> Iterator[Finding]:
+    quota = QUOTAS[key]
+    part = f"quota of {quota.what}"
+    nobody = Unasked("nobody read it")
+    limit, used = account.quotas.get(key, nobody), account.used.get(key, nobody)
+    if isinstance(limit, Unasked):
+        yield _unknown(part, limit)
+    elif isinstance(used, Unasked):
+        yield _unknown(f"how much of the {part} is used", used)
+    elif used + wanted > limit:
+        yield _no(
+            part,
+            f"{used:g} of {limit:g} {quota.what} are used and this cluster takes {wanted:g}, "
+            f"{used + wanted - limit:g} too many; ask for more of {quota.name!r} "
+            f"({quota.service}) in Service Quotas.",
+        )
+
+
+def _concurrency(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    part = "Lambda's concurrency"
+    found = account.concurrency
+    if isinstance(found, Unasked):
+        yield _unknown(part, found)
+    elif found.unreserved < LEAST_UNRESERVED:
+        yield _no(
+            part,
+            f"{found.unreserved} of Lambda's {found.limit} concurrent executions are unreserved "
+            f"and {LEAST_UNRESERVED} is the least AWS leaves; release a reservation, or ask for "
+            f"more of 'Concurrent executions' (lambda) in Service Quotas.",
+        )
+    elif found.unreserved == LEAST_UNRESERVED:
+        yield Finding(
+            part,
+            Kind.NOTICE,
+            f"Only {found.unreserved} concurrent executions are unreserved: our functions share "
+            f"them with every other of the account, and none can be reserved; ask for more of "
+            f"'Concurrent executions' (lambda) in Service Quotas.",
+        )
+
+
+def _kubernetes(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    part = "Kubernetes version"
+    found = account.kubernetes
+    if isinstance(found, Unasked):
+        yield _unknown(part, found)
+        return
+    status = found.get(needs.kubernetes)
+    standard = sorted(version for version, s in found.items() if s == "STANDARD_SUPPORT")
+    if status in (None, "UNSUPPORTED"):
+        yield _no(
+            part,
+            f"EKS does not offer Kubernetes {needs.kubernetes} here; set kubernetes.version to one "
+            f"of {', '.join(standard)}.",
+        )
+    elif status == "EXTENDED_SUPPORT":
+        yield Finding(
+            part,
+            Kind.NOTICE,
+            f"Kubernetes {needs.kubernetes} is in extended support, at 0.60 USD an hour in place "
+            f"of 0.10; one of {', '.join(standard)} is not.",
+        )
+
+
+def _addons(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    for addon, version in needs.addons.items():
+        part = f"add-on {addon}"
+        offered = account.addons.get(addon, Unasked("nobody read it"))
+        if isinstance(offered, Unasked):
+            yield _unknown(part, offered)
+        elif version not in offered:
+            newest = max(offered, default="no version")
+            yield _no(
+                part,
+                f"EKS offers no {addon} {version} for Kubernetes {needs.kubernetes}; name one in "
+                f"kubernetes.addon_versions, such as {newest}.",
+            )
+    for addon, told in needs.addon_configuration.items():
+        part = f"configuration of add-on {addon}"
+        schema = account.addon_schemas.get(addon, Unasked("nobody read its schema"))
+        if isinstance(schema, Unasked):
+            yield _unknown(part, schema)
+            continue
+        for key in refused_keys(schema, told):
+            yield _no(
+                part,
+                f"{addon} {needs.addons.get(addon, '')} does not take {key} in its configuration; "
+                f"name another version in kubernetes.addon_versions.",
+            )
+
+
+def _volumes_key(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    part = "EBS's default key"
+    found = account.volumes_key
+    if isinstance(found, Unasked):
+        yield _unknown(part, found)
+        return
+    if not found.of_customer:
+        return
+    if not found.enabled:
+        yield _no(
+            part,
+            f"EBS's default key {found.key} is not enabled, so that no encrypted volume can be "
+            f"made or attached; enable it, or set another default key.",
+        )
+    elif isinstance(found.usable_by, Unasked):
+        yield _unknown(f"who may use {found.key}", found.usable_by)
+    elif not any(AUTO_SCALING in grantee for grantee in found.usable_by):
+        yield _no(
+            part,
+            f"EBS's default key {found.key} is your own and no grant or policy lets {AUTO_SCALING} "
+            f"use it: instances would end with Client.InternalError as they start; grant it, or "
+            f"set the account's default key to aws/ebs.",
+        )
+
+
+def _names(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    if account.stands is True:
+        return
+    if isinstance(account.stands, Unasked):
+        yield _unknown(f"cluster {needs.prefix}", account.stands)
+    for kind, names in account.taken.items():
+        if isinstance(names, Unasked):
+            yield _unknown(f"names of {kind}", names)
+        elif names:
+            shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
+            yield _no(
+                f"names of {kind}",
+                f"{shown}: {kind} of these names are there already and are not this "
+                f"environment's; delete them, or choose another environment or name.",
+            )
+    if isinstance(account.pending_secrets, Unasked):
+        yield _unknown("secrets", account.pending_secrets)
+    for name in () if isinstance(account.pending_secrets, Unasked) else account.pending_secrets:
+        yield _no(
+            "secrets",
+            f"Secret {name} is scheduled for deletion, and its name is taken until then; `aws "
+            f"secretsmanager restore-secret --secret-id {name}`, or delete it with "
+            f"--force-delete-without-recovery.",
+        )
+
+
+def _permissions(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    part = "permissions"
+    if isinstance(account.denied, Unasked):
+        yield _unknown(part, account.denied)
+        return
+    by: dict[str, list[str]] = {}
+    for action, who in account.denied.items():
+        by.setdefault(who, []).append(action)
+    for who, actions in by.items():
+        yield _no(
+            part,
+            f"{account.caller} may not {', '.join(sorted(actions))}: {who}; have it allowed, or "
+            f"run `up` as somebody who may.",
+        )
+
+
+def _bill(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    if isinstance(account.bill, Unasked):
+        yield _unknown("the bill", account.bill)
+    elif account.bill:
+        yield _no(
+            "the bill",
+            f"{account.caller} may not see the bill ({account.bill}), so that its export is "
+            f"refused; activate IAM access to billing as the root user, or have the management "
+            f"account allow it.",
+        )
+
+
+def _slack(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    if isinstance(account.slack, Unasked):
+        yield _unknown("Slack", account.slack)
+    elif account.slack:
+        yield _no(
+            "Slack",
+            f"Slack does not take the token of secret {needs.slack_secret} ({account.slack}); "
+            f"store the bot token of the installed app in it.",
+        )
+
+
+_JUDGES: tuple[_Judge, ...] = (
+    *(_region, _zones, _offerings, _quotas, _concurrency, _kubernetes, _addons),
+    *(_volumes_key, _names, _permissions, _bill, _slack),
+)

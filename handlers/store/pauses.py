@@ -1,0 +1,37 @@
+"""The pause of one cluster, in one document of the ledger's table: `pause#<cluster>`."""
+
+from __future__ import annotations
+
+from core.errors import Conflict
+from core.incidents.pause import Pause, from_document, to_document
+from handlers.store.records import Records
+
+MOST_ATTEMPTS = 5
+
+
+def pause_key(cluster: str) -> str:
+    return f"pause#{cluster}"
+
+
+class Pauses:
+    """Whether a cluster is paused, as last written."""
+
+    def __init__(self, records: Records, cluster: str) -> None:
+        self._records, self._key = records, pause_key(cluster)
+
+    def current(self, now: float) -> Pause | None:
+        """Return the pause that holds; None: there is none."""
+        pause = from_document(self._records.read(self._key).document)
+        return pause if pause is not None and pause.holds(now) else None
+
+    def write(self, pause: Pause | None) -> None:
+        """Pause, or resume with None; the last word stands. Raises Conflict if others keep on."""
+        for attempt in range(MOST_ATTEMPTS):
+            version = self._records.read(self._key).version
+            try:
+                self._records.write(self._key, to_document(pause), version)
+            except Conflict:
+                if attempt == MOST_ATTEMPTS - 1:
+                    raise
+                continue
+            return

@@ -1,0 +1,121 @@
+"""Evidence of what is not known to be Kafka's: tags to choose from, and everybody else's money."""
+
+from __future__ import annotations
+
+from core.cost.pricing import total
+from spark.report.document import Cell, Column, Row, Section, Table
+from spark.report.evidence import Evidence
+from spark.report.model import Report
+from spark.report.sections.cost import components_table, exact
+from spark.report.words import cents, count, listed
+from spark.transforms.easy import HOW, Easy
+
+METHOD = (
+    "Kafka's is what carries the tag that means Kafka (--cluster-tag, --pool-tag), what is "
+    "claimed by a known cluster's pods, and what the ledger knows as its instances. Of everything "
+    "else the report keeps what was bought by which account, and no resource: it is somebody "
+    "else's to explain. Taxes, credits, support and commitments bought for a whole bill are here."
+)
+EASY_METHOD = (
+    "By meter: amortised cost of the month. What is written without 'at most' buys nothing that "
+    "would be missed; of the rest somebody has to say what can go."
+)
+
+
+def which_tag(evidence: Evidence) -> Section | None:
+    """Return the tags of a bill on which nothing is known to be Kafka's, or None."""
+    if evidence.report.has_kafka:
+        return None
+    rows = sorted(evidence.tags, key=lambda row: (not row.names_kafka, -row.billed_cost, row.key))
+    likely = [f"{row.key}={row.value}" for row in rows if row.names_kafka]
+    said = [
+        "No charge of this bill says that it is Kafka's, so none is called so.",
+        f"Perhaps {listed(likely[:3])}; say which with --cluster-tag."
+        if likely
+        else "No tag's key or value sounds like Kafka."
+        if rows
+        else "No line carries any tag: activate cost allocation tags in the Billing console; they "
+        "are not back-filled.",
+    ]
+    return Section(
+        key="tags",
+        title="Which tag means Kafka?",
+        sentences=tuple(said),
+        tables=(_tags(evidence.report.currency, rows),) if rows else (),
+        method="Tags as the bill carries them, those that sound like Kafka first, then by money.",
+    )
+
+
+def _tags(currency: str, rows: list) -> Table:  # type: ignore[type-arg] # rows of pyspark
+    columns = (
+        Column("Tag", is_text=True),
+        Column("One of its values", is_text=True),
+        Column("Values"),
+        Column("Billed", currency),
+        Column("Rows", wide=True),
+    )
+    cells = tuple(
+        Row(
+            (
+                Cell(row.key),
+                Cell(row.value, note="may mean Kafka" if row.names_kafka else ""),
+                Cell(f"{row.different_values:,}", f"{row.different_values}"),
+                Cell(cents(row.billed_cost), exact(row.billed_cost)),
+                Cell(f"{row.charges:,}", f"{row.charges}"),
+            )
+        )
+        for row in rows
+    )
+    return Table("", columns, cells)
+
+
+def easy(evidence: Evidence) -> Section | None:
+    """Return what is cheap to do without, Kafka's first, or None."""
+    if not evidence.easy:
+        return None
+    currency = evidence.report.currency
+    own = [each for each in evidence.easy if each.is_kafkas]
+    said = f"{count(len(own), 'finding is', 'findings are')} Kafka's" if own else "None is Kafka's"
+    rows = tuple(
+        Row(
+            (
+                Cell(each.easy.value, note=HOW[each.easy]),
+                Cell("Kafka's" if each.is_kafkas else "not known to be Kafka's"),
+                Cell(f"{'at most ' if each.at_most else ''}{cents(each.usd)}", exact(each.usd)),
+            ),
+            key=f"easy-{Easy(each.easy).name.lower()}-{'kafka' if each.is_kafkas else 'others'}",
+        )
+        for each in evidence.easy
+    )
+    columns = (
+        Column("Paid for", is_text=True),
+        Column("Whose", is_text=True),
+        Column("In the month", f"{currency}, amortised"),
+    )
+    return Section(
+        key="easy",
+        title="Cheap to do without",
+        sentences=(f"{said}; the others are for whoever they belong to.",),
+        tables=(Table("", columns, rows),),
+        method=EASY_METHOD,
+    )
+
+
+def section(report: Report) -> Section | None:
+    """Return everybody else's money by what it bought, or None where all is Kafka's or nothing."""
+    rest = report.others
+    if not report.has_kafka or not rest.lines:
+        return None
+    billed = total(line.billed for line in rest.lines)
+    return Section(
+        key="others",
+        title="Not ours to explain",
+        sentences=(
+            (
+                f"{cents(billed)} {report.currency} of the bill are not known to be Kafka's; by "
+                f"what they bought:"
+            ),
+        ),
+        tables=(components_table(rest, rest.components(), ""),),
+        method=METHOD,
+    )

@@ -1,0 +1,158 @@
+"""Finds what a bill pays for that is cheap to do without: the meters everybody forgets.
+
+By meter alone, so that it is found on any bill; what a finding would save is all that its meter
+costs where nothing is lost by it, and at most that where somebody has to look first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark.schemas import MONEY
+from spark.transforms.attribute import Attribution
+from spark.transforms.classify import AWS
+
+
+class Easy(StrEnum):
+    """What is paid for, in the order a report lists it."""
+
+    EXTENDED_SUPPORT = "extended support of EKS versions"
+    IDLE_RESERVATION = "capacity reservations that nothing runs in"
+    UNUSED_COMMITMENT = "commitments that nothing uses"
+    IDLE_IPV4 = "public IPv4 addresses of nothing"
+    OLD_VOLUMES = "volumes of an older type than gp3"
+    SNAPSHOTS = "snapshots"
+    NAT_BYTES = "bytes through NAT gateways"
+    CROSS_ZONE_LB = "load balancers' bytes between zones"
+    PUBLIC_IPV4 = "public IPv4 addresses in use"
+    INTERNET = "bytes to the internet"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A finding: its usage types, the FOCUS texts that are it, and what is known of its saving."""
+
+    easy: Easy
+    usage_type: str
+    description: str
+    how: str
+    # Whether somebody has to look at it before it is known what can go.
+    at_most: bool = True
+    operation: str = ""
+
+
+RULES = (
+    Rule(
+        Easy.EXTENDED_SUPPORT,
+        r"^AmazonEKS-Hours:extendedSupport",
+        r"(?i)extended support.*kubernetes|(eks|kubernetes).*extended support",
+        "upgrade the clusters to a Kubernetes version in standard support",
+        at_most=False,
+    ),
+    Rule(
+        Easy.IDLE_RESERVATION,
+        r"^(UnusedBox|UnusedDed)",
+        r"(?i)unused.*capacity reservation|capacity reservation.*unused",
+        "cancel the On-Demand Capacity Reservations that nobody needs, or run in them",
+        at_most=False,
+    ),
+    Rule(
+        Easy.IDLE_IPV4,
+        r"^PublicIPv4:IdleAddress",
+        r"(?i)idle public IPv4",
+        "release the addresses that nothing uses",
+        at_most=False,
+    ),
+    Rule(
+        Easy.OLD_VOLUMES,
+        r"^EBS:(VolumeUsage\.(gp2|piops|io1|io2)|VolumeP-IOPS\.(piops|io1|io2.*))$",
+        r"(?i)\b(gp2|io1|io2)\b.*provisioned|provisioned IOPS.*\b(io1|io2)\b",
+        "move those that gp3 does as well to gp3, online; what is left to pay is gp3's price",
+    ),
+    Rule(
+        Easy.SNAPSHOTS,
+        r"^EBS:SnapshotUsage",
+        r"(?i)snapshot data stored|snapshots? storage",
+        "let a lifecycle policy delete those that nobody would restore",
+    ),
+    Rule(
+        Easy.NAT_BYTES,
+        r"^NatGateway-Bytes",
+        r"(?i)NAT gateway.*data processed|data processed by NAT",
+        "give S3 and DynamoDB gateway endpoints (free) and registries interface endpoints",
+    ),
+    Rule(
+        Easy.CROSS_ZONE_LB,
+        r"^DataTransfer-Regional-Bytes",
+        r"(?!)",
+        "switch cross-zone load balancing off where every zone has targets of its own",
+        operation=r"^LoadBalancing",
+    ),
+    Rule(
+        Easy.PUBLIC_IPV4,
+        r"^PublicIPv4:InUseAddress",
+        r"(?i)in-use public IPv4",
+        "take public addresses from what a private subnet and a load balancer can serve",
+    ),
+    Rule(
+        Easy.INTERNET,
+        r"^DataTransfer-Out-Bytes",
+        r"(?i)data transfer out.*internet|to internet",
+        "compress, cache, or read from within the region; PrivateLink and peering are cheaper",
+    ),
+)
+# Fees of commitments: their amortised cost is the part that nothing used.
+UNUSED_FEES = ("RIFee", "SavingsPlanRecurringFee")
+UNUSED_HOW = "let more run under them; they are paid until they end, so buy fewer then"
+HOW = {rule.easy: rule.how for rule in RULES} | {Easy.UNUSED_COMMITMENT: UNUSED_HOW}
+SURE = frozenset(rule.easy for rule in RULES if not rule.at_most)
+
+
+@dataclass(frozen=True, slots=True)
+class EasySaving:
+    """What one meter came to in the month, of Kafka or of everybody else."""
+
+    easy: Easy
+    is_kafkas: bool
+    usd: Decimal
+
+    @property
+    def at_most(self) -> bool:
+        return self.easy not in SURE
+
+
+def easy_savings(usage: DataFrame) -> list[EasySaving]:
+    """Return what the easy findings of these USAGE rows cost, amortised; a handful of rows."""
+    is_fee = F.col("category").isin(*UNUSED_FEES)
+    found = F.when(is_fee, Easy.UNUSED_COMMITMENT.value)
+    is_bought = F.col("category").isin(
+        "Usage", "DiscountedUsage", "SavingsPlanCoveredUsage", "SavingsPlanNegation"
+    )
+    for rule in RULES:
+        found = found.when(is_bought & _matches(rule), rule.easy.value)
+    is_kafkas = F.col("attribution") != Attribution.NOBODY.value
+    rows = (
+        usage.where(F.coalesce(F.col("provider").isin(*AWS), F.lit(False)))  # noqa: FBT003 - a literal column
+        .withColumns({"easy": found, "is_kafkas": is_kafkas})
+        .where(F.col("easy").isNotNull())
+        .groupBy("easy", "is_kafkas")
+        .agg(F.sum("amortised_cost").cast(MONEY).alias("cost"))
+        .where(F.col("cost") > 0)
+        .collect()
+    )
+    saved = [EasySaving(Easy(row.easy), row.is_kafkas, row.cost) for row in rows]
+    return sorted(saved, key=lambda each: (not each.is_kafkas, -each.usd))
+
+
+def _matches(rule: Rule) -> Column:
+    by_meter = F.coalesce(F.col("usage_type").rlike(rule.usage_type), F.lit(False))  # noqa: FBT003 - the same
+    by_text = F.col("usage_type").isNull() & F.col("description").rlike(rule.description)
+    meter = by_meter | F.coalesce(by_text, F.lit(False))  # noqa: FBT003 - the same
+    if not rule.operation:
+        return meter
+    return meter & F.coalesce(F.col("operation").rlike(rule.operation), F.lit(False))  # noqa: FBT003 - the same

@@ -1,0 +1,427 @@
+"""Breaks of core/ and handlers/, each of which the unit tests or the explorer must notice.
+
+A mutant names its place by what stands there: a snippet that is found once in its package, whatever
+module it lives in by now. A snippet that is gone, or stands twice, is an error that says so.
+`python -m tests.explorer.mutants NAME` runs the explorer over one mutant; pytest loads it with
+`-p tests.explorer.mutants` and STILLWATER_MUTANT.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One break: in the package's one module that holds `snippet`, it reads `instead`."""
+
+    name: str
+    package: str
+    snippet: str
+    instead: str
+
+
+def located(mutant: Mutant) -> Path:
+    """Return the module a mutant changes; LookupError unless exactly one holds its snippet once."""
+    holders = [
+        (path, count)
+        for path in sorted((ROOT / mutant.package).rglob("*.py"))
+        if (count := path.read_text().count(mutant.snippet))
+    ]
+    if len(holders) != 1 or holders[0][1] != 1:
+        places = ", ".join(f"{path.relative_to(ROOT)} ({count}x)" for path, count in holders)
+        raise LookupError(
+            f"Mutant {mutant.name!r}: its snippet must stand once in {mutant.package}/, and stands "
+            f"in {places or 'no module'}; give it the words that are there now."
+        )
+    return holders[0][0]
+
+
+def load(name: str) -> None:
+    """Have every later import read the mutant in place of its module."""
+    mutant = BY_NAME[name]
+    path = located(mutant)
+    source = path.read_text().replace(mutant.snippet, mutant.instead)
+    changed = compile(source, str(path), "exec")
+    real = SourceFileLoader.get_code
+
+    def get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
+        found: CodeType | None = changed if loader.path == str(path) else real(loader, fullname)
+        return found
+
+    SourceFileLoader.get_code = get_code  # type: ignore[method-assign,assignment]
+
+
+_M = Mutant
+MUTANTS = (
+    # The loop's decisions.
+    _M(
+        "lease not renewed while blind",
+        "core",
+        "seen.blind, *page, *(renewed(incident) if drained else ()))",
+        "seen.blind, *page)",
+    ),
+    _M(
+        "frozen zone's patience ignored",
+        "core",
+        "patient = asked_for or bool(seen.paused) or seen.freeze(incident.zone) is not None",
+        "patient = asked_for or bool(seen.paused)",
+    ),
+    _M(
+        "a person's hold has no patience",
+        "core",
+        "patient = asked_for or bool(seen.paused) or seen.freeze(incident.zone) is not None",
+        "patient = bool(seen.paused) or seen.freeze(incident.zone) is not None",
+    ),
+    _M(
+        "a stopping instance taken as stopped",
+        "core",
+        'STOPPED = frozenset({"stopped", "terminated", None})',
+        'STOPPED = frozenset({"stopped", "stopping", "terminated", None})',
+    ),
+    _M(
+        "an ending instance is stopped",
+        "core",
+        'ENDING = frozenset({"shutting-down", "terminated", None})',
+        'ENDING = frozenset({"terminated", None})',
+    ),
+    _M(
+        "effects swapped: the drain before the lease",
+        "core",
+        "return go(State.DRAINING, reason, TakeLease(), ForwardDrain())",
+        "return go(State.DRAINING, reason, ForwardDrain(), TakeLease())",
+    ),
+    _M(
+        "the reading is not made again with the lease held",
+        "core",
+        'return stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)',
+        "return _let_go(incident, seen, policy, reason)",
+    ),
+    _M(
+        "drains of others are forgotten",
+        "core",
+        "waits = _others_first(incident, seen, policy) or _blocked(",
+        "waits = _blocked(",
+    ),
+    _M(
+        "a lease in the way is no hindrance",
+        "core",
+        "if not mine and seen.lease_holder is not None:",
+        "if not mine and seen.lease_holder is None:",
+    ),
+    _M(
+        "Kafka's consent is not asked",
+        "core",
+        "    if not allowed:\n        return stay(incident, policy, reason, *give_back)",
+        "    if not allowed and not incident.node_id:\n"
+        "        return stay(incident, policy, reason, *give_back)",
+    ),
+    _M(
+        "Kafka's silence is consent",
+        "core",
+        '        return False, seen.kafka_silence or "Kafka was not asked."',
+        '        return True, seen.kafka_silence or "Kafka was not asked."',
+    ),
+    _M(
+        "no replacement is waited for",
+        "core",
+        "    if none_will_come(incident, seen):\n        return _scaled_in(",
+        "    return go(State.HOLDING, 'none')\n    if none_will_come(incident, seen):\n"
+        "        return _scaled_in(",
+    ),
+    _M(
+        "no hold limit",
+        "core",
+        "if seen.now - incident.held_since <= limit:",
+        "if seen.now - incident.held_since <= 1000 * limit:",
+    ),
+    _M(
+        "heartbeats at their timeout",
+        "core",
+        "return seen.now - last >= policy.heartbeat_timeout_seconds / 2",
+        "return seen.now - last >= policy.heartbeat_timeout_seconds * 2",
+    ),
+    _M(
+        "one hook gets no heartbeat",
+        "core",
+        "actions = (Heartbeat(DRAIN_HOOK), Heartbeat(GATE_HOOK), *actions)",
+        "actions = (Heartbeat(DRAIN_HOOK), *actions)",
+    ),
+    _M(
+        "a page for every turn",
+        "core",
+        "if not (isinstance(a, Page) and a.key in incident.pages)",
+        "if not (isinstance(a, Page) and a.key in ())",
+    ),
+    _M(
+        "retained without a page",
+        "core",
+        "        Page(key, reason),\n        *complete(incident, HookResult.ABANDON),",
+        "        *complete(incident, HookResult.ABANDON),",
+    ),
+    _M(
+        "retained by CONTINUE",
+        "core",
+        "*complete(incident, HookResult.ABANDON),",
+        "*complete(incident, HookResult.CONTINUE),",
+    ),
+    _M(
+        "what the group retains goes unseen",
+        "core",
+        "if seen.lifecycle_state == RETAINED and not incident.release_asked_by:",
+        "if seen.lifecycle_state == 'nothing' and not incident.release_asked_by:",
+    ),
+    _M(
+        "a drain has no limit",
+        "core",
+        "    if seen.now - incident.entered_at > policy.hold_limit_seconds:\n"
+        "        return retained(\n",
+        "    if seen.now - incident.entered_at > 1000 * policy.hold_limit_seconds:\n"
+        "        return retained(\n",
+    ),
+    _M(
+        "a drain is sent again at every look",
+        "core",
+        "if waited <= policy.forward_again_seconds or incident.forwarded_at is None:",
+        "if incident.forwarded_at is None:",
+    ),
+    _M(
+        "sent again without consent",
+        "core",
+        "elif not (allowed or incident.urgent):",
+        "elif not (allowed or incident.node_id):",
+    ),
+    # The gate.
+    _M(
+        "the gate ignores the pod",
+        "core",
+        'return f"Pod {pod.name} is still on',
+        'f"Pod {pod.name} is still on',
+    ),
+    _M(
+        "the gate ignores volumes of Kubernetes",
+        "core",
+        '    if attached:\n        return f"Volume',
+        '    if attached and not attached:\n        return f"Volume',
+    ),
+    _M(
+        "the gate ignores volumes of EC2",
+        "core",
+        '    if seen.volumes:\n        return f"EC2 has not yet',
+        '    if seen.volumes and not seen.volumes:\n        return f"EC2 has not yet',
+    ),
+    _M(
+        "the gate ignores the broker's return",
+        "core",
+        "_still_away(incident, seen, policy) if incident.expects_return else None",
+        "None",
+    ),
+    _M(
+        "Ready is back",
+        "core",
+        "    return _not_back(incident, seen, policy)\n",
+        "    return None\n",
+    ),
+    _M("back at once", "core", "    if held_seconds < hold_seconds:", "    if held_seconds < 0:"),
+    _M(
+        "released before the group shows it",
+        "core",
+        "    waits = _not_gone(incident, seen, policy)\n    if waits:\n        return waits\n",
+        "",
+    ),
+    # The lease.
+    _M(
+        "the lease is given to anybody",
+        "core",
+        "refusal = None if out else _refusal(others, holder, party, now)",
+        "refusal = None",
+    ),
+    _M(
+        "a used lease lapses",
+        "core",
+        "lease for lease in leases if lease.out_at is not None or now < lease.expires_at",
+        "lease for lease in leases if now < lease.expires_at",
+    ),
+    _M(
+        "a lapsed lease is used",
+        "core",
+        "if refusal is None and mine is None and not forced:",
+        "if refusal is None and mine is None and not holder:",
+    ),
+    _M(
+        "a used lease is given back unseen",
+        "core",
+        "lease for lease in leases if lease.holder != holder or lease.out_at is not None",
+        "lease for lease in leases if lease.holder != holder",
+    ),
+    _M(
+        "a standing drain ends at once",
+        "core",
+        "return ends if seen.now < ends else None",
+        "return None",
+    ),
+    # Kafka's consent.
+    _M(
+        "a fenced broker beside is no hindrance",
+        "core",
+        "for other in sorted(cluster.out - {node_id} - beside):",
+        "for other in sorted(cluster.out & {node_id}):",
+    ),
+    _M(
+        "one replica in sync is enough",
+        "core",
+        "    if len(left) < needed:",
+        "    if len(left) < 1:",
+    ),
+    _M(
+        "a quorum without a leader consents",
+        "core",
+        "    if cluster.without_quorum:\n        # A broker told to stop",
+        "    if False:\n        # A broker told to stop",
+    ),
+    # What is remembered.
+    _M(
+        "any transition is allowed",
+        "core",
+        "decision.state is not incident.state and decision.state not in ALLOWED[incident.state]",
+        "False",
+    ),
+    _M(
+        "a page is forgotten",
+        "core",
+        "pages=incident.pages + tuple(a.key for a in decision.actions if isinstance(a, Page)),",
+        "pages=incident.pages,",
+    ),
+    _M(
+        "an announcement twice is two",
+        "core",
+        "if interruption.dedupe_key in incident.announcements or not incident.open:",
+        "if not incident.open:",
+    ),
+    _M(
+        "what is gone is announced again",
+        "core",
+        "return not (gone or known or unwanted)",
+        "return not (known or unwanted)",
+    ),
+    _M(
+        "nobody is ever unattended",
+        "core",
+        "return incident.open and now - expected > late_seconds",
+        "return incident.open and now - expected > 1000 * late_seconds",
+    ),
+    _M(
+        "where the pod stood is learnt after the drain, too",
+        "core",
+        "return incident.forwarded_at is None and incident.state not in gone",
+        "return True",
+    ),
+    _M(
+        "silence of Kafka starts the return again",
+        "core",
+        "return replace(incident, broker_back_at=incident.broker_back_at or seen.now)",
+        "return replace(incident, broker_back_at=incident.broker_back_at or 0.0)",
+    ),
+    _M(
+        "the sweep sees nobody in hooks",
+        "core",
+        '_WAITING = frozenset({"Terminating:Wait", RETAINED})',
+        "_WAITING = frozenset[str]()",
+    ),
+    _M(
+        "a machine that may run is tainted",
+        "core",
+        "    if ec2_state(seen) not in CONFIRMED:\n        return ()",
+        "    if ec2_state(seen) in CONFIRMED:\n        return ()",
+    ),
+    # The functions.
+    _M(
+        "version fence dropped: any tick carries an incident",
+        "handlers",
+        "if stale and not unattended(incident, now, self.late_seconds):",
+        "if stale and unattended(incident, now, self.late_seconds):",
+    ),
+    _M(
+        "version fence dropped: the drain",
+        "handlers",
+        "if current is None or current.version != incident.version:",
+        "if current is None:",
+    ),
+    _M(
+        "an old reading sends a drain",
+        "handlers",
+        "        if began - now > LONGEST_TURN_SECONDS:",
+        "        if began - now > 1000 * LONGEST_TURN_SECONDS:",
+    ),
+    _M(
+        "the drain is sent without its note",
+        "handlers",
+        "        _begin_drain(incident, effects, now)\n",
+        "",
+    ),
+    _M(
+        "a refused drain is sent",
+        "handlers",
+        "if not forced or attempt == MOST_ATTEMPTS - 1:",
+        "if forced and attempt == MOST_ATTEMPTS - 1:",
+    ),
+    _M(
+        "a refused lease drains",
+        "handlers",
+        "if refusal and any(_needs_lease(a) for a in actions[position:]):",
+        "if refusal and not actions:",
+    ),
+    _M(
+        "EC2 is not asked before the taint",
+        "handlers",
+        "if instance is None or instance.state not in CONFIRMED:",
+        "if instance is None:",
+    ),
+    _M(
+        "no next tick",
+        "handlers",
+        "            self._schedule(recorded, 0.0 if joined else decision.delay_seconds or 0.0)",
+        "            pass",
+    ),
+    _M(
+        "the sweep opens nothing",
+        "handlers",
+        '                return "opened" if self._announce(finding, now) else "nothing"',
+        '                return "nothing"',
+    ),
+    _M(
+        "the sweep wakes nobody",
+        "handlers",
+        "                self.reception.wake(incident)\n                return",
+        "                return",
+    ),
+    _M(
+        "pages wait for the end of the function",
+        "handlers",
+        "    if name in CALLING:\n",
+        "    if not name:\n",
+    ),
+)
+BY_NAME = {mutant.name: mutant for mutant in MUTANTS}
+
+
+def hunted(name: str, walks: int) -> list[str]:
+    """Return the rules that the explorer sees broken in a mutant; nothing was imported before."""
+    load(name)
+    from tests.explorer.hunt import broken  # noqa: PLC0415 - reads the mutant
+
+    return broken(walks)
+
+
+if name_ := os.environ.get("STILLWATER_MUTANT"):
+    load(name_)
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(hunted(sys.argv[1], int(sys.argv[2]) if sys.argv[2:] else 300)))

@@ -1,0 +1,329 @@
+"""More traps of bills (13 to 36): how files are written, and what a line may be taken for."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from core.errors import InvalidInput
+from spark import tables
+from spark.ingest import bill
+from spark.jobs import ingest
+from spark.tables import ParquetStore
+from spark.tag_keys import KafkaTags
+from spark.transforms.easy import Easy, easy_savings
+from spark.transforms.found_tags import found_tags
+from tests.integration.spark import bills
+
+pytestmark = pytest.mark.integration
+NOW = datetime(2026, 12, 20, tzinfo=UTC)
+LEGACY: Mapping[str, str] = {
+    "identity/LineItemId": "x",
+    "bill/BillingPeriodStartDate": "2026-11-01T00:00:00Z",
+    "lineItem/UsageAccountId": "123456789012",
+    "lineItem/LineItemType": "Usage",
+    "lineItem/UsageStartDate": "2026-11-20T12:00:00Z",
+    "lineItem/ProductCode": "AmazonEC2",
+    "lineItem/UsageType": "BoxUsage:m7i.large",
+    "lineItem/UsageAmount": "1.0000000000",
+    "lineItem/CurrencyCode": "USD",
+    "lineItem/UnblendedCost": "1.2500000000",
+    "lineItem/LineItemDescription": "an hour",
+    "pricing/unit": "Hrs",
+    "resourceTags/user:team": "",
+}
+
+
+def legacy(rows: Sequence[Mapping[str, str]], *, without: Sequence[str] = ()) -> str:
+    names = [name for name in LEGACY if name not in without]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([{**LEGACY, **row}[name] for name in names] for row in rows)
+    return text.getvalue()
+
+
+def written(folder: Path, content: str | bytes, name: str = "bill.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def ingested(
+    session: SparkSession, path: Path, kafka: KafkaTags | None = None
+) -> tuple[ingest.Ingested, list[Row], ParquetStore]:
+    store = ParquetStore(session, str(path.parent / "tables"))
+    delivery = bill.read(session, path, kafka=kafka or KafkaTags())
+    came = ingest.run(session, delivery, store, now=NOW)
+    return came, store.read(tables.USAGE).collect(), store
+
+
+def refused(session: SparkSession, path: Path) -> str:
+    with pytest.raises(InvalidInput) as raised:
+        ingested(session, path)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(("letter", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_13_another_delimiter_is_named(
+    session: SparkSession, tmp_path: Path, letter: str, name: str
+) -> None:
+    said = refused(session, written(tmp_path, legacy([{}]).replace(",", letter)))
+    assert f"separates its fields by {name}" in said
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+def test_14_utf_16_is_named(session: SparkSession, tmp_path: Path, encoding: str) -> None:
+    said = refused(session, written(tmp_path, legacy([{}]).encode(encoding)))
+    assert "is written in UTF-16; save it as UTF-8" in said
+
+
+def test_15_a_byte_order_mark_and_carriage_returns_are_read(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    content = "\ufeff" + legacy([{}, {}]).replace("\n", "\r\n")
+    came, rows, _ = ingested(session, written(tmp_path, content))
+    assert (came.lines, came.billed, sum(came.quarantined.values())) == (2, Decimal("2.5"), 0)
+    assert sum(row.billed_cost for row in rows) == Decimal("2.5")
+
+
+def test_16_a_field_over_several_lines_is_read(session: SparkSession, tmp_path: Path) -> None:
+    text = legacy([{}, {"lineItem/LineItemDescription": "two\nlines, or\nthree"}, {}])
+    came, _, store = ingested(session, written(tmp_path, text))
+    assert (came.lines, came.billed) == (3, Decimal("3.75"))
+    assert store.read(tables.QUARANTINE).count() == 0
+
+
+def test_17_a_quote_that_is_never_closed_swallows_no_line(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    lines = legacy([{}] * 6).splitlines()
+    for damaged in (2, 5):
+        lines[damaged] = lines[damaged].replace("an hour", '"an hour')
+    came, rows, _ = ingested(session, written(tmp_path, "\n".join(lines) + "\n"))
+    assert (came.lines, sum(came.quarantined.values())) == (6, 2)
+    assert sum(row.billed_cost for row in rows) == 4 * Decimal("1.25")
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["the same header", "another"])
+def test_18_two_files_glued_together_are_named(
+    session: SparkSession, tmp_path: Path, same: bool
+) -> None:
+    second = legacy([{}])
+    if not same:
+        header, *rest = second.splitlines()
+        second = "\n".join([",".join(reversed(header.split(","))), *rest]) + "\n"
+    said = refused(session, written(tmp_path, legacy([{}]) + second))
+    assert "a second header among its lines" in said
+
+
+def test_19_two_currencies_are_named(session: SparkSession, tmp_path: Path) -> None:
+    said = refused(session, written(tmp_path, legacy([{}, {"lineItem/CurrencyCode": "EUR"}])))
+    assert "charges in EUR and USD" in said
+
+
+@pytest.mark.parametrize("content", ["", "\n"])
+def test_20_an_empty_file_is_named(session: SparkSession, tmp_path: Path, content: str) -> None:
+    assert "is empty" in refused(session, written(tmp_path, content))
+
+
+def test_21_a_header_alone_is_named(session: SparkSession, tmp_path: Path) -> None:
+    assert "holds no rows" in refused(session, written(tmp_path, legacy([])))
+
+
+def test_22_legacy_without_resource_ids_is_read_by_component_and_says_so(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    came, rows, _ = ingested(session, written(tmp_path, legacy([{}, {}])))
+    assert [(row.component, row.charges, row.resource_id) for row in rows] == [
+        ("EC2 instances", 2, None)
+    ]
+    assert "Include resource IDs" in came.notes[0]
+
+
+def test_23_a_missing_column_is_named_as_the_bill_names_it(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    text = legacy([{}], without=["lineItem/CurrencyCode"])
+    said = refused(session, written(tmp_path, text))
+    assert "has no column lineItem/CurrencyCode" in said
+    assert "INCLUDE_RESOURCES" not in said
+    assert "COST_AND_USAGE_REPORT" not in said
+
+
+def test_24_a_column_for_amortised_cost_is_named_as_the_bill_names_it(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    text = legacy([{"lineItem/LineItemType": "SavingsPlanCoveredUsage"}])
+    said = refused(session, written(tmp_path, text))
+    assert "no column savingsPlan/SavingsPlanEffectiveCost" in said
+
+
+def test_25_other_clouds_are_on_the_bill_and_never_kafkas(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    azure = {"ProviderName": "Microsoft", "ServiceName": "Virtual Machines", "BilledCost": "3.10"}
+    google = {"ProviderName": "Google Cloud", "ServiceName": "Compute Engine", "BilledCost": "2.05"}
+    path = bills.focus_file(tmp_path / "focus.csv", [azure, google, {}])
+    came, rows, _ = ingested(session, path)
+    assert came.billed == Decimal("6.15")
+    assert {row.provider: row.component for row in rows} == {
+        "Microsoft": "other",
+        "Google Cloud": "other",
+        "AWS": "EC2 instances",
+    }
+
+
+def test_26_focus_without_the_columns_that_it_allows_to_lack(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    lacking = ("Tags", "ResourceId", "SubAccountId", "AvailabilityZone")
+    path = bills.focus_file(tmp_path / "focus.csv", [{}, {}], without=lacking)
+    came, rows, _ = ingested(session, path)
+    assert (came.billed, sum(row.billed_cost for row in rows)) == (2, 2)
+
+
+def test_27_what_is_given_back_is_added_up_with_its_sign(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    given = [
+        {"lineItem/LineItemType": kind, "lineItem/UnblendedCost": amount}
+        for kind, amount in (("Credit", "-5.0000000001"), ("Refund", "-0.25"), ("Tax", "0.75"))
+    ]
+    came, rows, _ = ingested(session, written(tmp_path, legacy([{}, *given])))
+    assert came.billed == sum(row.billed_cost for row in rows) == Decimal("-3.2500000001")
+    assert {row.component for row in rows if row.category != "Usage"} == {"other"}
+
+
+def test_28_a_line_at_midnight_is_the_first_of_its_day(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    at = ("2026-11-01T00:00:00Z", "2026-11-30T23:00:00Z")
+    text = legacy([{"lineItem/UsageStartDate": each} for each in at])
+    _, rows, _ = ingested(session, written(tmp_path, text))
+    assert {row.day for row in rows} == {date(2026, 11, 1), date(2026, 11, 30)}
+
+
+def test_29_a_tag_of_the_users_own_means_kafka(session: SparkSession, tmp_path: Path) -> None:
+    key = "resourceTags/user:team"
+    text = legacy([{key: "streaming"}, {key: "web"}, {}])
+    tags = KafkaTags(cluster="team", value="streaming", name="harbour")
+    _, rows, _ = ingested(session, written(tmp_path, text), tags)
+    assert [(row.cluster, row.charges) for row in rows if row.cluster] == [("harbour", 1)]
+
+
+def test_30_without_any_kafka_the_tags_are_told(session: SparkSession, tmp_path: Path) -> None:
+    key = "resourceTags/user:team"
+    text = legacy([{key: "streaming"}, {key: "web"}, {key: "web"}, {}])
+    _, rows, store = ingested(session, written(tmp_path, text))
+    (found,) = store.read(tables.TAGS_FOUND).collect()
+    assert {row.attribution for row in rows} == {"unattributed"}
+    assert (found.key, found.value, found.names_kafka) == ("team", "streaming", True)
+    assert (found.different_values, found.charges, found.billed_cost) == (2, 3, Decimal("3.75"))
+
+
+def test_31_of_many_tags_those_that_name_kafka_come_first(session: SparkSession) -> None:
+    rows = [("2026-11", ["user_a", f"user_b{n}"], ["x", "y"], 100.0 + n) for n in range(40)]
+    rows.append(("2026-11", ["user_team"], ["strimzi"], 0.5))
+    shape = "billing_period string, tag_names array<string>, tag_values array<string>, "
+    frame = session.createDataFrame(rows, shape + "billed_cost double")
+    found = found_tags(frame).collect()
+    assert len(found) == 30
+    assert "team" in {row.key for row in found}
+
+
+CLAIM = "user_kubernetes_io_created_for_pvc_name"
+
+
+def cur(session: SparkSession, folder: Path, *lines: Mapping[str, Any], **kafka: Any) -> list[Row]:
+    """Return the USAGE of a CUR 2.0, the same by both readers."""
+    delivery = bill.read(session, bills.cur_export(folder, lines), kafka=KafkaTags(**kafka))
+    found = ingest.usage(*delivery.parts, kafka=delivery.kafka).collect()
+    slow = ingest.usage(delivery.lines, kafka=delivery.kafka).collect()
+    assert sorted(map(repr, found)) == sorted(map(repr, slow))
+    return found
+
+
+def test_32_a_claim_is_kafkas_where_the_cluster_is_known(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    claims = [f"data-0-{name}-broker-a-10" for name in ("harbour", "postgres")]
+    lines = [
+        {"line_item_resource_id": f"vol-{claim}", "resource_tags": {CLAIM: claim}}
+        for claim in claims
+    ]
+    assert {row.attribution for row in cur(session, tmp_path / "a", *lines)} == {"unattributed"}
+    known = cur(session, tmp_path / "b", *lines, name="harbour")
+    assert {(row.cluster, row.owner, row.node_id) for row in known} == {
+        ("harbour", "broker-a", 10),
+        (None, "unattributed", None),
+    }
+
+
+def test_33_an_instance_of_the_ledger_is_kafkas_without_a_tag(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    lines = [{"line_item_resource_id": f"i-{n}"} for n in range(3)]
+    known = cur(session, tmp_path, *lines, name="harbour", resources=frozenset({"i-1"}))
+    assert {(row.resource_id, row.component, row.charges) for row in known} == {
+        ("i-1", "broker compute", 1),
+        (None, "EC2 instances", 2),
+    }
+
+
+def test_34_a_resource_and_a_name_on_every_line_are_one_row(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    lines = [
+        {
+            "line_item_resource_id": f"i-{n}",
+            "line_item_availability_zone": f"us-east-1{'abc'[n % 3]}",
+            "resource_tags": {"user_name": f"box {n}", "user_team": "web"},
+            "line_item_unblended_cost": 0.0000000001,
+        }
+        for n in range(500)
+    ]
+    (row,) = cur(session, tmp_path, *lines)
+    assert (row.charges, row.billed_cost, row.zone) == (500, Decimal("5E-8"), None)
+
+
+def test_35_blank_tags_say_nothing(session: SparkSession, tmp_path: Path) -> None:
+    blank = [{"user_stillwater_cluster": value} for value in ("", " ", "NULL")]
+    lines = [{"resource_tags": tags} for tags in blank]
+    assert {row.attribution for row in cur(session, tmp_path, *lines)} == {"unattributed"}
+
+
+def test_36_easy_savings_are_what_their_meters_cost(session: SparkSession, tmp_path: Path) -> None:
+    def meter(usage_type: str, cost: float, **more: Any) -> Mapping[str, Any]:
+        return {
+            "line_item_usage_type": usage_type, "line_item_unblended_cost": cost,
+            "line_item_product_code": "Any", **more,
+        }  # fmt: skip
+
+    ours = {"resource_tags": {"user_stillwater_cluster": "harbour"}}
+    lines = [
+        meter("USE1-AmazonEKS-Hours:extendedSupport", 336.0),
+        meter("USE1-AmazonEKS-Hours:perCluster", 67.2),
+        meter("EU-UnusedBox:m5.xlarge", 88.4, **ours),
+        meter("PublicIPv4:IdleAddress", 3.6),
+        meter("EBS:VolumeUsage.gp2", 40.0),
+        meter("DataTransfer-Regional-Bytes", 7.0, line_item_operation="LoadBalancing-In"),
+        meter("DataTransfer-Regional-Bytes", 9.0, line_item_operation="InterZone-In"),
+    ]
+    delivery = bill.read(session, bills.cur_export(tmp_path, lines))
+    found = easy_savings(ingest.usage(*delivery.parts))
+    assert [(each.easy, each.is_kafkas, each.usd, each.at_most) for each in found] == [
+        (Easy.IDLE_RESERVATION, True, Decimal("88.4"), False),
+        (Easy.EXTENDED_SUPPORT, False, Decimal(336), False),
+        (Easy.OLD_VOLUMES, False, Decimal(40), True),
+        (Easy.CROSS_ZONE_LB, False, Decimal(7), True),
+        (Easy.IDLE_IPV4, False, Decimal("3.6"), False),
+    ]

@@ -1,0 +1,247 @@
+"""What an authorizer takes from the functions, on real Kafka: each right, and the reading then.
+
+Three combined nodes, SASL in the clear (authentication is another test's): `root` is a super user,
+`functions` has the rights of core.availability.kafka_rights, less one at a time.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    KafkaAdminClient,
+    NewTopic,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+)
+from kafka.errors import KafkaError
+
+from core.availability.consent import may_leave
+from core.availability.kafka_rights import MOVING_LEADERS, Call, Operation, Resource, rights_for
+from core.availability.presence import returned
+from core.errors import StillwaterError
+from core.health.kafka import partitions_verdict
+from core.views import ClusterView
+from handlers.adapters.kafka import KafkaAdmin
+from local.kafka import jars
+from local.kafka.run import jvm
+from local.place import Place, claimed
+from local.processes import Processes
+from tests.integration.waiting import PATIENCE_SECONDS
+
+pytestmark = pytest.mark.integration
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
+NODES = (1, 2, 3)
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+USERS = 'user_root="root" user_functions="functions"'
+OPERATIONS = {
+    Operation.ALTER: ACLOperation.ALTER,
+    Operation.DESCRIBE: ACLOperation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS: ACLOperation.DESCRIBE_CONFIGS,
+}
+RIGHTS = rights_for(Call)
+
+
+class Named:
+    """A user with a password that is its name."""
+
+    def __init__(self, user: str) -> None:
+        self.user = user
+
+    def __call__(self) -> Mapping[str, Any]:
+        return {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": self.user,
+            "sasl_plain_password": self.user,
+        }
+
+    def remedy(self, error: BaseException) -> str:
+        del error
+        return ""
+
+
+@dataclass
+class Cluster:
+    place: Place
+
+    def addresses(self) -> list[str]:
+        return [f"127.{self.place.number}.9.{n}:9092" for n in NODES]
+
+    def read(self, about: set[int] | None = None) -> ClusterView:
+        admin = KafkaAdmin(self.addresses(), Named("functions"), needed=MOVING_LEADERS)
+        return admin.read(about)
+
+    def root(self) -> KafkaAdminClient:
+        return KafkaAdminClient(bootstrap_servers=self.addresses()[0], **Named("root")())
+
+    def until(
+        self, holds: Callable[[ClusterView], bool], about: set[int] | None = None
+    ) -> ClusterView:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        seen: object = None
+        while time.monotonic() < deadline:
+            try:
+                view = self.read(about)
+            except StillwaterError as error:
+                seen = error
+            else:
+                seen = view
+                if holds(view):
+                    return view
+            time.sleep(0.3)
+        raise AssertionError(f"it never held; last seen: {seen}")
+
+
+def properties(place: Place, node: int) -> str:
+    hosts = {n: f"127.{place.number}.9.{n}" for n in NODES}
+    module = f'{PLAIN} username="root" password="root" {USERS};'
+    return "\n".join(
+        (
+            "process.roles=broker,controller",
+            f"node.id={node}",
+            "controller.quorum.voters=" + ",".join(f"{n}@{h}:9090" for n, h in hosts.items()),
+            "controller.listener.names=CONTROLLER",
+            "inter.broker.listener.name=CLIENTS",
+            "listener.security.protocol.map=CONTROLLER:SASL_PLAINTEXT,CLIENTS:SASL_PLAINTEXT",
+            f"listeners=CLIENTS://{hosts[node]}:9092,CONTROLLER://{hosts[node]}:9090",
+            "sasl.enabled.mechanisms=PLAIN",
+            "sasl.mechanism.inter.broker.protocol=PLAIN",
+            "sasl.mechanism.controller.protocol=PLAIN",
+            f"listener.name.clients.plain.sasl.jaas.config={module}",
+            f"listener.name.controller.plain.sasl.jaas.config={module}",
+            "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users=User:root",
+            f"log.dirs={place.path(f'data-{node}')}",
+            "min.insync.replicas=1",
+            "log.cleaner.dedupe.buffer.size=8388608",
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with claimed() as claim:
+        place = Place(claim.number, tmp_path_factory.mktemp("kafka"))
+        hosts = place.path("hosts")
+        hosts.touch()
+        processes = Processes(place.path("pids"), place.path("logs"))
+        java = jvm(jars.fetch(), hosts)
+        found = Cluster(place)
+        try:
+            for node in NODES:
+                config = place.path(f"{node}.properties")
+                config.write_text(properties(place, node))
+                tool = [*java, "kafka.tools.StorageTool", "format"]
+                subprocess.run(
+                    [*tool, "-t", CLUSTER_ID, "-c", str(config)], check=True, capture_output=True
+                )
+                processes.start(f"kafka-{node}", [*java, "kafka.Kafka", str(config)])
+            _topics(found)
+            yield found
+        finally:
+            processes.close()
+
+
+def _topics(cluster: Cluster) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            admin = cluster.root()
+            if len(admin.describe_cluster()["brokers"]) == len(NODES):
+                break
+            admin.close()
+        except KafkaError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(1)
+    names = ("orders", "payments")
+    admin.create_topics([NewTopic(n, num_partitions=3, replication_factor=3) for n in names])
+    admin.create_acls([_acl(right) for right in RIGHTS])
+    admin.close()
+    cluster.until(lambda view: not view.doubts and len(view.partitions) == 6)
+
+
+def _acl(right: Any, permission: ACLPermissionType = ACLPermissionType.ALLOW) -> ACL:
+    on_cluster = right.resource is Resource.CLUSTER
+    kind = ResourceType.CLUSTER if on_cluster else ResourceType.TOPIC
+    name = "kafka-cluster" if on_cluster else right.name
+    pattern = ResourcePattern(kind, name)
+    return ACL("User:functions", "*", OPERATIONS[right.operation], permission, pattern)
+
+
+def _filter(acl: ACL) -> ACLFilter:
+    found = acl.resource_pattern
+    return ACLFilter(
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission_type,
+        ResourcePatternFilter(found.resource_type, found.resource_name, found.pattern_type),
+    )
+
+
+def test_with_every_right_of_the_table_a_reading_is_whole(cluster: Cluster) -> None:
+    view = cluster.until(lambda view: not view.doubts)
+    assert all(may_leave(node, view).allowed for node in NODES)
+    assert all(returned(node, view).allowed for node in NODES)
+    assert partitions_verdict(view).healthy
+    about = cluster.read({1})
+    assert about.doubts == ()
+    assert may_leave(1, about).allowed
+
+
+@pytest.mark.parametrize("right", RIGHTS, ids=lambda right: right.sentence)
+def test_each_right_taken_away_makes_a_reading_blind_by_its_name(
+    cluster: Cluster, right: Any
+) -> None:
+    admin = cluster.root()
+    try:
+        taken = [right]
+        if right.operation is Operation.DESCRIBE and right.resource is Resource.CLUSTER:
+            # Alter implies Describe: without the one, the other is left.
+            taken = [
+                r
+                for r in RIGHTS
+                if r.resource is Resource.CLUSTER and r.operation != Operation.DESCRIBE_CONFIGS
+            ]
+        admin.delete_acls([_filter(_acl(each)) for each in taken])
+        for about in (None, {1}):
+            view = cluster.until(lambda view: view.withheld, about)
+            assert right.operation in view.doubts[0].sentence
+            assert not any(may_leave(node, view).allowed for node in NODES)
+            assert not any(returned(node, view).allowed for node in NODES)
+            assert not partitions_verdict(view).healthy
+    finally:
+        admin.create_acls([_acl(each) for each in taken])
+        admin.close()
+        cluster.until(lambda view: not view.doubts)
+
+
+def test_one_topic_denied_makes_a_reading_blind(cluster: Cluster) -> None:
+    admin = cluster.root()
+    denied = _acl(
+        type(RIGHTS[0])(Resource.TOPIC, Operation.DESCRIBE, "payments"), ACLPermissionType.DENY
+    )
+    try:
+        admin.create_acls([denied])
+        for about in (None, {1}):
+            view = cluster.until(lambda view: view.withheld, about)
+            assert "Kafka hides topic payments (TopicAuthorizationFailed)" in view.doubt
+            assert {p.topic for p in view.partitions} == {"orders"}
+            assert not may_leave(1, view).allowed
+            assert not returned(1, view).allowed
+    finally:
+        admin.delete_acls([_filter(denied)])
+        admin.close()
+        cluster.until(lambda view: not view.doubts)

@@ -1,0 +1,227 @@
+"""cli.preflight against moto, and against a stand-in for what moto does not serve."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+from moto import mock_aws
+from rich.console import Console
+
+from cli.doctor.target import Target
+from cli.preflight import command
+from cli.preflight.asked import principal_of
+from cli.preflight.needs import needs_of
+from cli.preflight.read import Reader
+from core.cluster import parse
+from core.cluster.needs import Needs
+from core.errors import InvalidInput, StillwaterError
+from core.preflight.account import Account, Concurrency, Unasked
+from core.preflight.judge import Kind, findings
+from core.preflight.quotas import QUOTAS
+from tests.unit.infra.programs import description
+
+SPEC = parse(description())
+REGION = "us-east-1"
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        yield lambda service, region=REGION: boto3.client(service, region_name=region)
+
+
+def read(clients: Callable[..., Any], needs: Needs | None = None) -> tuple[Needs, Account]:
+    reader = Reader(lambda number: needs or needs_of(SPEC, number), clients, REGION)
+    return reader.read(lambda _: None)
+
+
+def test_what_moto_serves_is_read_and_what_it_does_not_is_said(aws: Callable[..., Any]) -> None:
+    ec2 = aws("ec2")
+    for _ in range(4):
+        ec2.allocate_address(Domain="vpc")
+    needs, account = read(aws)
+    assert account.number == "123456789012"
+    assert isinstance(account.zones, dict)
+    assert account.zones["us-east-1e"].zone_id == "use1-az3"
+    assert account.used["elastic_ips"] == 4
+    assert isinstance(account.offerings, dict)
+    assert account.stands is False
+    unknown = [each for each in findings(needs, account) if each.kind is Kind.UNKNOWN]
+    assert any("add-on coredns could not be asked" in each.sentence for each in unknown)
+
+
+def test_a_role_of_somebody_elses_is_in_the_way_and_our_own_is_not(aws: Callable[..., Any]) -> None:
+    iam = aws("iam")
+    for name, tags in (
+        ("test-orders-tick", []),
+        ("test-orders-sweep", [{"Key": "stillwater:environment", "Value": "test"}]),
+        ("others", []),
+    ):
+        iam.create_role(RoleName=name, AssumeRolePolicyDocument="{}", Tags=tags)
+    _, account = read(aws)
+    assert account.taken["roles"] == ("test-orders-tick",)
+
+
+def test_a_secret_that_is_being_deleted_is_seen(aws: Callable[..., Any]) -> None:
+    secrets = aws("secretsmanager")
+    slack = parse(description(slack={"channel": "C0123456789", "secret_name": "orders/slack"}))
+    secrets.create_secret(Name="orders/slack", SecretString="xoxb-1")
+    secrets.delete_secret(SecretId="orders/slack")
+    _, account = read(aws, needs_of(slack, "123456789012"))
+    assert account.pending_secrets == ("orders/slack",)
+
+
+def test_every_need_of_the_spec_has_a_quota_of_its_own() -> None:
+    needs = needs_of(SPEC, "123456789012")
+    assert set(needs.quotas) == set(QUOTAS)
+    assert needs.quotas["vpcs"] == 1
+    assert needs.quotas["elastic_ips"] == 3
+    assert needs.buckets == (
+        "test-orders-incidents-123456789012",
+        "test-orders-billing-123456789012",
+    )
+
+
+class FakeAws:
+    """Stands in for services that moto does not serve: answers, or errors, by service and call."""
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self._answers = answers
+
+    def __call__(self, service: str, region: str = REGION) -> Any:
+        answers = self._answers
+
+        class Client:
+            def can_paginate(self, _operation: str) -> bool:
+                return False
+
+            def __getattr__(self, operation: str) -> Callable[..., Any]:
+                def answer(**_given: Any) -> Any:
+                    found = answers.get(f"{service}.{operation}")
+                    if found is None:
+                        raise refusal("RequestLimitExceeded", operation)
+                    if isinstance(found, Exception):
+                        raise found
+                    return found
+
+                return answer
+
+        return Client()
+
+
+def refusal(code: str, operation: str = "Anything") -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "you may not"}}, operation)
+
+
+WHO = {"Arn": "arn:aws:sts::111122223333:assumed-role/deployer/ann", "Account": "111122223333"}
+ANSWERS: dict[str, Any] = {
+    "sts.get_caller_identity": WHO,
+    "lambda.get_account_settings": {
+        "AccountLimit": {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
+    },
+    "eks.describe_cluster_versions": {
+        "clusterVersions": [{"clusterVersion": "1.35", "versionStatus": "STANDARD_SUPPORT"}]
+    },
+    "eks.describe_addon_versions": {"addons": [{"addonVersions": [{"addonVersion": "v1"}]}]},
+    "eks.describe_addon_configuration": {
+        "configurationSchema": json.dumps({"additionalProperties": False, "properties": {}})
+    },
+    "service-quotas.list_aws_default_service_quotas": {
+        "Quotas": [{"QuotaName": "VPCs per Region", "Value": 5.0}]
+    },
+    "service-quotas.list_service_quotas": {
+        "Quotas": [{"QuotaName": "VPCs per Region", "Value": 8.0}]
+    },
+    "iam.simulate_principal_policy": {
+        "EvaluationResults": [
+            {"EvalActionName": "ec2:CreateVpc", "EvalDecision": "allowed"},
+            {"EvalActionName": "sqs:CreateQueue", "EvalDecision": "implicitDeny"},
+            {
+                "EvalActionName": "kms:CreateKey",
+                "EvalDecision": "explicitDeny",
+                "OrganizationsDecisionDetail": {"AllowedByOrganizations": False},
+            },
+        ]
+    },
+    "ec2.create_vpc": refusal("DryRunOperation"),
+    "ec2.allocate_address": refusal("UnauthorizedOperation"),
+    "bcm-data-exports.list_exports": refusal("AccessDeniedException"),
+    "ec2.get_ebs_default_kms_key_id": {"KmsKeyId": "key"},
+    "kms.describe_key": {"KeyMetadata": {"KeyManager": "CUSTOMER", "Enabled": True}},
+    "kms.list_grants": {"Grants": [{"GranteePrincipal": "arn:role/one"}]},
+    "kms.get_key_policy": {
+        "Policy": json.dumps({"Statement": [{"Effect": "Allow", "Principal": {"AWS": "two"}}]})
+    },
+}
+
+
+def test_what_an_account_says_is_read_as_aws_documents_it() -> None:
+    _, account = read(FakeAws(ANSWERS))
+    assert account.concurrency == Concurrency(10, 10)
+    assert account.kubernetes == {"1.35": "STANDARD_SUPPORT"}
+    assert account.quotas["vpcs"] == 8.0
+    assert isinstance(account.quotas["nlbs"], Unasked)
+    assert account.denied == {
+        "sqs:CreateQueue": "no policy of the caller's allows it",
+        "kms:CreateKey": "a service control policy of the organisation denies it",
+        "ec2:AllocateAddress": "EC2 refuses a dry run of it",
+    }
+    assert account.bill == "bcm-data-exports:ListExports is refused"
+    assert account.volumes_key.usable_by == {"arn:role/one", "two"}  # type: ignore[union-attr]
+
+
+def test_our_own_configuration_is_held_to_the_published_schema() -> None:
+    needs, account = read(FakeAws(ANSWERS))
+    said = [each.sentence for each in findings(needs, account)]
+    assert any("does not take node in its configuration" in sentence for sentence in said)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [refusal("Throttling"), EndpointConnectionError(endpoint_url="https://x")],
+    ids=["refused", "out of reach"],
+)
+def test_an_account_that_answers_nothing_is_unknown_in_every_part(error: Exception) -> None:
+    needs, account = read(FakeAws({"sts.get_caller_identity": WHO}))
+    found = findings(needs, account)
+    assert {each.kind for each in found} == {Kind.UNKNOWN}
+    with pytest.raises(StillwaterError, match="does not say who is calling"):
+        read(FakeAws({"sts.get_caller_identity": error}))
+
+
+def test_an_answer_of_another_shape_is_unknown_and_no_traceback() -> None:
+    broken = {"lambda.get_account_settings": {}, "eks.describe_cluster_versions": {"x": 1}}
+    _, account = read(FakeAws(ANSWERS | broken))
+    assert isinstance(account.concurrency, Unasked)
+    assert "not as AWS documents it" in account.concurrency.why
+
+
+def test_a_session_is_judged_by_its_roles_policies() -> None:
+    assert principal_of(WHO["Arn"]) == "arn:aws:iam::111122223333:role/deployer"
+    assert principal_of("arn:aws:iam::1:user/ann") == "arn:aws:iam::1:user/ann"
+
+
+def test_up_stops_before_the_first_resource_and_names_the_way_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Session:
+        region_name = REGION
+
+        def client(self, service: str, **_given: Any) -> Any:
+            return FakeAws(ANSWERS)(service)
+
+    target = Target(SPEC, Session())  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="nothing was made"):
+        command.before_up(target, Console(quiet=True))
+    done = command.examine(target, Console(quiet=True))
+    document = json.loads(command.as_json(done))
+    assert document["exit_code"] == done.exit_code == 2
+    assert document["account"] == "111122223333"
+    assert {"refused", "unknown"} <= {each["kind"] for each in document["findings"]}

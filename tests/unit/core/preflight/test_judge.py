@@ -1,0 +1,225 @@
+"""core.preflight: sabotaged accounts, a sentence with its remedy each; the unknown is said."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from core.preflight.account import Account, Concurrency, Unasked, VolumesKey, Zone
+from core.preflight.judge import CLEAR, NOT_ASKED, REFUSED, Kind, exit_code, findings
+from core.preflight.schema import refused_keys
+from tests.unit.core.preflight.accounts import GOOD, NEEDS, SCHEMA, sabotaged
+
+KEY = "arn:aws:kms:us-east-1:111122223333:key/k"
+STRICT = {**SCHEMA, "properties": {"controller": {"type": "object"}}}
+SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "region not enabled": ({"region_status": "not-opted-in"}, "is not enabled", "enable-region"),
+    "session elsewhere": ({"region": "eu-west-1"}, "session is in eu-west-1", "set aws:region"),
+    "a zone without EKS": (
+        {"zones": {"us-east-1a": Zone("use1-az3")}},
+        "us-east-1a of account 111122223333 is use1-az3",
+        "choose among us-east-1b, us-east-1c",
+    ),
+    "a zone that is down": (
+        {"zones": {"us-east-1b": Zone("use1-az1", available=False)}},
+        "us-east-1b is not available",
+        "or wait",
+    ),
+    "an instance type in two zones": (
+        {"offerings": {"r7g.xlarge": frozenset({"us-east-1a", "us-east-1b"})}},
+        "r7g.xlarge is not offered in us-east-1c, only in us-east-1a, us-east-1b",
+        "choose another type",
+    ),
+    "an instance type nowhere": (
+        {"offerings": {"m7i.large": frozenset()}},
+        "nowhere in the region",
+        "choose another type",
+    ),
+    "no vCPUs": (
+        {"quotas": {"vcpus_standard": 3.0}},
+        "1 of 3 vCPUs of standard on-demand instances are used and this cluster takes 3",
+        "'Running On-Demand Standard",
+    ),
+    "no addresses": (
+        {"quotas": {"elastic_ips": 5.0}, "used": {"elastic_ips": 4.0}},
+        "4 of 5 Elastic IP addresses are used and this cluster takes 3, 2 too many",
+        "in Service Quotas",
+    ),
+    "no VPC": ({"used": {"vpcs": 10.0}}, "10 of 10 VPCs", "'VPCs per Region' (vpc)"),
+    "no balancer": ({"used": {"nlbs": 8.0}}, "8 of 10 network load balancers", "Service Quotas"),
+    "no listeners": (
+        {"quotas": {"listeners_per_nlb": 2.0}},
+        "listeners of a network load balancer",
+        "Service Quotas",
+    ),
+    "no target groups": ({"used": {"target_groups": 9.0}}, "9 of 10 target groups", "Quotas"),
+    "no rules": ({"used": {"rules": 9.0}}, "EventBridge rules", "'Rules' (events)"),
+    "no keys": ({"used": {"kms_keys": 9.0}}, "9 of 10 KMS keys", "Service Quotas"),
+    "no room for volumes": ({"used": {"gp3_tib": 9.5}}, "9.5 of 10 TiB of gp3", "Quotas"),
+    "no concurrency": (
+        {"concurrency": Concurrency(10, 4)},
+        "4 of Lambda's 10 concurrent executions are unreserved",
+        "'Concurrent executions'",
+    ),
+    "no such Kubernetes": (
+        {"kubernetes": {"1.35": "UNSUPPORTED"}},
+        "EKS does not offer Kubernetes 1.35",
+        "one of 1.34",
+    ),
+    "no such add-on version": (
+        {"addons": {"coredns": frozenset({"v1.14.0-eksbuild.1"})}},
+        "no coredns v1.13.2-eksbuild.31 for Kubernetes 1.35",
+        "such as v1.14.0-eksbuild.1",
+    ),
+    "an add-on that takes less": (
+        {"addon_schemas": {"aws-ebs-csi-driver": STRICT}},
+        "aws-ebs-csi-driver v1.66.0-eksbuild.1 does not take node in its configuration",
+        "kubernetes.addon_versions",
+    ),
+    "a default key nobody granted": (
+        {"volumes_key": VolumesKey(KEY, of_customer=True)},
+        "AWSServiceRoleForAutoScaling",
+        "aws/ebs",
+    ),
+    "a default key that is disabled": (
+        {"volumes_key": VolumesKey(KEY, of_customer=True, enabled=False)},
+        "is not enabled",
+        "enable it",
+    ),
+    "a role of the same name": (
+        {"taken": {"roles": ("prod-orders-tick",)}},
+        "prod-orders-tick: roles of these names are there already",
+        "choose another environment",
+    ),
+    "a bucket of the same name": (
+        {"taken": {"buckets": NEEDS.buckets}},
+        "buckets of these names",
+        "delete them",
+    ),
+    "an export of the same name": (
+        {"taken": {"bill exports": (NEEDS.export,)}},
+        "bill exports of these names",
+        "delete them",
+    ),
+    "a secret that is being deleted": (
+        {"pending_secrets": ("orders/slack",)},
+        "orders/slack is scheduled for deletion",
+        "restore-secret",
+    ),
+    "a service control policy": (
+        {"denied": {"kms:CreateKey": "a service control policy of the organisation denies it"}},
+        "may not kms:CreateKey: a service control policy",
+        "have it allowed",
+    ),
+    "a bill nobody may see": (
+        {"bill": "bcm-data-exports:ListExports is refused"},
+        "may not see the bill",
+        "activate IAM access to billing",
+    ),
+    "a token Slack does not take": (
+        {"slack": "invalid_auth"},
+        "token of secret orders/slack (invalid_auth)",
+        "store the bot token",
+    ),
+}
+
+
+def test_an_account_that_takes_the_cluster_has_nothing_to_say() -> None:
+    found = findings(NEEDS, GOOD)
+    assert (found, exit_code(found)) == ([], CLEAR)
+
+
+@pytest.mark.parametrize(("changed", "words", "remedy"), SABOTAGES.values(), ids=SABOTAGES)
+def test_a_sabotaged_account_is_one_sentence_with_its_remedy(
+    changed: dict[str, Any], words: str, remedy: str
+) -> None:
+    (found,) = findings(NEEDS, sabotaged(**changed))
+    assert found.kind is Kind.REFUSED
+    assert words in found.sentence
+    assert remedy in found.sentence
+    assert found.sentence.endswith(".")
+    assert exit_code([found]) == REFUSED
+
+
+def test_a_zone_that_the_account_does_not_have_is_refused() -> None:
+    less = {name: zone for name, zone in GOOD.zones.items() if name != "us-east-1c"}  # type: ignore[union-attr]
+    (found,) = findings(NEEDS, replace(GOOD, zones=less))
+    assert "has no zone us-east-1c; choose among us-east-1a, us-east-1b" in found.sentence
+
+
+ASKED = [
+    each.name
+    for each in fields(Account)
+    if each.name not in {"caller", "number", "region", "quotas", "used"}
+]
+
+
+@pytest.mark.parametrize("part", ASKED)
+def test_what_could_not_be_asked_is_said_and_never_taken_for_good(part: str) -> None:
+    why = Unasked("AccessDenied")
+    now = getattr(GOOD, part)
+    unknown = dict.fromkeys(now, why) if part in {"addons", "addon_schemas", "taken"} else why
+    found = findings(NEEDS, replace(GOOD, **{part: unknown}))
+    assert found
+    assert {each.kind for each in found} == {Kind.UNKNOWN}
+    assert all("could not be asked: AccessDenied." in each.sentence for each in found)
+    assert exit_code(found) == NOT_ASKED
+
+
+@pytest.mark.parametrize("part", ["quotas", "used"])
+def test_a_quota_of_which_nothing_is_known_is_not_enough(part: str) -> None:
+    (found,) = findings(NEEDS, sabotaged(**{part: {"vpcs": Unasked("Throttled")}}))
+    assert found.kind is Kind.UNKNOWN
+    empty = findings(NEEDS, replace(GOOD, **{part: {}}))
+    assert len(empty) == len(NEEDS.quotas)
+
+
+def test_an_environment_that_stands_has_its_names_and_its_share_already() -> None:
+    full = sabotaged(stands=True, taken={"roles": ("prod-orders-tick",)}, used={"vpcs": 10.0})
+    assert findings(NEEDS, full) == []
+
+
+@pytest.mark.parametrize(
+    "account",
+    [
+        sabotaged(kubernetes={"1.35": "EXTENDED_SUPPORT"}),
+        sabotaged(concurrency=Concurrency(10, 10)),
+    ],
+    ids=["extended support", "a new account"],
+)
+def test_what_works_and_costs_something_is_a_notice(account: Account) -> None:
+    (found,) = findings(NEEDS, account)
+    assert found.kind is Kind.NOTICE
+    assert exit_code([found]) == CLEAR
+
+
+def test_a_customers_key_with_a_grant_is_as_good() -> None:
+    role = "arn:aws:iam::111122223333:role/aws-service-role/a/AWSServiceRoleForAutoScaling"
+    key = VolumesKey(KEY, of_customer=True, usable_by=frozenset({role}))
+    assert findings(NEEDS, sabotaged(volumes_key=key)) == []
+
+
+def test_what_is_refused_is_said_before_what_is_not_known() -> None:
+    both = sabotaged(zones={"us-east-1a": Zone("use1-az3")}, bill=Unasked("a timeout"))
+    assert [each.kind for each in findings(NEEDS, both)] == [Kind.REFUSED, Kind.UNKNOWN]
+    assert exit_code(findings(NEEDS, both)) == NOT_ASKED
+
+
+@pytest.mark.parametrize(
+    ("value", "refused"),
+    [
+        ({"node": {"enableMetrics": True}}, []),
+        ({"node": {"enableMetric": True}}, ["node.enableMetric"]),
+        ({"node": {"enableMetrics": "yes"}}, ["node.enableMetrics"]),
+        ({"sidecars": {}}, ["sidecars"]),
+        ({"node": []}, ["node"]),
+    ],
+)
+def test_a_configuration_is_held_to_its_schema(value: object, refused: list[str]) -> None:
+    assert list(refused_keys(SCHEMA, value)) == refused
+
+
+def test_a_schema_that_refers_to_itself_ends() -> None:
+    assert list(refused_keys({"$ref": "#/a", "a": {"$ref": "#/a"}}, {"x": 1})) == []

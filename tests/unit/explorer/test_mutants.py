@@ -1,0 +1,34 @@
+"""The table of mutants: every one stands where it says, and some are hunted here and now.
+
+`make bench-explore` hunts them all; what lives through the explorer meets the unit tests there.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.explorer.mutants import BY_NAME, MUTANTS, Mutant, located
+
+# One the explorer notices within seconds.
+HUNTED = ("the gate ignores the broker's return",)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
+def test_a_mutant_stands_in_one_place_and_is_python(mutant: Mutant) -> None:
+    path = located(mutant)
+    source = path.read_text().replace(mutant.snippet, mutant.instead)
+    compile(source, str(path), "exec")
+
+
+def test_there_are_many_and_each_has_a_name_of_its_own() -> None:
+    assert len(BY_NAME) == len(MUTANTS) >= 40
+
+
+@pytest.mark.parametrize("name", HUNTED)
+def test_the_explorer_notices(name: str) -> None:
+    command = [sys.executable, "-m", "tests.explorer.mutants", name, "150"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.stdout.strip() or ran.returncode, "the mutant lives"
