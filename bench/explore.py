@@ -90,6 +90,7 @@ def explore(unit: Unit, deadline: float) -> dict[str, Any]:
         **asdict(unit),
         "scenario": scenario.name,
         "done": done,
+        "cut_short": not done and seconds < MOST_UNIT_SECONDS,
         "states": len(tally.states),
         "steps": tally.steps,
         "worlds": tally.worlds,
@@ -141,7 +142,7 @@ def main(arguments: Sequence[str]) -> None:
 def _explore_all(deadline: float, workers: int) -> None:
     from tests.explorer.scenarios import SCENARIOS  # noqa: PLC0415 - names alone
 
-    work = (u for u in units(len(SCENARIOS)) if not (WORK / f"{u.name}.json").exists())
+    work = (unit for unit in units(len(SCENARIOS)) if not _finished(unit))
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=spawned) as pool:
         running: set[Future[dict[str, Any]]] = set()
@@ -154,6 +155,12 @@ def _explore_all(deadline: float, workers: int) -> None:
                 print(told, [story.splitlines()[0] for story in row["violations"]], flush=True)
                 running.discard(ended)
                 break
+
+
+def _finished(unit: Unit) -> bool:
+    """Say whether an earlier run did a unit, and did not stop in it because its time was up."""
+    path = WORK / f"{unit.name}.json"
+    return path.exists() and not json.loads(path.read_text())["cut_short"]
 
 
 def judged(workers: int) -> list[dict[str, Any]]:

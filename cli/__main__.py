@@ -16,8 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from local.stopping import SIGNALS
-
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _asked: list[int] = []
 
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from cli.volumes import VolumesApi, delete_retained
 from core.errors import StillwaterError
 from core.naming import BROKER_ROLE_LABEL, CONTROLLER_ROLE_LABEL, KAFKA
-from local.kubernetes.client import ApiError
+from infra.eks.api import ApiError
 
 STRIMZI = "/apis/kafka.strimzi.io/v1"
 # What needs a living Kafka to be let go of goes before it; Kafka goes before its pools, else its

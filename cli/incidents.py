@@ -53,8 +53,7 @@ class Desk:
     @classmethod
     def of(cls, environment: str) -> Desk:
         """Return the running twin's for `local`, else the one the stacks' settings describe."""
-        twins = environment == naming.TWIN_ENVIRONMENT
-        found = target.of_twin() if twins else target.of_environment(environment)
+        found = target.of(environment)
         return cls(found.spec, found.session, found.endpoint_url)
 
     def client(self, service: str) -> Any:

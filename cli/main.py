@@ -55,18 +55,9 @@ def demo(
     / "demo",
 ) -> None:
     """Let a broker's node die under a live producer, on real parts, and show what happened."""
-    from cli.setup import prepare_tools
-    from cli.twin_layers import provision
-    from local import twin
-    from local.demo import narration
-    from local.demo import rotation as story
+    from cli import twin
 
-    started = time.time()
-    prepare_tools(console)
-    narrator = narration.Narrator(console, started)
-    narrator.chapter("The twin: AWS, Kubernetes, nodes, on this machine's loopback addresses")
-    with twin.running(narrator.say, keep_logs=output / "logs") as running:
-        failures = story.run(running, provision, output, narrator, started)
+    failures = twin.demo(output, console)
     for failure in failures:
         complaints.print(failure, style="red")
     console.print(
@@ -120,8 +111,7 @@ def preflight(
     from core.preflight.judge import NOT_ASKED
 
     try:
-        local = environment == TWIN_ENVIRONMENT
-        where = target.of_twin() if local else target.of_environment(environment)
+        where = target.of(environment)
         done = command.examine(where, complaints)
     except StillwaterError as error:
         complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
@@ -184,8 +174,7 @@ def doctor(
     from cli.doctor import examine, report, target
 
     try:
-        local = environment == TWIN_ENVIRONMENT
-        where = target.of_twin() if local else target.of_environment(environment)
+        where = target.of(environment)
         diagnosis = examine.examine(where)
     except StillwaterError as error:
         # Not the usual 1, which says that something was read and differs.

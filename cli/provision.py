@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import os
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.status import Status
@@ -17,11 +16,7 @@ from cli import stack_settings
 from cli.engine.layers import Around, Layers
 from cli.engine.progress import LayerResult, Step
 from cli.farewell import Farewell, FarewellApi
-from core.errors import InvalidInput
 from core.naming import FOUNDATION, TWIN_ENVIRONMENT
-
-if TYPE_CHECKING:
-    from local.twin import Reached, Twin
 
 Operation = Literal["up", "preview", "destroy"]
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -30,7 +25,9 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 def run_layers(operation: Operation, environment: str, console: Console) -> None:
     """Run an operation on every layer; `local` is a twin that lives until Ctrl-C."""
     if environment == TWIN_ENVIRONMENT:
-        _on_a_twin(operation, console)
+        from cli import twin  # noqa: PLC0415 - a real account needs no twin
+
+        twin.run_layers(operation, console)
         return
     stack_settings.require(environment)
     with console.status(f"{operation} {environment}") as status:
@@ -65,7 +62,7 @@ def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]
     import boto3  # noqa: PLC0415 - most commands need none
 
     from handlers.adapters.eks import eks_token  # noqa: PLC0415
-    from local.kubernetes.client import Api  # noqa: PLC0415 - any API server's
+    from infra.eks.api import Api  # noqa: PLC0415
 
     session = boto3.Session(profile_name=profile)
     return Api(
@@ -99,46 +96,3 @@ def summary(results: Iterable[LayerResult]) -> Table:
         counts = (r.created, r.updated, r.replaced, r.deleted, r.same)
         table.add_row(r.layer, *(str(count) for count in counts), f"{r.seconds:.1f}")
     return table
-
-
-def _on_a_twin(operation: Operation, console: Console) -> None:
-    """Run an operation on the twin that `up` keeps in another terminal, else on one of its own."""
-    from cli.setup import prepare_tools  # noqa: PLC0415 - a real account needs no twin
-    from local import twin  # noqa: PLC0415
-
-    kept = twin.kept()
-    if len(kept) > 1:
-        homes = ", ".join(str(reached.place.directory) for reached in kept)
-        raise InvalidInput([f"Several twins run; set STILLWATER_TWIN to one of {homes}."])
-    if kept:
-        _provision(operation, kept[0], console)
-    elif operation == "destroy":
-        raise InvalidInput(
-            ["No twin runs that could be destroyed; `stillwater up local` starts one."]
-        )
-    else:
-        prepare_tools(console)
-        with twin.running(console.print) as running:
-            _provision(operation, running, console)
-            if operation == "up":
-                _keep(running, console)
-
-
-def _provision(operation: Operation, reached: Reached, console: Console) -> None:
-    from cli.twin_layers import TwinLayers  # noqa: PLC0415
-    from local.demo import spec as demo_spec  # noqa: PLC0415
-
-    layers = TwinLayers(reached, demo_spec.write(reached.place))
-    with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
-        console.print(summary(run(operation, layers.layers, layers.farewell)))
-
-
-def _keep(running: Twin, console: Console) -> None:
-    running.keep()
-    console.print(f"kubectl --kubeconfig {running.place.path('kubeconfig')} get nodes")
-    console.print(f"aws --endpoint-url {running.place.url('moto')} ec2 describe-instances")
-    console.print(f"stillwater doctor {TWIN_ENVIRONMENT}")
-    console.print("The twin lives until Ctrl-C; preview, up and destroy find it meanwhile.")
-    while True:
-        running.check_alive()
-        time.sleep(1)

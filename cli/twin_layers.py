@@ -11,8 +11,8 @@ from cli.engine.layers import Layers
 from cli.engine.progress import LayerResult
 from cli.farewell import Farewell
 from core.cluster import Kubernetes
+from infra.eks.api import Api
 from local.demo import spec as demo_spec
-from local.kubernetes.client import Api
 from local.processes import forget, record
 from local.pulumi.project import twin_project
 from local.twin import Reached, Twin

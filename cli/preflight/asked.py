@@ -207,7 +207,9 @@ def _schema(asked: Asked, addon: str) -> dict[str, object]:
 
 
 def volumes_key(asked: Asked) -> VolumesKey:
-    name = str(asked.client("ec2").get_ebs_default_kms_key_id()["KmsKeyId"])
+    name = asked.needs.encryption_key or str(
+        asked.client("ec2").get_ebs_default_kms_key_id()["KmsKeyId"]
+    )
     kms = asked.client("kms")
     key = kms.describe_key(KeyId=name)["KeyMetadata"]
     ours = key.get("KeyManager") == "CUSTOMER"

@@ -30,5 +30,6 @@ def needs_of(spec: ClusterSpec, account: str) -> Needs:
         ),
         export=f"{spec.prefix}-bill",
         slack_secret=None if spec.slack is None else spec.slack.secret_name,
+        encryption_key=spec.encryption_key,
         slack_url="" if spec.slack is None else spec.slack.api_url,
     )

@@ -44,6 +44,8 @@ class Needs:
     export: str
     slack_secret: str | None
     slack_url: str = ""
+    # The key of volumes that the spec names; None: the account's default.
+    encryption_key: str | None = None
     actions: tuple[str, ...] = ACTIONS
 
 

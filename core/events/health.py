@@ -103,8 +103,10 @@ def _scheduled(envelope: Envelope) -> Iterator[_Found]:
         yield _instance(envelope, instance_id, Kind.SCHEDULED_CHANGE, closed=closed)
     if (others or not entities) and not _closed(envelope):
         yield _advisory(envelope, "names what is no instance", others)
-    elif not entities:
-        yield envelope.says(f"({_code(envelope)}) names no affected entity, and is over.")
+    elif len(others) == len(entities):
+        yield envelope.says(
+            f"({_code(envelope)}) names no affected entity that is an instance, and is over."
+        )
 
 
 def _issue(envelope: Envelope) -> Iterator[_Found]:

@@ -251,7 +251,7 @@ def _addons(needs: HasNeeds, account: Account) -> Iterator[Finding]:
 
 
 def _volumes_key(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
-    part = "EBS's default key"
+    part = "the key of volumes"
     found = account.volumes_key
     if isinstance(found, Unasked):
         yield _unknown(part, found)
@@ -261,17 +261,17 @@ def _volumes_key(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
     if not found.enabled:
         yield _no(
             part,
-            f"EBS's default key {found.key} is not enabled, so that no encrypted volume can be "
-            f"made or attached; enable it, or set another default key.",
+            f"The key of volumes {found.key} is not enabled, so that no volume can be made or "
+            f"attached; enable it, or name another: encryption_key, or EBS's default key.",
         )
     elif isinstance(found.usable_by, Unasked):
         yield _unknown(f"who may use {found.key}", found.usable_by)
     elif not any(AUTO_SCALING in grantee for grantee in found.usable_by):
         yield _no(
             part,
-            f"EBS's default key {found.key} is your own and no grant or policy lets {AUTO_SCALING} "
-            f"use it: instances would end with Client.InternalError as they start; grant it, or "
-            f"set the account's default key to aws/ebs.",
+            f"The key of volumes {found.key} is your own and no grant or policy lets "
+            f"{AUTO_SCALING} use it: instances would end with Client.InternalError as they start; "
+            f"grant it, or name another: encryption_key, or EBS's default key aws/ebs.",
         )
 
 

@@ -105,6 +105,8 @@ def spec(place: Place) -> dict[str, Any]:
             "tick_interval_seconds": 2,
             "post_condition_hold_seconds": 10,
             "hold_limit_seconds": 3600,
+            # A drain must be over, whatever waits in a queue, before its node is kept.
+            "nth_queue_retention_seconds": 900,
         },
     }
 

@@ -97,7 +97,11 @@ class FakeKafka:
             raise KafkaTimeoutError(f"Broker {whom} is frozen.")
         _, version = RESPONSES[call]
         received = type(request).decode(bytes(request.encode(version=version)), version=version)
-        return bytes(_ANSWERS[call](self, received, whom).encode(version=version))
+        return self.responding(call, received, whom, version)
+
+    def responding(self, call: str, received: Any, broker: int, version: int) -> bytes:
+        """Return the body of the response to a request as it came off the wire."""
+        return bytes(_ANSWERS[call](self, received, broker).encode(version=version))
 
     def answer(self, request: Any, broker: int | None = None) -> Any:
         """Return the response as the client decodes it."""
@@ -128,8 +132,8 @@ class FakeKafka:
         return found
 
 
-def _api_versions(kafka: FakeKafka, request: Any, broker: int) -> Any:
-    del request, broker
+def api_versions(kafka: FakeKafka) -> Any:
+    """Return which calls the brokers know, in which versions."""
     known = [(r.API_KEY, 0, v) for call, (r, v) in RESPONSES.items() if call not in kafka.too_old]
     return ApiVersionsResponse(
         error_code=0,
@@ -332,7 +336,7 @@ def _elect_leaders(kafka: FakeKafka, request: Any, broker: int) -> Any:
 
 
 _ANSWERS: dict[str, Callable[[FakeKafka, Any, int], Any]] = {
-    "ApiVersions": _api_versions,
+    "ApiVersions": lambda kafka, request, broker: api_versions(kafka),  # noqa: ARG005
     "Metadata": _metadata,
     "DescribeCluster": _describe_cluster,
     "DescribeQuorum": _describe_quorum,

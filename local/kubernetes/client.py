@@ -1,216 +1,23 @@
-"""The twin's own Kubernetes client: plain JSON over TLS, one class for requests, one for watching.
-
-Kubernetes objects stay the dictionaries the API speaks: the kubelet, the operator and the Pulumi
-provider read a handful of fields each, and none of them gains from a generated model.
-"""
+"""Watches the API server for the twin's parts: what is listed is kept current, event by event."""
 
 from __future__ import annotations
 
-import base64
 import json
 import logging
-import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
-from urllib.parse import urlencode
 
 import urllib3
-import yaml
 
-from core.errors import StillwaterError
+from infra.eks.api import Api, ApiError, Object
 
-Object = dict[str, Any]
-Token = str | Callable[[], str]
+__all__ = ["Api", "ApiError", "Informer", "Object", "key_of"]
+
 OnEvent = Callable[[str, Object], None]
-
-CONNECT_TIMEOUT_SECONDS = 5.0
-READ_TIMEOUT_SECONDS = 30.0
-# The server ends a watch by itself after this long; the informer then resumes where it was.
-WATCH_SECONDS = 240
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.1, 2.0
 LOG = logging.getLogger(__name__)
-
-
-class ApiError(StillwaterError):
-    """An answer of the API server with a status of 400 or more, or 0 when it did not answer."""
-
-    def __init__(self, status: int, reason: str, message: str) -> None:
-        self.status = status
-        self.reason = reason
-        super().__init__(message)
-
-
-def _error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
-    try:
-        status: Object = json.loads(response.data)
-    except ValueError:
-        text = response.data.decode(errors="replace").strip()
-        status = {"message": text[:500]}
-    message = status.get("message") or f"{response.status} without a message"
-    reason = str(status.get("reason") or "")
-    return ApiError(
-        response.status, reason, f"{method} {path} was refused ({response.status}): {message}"
-    )
-
-
-class Api:
-    """Requests to one API server with one identity; safe to share between threads."""
-
-    def __init__(
-        self,
-        server: str,
-        token: Token,
-        ca_file: Path | None = None,
-        *,
-        ca_pem: str | None = None,
-        connections: int = 16,
-    ) -> None:
-        """Trust exactly the authorities given, as a file or as PEM text.
-
-        `token` may be a function, for tokens that expire while the client lives.
-        """
-        self.server = server.rstrip("/")
-        self._token = token
-        self._pool = urllib3.PoolManager(
-            maxsize=connections,
-            # What was sent is not sent again: the server may have acted on it.
-            retries=urllib3.Retry(total=2, read=0, other=0, redirect=0, backoff_factor=0.1),
-            timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=READ_TIMEOUT_SECONDS),
-            ssl_context=ssl.create_default_context(cafile=ca_file, cadata=ca_pem),
-        )
-
-    @classmethod
-    def from_kubeconfig(cls, path: Path) -> Api:
-        """Read the current context of a kubeconfig whose user has a token."""
-        config = yaml.safe_load(path.read_text())
-        context = _named(config["contexts"], config["current-context"])["context"]
-        cluster = _named(config["clusters"], context["cluster"])["cluster"]
-        user = _named(config["users"], context["user"])["user"]
-        if "token" not in user:
-            raise StillwaterError(
-                f"The user {context['user']} in {path} has no token; this client knows no other way"
-                f" to authenticate."
-            )
-        data = cluster.get("certificate-authority-data")
-        if data is not None:
-            return cls(cluster["server"], user["token"], ca_pem=base64.b64decode(data).decode())
-        return cls(cluster["server"], user["token"], Path(cluster["certificate-authority"]))
-
-    def get(self, path: str, **query: object) -> Object:
-        return self._request("GET", path, None, query)
-
-    def post(self, path: str, body: Mapping[str, Any], **query: object) -> Object:
-        return self._request("POST", path, body, query)
-
-    def put(self, path: str, body: Mapping[str, Any], **query: object) -> Object:
-        return self._request("PUT", path, body, query)
-
-    def delete(self, path: str, body: Mapping[str, Any] | None = None, **query: object) -> Object:
-        return self._request("DELETE", path, body, query)
-
-    def merge(self, path: str, body: Mapping[str, Any]) -> Object:
-        """Patch with RFC 7396 semantics: null removes, lists are replaced."""
-        return self._request("PATCH", path, body, {}, "application/merge-patch+json")
-
-    def strategic(self, path: str, body: Mapping[str, Any]) -> Object:
-        """Patch with Kubernetes' own semantics: lists of built-in types merge by their keys."""
-        return self._request("PATCH", path, body, {}, "application/strategic-merge-patch+json")
-
-    def apply(
-        self,
-        path: str,
-        body: Mapping[str, Any],
-        *,
-        field_manager: str,
-        dry_run: bool = False,
-        strict: bool = False,
-    ) -> Object:
-        """Create or change an object by server-side apply, taking over contested fields.
-
-        Strict refuses unknown and duplicate fields, which are dropped in silence otherwise.
-        """
-        query: dict[str, object] = {"fieldManager": field_manager, "force": True}
-        if dry_run:
-            query["dryRun"] = "All"
-        if strict:
-            query["fieldValidation"] = "Strict"
-        # JSON is YAML, and the content type must say YAML.
-        return self._request("PATCH", path, body, query, "application/apply-patch+yaml")
-
-    def ready(self) -> bool:
-        """Say whether the API server answers /readyz with 200."""
-        with suppress(urllib3.exceptions.HTTPError):
-            response = self._pool.request(
-                "GET", self.server + "/readyz", headers=self._headers(), retries=False, timeout=2.0
-            )
-            return response.status == 200
-        return False
-
-    @contextmanager
-    def watch(self, path: str, **query: object) -> Iterator[urllib3.BaseHTTPResponse]:
-        """Open a watch; every line of the response is one event."""
-        response = self._pool.request(
-            "GET",
-            self.server + path,
-            fields=_query({"watch": True, "timeoutSeconds": WATCH_SECONDS, **query}),
-            headers=self._headers(),
-            preload_content=False,
-            retries=False,
-            timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=WATCH_SECONDS + 30),
-        )
-        try:
-            if response.status >= 400:
-                raise _error("WATCH", path, response)
-            yield response
-        finally:
-            response.close()
-
-    def _headers(self) -> dict[str, str]:
-        token = self._token if isinstance(self._token, str) else self._token()
-        return {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-
-    def _request(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None,
-        query: Mapping[str, object],
-        content_type: str = "application/json",
-    ) -> Object:
-        url = self.server + path
-        if query:
-            url += "?" + urlencode(_query(query))
-        headers = self._headers()
-        if body is not None:
-            headers["Content-Type"] = content_type
-        try:
-            response = self._pool.request(
-                method, url, body=None if body is None else json.dumps(body), headers=headers
-            )
-        except urllib3.exceptions.HTTPError as error:
-            raise ApiError(
-                0,
-                "Unreachable",
-                f"The API server {self.server} did not answer {method} {path}: {error}",
-            ) from error
-        if response.status >= 400:
-            raise _error(method, path, response)
-        answer: Object = json.loads(response.data)
-        return answer
-
-
-def _named(entries: list[Object], name: str) -> Object:
-    return next(entry for entry in entries if entry["name"] == name)
-
-
-def _query(query: Mapping[str, object]) -> dict[str, str]:
-    return {
-        key: str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in query.items()
-    }
 
 
 def key_of(item: Mapping[str, Any]) -> tuple[str, str]:

@@ -44,7 +44,9 @@ def header(files: Files, address: str, what: str) -> list[str]:
 
 def _names(data: bytes, what: str) -> list[str]:
     """Return the cells of a first line, or say in which other way the file is written."""
-    if data.startswith(UTF_16) or b"\0" in data[:200]:
+    # Without its mark every other byte of a header's ASCII is nought.
+    is_wide = len(data) > 3 and (not any(data[1:40:2]) or not any(data[:40:2]))
+    if data.startswith(UTF_16) or is_wide:
         raise InvalidInput([f"{what} is written in UTF-16; save it as UTF-8."])
     first = re.split(rb"\r?\n|\r", data, maxsplit=1)[0].decode("utf-8-sig")
     names = next(csv.reader([first]), [])

@@ -90,12 +90,16 @@ class Action:
 class Total:
     """The figure on top, and what it is compared with."""
 
-    text: str
-    exact: str
+    text: str  # the headline's, rounded
+    exact: str  # the whole bill's, to the last digit
     currency: str
     against: str = ""
-    # What the whole bill comes to, where the figure is a part of it.
-    of_bill: str = ""
+    kafka: str = ""  # what of it is Kafka's; nothing where no line is known to be
+
+    @property
+    def headline(self) -> str:
+        """Return what `text` rounds: Kafka's own where there is any, else the whole bill's."""
+        return self.kafka or self.exact
 
 
 @dataclass(frozen=True, slots=True)

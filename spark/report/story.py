@@ -86,10 +86,10 @@ def _document(
         today=f"{report.today}",
         total=Total(
             text=cents(shown.billed),
-            exact=cost.exact(shown.billed),
+            exact=cost.exact(report.billed),
             currency=report.currency,
             against=against,
-            of_bill=cost.exact(report.billed),
+            kafka=cost.exact(shown.billed) if report.has_kafka else "",
         ),
         badges=tuple(badges),
         story=story,

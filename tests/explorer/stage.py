@@ -308,13 +308,13 @@ class _Recorder:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
 
-    def critical(self, reason: str, *, page: str = "", incident_id: str = "", **_: Any) -> None:
+    def critical(self, reason: str, /, *, page: str = "", incident_id: str = "", **_: Any) -> None:
         del reason
         mine = self._stage.invocation
         if len(mine.pages) < mine.written + mine.counted:
             mine.pages.append((incident_id, page))
 
-    def info(self, reason: str, **_: Any) -> None:
+    def info(self, reason: str, /, **_: Any) -> None:
         if self._stage.decided is not None:
             self._stage.decided(reason)
 

@@ -241,8 +241,8 @@ def test_the_page_opens_quietly_and_sorts_by_what_its_figures_mean(world: World)
 
 def test_the_json_says_what_the_page_says(world: World) -> None:
     document = json.loads(formats.write(world.made.document, Format.JSON))
-    assert Decimal(document["total"]["of_bill"]) == world.total
-    assert Decimal(document["total"]["exact"]) == world.made.evidence.report.kafkas.billed
+    assert Decimal(document["total"]["exact"]) == world.total
+    assert Decimal(document["total"]["kafka"]) == world.made.evidence.report.kafkas.billed
     keys = [section["key"] for section in document["sections"]]
     assert keys == [
         *("changes", "cost", "nodes", "transfer", "storage", "resync", "economics", "unit"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -159,7 +161,9 @@ def test_what_aws_takes_waits_for_no_window(left_seconds: float) -> None:
     station = station_with(NOON)
     station.now += 3600 - left_seconds
     warning = "EC2 Spot Instance Interruption Warning"
-    station.announce(ec2_event(warning, OLD, **{"instance-action": "terminate"}))
+    said_at = f"{datetime.fromtimestamp(station.now, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    event = json.loads(ec2_event(warning, OLD, **{"instance-action": "terminate"}))
+    station.announce(json.dumps({**event, "time": said_at}))
     station.tick()
     assert station.incident().state is State.DRAINING
     terminated = station_with(NOON)

@@ -221,10 +221,21 @@ def test_a_first_month_is_compared_with_nothing() -> None:
 
 def test_json_keeps_exact_values_and_no_drawings(document: Document) -> None:
     content = json.loads(formats.write(document, Format.JSON))
-    assert Decimal(content["total"]["of_bill"]) == month.evidence().report.billed
-    assert Decimal(content["total"]["exact"]) == month.evidence().report.kafkas.billed
+    assert Decimal(content["total"]["exact"]) == month.evidence().report.billed
+    assert Decimal(content["total"]["kafka"]) == month.evidence().report.kafkas.billed
     assert all("plots" not in section for section in content["sections"])
     assert content["actions"][0]["usd_per_month"] == "764.16"
+
+
+def test_the_total_of_a_bill_without_kafka_is_the_headline_and_nothing_is_kafkas() -> None:
+    nobodys = month.a_line(attribution=Attribution.NOBODY, cluster=None, owner="unattributed")
+    total = story.of_cost(month.a_report(nobodys)).total
+    assert (total.kafka, total.headline) == ("", total.exact)
+
+
+def test_the_page_shows_the_headlines_own_digits(document: Document) -> None:
+    kafkas = month.evidence().report.kafkas.billed
+    assert f'title="{kafkas}"' in formats.write(document, Format.HTML)
 
 
 def test_a_message_for_slack_is_within_its_limits(document: Document) -> None:

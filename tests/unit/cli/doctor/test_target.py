@@ -9,8 +9,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from cli.doctor.target import of_twin
 from cli.main import app
+from cli.twin import target as of_twin
 from core.errors import StillwaterError
 from local import place as places
 from local import twin

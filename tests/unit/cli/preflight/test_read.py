@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -175,6 +176,13 @@ def test_what_an_account_says_is_read_as_aws_documents_it() -> None:
     }
     assert account.bill == "bcm-data-exports:ListExports is refused"
     assert account.volumes_key.usable_by == {"arn:role/one", "two"}  # type: ignore[union-attr]
+
+
+def test_the_key_that_the_spec_names_is_judged_in_place_of_the_default() -> None:
+    named = "arn:aws:kms:us-east-1:111122223333:key/0a1b"
+    needs = replace(needs_of(SPEC, "111122223333"), encryption_key=named)
+    _, account = read(FakeAws(ANSWERS), needs)
+    assert account.volumes_key.key == named  # type: ignore[union-attr]
 
 
 def test_our_own_configuration_is_held_to_the_published_schema() -> None:

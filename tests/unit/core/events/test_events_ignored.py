@@ -147,3 +147,16 @@ def test_a_hook_that_nobody_completes_is_told_once_for_both_hooks(
     ]
     assert all(isinstance(each, Advisory) and says in each.sentence for each in found)
     assert len({each.dedupe_key for each in found if isinstance(each, Advisory)}) == 1
+
+
+def test_a_scheduled_change_that_is_over_and_names_no_instance_is_still_answered() -> None:
+    detail = {
+        "service": "EC2",
+        "eventTypeCategory": "scheduledChange",
+        "eventTypeCode": "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED",
+        "statusCode": "closed",
+        "affectedEntities": [{"entityValue": "vol-0123456789abcdef0"}],
+    }
+    (found,) = parse(json.dumps({"source": "aws.health", "id": "e1", "detail": detail}))
+    assert isinstance(found, Ignored)
+    assert "is over" in found.reason

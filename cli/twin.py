@@ -1,0 +1,104 @@
+"""Runs the commands of the twin: the rest of the command line reaches `local` through here."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import boto3
+from rich.console import Console
+
+from cli.doctor.target import Target
+from cli.provision import Operation, run, summary
+from cli.setup import prepare_tools
+from cli.twin_layers import TwinLayers, provision
+from core.cluster import parse
+from core.errors import InvalidInput, StillwaterError
+from core.naming import TWIN_ENVIRONMENT
+from infra import spec as specs
+from local import environment, twin
+from local.demo import narration
+from local.demo import rotation as story
+from local.demo import spec as demo_spec
+from local.place import PLACE_VARIABLE, Place, taken
+from local.twin import Reached, Twin
+
+
+def run_layers(operation: Operation, console: Console) -> None:
+    """Run an operation on the twin that `up` keeps in another terminal, else on one of its own."""
+    kept = twin.kept()
+    if len(kept) > 1:
+        homes = ", ".join(str(reached.place.directory) for reached in kept)
+        raise InvalidInput([f"Several twins run; set STILLWATER_TWIN to one of {homes}."])
+    if kept:
+        _provision(operation, kept[0], console)
+    elif operation == "destroy":
+        raise InvalidInput(
+            ["No twin runs that could be destroyed; `stillwater up local` starts one."]
+        )
+    else:
+        prepare_tools(console)
+        with twin.running(console.print) as running:
+            _provision(operation, running, console)
+            if operation == "up":
+                _keep(running, console)
+
+
+def _provision(operation: Operation, reached: Reached, console: Console) -> None:
+    layers = TwinLayers(reached, demo_spec.write(reached.place))
+    with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
+        console.print(summary(run(operation, layers.layers, layers.farewell)))
+
+
+def _keep(running: Twin, console: Console) -> None:
+    running.keep()
+    console.print(f"kubectl --kubeconfig {running.place.path('kubeconfig')} get nodes")
+    console.print(f"aws --endpoint-url {running.place.url('moto')} ec2 describe-instances")
+    console.print(f"stillwater doctor {TWIN_ENVIRONMENT}")
+    console.print("The twin lives until Ctrl-C; preview, up and destroy find it meanwhile.")
+    while True:
+        running.check_alive()
+        time.sleep(1)
+
+
+def demo(output: Path, console: Console) -> list[str]:
+    """Let a broker's node die under a live producer; return what went wrong, a sentence each."""
+    started = time.time()
+    prepare_tools(console)
+    narrator = narration.Narrator(console, started)
+    narrator.chapter("The twin: AWS, Kubernetes, nodes, on this machine's loopback addresses")
+    with twin.running(narrator.say, keep_logs=output / "logs") as running:
+        return story.run(running, provision, output, narrator, started)
+
+
+def target() -> Target:
+    """Return the twin that `up` keeps, or that STILLWATER_TWIN names, as its administrator."""
+    place = _twins_place()
+    variables = environment.with_credentials(place)
+    session = boto3.Session(
+        aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
+        region_name=environment.REGION,
+    )
+    spec = parse(specs.content(demo_spec.path(place)))
+    return Target(spec, session, variables["AWS_ENDPOINT_URL"])
+
+
+def _twins_place() -> Place:
+    named = os.environ.get(PLACE_VARIABLE)
+    found = taken() if named else [reached.place for reached in twin.kept()]
+    if named:
+        found = [each for each in found if each.directory == Path(named).resolve()]
+    if not found:
+        where = f" in {named}, which {PLACE_VARIABLE} names" if named else ""
+        raise StillwaterError(
+            f"No twin with a cluster on it runs{where}; `stillwater up local` starts one in another"
+            f" terminal."
+        )
+    if len(found) > 1:
+        homes = ", ".join(str(each.directory) for each in found)
+        raise StillwaterError(
+            f"Several twins run ({homes}); set {PLACE_VARIABLE} to the one you mean."
+        )
+    return found[0]
