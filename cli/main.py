@@ -188,6 +188,42 @@ def doctor(
 
 
 @app.command()
+def survey(
+    *,
+    context: Annotated[str | None, typer.Option(help="A context of the kubeconfig.")] = None,
+    kubeconfig: Annotated[Path | None, typer.Option(help="Else KUBECONFIG's files.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="Kafkas of this one alone.")] = None,
+    region: Annotated[str | None, typer.Option(help="Else the one the nodes name.")] = None,
+    profile: Annotated[str | None, typer.Option(help="An AWS profile.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Say of any EKS cluster with Strimzi what would let a broker die or a producer stall.
+
+    Needs no stack and no spec. Reads, and changes nothing. Exit code 0: nothing was found; 1:
+    something was; 2: a part of it, or all, could not be read.
+    """
+    from cli.survey import command
+    from core.survey.finding import NOT_READ
+
+    try:
+        done = command.examine(
+            context=context,
+            kubeconfig=kubeconfig,
+            namespace=namespace,
+            region=region,
+            profile=profile,
+        )
+    except StillwaterError as error:
+        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(NOT_READ) from None
+    if as_json:
+        typer.echo(command.as_json(done))
+    else:
+        command.show(done, console)
+    raise typer.Exit(done.exit_code)
+
+
+@app.command()
 def health(
     environment: Environment,
     *,

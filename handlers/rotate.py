@@ -157,6 +157,7 @@ class Conductor:
             deadline_seconds=float(event.get("deadline_seconds") or DEFAULT_DEADLINE_SECONDS),
             parallel_per_zone=_parallel(event),
             any_time=bool(event.get("any_time")),
+            even_recovering=bool(event.get("even_recovering")),
         )
         kubelets = {n.instance_id: n.kubelet for n in seen.nodes if n.instance_id in launched}
         asked = () if seen.kafka is None else refusals(turns, seen.kafka, options, self.policy)
@@ -189,6 +190,8 @@ class Conductor:
             options = replace(options, accepted_topics=_topics(run.turns, seen))
         if event.get("any_time"):
             options = replace(options, any_time=True)
+        if event.get("even_recovering"):
+            options = replace(options, even_recovering=True)
         if event.get("parallel_per_zone") is not None:
             options = replace(options, parallel_per_zone=_parallel(event))
             self._refuse_together(run, options, now)

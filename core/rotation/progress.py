@@ -6,13 +6,14 @@
     done
 
 handlers.rotation.turns calls it once per turn, carries out the actions and records the run. One
-node at a time, or a few of one zone that share no partition. A run never forces anything: what does
-not become true within a node's deadline stops the run, and a person decides (resume, skip, abort).
+node at a time, or a few of one zone that share no partition. One that may not go does not stop
+those behind it, and comes first again before the next. A run never forces anything: what does not
+become true within a node's deadline stops the run, and a person decides (resume, skip, abort).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from core.incidents.observation import Policy
@@ -23,8 +24,9 @@ from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import company
 from core.rotation.preconditions import objections
-from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
+from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
 from core.rotation.step import ACTOR, Begin, RunAction, RunStep, again, ended, stopped
+from core.views import listed
 
 # SQS delays a message by 15 minutes at most.
 LONGEST_DELAY_SECONDS = 900.0
@@ -59,50 +61,108 @@ def _standing(run: Run, seen: RunObservation) -> RunStep | None:
 
 
 def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
-    """Begin with whoever is first, unless something forbids it."""
+    """Begin with the first of the order who may go; who may not is asked again before the next."""
     run = expecting(run, policy)
     leader = None if seen.kafka is None else seen.kafka.quorum_leader
-    turn, *others = in_order(run.waiting, seen.pods, leader)
-    moved = _moved(turn, seen)
+    ordered = in_order(run.waiting, seen.pods, leader)
+    moved = _moved(ordered[0], seen)
     if moved:
-        skipped = replace(turn, phase=Phase.SKIPPED, reason=moved, done_at=seen.now)
+        skipped = replace(ordered[0], phase=Phase.SKIPPED, reason=moved, done_at=seen.now)
         return again(noted(run.with_turn(skipped), ACTOR, moved, seen.now), policy, delay=0.0)
-    wait = wait_of(turn, seen.now, run.options, policy)
-    if wait is not None:
-        return _shut(run, turn, wait, seen.now)
-    turn = replace(turn, since=turn.since or seen.now)
+    waits = [(turn, wait_of(turn, seen.now, run.options, policy)) for turn in ordered]
+    in_time = [turn for turn, wait in waits if wait is None]
+    if not in_time:
+        return _shut(run, [(turn, wait) for turn, wait in waits if wait], seen.now)
+    for turn, wait in waits:
+        if wait is not None:
+            run = run.with_turn(replace(turn, since=None, reason=wait.sentence))
+    first = in_time[0]
     stuck = next(_stuck_pods(seen), None)
     withheld = seen.kafka.doubt if seen.kafka is not None and seen.kafka.withheld else None
     if stuck or withheld:
         # Neither mends itself: a person starts the pod, or grants the right.
-        key = f"stuck:{turn.node_id}" if stuck else "kafka_rights"
-        return stopped(run, turn, stuck or withheld or "", seen.now, key)
-    objection = next(objections(turn, seen, run.options, policy), None)
-    if objection is None:
-        together, left_out = company(turn, others, seen, run.options, policy)
-        for said in left_out:
-            run = noted(run, ACTOR, said, seen.now, quiet=True)
-        return _begun(run, (turn, *together), seen)
-    waited = seen.now - (turn.since or seen.now)
+        first = replace(first, since=first.since or seen.now)
+        key = f"stuck:{first.node_id}" if stuck else "kafka_rights"
+        return stopped(run, first, stuck or withheld or "", seen.now, key)
+    blocked: list[tuple[NodeTurn, str]] = []
+    for place, turn in enumerate(in_time, start=1):
+        objection = next(_against(turn, seen, run.options, policy), None)
+        if objection is None:
+            together, left_out = company(turn, in_time[place:], seen, run.options, policy)
+            run = _passed_over(run, blocked, left_out, seen.now)
+            return _begun(run, (turn, *together), seen)
+        blocked.append((turn, objection))
+    return _nobody(run, blocked, seen, policy)
+
+
+def _against(
+    turn: NodeTurn, seen: RunObservation, options: Options, policy: Policy
+) -> Iterator[str]:
+    moved = _moved(turn, seen)
+    if moved:
+        yield moved  # Taken off the run once it is its turn.
+    yield from objections(turn, seen, options, policy)
+
+
+def _passed_over(
+    run: Run, blocked: Sequence[tuple[NodeTurn, str]], left_out: Iterable[str], now: float
+) -> Run:
+    """Note who is left behind and why; nobody's deadline counts while somebody else goes."""
+    for waiting in run.waiting:
+        run = run.with_turn(replace(waiting, since=None))
+    for turn, objection in blocked:
+        run = run.with_turn(replace(turn, since=None, reason=objection))
+    if blocked:
+        said = f"{_waiting(blocked)} Whoever is behind goes first."
+        run = noted(run, ACTOR, said, now, quiet=True)
+    for said in left_out:
+        run = noted(run, ACTOR, said, now, quiet=True)
+    return run
+
+
+def _nobody(
+    run: Run, blocked: Sequence[tuple[NodeTurn, str]], seen: RunObservation, policy: Policy
+) -> RunStep:
+    """Wait, for a node's deadline at most: it counts at the first of the order."""
+    since = min((t.since for t, _ in blocked if t.since is not None), default=seen.now)
+    for turn, objection in blocked:
+        run = run.with_turn(replace(turn, since=None, reason=objection))
+    first, objection = blocked[0]
+    first = replace(first, since=since, reason=objection)
+    run = run.with_turn(first)
+    waited = seen.now - since
     if waited > run.options.deadline_seconds:
-        reason = f"Node {turn.node_id} was not allowed to go for {waited:.0f} s. {objection}"
-        return stopped(run, turn, reason, seen.now, f"blocked:{turn.node_id}")
-    waits = run.with_turn(replace(turn, reason=objection))
-    said = f"Node {turn.node_id} waits. {objection}"
-    return again(noted(waits, ACTOR, said, seen.now, quiet=True), policy)
+        rest = f" {_waiting(blocked[1:])}" if blocked[1:] else ""
+        reason = f"Node {first.node_id} was not allowed to go for {waited:.0f} s. {objection}{rest}"
+        return stopped(run, first, reason, seen.now, f"blocked:{first.node_id}")
+    return again(noted(run, ACTOR, _waiting(blocked), seen.now, quiet=True), policy)
 
 
-def _shut(run: Run, turn: NodeTurn, wait: Wait, now: float) -> RunStep:
-    """Wait for the maintenance window; a deadline counts from then."""
+def _waiting(blocked: Iterable[tuple[NodeTurn, str]]) -> str:
+    """Say who waits for what, once where several wait for the same."""
+    who: dict[str, list[int]] = {}
+    for turn, objection in blocked:
+        who.setdefault(objection, []).append(turn.node_id)
+    return " ".join(
+        f"Node{'' if len(ids) == 1 else 's'} {listed(ids)} wait{'s' if len(ids) == 1 else ''}. "
+        f"{objection}"
+        for objection, ids in who.items()
+    )
+
+
+def _shut(run: Run, waits: Sequence[tuple[NodeTurn, Wait]], now: float) -> RunStep:
+    """Wait for the maintenance window of whoever is next; a deadline counts from then."""
+    turn, wait = next((each for each in waits if each[1].until is not None), waits[0])
     if wait.until is None:
         blocked = replace(turn, since=turn.since or now)
         return stopped(run, blocked, wait.sentence, now, f"window:{turn.node_id}")
+    until = min(each.until for _, each in waits if each.until is not None)
     for other in run.waiting:
         run = run.with_turn(replace(other, since=None))
     run = run.with_turn(replace(turn, since=None, reason=wait.sentence))
     nodes = "1 node waits" if len(run.waiting) == 1 else f"{len(run.waiting)} nodes wait"
     said = f"{wait.sentence.rstrip('.')}; {nodes}."
-    delay = min(wait.until - now, LONGEST_DELAY_SECONDS)
+    delay = min(until - now, LONGEST_DELAY_SECONDS)
     return RunStep(run=noted(run, ACTOR, said, now, quiet=True), delay_seconds=delay)
 
 
@@ -124,11 +184,19 @@ def _begun(run: Run, turns: Iterable[NodeTurn], seen: RunObservation) -> RunStep
 def _moved(turn: NodeTurn, seen: RunObservation) -> str | None:
     """Say that a node has left its instance already: AWS took it, or somebody else did."""
     pod, node = seen.pod_of(turn.node_id), seen.node_of(turn.node_id)
-    if pod is None:
+    if pod is None and _forgotten(turn.node_id, seen):
         return f"Node {turn.node_id} is no part of the cluster any more."
     if node is not None and node.instance_id not in {None, turn.instance_id}:
         return f"Node {turn.node_id} runs on {node.instance_id} already."
     return None
+
+
+def _forgotten(node_id: int, seen: RunObservation) -> bool:
+    """Say whether Kafka knows nothing of a node either; a pod alone may only be missing."""
+    kafka = seen.kafka
+    if kafka is None or kafka.doubts:
+        return False
+    return kafka.forgot(node_id) or node_id in kafka.idle_fenced
 
 
 def _stuck_pods(seen: RunObservation) -> Iterator[str]:

@@ -22,7 +22,8 @@ import yaml
 from core.errors import StillwaterError
 
 Object = dict[str, Any]
-Token = str | Callable[[], str]
+# None: the client's certificate says who it is.
+Token = str | Callable[[], str] | None
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 READ_TIMEOUT_SECONDS = 30.0
@@ -62,20 +63,28 @@ class Api:
         ca_file: Path | None = None,
         *,
         ca_pem: str | None = None,
+        certificate: tuple[Path, Path] | None = None,
+        server_name: str | None = None,
         connections: int = 16,
     ) -> None:
-        """Trust exactly the authorities given, as a file or as PEM text.
+        """Trust exactly the authorities given, as a file or as PEM text; without any, the system's.
 
-        `token` may be a function, for tokens that expire while the client lives.
+        `token` may be a function, for tokens that expire while the client lives; `certificate` is
+        the client's own with its key, which may be gone when this returns.
         """
         self.server = server.rstrip("/")
         self._token = token
+        context = ssl.create_default_context(cafile=ca_file, cadata=ca_pem)
+        if certificate is not None:
+            context.load_cert_chain(*certificate)
+        named: dict[str, Any] = {} if server_name is None else {"server_hostname": server_name}
         self._pool = urllib3.PoolManager(
             maxsize=connections,
             # What was sent is not sent again: the server may have acted on it.
             retries=urllib3.Retry(total=2, read=0, other=0, redirect=0, backoff_factor=0.1),
             timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=READ_TIMEOUT_SECONDS),
-            ssl_context=ssl.create_default_context(cafile=ca_file, cadata=ca_pem),
+            ssl_context=context,
+            **named,
         )
 
     @classmethod
@@ -165,8 +174,9 @@ class Api:
             response.close()
 
     def _headers(self) -> dict[str, str]:
-        token = self._token if isinstance(self._token, str) else self._token()
-        return {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        token = self._token() if callable(self._token) else self._token
+        authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return {**authorization, "Accept": "application/json"}
 
     def _request(
         self,

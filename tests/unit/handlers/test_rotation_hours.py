@@ -44,7 +44,7 @@ def test_a_run_waits_for_the_window_and_says_until_when() -> None:
 def test_time_outside_the_window_counts_for_no_deadline() -> None:
     station = station_with(NIGHT)
     station.cluster.kafka = healthy_kafka(out=30)
-    start(station)
+    start(station, selection={"node_ids": [10, 20]})
     turn(station)
     station.now += 12 * 3600
     assert "broker 30 is fenced" in turn(station).reason

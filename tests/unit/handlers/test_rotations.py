@@ -122,7 +122,7 @@ def test_an_abort_keeps_who_has_not_left_and_takes_the_spare_back(station: Stati
 
 def test_a_node_that_is_not_let_go_within_its_deadline_stops_the_run(station: Station) -> None:
     station.cluster.kafka = healthy_kafka(out=30)
-    start(station, deadline_seconds=60)
+    start(station, deadline_seconds=60, selection={"node_ids": [10, 20]})
     assert "broker 30 is fenced" in turn(station).reason
     station.now += 60
     run = turn(station)

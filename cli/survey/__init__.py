@@ -1,0 +1,1 @@
+"""Reads any EKS cluster with Strimzi and says what would let a broker die or a producer stall."""

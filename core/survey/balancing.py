@@ -1,0 +1,76 @@
+"""Judges how load balancers learn of brokers: readiness gates and the controller that sets them.
+
+Source: the AWS Load Balancer Controller's pod readiness gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from core.survey.facts import Pod, Surveyed, Unread
+from core.survey.finding import Finding, Weight
+
+GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
+
+
+def readiness(seen: Surveyed) -> Iterator[Finding]:
+    """Find brokers that count as ready before their load balancer sends anybody there."""
+    if isinstance(seen.balanced, Unread) or isinstance(seen.pods, Unread):
+        return
+    namespaces: set[str] = set()
+    for binding in seen.balanced:
+        pods = [
+            pod
+            for pod in seen.pods
+            if pod.namespace == binding.namespace and _selects(binding.selector, pod)
+        ]
+        if pods:
+            namespaces.add(binding.namespace)
+        missing = sorted(pod.name for pod in pods if binding.gate not in pod.readiness_gates)
+        if missing:
+            yield Finding(
+                "gate-missing",
+                Weight.PRODUCER,
+                f"TargetGroupBinding {binding.namespace}/{binding.name}",
+                f"{', '.join(missing)} have no readiness gate {binding.gate}: the next broker is "
+                f"rolled while clients cannot reach this one yet",
+                f"label the namespace {GATE_LABEL}=enabled, and roll the pods once",
+            )
+    if not isinstance(seen.gated_namespaces, Unread):
+        for namespace in sorted(namespaces - seen.gated_namespaces):
+            yield Finding(
+                "gate-label",
+                Weight.PRODUCER,
+                f"namespace {namespace}",
+                f"it is not labelled {GATE_LABEL}=enabled: new pods get no readiness gate",
+                f"label it {GATE_LABEL}=enabled",
+            )
+    if namespaces and seen.balancer_controllers == ():
+        yield Finding(
+            "lbc-missing",
+            Weight.PRODUCER,
+            "AWS Load Balancer Controller",
+            "there are TargetGroupBindings for brokers and nobody registers their targets",
+            "install the AWS Load Balancer Controller",
+        )
+
+
+def controller(seen: Surveyed) -> Iterator[Finding]:
+    """Find controllers too old for TargetGroupBindings and readiness gates by IP."""
+    if isinstance(seen.balancer_controllers, Unread):
+        return
+    for each in seen.balancer_controllers:
+        major = each.version.removeprefix("v").split(".")[0]
+        if major.isdigit() and int(major) < 2:
+            yield Finding(
+                "lbc-version",
+                Weight.PRODUCER,
+                each.title,
+                f"version {each.version} has no TargetGroupBindings: pods get no readiness gates",
+                "upgrade it to a version that AWS still supports",
+            )
+
+
+def _selects(selector: Mapping[str, str], pod: Pod) -> bool:
+    # A Service without a selector has its endpoints from somebody else.
+    return bool(selector) and all(pod.labels.get(key) == value for key, value in selector.items())

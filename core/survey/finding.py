@@ -1,0 +1,48 @@
+"""Shapes of what a survey finds, and the exit code that follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.survey.facts import Unread
+
+CLEAR, FOUND, NOT_READ = 0, 1, 2
+
+
+class Weight(StrEnum):
+    """What may come of it, worst first."""
+
+    BROKER = "a broker may die"
+    PRODUCER = "a producer may stall"
+    EXPOSED = "open to everybody"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that should be known of a cluster: what it is of, what was seen, and what to do."""
+
+    check: str
+    weight: Weight
+    subject: str
+    evidence: str
+    remedy: str
+
+
+def unknown(part: str, unread: Unread) -> Finding:
+    """Return the finding that a part could not be read, which is never good news."""
+    return Finding(
+        "unread",
+        Weight.UNKNOWN,
+        part,
+        f"it could not be read: {unread.why}",
+        "give the caller the right to read it, and survey again",
+    )
+
+
+def exit_code(found: list[Finding]) -> int:
+    """0: nothing was found; 1: something was; 2: a part could not be read, whatever the rest."""
+    if any(each.weight is Weight.UNKNOWN for each in found):
+        return NOT_READ
+    return FOUND if found else CLEAR

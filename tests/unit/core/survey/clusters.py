@@ -1,0 +1,110 @@
+"""A cluster of somebody else's in which nothing is wrong, to break one fact at a time."""
+
+from __future__ import annotations
+
+from core.survey.facts import (
+    Balanced,
+    BalancerController,
+    DisruptionBudget,
+    Kafka,
+    KafkaListener,
+    Node,
+    Pod,
+    ScalingGroup,
+    Surveyed,
+    TerminationHandler,
+    TerminationHook,
+    Volume,
+)
+
+ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
+LABELS = {"strimzi.io/cluster": "payments", "strimzi.io/name": "payments-kafka"}
+KAFKA = Kafka(
+    namespace="streaming",
+    name="payments",
+    rack_aware=True,
+    listeners=(KafkaListener("tls", "tls"),),
+    config={"default.replication.factor": "3", "min.insync.replicas": "2"},
+)
+GATE = "target-health.elbv2.k8s.aws/brokers"
+HOOK = TerminationHook(name="wait", heartbeat_seconds=900, default_result="ABANDON")
+HANDLER = TerminationHandler(
+    title="kube-system/nth",
+    queue_mode=True,
+    pod_grace_seconds=-1,
+    drain_timeout_seconds=600,
+    beats_hooks=False,
+)
+
+
+def pod(index: int) -> Pod:
+    return Pod(
+        namespace="streaming",
+        name=f"payments-main-{index}",
+        kafka="payments",
+        broker=True,
+        node=f"ip-10-0-0-{index}",
+        grace_seconds=330,
+        labels=LABELS,
+        annotations={},
+        readiness_gates=frozenset({GATE}),
+        claims=(f"data-{index}",),
+        alone_on_its_node=True,
+    )
+
+
+def node(index: int) -> Node:
+    return Node(
+        name=f"ip-10-0-0-{index}",
+        zone=ZONES[index],
+        instance_id=f"i-{index}",
+        node_pool=None,
+        auto_mode=False,
+    )
+
+
+def group(index: int) -> ScalingGroup:
+    return ScalingGroup(
+        name=f"kafka-{index}",
+        zones=frozenset({ZONES[index]}),
+        desired=1,
+        maximum=2,
+        suspended=frozenset(),
+        hooks=(HOOK,),
+        retains_on_abandon=True,
+        managed_node_group=None,
+    )
+
+
+BUDGET = DisruptionBudget(
+    namespace="streaming",
+    name="payments-kafka",
+    match_labels=LABELS,
+    expressions=(),
+    desired_healthy=2,
+    expected_pods=3,
+)
+VOLUME = Volume(
+    namespace="streaming",
+    claim="data-0",
+    reclaim="Retain",
+    storage_class="gp3",
+    binding="WaitForFirstConsumer",
+    expandable=True,
+)
+GOOD = Surveyed(
+    kafkas=(KAFKA,),
+    pods=tuple(map(pod, range(3))),
+    nodes={f"ip-10-0-0-{index}": node(index) for index in range(3)},
+    group_of={f"i-{index}": f"kafka-{index}" for index in range(3)},
+    groups={f"kafka-{index}": group(index) for index in range(3)},
+    budgets=(BUDGET,),
+    handlers=(HANDLER,),
+    cleaners=(),
+    eviction_webhooks=("a-gate-of-theirs",),
+    node_pools={},
+    volumes=(VOLUME,),
+    balanced=(Balanced(namespace="streaming", name="brokers", selector=LABELS),),
+    gated_namespaces=frozenset({"streaming"}),
+    balancer_controllers=(BalancerController(title="kube-system/lbc", version="v2.13.0"),),
+)

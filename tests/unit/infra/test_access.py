@@ -1,0 +1,138 @@
+"""Kubeconfigs of other people: every usual user works, and what cannot be used is a sentence."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from core.errors import StillwaterError
+from infra.eks.access import connect, files
+from tests.unit.certificates import issue
+
+PLUGIN = "import sys; print(sys.argv[1])"
+
+
+def written(path: Path, *, cluster: Any = None, user: Any = None, **changes: Any) -> Path:
+    document = {
+        "current-context": "shop",
+        "contexts": [{"name": "shop", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [
+            {"name": "c", "cluster": {"server": "https://shop.example", **(cluster or {})}}
+        ],
+        "users": [{"name": "u", "user": {"token": "one"} if user is None else user}],
+        **changes,
+    }
+    path.write_text(yaml.safe_dump({k: v for k, v in document.items() if v is not None}))
+    return path
+
+
+def plugin(answer: str, version: str = "client.authentication.k8s.io/v1beta1") -> dict[str, Any]:
+    return {
+        "exec": {"apiVersion": version, "command": sys.executable, "args": ["-c", PLUGIN, answer]}
+    }
+
+
+def authorization(path: Path, context: str | None = None) -> str | None:
+    _, api = connect([path], context)
+    return api._headers().get("Authorization")
+
+
+def test_a_token_an_exec_plugin_and_a_token_file_authenticate(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("three\n")
+    path = tmp_path / "config"
+    assert authorization(written(path)) == "Bearer one"
+    assert authorization(written(path, user=plugin('{"status": {"token": "two"}}'))) == "Bearer two"
+    assert authorization(written(path, user={"tokenFile": "token"})) == "Bearer three"
+
+
+def test_a_client_certificate_authenticates_without_a_token(tmp_path: Path) -> None:
+    authority = issue("authority", None)
+    ann = issue("ann", authority)
+    encoded = {
+        name: base64.b64encode(pem.encode()).decode()
+        for name, pem in (
+            ("client-certificate-data", ann.certificate_pem),
+            ("client-key-data", ann.key_pem),
+            ("certificate-authority-data", authority.certificate_pem),
+        )
+    }
+    cluster = {"certificate-authority-data": encoded.pop("certificate-authority-data")}
+    path = written(tmp_path / "config", cluster=cluster, user=encoded)
+    assert authorization(path) is None
+    other = base64.b64encode(issue("bob", authority).key_pem.encode()).decode()
+    with pytest.raises(StillwaterError, match="cannot be used"):
+        connect([written(path, cluster=cluster, user={**encoded, "client-key-data": other})])
+
+
+def test_a_context_is_found_by_name_over_several_files_and_the_first_wins(tmp_path: Path) -> None:
+    first = written(tmp_path / "first", **{"current-context": None}, users=[])
+    second = written(tmp_path / "second")
+    name, api = connect([first, tmp_path / "absent", second])
+    assert (name, api.server) == ("shop", "https://shop.example")
+    other = written(tmp_path / "other", cluster={"server": "https://other.example"})
+    assert connect([other, second], "shop")[1].server == "https://other.example"
+
+
+def test_kubeconfig_may_list_several_files() -> None:
+    assert files(None, {"KUBECONFIG": "/a:/b:"}) == [Path("/a"), Path("/b")]
+    assert files(Path("/c"), {"KUBECONFIG": "/a"}) == [Path("/c")]
+    assert files(None, {})[0].parts[-2:] == (".kube", "config")
+
+
+UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "insecure": ({"cluster": {"insecure-skip-tls-verify": True}}, "insecure-skip-tls-verify"),
+    "plain": ({"cluster": {"server": "http://shop.example"}}, "https://"),
+    "proxy": ({"cluster": {"proxy-url": "http://proxy"}}, "proxy-url"),
+    "authorities": ({"cluster": {"certificate-authority-data": "???"}}, "no base64"),
+    "authority's file": ({"cluster": {"certificate-authority": "none.pem"}}, "cannot be read"),
+    "no certificate": (
+        {"cluster": {"certificate-authority-data": base64.b64encode(b"x").decode()}},
+        "cannot be used",
+    ),
+    "password": ({"user": {"username": "ann", "password": "secret"}}, "username"),
+    "provider": ({"user": {"auth-provider": {"name": "gcp"}}}, "auth-provider"),
+    "impersonation": ({"user": {"as": "bob", "token": "secret"}}, "bob"),
+    "nothing": ({"user": {}}, "no token"),
+    "old plugin": (
+        {"user": plugin("{}", "client.authentication.k8s.io/v1alpha1")},
+        "v1alpha1",
+    ),
+    "silent plugin": ({"user": plugin("secret")}, "no ExecCredential"),
+    "empty plugin": ({"user": plugin('{"status": {}}')}, "neither a token nor"),
+    "missing plugin": (
+        {"user": {"exec": {**plugin("")["exec"], "command": "no-such-plugin"}}},
+        "does not run",
+    ),
+    "no context": ({"current-context": None}, "--context"),
+    "other context": ({"current-context": "staging"}, "no context 'staging'; it has shop"),
+    "no user": ({"users": []}, "no user 'u'"),
+}
+
+
+@pytest.mark.parametrize(("changes", "words"), UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_what_cannot_be_used_is_one_sentence(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(StillwaterError) as caught:
+        connect([written(tmp_path / "config", **changes)])
+    assert words in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["- a list", "{", "just words"])
+def test_a_file_that_is_no_kubeconfig_is_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(StillwaterError, match="kubeconfig"):
+        connect([path])
+
+
+def test_no_file_at_all_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StillwaterError, match="update-kubeconfig"):
+        connect([tmp_path / "absent"])
