@@ -20,6 +20,13 @@ Parallel = Annotated[
     typer.Option("--parallel-per-zone", min=1, help="Brokers of one zone that go together."),
 ]
 AnyTime = Annotated[bool, typer.Option("--any-time", help="Also outside the maintenance window.")]
+EvenRecovering = Annotated[
+    bool,
+    typer.Option(
+        "--even-recovering",
+        help="Also with a node that recovers its logs: it begins anew on the next one.",
+    ),
+]
 AcceptUnavailable = Annotated[
     bool, typer.Option("--accept-unavailable", help="Also where a topic cannot be kept up.")
 ]
@@ -68,6 +75,7 @@ def rotate_start(
     parallel_per_zone: Parallel = 1,
     any_time: AnyTime = False,
     deadline: Annotated[str, typer.Option(help="For one node: 45min, 2h.")] = "60min",
+    even_recovering: EvenRecovering = False,
     accept_unavailable: AcceptUnavailable = False,
     acknowledge_errors: AcknowledgeErrors = False,
     watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
@@ -85,6 +93,7 @@ def rotate_start(
         deadline_seconds=command.seconds_of(deadline),
         parallel_per_zone=parallel_per_zone,
         any_time=any_time,
+        even_recovering=even_recovering,
         accept_unavailable=accept_unavailable,
         acknowledge_errors=acknowledge_errors,
     )
@@ -121,6 +130,7 @@ def rotate_resume(
         typer.Option("--parallel-per-zone", min=1, help="As for start; without it, as it was."),
     ] = None,
     any_time: AnyTime = False,
+    even_recovering: EvenRecovering = False,
     accept_unavailable: AcceptUnavailable = False,
     acknowledge_errors: AcknowledgeErrors = False,
 ) -> None:
@@ -134,6 +144,7 @@ def rotate_resume(
         skip=skip,
         parallel_per_zone=parallel_per_zone,
         any_time=any_time,
+        even_recovering=even_recovering,
         accept_unavailable=accept_unavailable,
         acknowledge_errors=acknowledge_errors,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from handlers.adapters.pods import EksPods, Pods
 from handlers.kafka_access import kafka_identity
 from handlers.settings import Reader
 from handlers.store.freezes import Freezes, LedgerFreezes
+from handlers.store.kept import complete
 from handlers.store.ledger import DynamoLedger, Ledger
 from handlers.store.records import DynamoRecords
 
@@ -152,7 +152,7 @@ def nodes_in(said: str) -> list[KafkaNode]:
 
 @functools.cache
 def _examiner() -> Examiner:
-    reader = Reader(os.environ)
+    reader = Reader(complete())
     region, cluster = reader.text("REGION", or_else="AWS_REGION"), reader.text("CLUSTER")
     namespace, table = reader.text("NAMESPACE"), reader.text("LEDGER_TABLE")
     eks = functools.partial(

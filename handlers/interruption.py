@@ -109,7 +109,7 @@ class Desk:
 
 @functools.cache
 def _desk() -> Desk:
-    settings = Settings.from_env()
+    settings = Settings.from_env(speaks_to_kubernetes=False)
     reception = Reception(
         ledger=open_ledger(settings),
         cloud=AwsCloud(settings.region),

@@ -48,6 +48,7 @@ from handlers.kafka_access import kafka_access
 from handlers.rotation.turns import observe_cluster, with_errors
 from handlers.settings import Settings
 from handlers.store.freezes import LedgerFreezes
+from handlers.store.kept import complete
 from handlers.store.ledger import DynamoLedger
 from handlers.store.messages import rotation_message
 from handlers.store.records import DynamoRecords
@@ -156,6 +157,7 @@ class Conductor:
             deadline_seconds=float(event.get("deadline_seconds") or DEFAULT_DEADLINE_SECONDS),
             parallel_per_zone=_parallel(event),
             any_time=bool(event.get("any_time")),
+            even_recovering=bool(event.get("even_recovering")),
         )
         kubelets = {n.instance_id: n.kubelet for n in seen.nodes if n.instance_id in launched}
         asked = () if seen.kafka is None else refusals(turns, seen.kafka, options, self.policy)
@@ -188,6 +190,8 @@ class Conductor:
             options = replace(options, accepted_topics=_topics(run.turns, seen))
         if event.get("any_time"):
             options = replace(options, any_time=True)
+        if event.get("even_recovering"):
+            options = replace(options, even_recovering=True)
         if event.get("parallel_per_zone") is not None:
             options = replace(options, parallel_per_zone=_parallel(event))
             self._refuse_together(run, options, now)
@@ -278,7 +282,7 @@ def _topics(turns: Iterable[NodeTurn], seen: RunObservation) -> tuple[str, ...]:
 
 @functools.cache
 def _conductor() -> Conductor:
-    settings = Settings.from_env()
+    settings = Settings.from_env(complete())
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
     records = DynamoRecords(settings.ledger_table, settings.region)

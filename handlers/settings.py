@@ -59,10 +59,15 @@ class Settings:
         return max(3 * self.policy.tick_interval_seconds, LONGEST_TICK_SECONDS)
 
     @classmethod
-    def from_env(cls, environment: Mapping[str, str] = os.environ) -> Settings:
-        """Read the environment; raises InvalidInput with one sentence per problem."""
+    def from_env(
+        cls, environment: Mapping[str, str] = os.environ, *, speaks_to_kubernetes: bool = True
+    ) -> Settings:
+        """Read the environment; raises InvalidInput with one sentence per problem.
+
+        A function that does not speak to the API server is not told its certificate.
+        """
         reader = Reader(environment)
-        settings = _read(cls, reader)
+        settings = _read(cls, reader, reader.pem("EKS_CA") if speaks_to_kubernetes else "")
         reader.check()
         return settings
 
@@ -146,7 +151,7 @@ class Reader:
             return ""
 
 
-def _read(cls: type[Settings], reader: Reader) -> Settings:
+def _read(cls: type[Settings], reader: Reader, ca_pem: str) -> Settings:
     return cls(
         prefix=reader.text("PREFIX"),
         cluster=reader.text("CLUSTER"),
@@ -157,7 +162,7 @@ def _read(cls: type[Settings], reader: Reader) -> Settings:
         nth_queue_url=reader.text("NTH_QUEUE_URL"),
         eks_cluster=reader.text("EKS_CLUSTER"),
         eks_endpoint=reader.text("EKS_ENDPOINT"),
-        eks_ca_pem=reader.pem("EKS_CA"),
+        eks_ca_pem=ca_pem,
         kafka_bootstrap=tuple(
             address.strip() for address in reader.text("KAFKA_BOOTSTRAP").split(",")
         ),

@@ -43,6 +43,7 @@ from handlers.incidents.shifts import pending
 from handlers.settings import Settings
 from handlers.store.archive import Archivist, open_archivist
 from handlers.store.freezes import Freezes, LedgerFreezes
+from handlers.store.kept import complete
 from handlers.store.ledger import rounds
 from handlers.store.messages import SHIFT_MESSAGE, rotation_message
 from handlers.store.notifying import open_ledger
@@ -192,7 +193,7 @@ class Broom:
 
 @functools.cache
 def _broom() -> Broom:
-    settings = Settings.from_env()
+    settings = Settings.from_env(complete())
     records = DynamoRecords(settings.ledger_table, settings.region)
     ledger = open_ledger(settings)
     return Broom(

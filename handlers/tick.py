@@ -46,6 +46,7 @@ from handlers.kafka_access import kafka_access
 from handlers.rotation.turns import Rotations
 from handlers.settings import Settings
 from handlers.store.freezes import LedgerFreezes
+from handlers.store.kept import complete
 from handlers.store.messages import SHIFT_MESSAGE
 from handlers.store.notifying import open_ledger, run_teller
 from handlers.store.records import DynamoRecords
@@ -207,7 +208,7 @@ class Loop:
 
 @functools.cache
 def _loop() -> Loop:
-    settings = Settings.from_env()
+    settings = Settings.from_env(complete())
     ledger = open_ledger(settings)
     cloud = AwsCloud(settings.region)
     api = open_api(settings, AT_ONCE)

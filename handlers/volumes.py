@@ -37,6 +37,7 @@ from handlers.adapters.volume_series import PrometheusVolumes
 from handlers.kafka_access import kafka_access
 from handlers.settings import Settings
 from handlers.store import volume_records
+from handlers.store.kept import complete
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
@@ -197,7 +198,8 @@ def _dollars(amount: Decimal | None) -> str | None:
 
 @functools.cache
 def _steward() -> Steward:
-    settings, of_volumes = Settings.from_env(), VolumeSettings.from_env()
+    told = complete()
+    settings, of_volumes = Settings.from_env(told), VolumeSettings.from_env(told)
     api = open_api(settings)
     records = DynamoRecords(settings.ledger_table, settings.region)
     return Steward(

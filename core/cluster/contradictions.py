@@ -47,6 +47,7 @@ _INTERNAL = (
     ("offsets.topic.replication.factor", None),
     ("transaction.state.log.replication.factor", "transaction.state.log.min.isr"),
     ("share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr"),
+    ("rlmm.config.remote.log.metadata.topic.replication.factor", None),
 )
 
 

@@ -111,12 +111,13 @@ def _of_health(worker: Worker, answer: Answer) -> HealthVerdict:
             return _still_starting(worker, f"answered 503: {_message(said)}")
         case 500, "unhealthy":
             return _verdict(Health.UNHEALTHY, worker, f"answered 500: {_message(said)}")
-    return _strange(worker, answer)
+    return _own_error(worker, answer) or _strange(worker, answer)
 
 
 def _of_connector(worker: Worker, answer: Answer) -> HealthVerdict:
     """Judge by the rule before KIP-1017: 200 or 404 went through the herder, all else did not."""
-    if answer.status in {200, 404}:
+    rebalances = answer.status == 409 and _is_own(answer)  # The herder says so itself.
+    if answer.status in {200, 404} or rebalances:
         knows = f"knows no {HEALTH_PATH} (before Kafka 3.9)"
         said = f"{knows} and answered {answer.status} to {answer.path}"
         return _fine(worker, f"{said} after {answer.seconds:.1f} s")
@@ -125,7 +126,24 @@ def _of_connector(worker: Worker, answer: Answer) -> HealthVerdict:
         return _verdict(
             Health.UNHEALTHY, worker, f"answered {answer.status} to {answer.path}: {said}"
         )
-    return _strange(worker, answer)
+    return _own_error(worker, answer) or _strange(worker, answer)
+
+
+def _is_own(answer: Answer) -> bool:
+    """Say whether an answer is an error in Connect's own form: `error_code` beside a message."""
+    return isinstance((answer.document or {}).get("error_code"), int)
+
+
+def _own_error(worker: Worker, answer: Answer) -> HealthVerdict | None:
+    """Judge an error of Connect's own: it failed, or it refused and says nothing of its health."""
+    if answer.status is None or not _is_own(answer):
+        return None
+    message = _message(answer.document or {}) or "without a reason"
+    said = f"answered {answer.status}"
+    if answer.status >= 500:
+        return _verdict(Health.UNHEALTHY, worker, f"{said}: {message}")
+    refusal = f"{said} to {answer.path}, which is Kafka Connect's own refusal: {message}"
+    return _unknown(worker, refusal, REST)
 
 
 def _fine(worker: Worker, said: str) -> HealthVerdict:

@@ -121,14 +121,21 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide on a reading: what others have ended, what a person wants, then the state's step."""
     decided = _ended_elsewhere(incident, seen, policy) or _wished(incident, seen, policy)
     decision = decided or _STEPS[incident.state](incident, seen, policy)
-    added = (*_withheld(seen, decision.state), *_tidied(incident, seen, decision.state))
+    added = (*_doubted(incident, seen, decision.state), *_tidied(incident, seen, decision.state))
     return replace(decision, actions=(*decision.actions, *added))
 
 
-def _withheld(seen: Observation, state: State) -> tuple[Action, ...]:
-    """Call a person where Kafka hides something until a right is granted: nobody goes before."""
-    hidden = seen.kafka is not None and seen.kafka.withheld and state not in TERMINAL
-    return (Page("kafka_rights", seen.kafka.doubt),) if seen.kafka and hidden else ()
+def _doubted(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+    """Call a person where no reading of Kafka is whole, since nobody goes before one is.
+
+    At once where Kafka hides something until a right is granted, later where it may mend itself.
+    """
+    if seen.kafka is None or state in TERMINAL:
+        return ()
+    if seen.kafka.withheld:
+        return (Page("kafka_rights", seen.kafka.doubt),)
+    lasts = seen.now - (incident.doubted_since or seen.now) > BLIND_SECONDS
+    return (Page("doubt", seen.kafka.doubt),) if seen.kafka.doubts and lasts else ()
 
 
 def _tidied(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:

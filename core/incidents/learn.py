@@ -29,7 +29,9 @@ def learn(incident: Incident, seen: Observation) -> Incident:
         # Whatever was seen to last before is not known to have lasted.
         since = incident.blind_since or seen.now
         return replace(incident, blind_since=since, idle_since=None, broker_back_at=None)
-    incident = replace(incident, blind_since=None)
+    doubtful = seen.kafka is not None and bool(seen.kafka.doubts)
+    doubted_since = (incident.doubted_since or seen.now) if doubtful else None
+    incident = replace(incident, blind_since=None, doubted_since=doubted_since)
     if seen.lifecycle_state == WAITING and not incident.hooks:
         # The group has begun and its announcement is late, or lost: the loop must keep the hooks.
         incident = replace(

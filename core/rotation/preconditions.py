@@ -33,8 +33,7 @@ def objections(
         yield seen.kafka_silence or "Kafka was not asked."
         return
     yield from _of_kafka(turn, seen.kafka, options)
-    for broker_id in sorted(set(seen.recovering) - beside):
-        yield f"Broker {broker_id} is still recovering its logs; wait until it runs."
+    yield from _of_recovering(turn.node_id, set(seen.recovering) - beside, options)
     yield from _without_pod(turn, seen, seen.kafka)
     if seen.errors is not None:
         yield from vetoes(seen.errors, _acknowledged(options))
@@ -83,6 +82,18 @@ def _of_others(turn: NodeTurn, seen: RunObservation, away: frozenset[int]) -> It
     for pod in seen.pods:
         if not pod.ready and pod.node_id not in {turn.node_id, *away}:
             yield f"Pod {pod.name} is not Ready; see to it first: {pod.trouble or 'it starts'}."
+
+
+def _of_recovering(node_id: int, recovering: set[int], options: Options) -> Iterator[str]:
+    for broker_id in sorted(recovering):
+        if broker_id != node_id:
+            yield f"Broker {broker_id} is still recovering its logs; wait until it runs."
+        elif not options.even_recovering:
+            yield (
+                f"Broker {broker_id} is still recovering its logs; wait until it runs, or allow it "
+                f"with --even-recovering: the recovery then begins anew on the next node, and its "
+                f"partitions are without it for as long."
+            )
 
 
 def _without_pod(turn: NodeTurn, seen: RunObservation, kafka: ClusterView) -> Iterator[str]:

@@ -55,6 +55,8 @@ def _changes(before: Options, after: Options) -> Iterator[str]:
         yield f"at most {most} brokers of a zone at a time instead of {least}"
     if after.any_time and not before.any_time:
         yield "at any time"
+    if after.even_recovering and not before.even_recovering:
+        yield "even with a node that recovers its logs"
     if after.acknowledged != before.acknowledged:
         yield "knowing of the metadata errors counted by now"
     topics = sorted(set(after.accepted_topics) - set(before.accepted_topics))

@@ -111,6 +111,7 @@ class Options:
     deadline_seconds: float = DEFAULT_DEADLINE_SECONDS  # for one node
     parallel_per_zone: int = 1  # brokers of one zone that go together, sharing no partition
     any_time: bool = False  # begins with nodes outside the maintenance window, too
+    even_recovering: bool = False  # begins with a node that still recovers its own logs, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,8 @@ class FunctionArgs:
     placement: Placement | None = None
     # How many may run at once; None: as many as the account allows.
     reserved_concurrency: int | None = None
+    # What the function reads as it starts.
+    after: Sequence[pulumi.Resource] = ()
 
 
 class Function(pulumi.ComponentResource):
@@ -90,7 +92,7 @@ class Function(pulumi.ComponentResource):
             environment=aws.lambda_.FunctionEnvironmentArgs(variables=dict(args.environment)),
             vpc_config=_vpc_config(args.placement),
             # Lambda checks its right to make network interfaces when it creates the function.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[permission, logs]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[permission, logs, *args.after]),
         )
         self.arn, self.name, self.role_arn = function.arn, function.name, role.arn
         self.ready = function

@@ -19,6 +19,8 @@ from core.constants import CONNECT_REST_PORT
 from infra import iam
 from infra.functions import rbac
 from infra.functions.function import Function, FunctionArgs, Placement
+from infra.functions.kept import KEYS as SETTINGS
+from infra.functions.kept import keep
 from infra.functions.ledger import Ledger
 from infra.functions.packaging import Package
 from infra.functions.schedule import Schedule, wake
@@ -72,6 +74,9 @@ class Health(pulumi.ComponentResource):
 
     def _function(self) -> Function:
         args = self._args
+        # The list of nodes grows with every broker.
+        long = {"STILLWATER_EKS_CA": args.eks_ca, "STILLWATER_KAFKA_NODES": nodes(args.spec)}
+        kept = keep(f"{self._name}-kept", args.ledger, "health", long, self)
         return Function(
             f"{self._name}-function",
             FunctionArgs(
@@ -80,12 +85,14 @@ class Health(pulumi.ComponentResource):
                 handler="handlers.health.handler",
                 package=args.package,
                 timeout_seconds=args.spec.timings.lambda_timeout_seconds,
-                environment=environment(args),
+                environment={**environment(args), **kept.environment},
+                after=[kept.item],
                 statements=[
                     # What AWS said about zones; incidents come from the index.
                     args.ledger.may(
                         "ReadFreezes", ["dynamodb:GetItem"], f"freezes#{args.spec.name}"
                     ),
+                    args.ledger.may("ReadItsSettings", ["dynamodb:GetItem"], SETTINGS),
                     iam.Statement(
                         sid="FindOpenIncidents",
                         actions=["dynamodb:Query"],
@@ -129,10 +136,8 @@ def environment(args: HealthArgs) -> dict[str, pulumi.Input[str]]:
         "STILLWATER_LEDGER_TABLE": args.ledger.table_name,
         "STILLWATER_EKS_CLUSTER": spec.prefix,
         "STILLWATER_EKS_ENDPOINT": args.eks_endpoint,
-        "STILLWATER_EKS_CA": args.eks_ca,
         "STILLWATER_KAFKA_BOOTSTRAP": args.bootstrap,
         **kafka_identity.environment(spec),
-        "STILLWATER_KAFKA_NODES": nodes(spec),
         "STILLWATER_EXPORTERS": "on" if spec.metrics.enabled else "off",
         "STILLWATER_CONNECT_WORKERS": str(len(workers(spec))),
         "STILLWATER_CONNECT_STARTUP_S": str(0 if connect is None else connect.startup_seconds),

@@ -24,6 +24,7 @@ from core.timing import drain_life_seconds
 from infra import iam
 from infra.functions.archive import Archive
 from infra.functions.function import Function, FunctionArgs, Placement
+from infra.functions.kept import Kept, keep
 from infra.functions.ledger import Ledger
 from infra.functions.packaging import Package
 from infra.functions.queues import Queue, QueueArgs
@@ -73,6 +74,8 @@ class Functions(pulumi.ComponentResource):
     ticks_queue: Queue
     # What handlers.settings reads, for functions made elsewhere, too.
     environment: Mapping[str, pulumi.Input[str]]
+    # What is too long for it, of all of them.
+    kept: Kept
 
     def __init__(
         self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None
@@ -82,6 +85,9 @@ class Functions(pulumi.ComponentResource):
         self._child = pulumi.ResourceOptions(parent=self)
         self.ticks_queue = self._ticks_queue()
         self.environment = environment(args, self.ticks_queue.url)
+        self.kept = keep(
+            f"{name}-kept", args.ledger, "loop", {"STILLWATER_EKS_CA": args.eks_ca}, self
+        )
         self.functions = {
             "interruption": self._function(
                 "interruption", "What AWS announced becomes an incident", self._opening()
@@ -147,7 +153,11 @@ class Functions(pulumi.ComponentResource):
                 handler=f"handlers.{role}.handler",
                 package=self._args.package,
                 timeout_seconds=self._args.spec.timings.lambda_timeout_seconds,
-                environment=self.environment,
+                # Without a place in the VPC, no function speaks to the API server.
+                environment=self.environment
+                if placement is None
+                else {**self.environment, **self.kept.environment},
+                after=[] if placement is None else [self.kept.item],
                 statements=statements,
                 account=self._args.account,
                 placement=placement,
@@ -257,7 +267,6 @@ def environment(
         "STILLWATER_NTH_QUEUE_URL": args.nth_queue_url,
         "STILLWATER_EKS_CLUSTER": spec.prefix,
         "STILLWATER_EKS_ENDPOINT": args.eks_endpoint,
-        "STILLWATER_EKS_CA": args.eks_ca,
         "STILLWATER_KAFKA_BOOTSTRAP": args.bootstrap,
         **kafka_identity.environment(spec),
         "STILLWATER_DRAIN_ROUTE": spec.drain_route,

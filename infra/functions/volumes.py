@@ -18,6 +18,8 @@ from core.settings.prometheus_address import Workspace
 from core.volumes import policy
 from infra import iam
 from infra.functions.function import Function, FunctionArgs, Placement
+from infra.functions.kept import KEYS as SETTINGS
+from infra.functions.kept import keep
 from infra.functions.ledger import Ledger
 from infra.functions.packaging import Package
 from infra.functions.schedule import Schedule, wake
@@ -36,6 +38,7 @@ class VolumesArgs:
     package: Package
     ledger: Ledger
     environment: Mapping[str, pulumi.Input[str]]
+    eks_ca: pulumi.Input[str]
     placement: Placement
 
 
@@ -51,6 +54,9 @@ class Volumes(pulumi.ComponentResource):
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         spec = args.spec
+        # The policies grow with every pool.
+        long = {"STILLWATER_EKS_CA": args.eks_ca, "STILLWATER_VOLUMES": policies(spec)}
+        kept = keep(f"{name}-kept", args.ledger, ROLE, long, self)
         self.function = Function(
             f"{name}-function",
             FunctionArgs(
@@ -59,7 +65,8 @@ class Volumes(pulumi.ComponentResource):
                 handler="handlers.volumes.handler",
                 package=args.package,
                 timeout_seconds=spec.timings.lambda_timeout_seconds,
-                environment={**args.environment, "STILLWATER_VOLUMES": policies(spec)},
+                environment={**args.environment, **kept.environment},
+                after=[kept.item],
                 statements=self._statements(),
                 account=args.account,
                 placement=args.placement,
@@ -87,6 +94,7 @@ class Volumes(pulumi.ComponentResource):
                 resources=iam.ANY_RESOURCE,
             ),
             ledger.may("RememberVolumes", ["dynamodb:GetItem", "dynamodb:PutItem"], KEYS),
+            ledger.may("ReadItsSettings", ["dynamodb:GetItem"], SETTINGS),
             # Who goes next, and how long those were away who went before.
             ledger.may(
                 "ReadDepartures",

@@ -348,6 +348,10 @@ def _default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
         "offsets.topic.replication.factor": factor,
         "transaction.state.log.replication.factor": factor,
         "transaction.state.log.min.isr": minimum,
+        "share.coordinator.state.topic.replication.factor": factor,
+        "share.coordinator.state.topic.min.isr": minimum,
+        # Kafka's own prefix for the settings of tiered storage's metadata; unused without it.
+        "rlmm.config.remote.log.metadata.topic.replication.factor": factor,
         "broker.session.timeout.ms": timings.broker_session_timeout_seconds * 1000,
         "broker.heartbeat.interval.ms": timings.broker_heartbeat_interval_seconds * 1000,
         "connections.max.idle.ms": timings.broker_connections_max_idle_seconds * 1000,

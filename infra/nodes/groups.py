@@ -3,9 +3,9 @@
 A volume lives in one zone, so its broker must find a node there: no group spans two zones, min is
 what is wanted, and max is twice that, so that the replacement of every node can stand beside it.
 
-A node that goes stands in two lifecycle hooks. `drain` is completed by the node termination
-handler once the pods are off; `gate` by our own tick once volumes are detached and the broker is
-back. Whatever fails, both end in ABANDON, and the group's lifecycle policy then keeps the
+A node that goes stands in two lifecycle hooks (infra.nodes.hooks). `drain` is completed by the node
+termination handler once the pods are off; `gate` by our own tick once volumes are detached and the
+broker is back. Whatever fails, both end in ABANDON, and the group's lifecycle policy then keeps the
 instance: a stuck drain never kills a broker.
 """
 
@@ -20,13 +20,10 @@ import pulumi_aws as aws
 from core import naming
 from core.cluster import ClusterSpec, NodePool
 from core.constants import (
-    ABANDON,
     HEALTHY_PERCENT,
-    HOOKS,
     MAXIMUM_PER_NODE,
     RETAIN_INSTANCE,
     SUSPENDED_PROCESSES,
-    TERMINATING,
 )
 from infra import iam
 from infra.eks import bootstrap
@@ -109,7 +106,7 @@ class BrokerNodes(pulumi.ComponentResource):
         args = self._args
         group_name = naming.auto_scaling_group(args.spec.prefix, pool.name, zone)
         template = self._template(pool, zone, profile)
-        group = aws.autoscaling.Group(
+        return aws.autoscaling.Group(
             f"{self._name}-{zone}-{pool.name}",
             name=group_name,
             vpc_zone_identifiers=[args.private_subnet_ids[zone]],
@@ -140,22 +137,6 @@ class BrokerNodes(pulumi.ComponentResource):
                 # Whoever replaces a node raises it for a while: Cluster Autoscaler, our tick.
                 ignore_changes=["desired_capacity"],
             ),
-        )
-        for hook in HOOKS:
-            self._hook(pool, zone, group, hook)
-        return group
-
-    def _hook(
-        self, pool: NodePool, zone: str, group: aws.autoscaling.Group, hook: str
-    ) -> aws.autoscaling.LifecycleHook:
-        return aws.autoscaling.LifecycleHook(
-            f"{self._name}-{zone}-{pool.name}-{hook}",
-            name=hook,
-            autoscaling_group_name=group.name,
-            lifecycle_transition=TERMINATING,
-            default_result=ABANDON,
-            heartbeat_timeout=self._args.spec.timings.hook_heartbeat_timeout_seconds,
-            opts=self._child,
         )
 
 

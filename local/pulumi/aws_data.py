@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from local.pulumi.aws_adapter import (
@@ -146,6 +147,64 @@ class Table(Adapter):
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("dynamodb").delete_table(TableName=existing.id)
+
+
+@adapts("dynamodb/tableItem:TableItem")
+class TableItem(Adapter):
+    replaces = frozenset({"tableName", "hashKey", "rangeKey"})
+
+    @staticmethod
+    def _key(inputs: Properties) -> dict[str, Any]:
+        item = json.loads(inputs["item"])
+        names = (inputs["hashKey"], inputs.get("rangeKey"))
+        return {name: item[name] for name in names if name}
+
+    @staticmethod
+    def _put(aws: Aws, inputs: Properties) -> None:
+        item = json.loads(inputs["item"])
+        aws.client("dynamodb").put_item(TableName=inputs["tableName"], Item=item)
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        self._put(aws, inputs)
+        key = "|".join(str(next(iter(each.values()))) for each in self._key(inputs).values())
+        return State(f"{inputs['tableName']}|{key}", {})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        self._put(aws, inputs)
+        if self._key(existing.inputs) != self._key(inputs):
+            self.delete(aws, existing)
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        answer = aws.client("dynamodb").get_item(
+            TableName=existing.inputs["tableName"], Key=self._key(existing.inputs)
+        )
+        return {} if "Item" in answer else None
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("dynamodb").delete_item(
+            TableName=existing.inputs["tableName"], Key=self._key(existing.inputs)
+        )
+
+
+@adapts("kms/grant:Grant")
+class Grant(Adapter):
+    replaces = frozenset({"keyId", "granteePrincipal", "operations"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        names = {
+            "keyId": "KeyId",
+            "granteePrincipal": "GranteePrincipal",
+            "operations": "Operations",
+        }
+        made = aws.client("kms").create_grant(**picked(inputs, names))
+        outputs = {"grantId": made["GrantId"], "grantToken": made["GrantToken"]}
+        return State(f"{inputs['keyId']}:{made['GrantId']}", outputs)
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("kms").revoke_grant(
+            KeyId=existing.inputs["keyId"], GrantId=existing.outputs["grantId"]
+        )
 
 
 @adapts("kms/key:Key")

@@ -32,6 +32,7 @@ from local.pulumi import (
 )
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
+from local.pulumi.aws_refusing import Gate
 from local.pulumi.aws_store import STORED, Store
 from local.pulumi.changes import changes
 from local.pulumi.provider import Difference, Existing, Resource, ResourceProvider, State, main
@@ -69,6 +70,7 @@ class AwsProvider(ResourceProvider):
         self.version = version("pulumi-aws")
         self.aws = aws
         self.store = store
+        self.gate = Gate(store)
 
     def configure(self, settings: Properties) -> None:
         """Take the region and the default tags; keys and endpoints come from the environment."""
@@ -93,8 +95,15 @@ class AwsProvider(ResourceProvider):
         if has_unknown(tags) and not isinstance(tags, Mapping):
             inputs["tagsAll"] = UNKNOWN
         elif isinstance(tags, Mapping) or (tags is None and self.aws.default_tags):
-            inputs["tagsAll"] = {**self.aws.default_tags, **(tags or {})}
+            inputs["tagsAll"] = {**self._default_tags(inputs), **(tags or {})}
         return inputs
+
+    def _default_tags(self, inputs: Properties) -> dict[str, str]:
+        """Return the provider's default tags, or what a resource has in their place."""
+        override = inputs.get("overrideProvider")
+        if isinstance(override, Mapping) and isinstance(override.get("defaultTags"), Mapping):
+            return dict(override["defaultTags"].get("tags") or {})
+        return self.aws.default_tags
 
     def replacing(self, resource_type: str) -> Collection[str]:
         adapter = adapter_of(resource_type)
@@ -111,9 +120,11 @@ class AwsProvider(ResourceProvider):
         return Difference(found, delete_before_replace=same_name)
 
     def create(self, resource: Resource, inputs: Properties) -> State:
+        self.gate.judge(resource, inputs)
         made = adapter_of(resource.type).create(self.aws, resource, inputs)
         outputs = {"region": self.aws.region, **inputs, **made.outputs}
         self.store.put(resource.type, made.id, outputs)
+        self.gate.made(resource.type, made.id, inputs)
         return State(made.id, outputs)
 
     def read(self, existing: Existing) -> State | None:
@@ -132,9 +143,11 @@ class AwsProvider(ResourceProvider):
         return State(existing.id, {**stored, **now}, existing.inputs or stored)
 
     def update(self, existing: Existing, new_inputs: Properties) -> Properties:
+        self.gate.judge(existing.resource, new_inputs, existing.id)
         fresh = adapter_of(existing.resource.type).update(self.aws, existing, new_inputs)
         outputs = {**self._kept(existing), **new_inputs, **fresh}
         self.store.put(existing.resource.type, existing.id, outputs)
+        self.gate.made(existing.resource.type, existing.id, new_inputs)
         return outputs
 
     def preview_update(self, existing: Existing, new_inputs: Properties) -> Properties:
@@ -152,6 +165,7 @@ class AwsProvider(ResourceProvider):
             if not missing(error):
                 raise
         self.store.remove(existing.resource.type, existing.id)
+        self.gate.gone(existing.resource.type, existing.id)
 
     def invoke(self, token: str, arguments: Properties) -> Properties:
         return answer(self.aws, token, arguments)

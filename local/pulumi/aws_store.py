@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,11 @@ NAME_PROPERTIES = ("name", "bucket", "functionName", "clusterName", "alarmName",
 REPLACING = frozenset({"name", "clusterName", "principalArn", "addonName", "namespace"})
 
 
+def folder(resource_type: str) -> str:
+    """Return a type's token as a name of a directory."""
+    return resource_type.replace(":", "_").replace("/", "_")
+
+
 class Store:
     """Files of resource states under one directory, each written at once or not at all."""
 
@@ -44,7 +49,7 @@ class Store:
 
     def _file(self, resource_type: str, resource_id: str) -> Path:
         digest = hashlib.sha256(resource_id.encode()).hexdigest()[:32]
-        return self.directory / resource_type.replace(":", "_").replace("/", "_") / f"{digest}.json"
+        return self.directory / folder(resource_type) / f"{digest}.json"
 
     def put(self, resource_type: str, resource_id: str, state: Mapping[str, Any]) -> None:
         target = self._file(resource_type, resource_id)
@@ -61,6 +66,15 @@ class Store:
             return None
         state: Properties = stored["state"]
         return state
+
+    def everything(self) -> Iterator[tuple[str, str, Properties]]:
+        """Yield the folder of the type, the id and the state of every resource."""
+        for file in sorted(self.directory.glob("*/*.json")):
+            try:
+                stored = json.loads(file.read_text())
+            except FileNotFoundError:  # deleted meanwhile
+                continue
+            yield file.parent.name, stored["id"], stored["state"]
 
     def remove(self, resource_type: str, resource_id: str) -> None:
         self._file(resource_type, resource_id).unlink(missing_ok=True)

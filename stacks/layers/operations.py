@@ -23,6 +23,7 @@ from infra.functions.volumes import Volumes, VolumesArgs
 from infra.functions.volumes_access import VolumesAccess, VolumesAccessArgs
 from infra.kafka.cluster import kafka_pods
 from infra.kafka.identity import kafka_secrets
+from infra.nodes.hooks import DepartureHooks, DepartureHooksArgs
 from stacks.layer import Layer
 
 
@@ -93,6 +94,7 @@ def build(layer: Layer) -> None:
             package=package,
             ledger=ledger,
             environment=handlers.environment,
+            eks_ca=foundation.text("eks_ca"),
             placement=placement,
         ),
         opts=layer.on_aws,
@@ -124,7 +126,7 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
-    HandlerAccess(
+    access = HandlerAccess(
         "handlers-access",
         HandlerAccessArgs(
             eks_cluster=spec.prefix,
@@ -142,7 +144,7 @@ def build(layer: Layer) -> None:
             opts=layer.on_aws,
         )
         pulumi.export("alerts_topic", alerts.topic_arn)
-    SweepAccess(
+    sweep_access = SweepAccess(
         "sweep-access",
         SweepAccessArgs(eks_cluster=spec.prefix, role_arn=handlers.functions["sweep"].role_arn),
         opts=layer.on_both,
@@ -158,6 +160,12 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
+    if spec.node_provisioner == "asg":
+        DepartureHooks(
+            "hooks",
+            DepartureHooksArgs(spec=spec, answering=[handlers, access, sweep_access]),
+            opts=layer.on_aws,
+        )
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("incidents_bucket", archive.bucket)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)

@@ -17,6 +17,7 @@ import pytest
 from core.naming import claim as claim_name
 from core.settings import prometheus_address
 from core.settings.prometheus_address import Service
+from handlers.store.kept import complete
 from handlers.store.records import DynamoRecords
 from handlers.volume.settings import VARIABLE
 from local import environment
@@ -75,7 +76,8 @@ def asking(cluster: Cluster, volume_ids: Mapping[str, str]) -> Iterator[None]:
     functions = cluster.twin.aws("lambda")
     described = functions.get_function_configuration(FunctionName=FUNCTION)
     before = described["Environment"]["Variables"]
-    asked = {**json.loads(before[VARIABLE]), "prometheus": {"address": ADDRESS, "labels": {}}}
+    known = complete(before, client=cluster.twin.aws("dynamodb"))
+    asked = {**json.loads(known[VARIABLE]), "prometheus": {"address": ADDRESS, "labels": {}}}
     records = DynamoRecords(
         before["STILLWATER_LEDGER_TABLE"],
         environment.REGION,

@@ -31,6 +31,7 @@ from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import FillView, KafkaFills
 from handlers.adapters.load import CloudWatchLoads
 from handlers.store import volume_records
+from handlers.store.kept import complete
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 from handlers.volume.departures import Departing
@@ -243,7 +244,7 @@ def set_up(cluster: Cluster, pool: str, broker: int, **policy: Any) -> Iterator[
 
 def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) -> Stage:
     described = cluster.twin.aws("lambda").get_function(FunctionName=FUNCTION)["Configuration"]
-    variables = described["Environment"]["Variables"]
+    variables = complete(described["Environment"]["Variables"], client=cluster.twin.aws("dynamodb"))
     assumed = cluster.twin.aws("sts").assume_role(
         RoleArn=described["Role"], RoleSessionName="volumes"
     )["Credentials"]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.errors import StillwaterError
+from core.incidents.decide import BLIND_SECONDS
 from core.incidents.record import State
 from core.rotation import Doubt
 from handlers.incidents.leadership import Leadership
@@ -50,6 +51,27 @@ def test_a_reading_that_may_mend_itself_calls_nobody(station: Station) -> None:
     station.cluster.kafka = healthy_kafka()
     station.tick_until_quiet()
     assert station.incident().state is State.DRAINING
+
+
+def test_a_doubt_that_lasts_calls_a_person_once_and_one_that_ends_is_forgotten(
+    station: Station,
+) -> None:
+    doubt = Doubt("Topic t is known to one broker and not to another.")
+    station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
+    replaced(station)
+    station.tick()
+    begun = station.incident().doubted_since
+    assert begun is not None
+    while station.now <= begun + BLIND_SECONDS:
+        assert station.incident().pages == ()
+        station.now += 120
+        station.tick()
+    station.tick()
+    assert station.incident().pages == ("doubt",)
+    assert station.incident().state is State.HOLDING
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert station.incident().doubted_since is None
 
 
 def test_leaders_stay_where_a_reading_hides_a_partition(station: Station) -> None:

@@ -12,6 +12,7 @@ import yaml
 
 from core.errors import StillwaterError
 from infra.eks.access import connect, files
+from tests.unit.certificates import issue
 
 PLUGIN = "import sys; print(sys.argv[1])"
 
@@ -47,6 +48,25 @@ def test_a_token_an_exec_plugin_and_a_token_file_authenticate(tmp_path: Path) ->
     assert authorization(written(path)) == "Bearer one"
     assert authorization(written(path, user=plugin('{"status": {"token": "two"}}'))) == "Bearer two"
     assert authorization(written(path, user={"tokenFile": "token"})) == "Bearer three"
+
+
+def test_a_client_certificate_authenticates_without_a_token(tmp_path: Path) -> None:
+    authority = issue("authority", None)
+    ann = issue("ann", authority)
+    encoded = {
+        name: base64.b64encode(pem.encode()).decode()
+        for name, pem in (
+            ("client-certificate-data", ann.certificate_pem),
+            ("client-key-data", ann.key_pem),
+            ("certificate-authority-data", authority.certificate_pem),
+        )
+    }
+    cluster = {"certificate-authority-data": encoded.pop("certificate-authority-data")}
+    path = written(tmp_path / "config", cluster=cluster, user=encoded)
+    assert authorization(path) is None
+    other = base64.b64encode(issue("bob", authority).key_pem.encode()).decode()
+    with pytest.raises(StillwaterError, match="cannot be used"):
+        connect([written(path, cluster=cluster, user={**encoded, "client-key-data": other})])
 
 
 def test_a_context_is_found_by_name_over_several_files_and_the_first_wins(tmp_path: Path) -> None:

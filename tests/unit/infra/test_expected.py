@@ -73,8 +73,7 @@ def group(resource: Resource) -> snapshot.Group:
 
 
 def test_groups_and_hooks_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> None:
-    kafka = made["kafka"]
-    groups = kafka.of("autoscaling/group:Group")
+    groups = made["kafka"].of("autoscaling/group:Group")
     assert {each.inputs["name"]: group(each) for each in groups} == EXPECTED.groups
     hooks = {
         snapshot.hook_of(h.inputs["name"], h.inputs["autoscalingGroupName"]): snapshot.Hook(
@@ -82,7 +81,7 @@ def test_groups_and_hooks_are_made_as_they_are_expected(made: Mapping[str, Recor
             default_result=h.inputs["defaultResult"],
             heartbeat_seconds=h.inputs["heartbeatTimeout"],
         )
-        for h in kafka.of("autoscaling/lifecycleHook:LifecycleHook")
+        for h in made["operations"].of("autoscaling/lifecycleHook:LifecycleHook")
     }
     assert hooks == EXPECTED.hooks
 

@@ -9,6 +9,7 @@ from handlers.kafka_access import kafka_identity
 from handlers.settings import Reader, Settings
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
+from tests.unit.infra.told import told
 
 FUNCTION, MAPPING = "lambda/function:Function", "lambda/eventSourceMapping:EventSourceMapping"
 KAFKA_RULE = "handlers-network-to-kafka"
@@ -33,12 +34,14 @@ def test_only_our_own_groups_can_be_held_or_released(operations: Recorded) -> No
 
 
 def environment(operations: Recorded, role: str) -> dict[str, str]:
-    return dict(function(operations, role).inputs["environment"]["variables"])
+    return told(operations, f"handlers-{role}-function")
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_the_environment_is_what_the_handlers_read(operations: Recorded, role: str) -> None:
-    settings = Settings.from_env(environment(operations, role))
+    settings = Settings.from_env(
+        environment(operations, role), speaks_to_kubernetes=role != "interruption"
+    )
     timings = spec().timings
     assert settings.prefix == "test-orders"
     assert settings.ledger_table == operations.outputs["ledger_table"]

@@ -8,6 +8,7 @@ from handlers import health as handler
 from infra.functions.health import nodes
 from tests.unit.infra.programs import description, run_layers, spec
 from tests.unit.infra.recording import Recorded
+from tests.unit.infra.told import told
 
 RBAC = "rbac.authorization.k8s.io/v1:"
 
@@ -73,21 +74,24 @@ def test_nobody_but_its_schedule_and_the_accounts_own_policies_may_invoke_it(
 
 def test_it_reads_the_ledger_and_writes_nothing(connected: Recorded) -> None:
     statements = connected.one("iam/rolePolicy:RolePolicy", "health-function-policy").policy
-    calls = {
-        action: statement.get("Condition")
+    calls = [
+        (action, (statement.get("Condition") or {}).get("ForAllValues:StringLike"))
         for statement in statements["Statement"]
         for action in statement["Action"]
         if action.startswith("dynamodb:")
-    }
-    only = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["freezes#orders"]}}
-    assert calls == {"dynamodb:GetItem": only, "dynamodb:Query": None}
+    ]
+    assert calls == [
+        ("dynamodb:GetItem", {"dynamodb:LeadingKeys": ["freezes#orders"]}),
+        ("dynamodb:GetItem", {"dynamodb:LeadingKeys": ["settings#*"]}),
+        ("dynamodb:Query", None),
+    ]
 
 
 def test_the_environment_is_what_the_handler_reads(
     connected: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     function = connected.one("lambda/function:Function", "health-function-function").inputs
-    for name, value in function["environment"]["variables"].items():
+    for name, value in told(connected, "health-function-function").items():
         monkeypatch.setenv(name, value)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")

@@ -154,6 +154,9 @@ def test_timeouts_and_durability_reach_kafka_and_the_user_has_the_last_word() ->
     assert config["broker.session.timeout.ms"] == 9000
     assert config["default.replication.factor"] == 3
     assert config["transaction.state.log.min.isr"] == 2
+    assert config["share.coordinator.state.topic.replication.factor"] == 3
+    assert config["share.coordinator.state.topic.min.isr"] == 2
+    assert config["rlmm.config.remote.log.metadata.topic.replication.factor"] == 3
     assert config["replica.selector.class"].endswith(".RackAwareReplicaSelector")
     assert config["min.insync.replicas"] == 1
     assert config["log.retention.hours"] == 24

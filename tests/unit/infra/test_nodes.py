@@ -52,7 +52,7 @@ def test_an_abandoned_termination_keeps_the_instance(groups: list[Resource]) -> 
 def test_two_hooks_hold_every_termination_and_give_up_by_abandoning(
     layers: dict[str, Recorded], groups: list[Resource]
 ) -> None:
-    hooks = layers["kafka"].of(HOOK)
+    hooks = layers["operations"].of(HOOK)
     held = {(h.inputs["autoscalingGroupName"], h.inputs["name"]) for h in hooks}
     assert held == {(g.inputs["name"], hook) for g in groups for hook in ("drain", "gate")}
     assert {h.inputs["defaultResult"] for h in hooks} == {"ABANDON"}

@@ -23,6 +23,7 @@ from local.pulumi.provider import (
     one_sentence,
 )
 from local.pulumi.values import UNKNOWN, Properties, from_struct, to_struct
+from local.refusals import calls
 
 THING = "aws:fake/thing:Thing"
 ADDON = "aws:eks/addon:Addon"
@@ -64,10 +65,15 @@ class Thing(Adapter):
             raise refused("NoSuchThing")
 
 
+OTHER = "aws:other/kind:Kind"
+
+
 @pytest.fixture
 def thing(monkeypatch: pytest.MonkeyPatch) -> Thing:
     adapter = Thing()
     monkeypatch.setitem(ADAPTERS, THING, adapter)
+    for kind in (THING, OTHER):
+        monkeypatch.setitem(calls.UNMODELLED, kind, "of this test alone")
     return adapter
 
 
@@ -189,8 +195,7 @@ def test_a_type_without_an_adapter_is_stored_under_the_real_providers_id(
 
 
 def test_unnamed_resources_of_a_stored_type_do_not_share_an_id(provider: AwsProvider) -> None:
-    kind = "aws:other/kind:Kind"
-    ids = {provider.create(resource(kind, name), {}).id for name in ("a", "b")}
+    ids = {provider.create(resource(OTHER, name), {}).id for name in ("a", "b")}
     assert len(ids) == 2
 
 

@@ -1,6 +1,7 @@
 """The gate: a violation of each kind is refused, in AWS's words, and what is right is not.
 
-One row per kind of limit.
+One row per kind of limit. The twin's provider asks the same gate, so what is refused here fails
+`up local` as well.
 """
 
 from __future__ import annotations

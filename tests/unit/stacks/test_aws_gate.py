@@ -44,7 +44,7 @@ GROWN: Mapping[str, dict[str, Any]] = {
         kafka={"internal_listener": {"authentication": "tls"}},
     ),
 }
-EVERY_VARIANT = {**VARIANTS, "thirty tags": GROWN["thirty tags"]}
+EVERY_VARIANT = {**VARIANTS, **GROWN}
 
 
 @pytest.fixture(scope="module", params=EVERY_VARIANT)

@@ -58,7 +58,8 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "kafka-us-east-1?-broker": {"spec": "replicas, and the ids Strimzi may give them"},
         "kafka-rules": {"spec": "alerts that count brokers"},
-        "health-function-function": {"environment": "which nodes there should be"},
+        "health-function-function": {"environment": "names the list of nodes by its hash"},
+        "health-kept": {"item": "which nodes there should be"},
         **METRICS_OF_PODS,
         **FACTS_OF_THE_REPORT,
     },
@@ -80,13 +81,15 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "handlers-rotate-function": {"vpcConfig": "stands in every private subnet"},
         "handlers-network-to-kafka": {"toPort": "the ids reserved for the zone have ports"},
         "health-function-policy": {"policy": "names the new zone's subnet"},
+        "health-kept": {"item": "which nodes there should be"},
+        "volumes-kept": {"item": "the pools it looks after, with their zones"},
         "health-function-function": {
-            "environment": "which nodes there should be",
+            "environment": "names the list of nodes by its hash",
             "vpcConfig": "stands in every private subnet",
         },
         "volumes-function-policy": {"policy": "names the new zone's subnet"},
         "volumes-function-function": {
-            "environment": "the pools it looks after, with their zones",
+            "environment": "names the policies of the pools by their hash",
             "vpcConfig": "stands in every private subnet",
         },
         **METRICS_OF_PODS,
@@ -102,8 +105,12 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "handlers-tick-policy": {"policy": "names the new pool's groups"},
         "handlers-*-function": {"environment": "brokers to bootstrap from in the new pool"},
         "handlers-network-to-kafka": {"toPort": "the ids reserved for the pool have ports"},
-        "health-function-function": {"environment": "which nodes there should be"},
-        "volumes-function-function": {"environment": "the pools it looks after"},
+        "health-function-function": {"environment": "names the list of nodes by its hash"},
+        "health-kept": {"item": "which nodes there should be"},
+        "volumes-function-function": {
+            "environment": "names the policies of the pools by their hash"
+        },
+        "volumes-kept": {"item": "the pools it looks after, with their zones"},
         **METRICS_OF_PODS,
         **FACTS_OF_THE_REPORT,
     },
@@ -185,7 +192,7 @@ def test_a_spare_broker_finds_its_place_prepared(provisioner: str, cache: None) 
     nodes = {f"nodes-{zone}-broker" for zone in ZONES} if provisioner == "asg" else set()
     pools = {f"kafka-{zone}-broker" for zone in ZONES}
     # Health and the report are told which nodes there should be.
-    told = {"health-function-function", *FACTS_OF_THE_REPORT}
+    told = {"health-function-function", "health-kept", *FACTS_OF_THE_REPORT}
     assert changed == {*pools, *nodes, "kafka-rules", *told}
 
 

@@ -74,6 +74,12 @@ NO_SUCH_CONNECTOR = Answer(
 REFUSED = Answer(path=HEALTH_PATH, seconds=0.0, failure=Failure.REFUSED)
 SILENT = Answer(path=HEALTH_PATH, seconds=12.0, failure=Failure.TIMEOUT)
 CONNECTOR_SILENT = Answer(path=CONNECTOR_PATH, seconds=12.0, failure=Failure.TIMEOUT)
+FAILED = replace(UNHEALTHY, body='{"error_code":500,"message":"Request timed out"}')
+DENIED = replace(UNHEALTHY, status=403, body='{"error_code":403,"message":"Not this user"}')
+REBALANCES = replace(
+    NO_SUCH_CONNECTOR, status=409, body='{"error_code":409,"message":"Rebalance expected"}'
+)
+SOMEBODY_ELSES = replace(UNHEALTHY, body='{"detail":"bad gateway"}')
 LOST = Answer(path=HEALTH_PATH, seconds=3.0, failure=Failure.UNREACHABLE, detail="no route")
 
 
@@ -95,6 +101,10 @@ LOST = Answer(path=HEALTH_PATH, seconds=3.0, failure=Failure.UNREACHABLE, detail
         (OLD, [KNOWS_NO_HEALTH, NO_SUCH_CONNECTOR], Health.HEALTHY, "before Kafka 3.9"),
         (YOUNG, [KNOWS_NO_HEALTH, CONNECTOR_SILENT], Health.STARTING, "busy or blocked"),
         (OLD, [KNOWS_NO_HEALTH, CONNECTOR_SILENT], Health.UNHEALTHY, "busy or blocked"),
+        (OLD, [FAILED], Health.UNHEALTHY, "answered 500: Request timed out"),
+        (OLD, [DENIED], Health.UNKNOWN, "Kafka Connect's own refusal: Not this user"),
+        (OLD, [KNOWS_NO_HEALTH, REBALANCES], Health.HEALTHY, "answered 409"),
+        (OLD, [SOMEBODY_ELSES], Health.UNKNOWN, "no answer of Kafka Connect's"),
         (OLD, [], Health.UNKNOWN, "was not asked"),
         (replace(OLD, running=False), [HEALTHY], Health.UNHEALTHY, "has stopped"),
         (replace(OLD, running_seconds=None), [REFUSED], Health.UNHEALTHY, "not known"),

@@ -43,6 +43,15 @@ def test_a_node_that_recovers_its_own_logs_stays() -> None:
     assert any("Broker 10 is still recovering its logs" in said for said in against(seen))
 
 
+def test_a_person_may_have_it_go_even_so_and_hears_what_that_costs() -> None:
+    seen = replace(around(WHOLE), recovering=(10,))
+    (said,) = against(seen)
+    assert "--even-recovering" in said
+    assert "begins anew" in said
+    assert against(seen, even_recovering=True) == []
+    assert against(replace(seen, recovering=(40,)), even_recovering=True) != []
+
+
 def test_another_that_recovers_keeps_a_node_and_one_that_goes_along_does_not() -> None:
     seen = replace(around(WHOLE), recovering=(40,))
     assert any("Broker 40 is still recovering" in said for said in against(seen))

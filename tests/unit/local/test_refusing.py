@@ -1,0 +1,68 @@
+"""The twin's AWS provider refuses what AWS refuses, before anything is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.pulumi.aws_adapter import Aws
+from local.pulumi.aws_provider import AwsProvider
+from local.pulumi.aws_store import Store
+from local.pulumi.provider import Existing, Resource, one_sentence
+from local.refusals.refusal import Refused
+from tests.unit.local.test_refusals import SEEDED
+
+# Kept in the provider's own store alone: nothing answers for AWS here.
+ENTRY = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+ASSOCIATION = {
+    "clusterName": "orders",
+    "namespace": "kube-system",
+    "serviceAccount": "ebs-csi-controller-sa",
+    "roleArn": "arn:aws:iam::123456789012:role/ebs-csi",
+}
+
+
+@pytest.fixture
+def provider(tmp_path: Path) -> AwsProvider:
+    return AwsProvider(Aws(), Store(tmp_path))
+
+
+def resource(token: str, name: str = "seeded") -> Resource:
+    return Resource(f"urn:pulumi:local-kafka::stillwater::{token}::{name}")
+
+
+@pytest.mark.parametrize(("token", "inputs", "code", "words"), SEEDED)
+def test_up_local_is_refused_in_awss_words(
+    provider: AwsProvider, token: str, inputs: dict[str, Any], code: str, words: str
+) -> None:
+    with pytest.raises(Refused) as caught:
+        provider.create(resource(token), inputs)
+    sentence = one_sentence(caught.value)
+    assert "for seeded" in sentence
+    assert f"({code})" in sentence
+    assert words in sentence
+    assert list(provider.store.everything()) == []
+
+
+def test_what_exists_is_refused_a_second_time(provider: AwsProvider, tmp_path: Path) -> None:
+    made = provider.gate
+    made.judge(resource(ENTRY, "one"), ASSOCIATION)
+    provider.store.put(ENTRY, "a-1", ASSOCIATION)
+    later = AwsProvider(Aws(), Store(tmp_path))
+    with pytest.raises(Refused, match="Association already exists"):
+        later.gate.judge(resource(ENTRY, "another"), ASSOCIATION)
+
+
+def test_an_update_is_judged_beside_the_others_and_not_beside_itself(
+    provider: AwsProvider,
+) -> None:
+    provider.store.put(ENTRY, "a-1", ASSOCIATION)
+    provider.gate.judge(resource(ENTRY, "one"), ASSOCIATION, "a-1")
+
+
+def test_an_update_is_refused_before_anything_changes(provider: AwsProvider) -> None:
+    existing = Existing(resource("aws:sqs/queue:Queue"), "url", {"name": "q"}, {"name": "q"})
+    with pytest.raises(Refused, match="VisibilityTimeout"):
+        provider.update(existing, {"name": "q", "visibilityTimeoutSeconds": 90_000})
