@@ -195,7 +195,7 @@ def short_memory(cluster: Cluster) -> Iterator[None]:
     url, name = sqs.get_queue_url(QueueName=QUEUE)["QueueUrl"], "MessageRetentionPeriod"
     before = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name]
     try:
-        sqs.set_queue_attributes(QueueUrl=url, Attributes={name: "3600"})
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={name: "300"})
         yield
     finally:
         sqs.set_queue_attributes(QueueUrl=url, Attributes={name: before})
@@ -246,7 +246,7 @@ SABOTAGES: dict[str, tuple[Sabotage, str, str, str]] = {
         "2",
         "1",
     ),
-    "queue retention cut": (short_memory, f"retention of queue {QUEUE}", "172800 s", "3600 s"),
+    "queue retention cut": (short_memory, f"retention of queue {QUEUE}", "900 s", "300 s"),
     "zone moved": (
         changed_group(VPCZoneIdentifier=subnet_of_another_zone),
         f"zones of its subnets of Auto Scaling group {GROUP}",
