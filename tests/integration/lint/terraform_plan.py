@@ -25,6 +25,7 @@ TYPES: Mapping[str, str] = {
     "cloudwatch/metricAlarm:MetricAlarm": "cloudwatch_metric_alarm",
     "dlm/lifecyclePolicy:LifecyclePolicy": "dlm_lifecycle_policy",
     "dynamodb/table:Table": "dynamodb_table",
+    "dynamodb/tableItem:TableItem": "dynamodb_table_item",
     "ec2/defaultSecurityGroup:DefaultSecurityGroup": "default_security_group",
     "ec2/eip:Eip": "eip",
     "ec2/internetGateway:InternetGateway": "internet_gateway",
