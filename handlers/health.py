@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
 
 from core import naming
 from core.errors import StillwaterError
-from core.health.cluster import ClusterHealth, cluster_health, document
-from core.health.examination import Expected, Seen, Silence, parts
+from core.health.cluster import NEEDED, ClusterHealth, Kind, Part, cluster_health, document
+from core.health.examination import LEDGER, Expected, Seen, Silence, parts
 from core.health.kafka_metrics import NodeMetrics
+from core.health.verdict import Health, HealthVerdict
 from core.metric_names import CLUSTER_HEALTH
 from core.views import ClusterView
 from handlers.adapters import metrics
@@ -99,16 +102,7 @@ class Examiner:
         """Return the answer in the form in which Lambda speaks HTTP."""
         started = time.monotonic()
         health = self.examine(now)
-        if not health.verdict.healthy:
-            # So that a caller's 503 can still be explained when nobody has kept its body.
-            logger.warning(health.verdict.reason, status_code=health.status_code)
-        metrics.count(CLUSTER_HEALTH, SEVERITY[health.status_code])
-        body = document(self.cluster, health, now, time.monotonic() - started)
-        return {
-            "statusCode": health.status_code,
-            "headers": {"content-type": "application/json", "cache-control": "no-store"},
-            "body": json.dumps(body, ensure_ascii=False),
-        }
+        return _told(self.cluster, health, now, time.monotonic() - started)
 
     def _kafka(self) -> ClusterView:
         if not self.kafka:
@@ -124,6 +118,27 @@ class Examiner:
         found = self.exporters.scrape([pod])
         told, silent = [*found.metrics.values()], [*found.silent.values()]
         return told[0] if told else Silence(" ".join(silent) or f"Pod {pod} is no Kafka node's.")
+
+
+def _told(cluster: str, health: ClusterHealth, now: float, seconds: float) -> dict[str, Any]:
+    if not health.verdict.healthy:
+        # So that a caller's 503 can still be explained when nobody has kept its body.
+        logger.warning(health.verdict.reason, status_code=health.status_code)
+    metrics.count(CLUSTER_HEALTH, SEVERITY[health.status_code])
+    return {
+        "statusCode": health.status_code,
+        "headers": {"content-type": "application/json", "cache-control": "no-store"},
+        "body": json.dumps(document(cluster, health, now, seconds), ensure_ascii=False),
+    }
+
+
+def _unable(error: Exception, now: float, started: float) -> dict[str, Any]:
+    """Answer while the ledger is silent at a start: whom to ask stands in it."""
+    reason = f"Whom to ask stands in the ledger's table, which does not answer: {error}"
+    verdict = HealthVerdict(Health.UNKNOWN, reason, (LEDGER,))
+    health = cluster_health(Part(kind, kind.value, verdict) for kind in (*NEEDED, Kind.INCIDENTS))
+    cluster = os.environ.get("STILLWATER_CLUSTER", "")
+    return _told(cluster, health, now, time.monotonic() - started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,4 +212,9 @@ def _examiner() -> Examiner:
 def handler(event: Any, context: Any) -> dict[str, Any]:
     """Answer with the cluster's health; what is asked, and by whom, changes nothing."""
     del event, context
-    return _examiner().answer(time.time())
+    now, started = time.time(), time.monotonic()
+    try:
+        examiner = _examiner()
+    except (BotoCoreError, ClientError) as error:
+        return _unable(error, now, started)
+    return examiner.answer(now)

@@ -89,9 +89,11 @@ class Reading:
         if quorum is not None and again is not None and not is_current(asked, quorum):
             asked, described, other, again = other, again, asked, described
         names = self._attempt(Call.LIST_CONFIG_RESOURCES, lambda: self._names(other))
-        self._topics(asked)
         brokers = brokers_in(described)
-        counted = self._counted(brokers, names)
+        counted = self._counted(brokers, names, quorum)
+        if counted != self._about_brokers(brokers, quorum):
+            self._about = None  # every broker is counted, so every partition must be kept
+        self._topics(asked)
         directories = self._directories(counted)
         self._by_name(asked, names, directories)
         settings = self._broker_settings(asked)
@@ -253,8 +255,20 @@ class Reading:
             )
             self._keep(self._wire.ask(request, asked).topics)
 
+    def _about_brokers(
+        self, brokers: Sequence[BrokerAnswer], quorum: QuorumAnswer | None
+    ) -> frozenset[int] | None:
+        """Return the brokers among those the reading is about: a controller holds no partition."""
+        if self._about is None:
+            return None
+        voters = {voter.node_id for voter in quorum.voters} if quorum is not None else set()
+        return self._about - (voters - {each.broker_id for each in brokers})
+
     def _counted(
-        self, brokers: Sequence[BrokerAnswer], names: frozenset[str] | None
+        self,
+        brokers: Sequence[BrokerAnswer],
+        names: frozenset[str] | None,
+        quorum: QuorumAnswer | None,
     ) -> frozenset[int]:
         """Return the brokers whose log directories count what the metadata says.
 
@@ -262,9 +276,8 @@ class Reading:
         the topics by name.
         """
         there = frozenset(each.broker_id for each in brokers if not each.fenced)
-        if self._about is None or names is None or not self._about <= there:
-            return there
-        return self._about
+        about = self._about_brokers(brokers, quorum)
+        return there if about is None or names is None or not about <= there else about
 
     def _directories(self, counted: Iterable[int]) -> Mapping[int, tuple[DirectoryAnswer, ...]]:
         ids = sorted(counted)

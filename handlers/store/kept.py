@@ -11,6 +11,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import boto3
+from botocore.config import Config
+
 from core.errors import InvalidInput
 from handlers.store.table import Table
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 VARIABLE = "STILLWATER_KEPT"
 CONTENT = "variables"
+# A function that starts while the table is silent says so in seconds, not in botocore's minutes.
+PATIENCE = Config(connect_timeout=2, read_timeout=2, retries={"total_max_attempts": 2})
 
 
 def complete(
@@ -26,14 +31,16 @@ def complete(
 ) -> Mapping[str, str]:
     """Return the environment with the variables that are kept in the table; asked once, at start.
 
-    Raises InvalidInput where the item is gone: the environment is an older program's.
+    Raises InvalidInput where the item is gone: the environment is an older program's; botocore's
+    errors where the table does not answer within seconds.
     """
     key = environment.get(VARIABLE)
     if not key:
         return environment
     region = environment.get("STILLWATER_REGION") or environment.get("AWS_REGION") or ""
     table = environment.get("STILLWATER_LEDGER_TABLE") or ""
-    item = Table(table, region, client=client).item(key)
+    asked = client or boto3.client("dynamodb", region_name=region, config=PATIENCE)
+    item = Table(table, region, client=asked).item(key)
     if item is None:
         problem = (
             f"The table {table} has no item {key}, which the environment names; the operations "

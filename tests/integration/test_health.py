@@ -170,10 +170,7 @@ def test_the_answer_comes_in_time_though_nobody_else_gives_one(cluster: Cluster,
     show(status, body)
     assert (status, body["status"]) == (500, "unknown")
     assert {part["status"] for part in body["parts"]} == {"unknown"}
-    assert {source for source in body["missing"] if not source.startswith("metrics of ")} == {
-        "Kafka's admin API",
-        "the Kubernetes API",
-        "the ledger",
-    }
+    # Whom else to ask stands in the ledger, and this function has only just started.
+    assert body["missing"] == ["the ledger"]
     assert body["seconds"] < 3 + 2 + 5
     assert seconds < 3 + 2 + COLD_SECONDS

@@ -213,3 +213,15 @@ def test_bad_news_is_told_though_the_reading_is_not_whole() -> None:
     verdict = partitions_verdict(reading(cluster))
     assert verdict.health is Health.UNHEALTHY
     assert "orders-0" in verdict.reason
+
+
+def test_a_reading_about_a_controller_is_whole_without_any_brokers_directories() -> None:
+    view = reading(three_brokers(), {12})
+    assert view.doubts == ()
+    assert 12 in {voter.node_id for voter in view.voters}
+
+
+def test_a_reading_about_a_broker_that_is_gone_counts_and_keeps_everything() -> None:
+    whole, found = reading(three_brokers()), reading(three_brokers(), {9})
+    assert found.doubts == ()
+    assert found.partitions == whole.partitions
