@@ -4,9 +4,10 @@
 
 The explorer (tests/explorer, ADR 0018) in parallel processes: every single fault of every scenario,
 then every two faults of two leavers share by share, with walks from seeds in between, until time is
-up. Then every mutant: by the explorer, and where that sees nothing by the unit tests. What a unit
-of work has found is kept under out/bench/explore/, and a later run goes on from there (`--again`
-forgets it). Ends with 1 when a rule was broken or a mutant lived. Writes out/bench/explore.json.
+up. Then every mutant: by the unit tests of decisions, and where they see nothing by the explorer
+(tests.explorer.judge). What a unit of work has found is kept under out/bench/explore/, and a later
+run goes on from there (`--again` forgets it). Ends with 1 when a rule was broken or a mutant lived.
+Writes out/bench/explore.json.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ import json
 import multiprocessing
 import os
 import shutil
-import subprocess
 import sys
 import time
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,6 @@ from bench import record
 WORK = Path("out/bench/explore")
 PARTS, WALKS = 1024, 400
 MOST_UNIT_SECONDS = 600.0
-# Who judges a mutant that the explorer does not notice, in this order.
-UNIT_TESTS = ("tests/unit/core", "tests/unit/handlers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,45 +162,32 @@ def _finished(unit: Unit) -> bool:
 
 
 def judged(workers: int) -> list[dict[str, Any]]:
-    """Return a row for every mutant: who killed it, and by what."""
+    """Return a row for every mutant: who killed it, and by what; one that was killed stays so."""
     from tests.explorer.mutants import MUTANTS  # noqa: PLC0415 - names alone
 
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(_judged, (mutant.name for mutant in MUTANTS)))
+    kept = {mutant.name: _kept(mutant.name) for mutant in MUTANTS}
+    known = {name: json.loads(path.read_text()) for name, path in kept.items() if path.exists()}
+    # A process each, in which nothing of ours was read before; what they share is read once.
+    fresh = multiprocessing.get_context("forkserver")
+    fresh.set_forkserver_preload(["pytest", "hypothesis", "boto3", "pydantic"])
+    with fresh.Pool(workers, maxtasksperchild=1) as pool:
+        for row in pool.imap_unordered(_judged, [name for name in kept if name not in known]):
+            print(row, flush=True)
+            known[row["mutant"]] = row
+            if row["killed_by"]:
+                kept[row["mutant"]].write_text(json.dumps(row))
+    return [known[name] for name in kept]
+
+
+def _kept(name: str) -> Path:
+    WORK.mkdir(parents=True, exist_ok=True)
+    return WORK / f"{name.replace(' ', '_').replace(':', '')}.mutant"
 
 
 def _judged(name: str) -> dict[str, Any]:
-    kept = WORK / f"{name.replace(' ', '_').replace(':', '')}.mutant"
-    if kept.exists():
-        found: dict[str, Any] = json.loads(kept.read_text())
-        return found
-    row = {"mutant": name, **_killed(name)}
-    print(row, flush=True)
-    if row["killed_by"]:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(row))
-    return row
+    from tests.explorer.judge import judged  # noqa: PLC0415 - in the worker alone
 
-
-def _killed(name: str) -> dict[str, str]:
-    explorer = [sys.executable, "-m", "tests.explorer.mutants", name]
-    try:
-        ran = subprocess.run(explorer, capture_output=True, text=True, timeout=900, check=False)
-    except subprocess.TimeoutExpired:
-        return {"killed_by": "explorer", "by": "a walk that does not end"}
-    if ran.returncode or ran.stdout.strip():
-        why = ran.stdout.strip() or ran.stderr.strip().splitlines()[-1]
-        return {"killed_by": "explorer", "by": why.splitlines()[0]}
-    for folder in UNIT_TESTS:
-        tests = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "tests.explorer.mutants", folder]
-        environment = {**os.environ, "STILLWATER_MUTANT": name}
-        ran = subprocess.run(
-            tests, capture_output=True, text=True, check=False, env=environment, timeout=1800
-        )
-        if ran.returncode:
-            lines = [line for line in ran.stdout.splitlines() if line.startswith("FAILED")]
-            return {"killed_by": folder, "by": (lines or ran.stdout.splitlines() or ["?"])[-1]}
-    return {"killed_by": "", "by": ""}
+    return {**judged(name)}
 
 
 def coverage(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

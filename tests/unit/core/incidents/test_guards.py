@@ -1,0 +1,122 @@
+"""core.incidents: guards that hold while something is half done: order, patience, what is held."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.availability.zones import Freeze
+from core.incidents.decide import next_action
+from core.incidents.gating import still_missing
+from core.incidents.observation import (
+    CompleteHook,
+    ForwardDrain,
+    GroupView,
+    HookResult,
+    InstanceView,
+    NodeView,
+    Observation,
+    Page,
+    PodView,
+    TakeLease,
+)
+from core.incidents.record import Incident, State
+from tests.unit.core.incidents.announced_incidents import OLD, POLICY, opened, seen
+from tests.unit.handlers.fakes import healthy_kafka
+
+POD = "orders-broker-a-10"
+LONG = POLICY.hold_limit_seconds + 60
+
+
+def housed(state: State, **changes: object) -> Incident:
+    """An incident whose instance runs broker 10."""
+    known = {"node_id": 10, "node_name": "old", "pod_name": POD, "zone": "z", "pool": "broker"}
+    return replace(opened(), state=state, **known, **changes)  # type: ignore[arg-type]
+
+
+def shown(now: float = 1.0, *, state: str = "running", **changes: object) -> Observation:
+    """Broker 10 on its old node, a replacement beside it, and Kafka whole."""
+    node = NodeView(
+        name="old",
+        instance_id=OLD,
+        zone="z",
+        pool="broker",
+        ready=True,
+        schedulable=True,
+        csi_ready=True,
+    )
+    usual: dict[str, object] = {
+        "instance": InstanceView(
+            instance_id=OLD, state=state, zone="z", private_dns_name="old", group="g"
+        ),
+        "group": GroupView(
+            name="g",
+            desired=1,
+            maximum=2,
+            instances={OLD: "Terminating:Wait", "i-new": "InService"},
+            zones=("z",),
+        ),
+        "nodes": (node, replace(node, name="new", instance_id="i-new")),
+        "pods": (PodView(name=POD, node_id=10, role="broker", node_name="old", ready=True),),
+        "kafka": healthy_kafka(),
+    }
+    return seen(now, **{**usual, **changes})
+
+
+@pytest.mark.parametrize("state", [State.DRAINING, State.GATING])
+def test_a_broker_that_is_out_keeps_the_lease_while_nothing_can_be_read(state: State) -> None:
+    decision = next_action(housed(state), seen(blind="Silence."), POLICY)
+    assert TakeLease(out=True) in decision.actions
+
+
+def test_a_drain_is_sent_with_the_lease_in_hand_and_in_that_order() -> None:
+    incident = housed(State.HOLDING, replacement="new", drain_event="{}")
+    decision = next_action(incident, shown(lease_holder=incident.id), POLICY)
+    assert decision.state is State.DRAINING, decision.reason
+    wanted = [a for a in decision.actions if isinstance(a, TakeLease | ForwardDrain)]
+    assert wanted == [TakeLease(), ForwardDrain()]
+
+
+def test_an_instance_of_a_frozen_zone_outlasts_the_hold_limit_but_not_awss() -> None:
+    frozen = (Freeze(zone_id="use1-az1", zone="z", since=0.0, until=None, source="autoshift"),)
+    incident = housed(State.HOLDING, replacement="new")
+    assert next_action(incident, shown(LONG, freezes=frozen), POLICY).state is State.HOLDING
+    assert next_action(incident, shown(LONG), POLICY).state is State.RETAINED
+    last = POLICY.hook_limit_seconds
+    assert next_action(incident, shown(last, freezes=frozen), POLICY).state is State.RETAINED
+
+
+@pytest.mark.parametrize("state", [State.OPENED, State.HOLDING, State.DRAINING, State.GATING])
+def test_what_the_group_retains_is_abandoned_and_told(state: State) -> None:
+    retained = GroupView(name="g", desired=1, maximum=2, instances={OLD: "Terminating:Retained"})
+    decision = next_action(housed(state), shown(group=retained), POLICY)
+    assert decision.state is State.RETAINED
+    assert [a.key for a in decision.actions if isinstance(a, Page)] == ["retained"]
+    results = {a.result for a in decision.actions if isinstance(a, CompleteHook)}
+    assert results == {HookResult.ABANDON}
+
+
+def test_a_pod_on_the_old_node_keeps_the_gate_though_nothing_is_attached() -> None:
+    incident = housed(State.GATING, expects_return=False)
+    missing = still_missing(incident, shown(), POLICY)
+    assert missing == f"Pod {POD} is still on old."
+
+
+@pytest.mark.parametrize(
+    ("ec2", "then", "pages"),
+    [
+        ("running", State.DRAINING, []),
+        # It may run on for minutes, and its broker with it.
+        ("stopping", State.DRAINING, []),
+        ("shutting-down", State.GATING, ["ended_early"]),
+        ("stopped", State.GATING, ["ended_early"]),
+        ("terminated", State.GATING, ["ended_early"]),
+    ],
+)
+def test_a_drain_is_cut_short_by_an_end_and_not_by_its_beginning(
+    ec2: str, then: State, pages: list[str]
+) -> None:
+    decision = next_action(housed(State.DRAINING), shown(state=ec2), POLICY)
+    assert decision.state is then
+    assert [a.key for a in decision.actions if isinstance(a, Page)] == pages
