@@ -41,6 +41,7 @@ AWS offers no resource level). Every function also writes its own log group.
                     DescribeAvailabilityZones                        *
     tick          sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-ticks
                   sqs:SendMessage                                    <prefix>-ticks, -nth, -stories
+                  sns:Publish                                        the topic of the alerts
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
                   ec2:DescribeInstances, DescribeInstanceStatus,

@@ -37,6 +37,8 @@ class Settings:
     kafka_bootstrap: tuple[str, ...]
     # None: Slack is off.
     stories_queue_url: str | None = None
+    # None: the alerts are off.
+    alerts_topic_arn: str | None = None
     archive_bucket: str
     policy: Policy
 
@@ -167,6 +169,7 @@ def _read(cls: type[Settings], reader: Reader, ca_pem: str) -> Settings:
             address.strip() for address in reader.text("KAFKA_BOOTSTRAP").split(",")
         ),
         stories_queue_url=reader.optional("STORIES_QUEUE_URL"),
+        alerts_topic_arn=reader.optional("ALERTS_TOPIC_ARN"),
         archive_bucket=reader.text("ARCHIVE_BUCKET"),
         policy=Policy(
             drain_route=reader.choice("DRAIN_ROUTE", "held", "direct"),

@@ -16,6 +16,7 @@ from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.inventory import Ec2Inventory
 from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.pages import SnsTopic
 from handlers.incidents.act import Effects
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
@@ -46,6 +47,7 @@ def _loop() -> Loop:
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
     ticks = SqsQueue(settings.ticks_queue_url, settings.region)
+    topic = settings.alerts_topic_arn
     snapshots = ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records)
     sources = Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes)
     return Loop(
@@ -72,6 +74,7 @@ def _loop() -> Loop:
             nodes=nodes,
             leadership=leadership,
             records=records,
+            ticks=ticks,
             managed_tag=settings.managed_tag,
             cluster=settings.cluster,
         ),
@@ -87,6 +90,7 @@ def _loop() -> Loop:
             late_seconds=settings.late_seconds,
             told=run_teller(settings),
         ),
+        topic=topic and SnsTopic(topic, settings.region),
     )
 
 

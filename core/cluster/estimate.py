@@ -24,7 +24,7 @@ DAYS_PER_MONTH = Decimal(HOURS_PER_MONTH) / 24
 # What infra/ gives every node, and how many services infra/network/endpoints.py reaches: tests
 # compare.
 ROOT_VOLUME_GIB = 50
-INTERFACE_SERVICES = 12
+INTERFACE_SERVICES = 13
 # One capacity unit of a network load balancer carries 1 GiB of TCP an hour.
 LCU_GIB_PER_HOUR = 1
 # Traffic between zones is billed where it leaves and where it arrives.

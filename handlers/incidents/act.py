@@ -34,11 +34,10 @@ from core.incidents.observation import (
     Untaint,
 )
 from core.incidents.record import Incident
-from core.metric_names import PAGES_SENT
 from core.naming import DRAIN_HOOK
-from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.kubernetes import Nodes
+from handlers.adapters.pages import call
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
 from handlers.incidents.shifts import INCIDENT_CAUSE
@@ -116,8 +115,7 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
         case ForwardDrain() | KeepErrors():
             _drain(incident, action, effects, now)
         case Page(key=key, reason=reason):
-            metrics.count(PAGES_SENT)
-            logger.critical(reason, page=key, incident_id=incident.id)
+            call(effects.ticks, reason, page=key, incident_id=incident.id)
         case Heartbeat() | CompleteHook():
             _touch_hook(incident, action, effects)
         case SetDesired(desired=desired):
@@ -207,8 +205,7 @@ def _freeze(zone: str, reason: str, effects: Effects, now: float) -> None:
     known = effects.freezes.current(now)
     frozen = effects.freezes.note(LostZone(ids.get(zone, zone), zone), now)
     if frozen != known:
-        metrics.count(PAGES_SENT)
-        logger.critical(reason, page="zone_lost", zone=zone)
+        call(effects.ticks, reason, page="zone_lost", zone=zone)
         effects.ticks.send(SHIFT_MESSAGE)
 
 

@@ -26,12 +26,11 @@ from core.incidents.sweep import (
     stranded,
     turn,
 )
-from core.metric_names import PAGES_SENT
 from core.naming import SYSTEM_POOL
 from core.rotation.run_record import unattended
-from handlers.adapters import metrics
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
+from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import pending
 from handlers.store.archive import Archivist
@@ -150,9 +149,9 @@ class Broom:
         if not self.reception.discover(found.in_round(number), now, again=again):
             return False
         if again:
-            metrics.count(PAGES_SENT)
             last = history[-1]
-            logger.critical(
+            call(
+                self.reception.ticks,
                 f"{found.reason} Incident {last.id} let it go: it is {last.state.value}.",
                 page="let_go_and_stands",
                 instance_id=last.instance_id,

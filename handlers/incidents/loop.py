@@ -22,6 +22,7 @@ from core.metric_names import DECISIONS_MADE
 from core.window import clock
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, tick_message
+from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.shifts import Shifts
@@ -44,19 +45,23 @@ class Loop:
     late_seconds: float
     shifts: Shifts
     rotations: Rotations
+    topic: Topic | None = None  # None: the alerts are off
 
     def turn(self, message: str, now: float) -> None:
         """Take one step with the incident a tick's message names, and schedule the next.
 
         A message that names no incident asks for a turn of the zones (handlers.incidents.shifts) or
-        of a rotation run (handlers.rotation.turns).
+        of a rotation run (handlers.rotation.turns), or is a page to be published.
         """
         if message == SHIFT_MESSAGE:
             self._shift(now)
             return
-        run = json.loads(message).get("rotation")
-        if run is not None:
-            self.rotations.turn(run, now)
+        named = json.loads(message)
+        if "page" in named:
+            publish(self.topic, named)
+            return
+        if "rotation" in named:
+            self.rotations.turn(named["rotation"], now)
             return
         claimed = self._claim(message, now)
         if claimed is None:

@@ -29,12 +29,11 @@ from core.fields import eks_cluster_in, instance_in, volume_in
 from core.incidents.inventory import VolumeView
 from core.incidents.record import Incident
 from core.incidents.requests import awaiting, note_group
-from core.metric_names import PAGES_SENT
 from core.volumes.ledger import State
 from core.window import clock
 from core.zones.incident import ZoneIncident, ZoneWord, said_at, too_old
-from handlers.adapters import metrics
 from handlers.adapters.inventory import Inventory
+from handlers.adapters.pages import call
 from handlers.incidents.reception import MOST_ATTEMPTS, Reception
 from handlers.store import told, volume_records
 from handlers.store.messages import SHIFT_MESSAGE
@@ -120,8 +119,7 @@ class Notices:
         )
         if not notice.over:
             # No instance has it, so no incident can; a person must know all the same.
-            metrics.count(PAGES_SENT)
-            logger.critical(said, page="volume", volume_id=notice.volume_id)
+            call(self.reception.ticks, said, page="volume", volume_id=notice.volume_id)
         self._record(notice, said, now)
 
     def _attached_to_ours(self, volume: VolumeView) -> bool:
@@ -202,16 +200,14 @@ class Notices:
     def _call_once(self, advisory: Advisory, now: float) -> None:
         if self.records is not None and told.known(self.records, advisory.dedupe_key, now):
             return
-        metrics.count(PAGES_SENT)
-        logger.critical(advisory.sentence, page="advisory")
+        call(self.reception.ticks, advisory.sentence, page="advisory")
         if self.records is not None:
             told.remember(self.records, advisory.dedupe_key, now)
 
     def of_group(self, notice: GroupNotice, now: float) -> None:
         """Tell the open incidents of a group what it did, and let the loop look at them now."""
         if notice.what in _LEFT_BETWEEN:
-            metrics.count(PAGES_SENT)
-            logger.critical(notice.sentence, page="refresh", group=notice.group)
+            call(self.reception.ticks, notice.sentence, page="refresh", group=notice.group)
         waiting: tuple[Incident, ...] = ()
         if notice.what in WAKING:
             waiting = awaiting(self.reception.ledger.open_incidents(), notice)

@@ -15,9 +15,8 @@ from core.events import Interruption
 from core.events.origin import WARNINGS, doubt
 from core.incidents.decide import overruled, unanswered
 from core.incidents.record import Incident, merge, open_incident, reopens
-from core.metric_names import PAGES_SENT
-from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud, Queue, tick_message
+from handlers.adapters.pages import call
 from handlers.store.ledger import Ledger, rounds
 
 logger = Logger(service="stillwater", child=True)
@@ -53,8 +52,7 @@ class Reception:
         """
         doubted = self._doubted(found, now)
         if doubted is not None:
-            metrics.count(PAGES_SENT)
-            logger.critical(doubted, page="doubted", instance_id=found.instance_id)
+            call(self.ticks, doubted, page="doubted", instance_id=found.instance_id)
             self.ignore(found.body, doubted, now)
             return
         event = _event(found)

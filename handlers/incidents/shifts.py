@@ -16,13 +16,12 @@ from aws_lambda_powertools import Logger
 from core.availability.zones import LOST_ZONE
 from core.errors import StillwaterError
 from core.incidents.observation import GroupView, NodeView
-from core.metric_names import PAGES_SENT
 from core.zones.evidence import ZonePage, ZoneSight, evidence_of
 from core.zones.incident import frozen
-from handlers.adapters import metrics
-from handlers.adapters.aws import Cloud
+from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
+from handlers.adapters.pages import call
 from handlers.incidents.leadership import Leadership, shifted
 from handlers.store.freezes import Freezes, LostZone
 from handlers.store.ledger import Ledger
@@ -60,6 +59,7 @@ class Shifts:
     nodes: Nodes
     leadership: Leadership
     records: Records
+    ticks: Queue
     managed_tag: str
     cluster: str
 
@@ -70,7 +70,7 @@ class Shifts:
         """
         nodes = self._nodes()
         self._thaw_returned(nodes, now)
-        judged = self.freezes.judge(self._sight(nodes, now), _call)
+        judged = self.freezes.judge(self._sight(nodes, now), self._call)
         zones = frozenset(f.zone for f in frozen(judged, now) if f.zone is not None)
         self._protect(zones)
         if nodes is None:
@@ -165,14 +165,12 @@ class Shifts:
         document = {name: sorted(ids) for name, ids in protected.items()}
         self.records.write(self._key, document, version)
 
+    def _call(self, page: ZonePage) -> None:
+        call(self.ticks, page.reason, page=page.key)
+
     @property
     def _key(self) -> str:
         return _protected_key(self.cluster)
-
-
-def _call(page: ZonePage) -> None:
-    metrics.count(PAGES_SENT)
-    logger.critical(page.reason, page=page.key)
 
 
 def _unprotected(group: GroupView) -> frozenset[str]:

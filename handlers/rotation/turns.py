@@ -17,14 +17,13 @@ from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
-from core.metric_names import PAGES_SENT
 from core.rotation.observation import RunObservation
 from core.rotation.pace import catching_up
 from core.rotation.progress import next_step
 from core.rotation.run_record import NodeTurn, Run, RunState, unattended
 from core.rotation.step import Begin, Call, CallOff, Elect, RunAction
-from handlers.adapters import metrics
 from handlers.adapters.aws import Queue
+from handlers.adapters.pages import call
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
@@ -129,8 +128,7 @@ class Rotations:
             case Elect(partitions=partitions):
                 self.sources.kafka.elect(partitions)
             case Call(key=key, reason=reason):
-                metrics.count(PAGES_SENT)
-                logger.critical(reason, page=key, run=run.id)
+                call(self.ticks, reason, page=key, run=run.id)
 
 
 def asking(run: Run, turn: NodeTurn, now: float) -> Interruption:

@@ -58,6 +58,8 @@ class FunctionsArgs:
     archive: Archive
     # None: Slack is off.
     stories_queue: Queue | None
+    # None: the alerts are off.
+    alerts_topic_arn: pulumi.Input[str] | None
     events_queue_arn: pulumi.Input[str]
     nth_queue_arn: pulumi.Input[str]
     nth_queue_url: pulumi.Input[str]
@@ -213,6 +215,23 @@ class Functions(pulumi.ComponentResource):
                 ],
                 resources=group_arns(self._args.spec, self._args.account),
             ),
+            *self._calling(),
+        ]
+
+    def _calling(self) -> list[iam.Statement]:
+        """Call a person, also through a topic whose key is a customer's own."""
+        topic, account = self._args.alerts_topic_arn, self._args.account
+        if topic is None:
+            return []
+        through_sns = {"kms:ViaService": f"sns.{account.region}.amazonaws.com"}
+        return [
+            iam.Statement(sid="CallAPerson", actions=["sns:Publish"], resources=[topic]),
+            iam.Statement(
+                sid="EncryptTheCall",
+                actions=["kms:Decrypt", "kms:GenerateDataKey"],
+                resources=[account.arn("kms", "key/*")],
+                conditions={"StringEquals": through_sns},
+            ),
         ]
 
     def _sending(self) -> list[iam.Statement]:
@@ -254,8 +273,9 @@ def environment(
 ) -> dict[str, pulumi.Input[str]]:
     """Return the variables from which handlers.settings reads everything it needs."""
     spec, timings = args.spec, args.spec.timings
-    stories = args.stories_queue
+    stories, topic = args.stories_queue, args.alerts_topic_arn
     return {
+        **({} if topic is None else {"STILLWATER_ALERTS_TOPIC_ARN": topic}),
         **({} if stories is None else {"STILLWATER_STORIES_QUEUE_URL": stories.url}),
         "STILLWATER_ARCHIVE_BUCKET": args.archive.bucket,
         "STILLWATER_PREFIX": spec.prefix,

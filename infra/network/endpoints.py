@@ -29,6 +29,7 @@ INTERFACES: Mapping[str, str] = {
     "logs": "functions",
     "monitoring": "functions that put metrics",
     "secretsmanager": "functions that talk to Slack",
+    "sns": "functions that call a person",
     "sqs": "functions, node termination handler, Karpenter",
     "sts": "everything with a role",
 }

@@ -67,6 +67,14 @@ def build(layer: Layer) -> None:
         subnet_ids=list(layer.private_subnet_ids().values()),
         security_group_id=network.security_group_id,
     )
+    alerts = None
+    if spec.alerts.enabled:
+        alerts = Alerts(
+            "alerts",
+            AlertsArgs(spec=spec, account=layer.account),
+            opts=layer.on_aws,
+        )
+        pulumi.export("alerts_topic", alerts.topic_arn)
     handlers = Functions(
         "handlers",
         FunctionsArgs(
@@ -76,6 +84,7 @@ def build(layer: Layer) -> None:
             ledger=ledger,
             archive=archive,
             stories_queue=None if stories is None else stories.queue,
+            alerts_topic_arn=None if alerts is None else alerts.topic_arn,
             events_queue_arn=platform.text("events_queue_arn"),
             nth_queue_arn=platform.text("nth_queue_arn"),
             nth_queue_url=platform.text("nth_queue_url"),
@@ -137,13 +146,6 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
-    if spec.alerts.enabled:
-        alerts = Alerts(
-            "alerts",
-            AlertsArgs(spec=spec, account=layer.account),
-            opts=layer.on_aws,
-        )
-        pulumi.export("alerts_topic", alerts.topic_arn)
     sweep_access = SweepAccess(
         "sweep-access",
         SweepAccessArgs(eks_cluster=spec.prefix, role_arn=handlers.functions["sweep"].role_arn),

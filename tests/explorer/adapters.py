@@ -69,7 +69,7 @@ EFFECTS = frozenset(
         *("heartbeat", "complete_hook", "set_desired", "terminate_in_group", "protect"),
         *("mark_spare", "set_out_of_service", "release_attachments", "reorder", "elect"),
         *("put", "file", "record_event", "record_ignored", "close_event", "take_lease"),
-        *("begin_drain", "drop_lease", "write", "send", "store"),
+        *("begin_drain", "drop_lease", "write", "send", "store", "publish"),
     }
 )
 
@@ -219,6 +219,18 @@ class ExploredKafka:
     def scrape(self, pods: Iterable[str]) -> Scrapes:
         del pods
         return _NOTHING
+
+
+class ExploredTopic:
+    """Everybody who is called by the alerts' topic."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def publish(self, subject: str, text: str) -> None:
+        about = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+        key = about.get("page", subject)
+        rules.paged(self._stage.world, about.get("incident_id", ""), key)
 
 
 class ExploredQueue:

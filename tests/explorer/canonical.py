@@ -99,6 +99,8 @@ def _happening(key: tuple[Any, ...], world: World) -> tuple[str, ...]:
 
 def _tick(message: Message, world: World) -> tuple[str, ...]:
     named = _read(message.body)
+    if "page" in named:
+        return ("page", str(named.get("incident_id")), str(named["page"]), str(message.receives))
     incident = world.incidents.get(str(named.get("incident_id")))
     if incident is None:
         return (message.body,)

@@ -23,7 +23,7 @@ UNIT_TESTS = (
         for name in (
             *("act", "held", "kept", "never_two_out", "blind_readings", "idle_nodes", "pause"),
             *("groups_that_refuse", "hooks_that_refuse", "planned", "loss", "observe", "tick"),
-            *("sweep", "interruption", "closed_events", "walk"),
+            *("sweep", "interruption", "closed_events", "pages", "walk"),
         )
     ),
 )

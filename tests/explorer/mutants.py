@@ -403,10 +403,16 @@ MUTANTS = (
         "                return",
     ),
     _M(
-        "pages wait for the end of the function",
+        "a page is for the log alone",
         "handlers",
-        "    if name in CALLING:\n",
-        "    if not name:\n",
+        '    ticks.send(json.dumps({"page": page, "reason": reason, **known}))',
+        "    del ticks, known",
+    ),
+    _M(
+        "a page is recorded and not sent",
+        "handlers",
+        "        perform(claimed, pages, self.effects, now)\n        base = claimed",
+        "        base = claimed",
     ),
 )
 BY_NAME = {mutant.name: mutant for mutant in MUTANTS}

@@ -7,6 +7,7 @@ decides: a rule that asked core would agree with its mistakes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -35,9 +36,6 @@ class Invocation:
     pods: tuple[PodView, ...] = ()
     attachments: dict[str, tuple[str, ...]] | None = None
     versions: dict[str, int] = field(default_factory=dict)  # of incidents as it wrote them
-    pages: list[tuple[str, str]] = field(default_factory=list)
-    counted: int = 0  # pages it has counted and not written down
-    written: int = 0  # and those it has
     trace: list[tuple[str, bool]] | None = None
 
 
@@ -212,12 +210,18 @@ def _valid(world: World) -> tuple[Lease, ...]:
     )
 
 
-def paged(world: World, pages: list[tuple[str, str]]) -> None:
-    """Note the pages that reached a person."""
-    for page in pages:
-        world.paged[page] = world.paged.get(page, 0) + 1
-        if world.paged[page] > MOST_PAGES:
-            break_rule(world, "storm", f"{page[0]} pages {page[1]} again and again.")
+def called(world: World, message: str) -> None:
+    """Note a page that reached a person; another message of the ticks queue is none."""
+    told = json.loads(message)
+    if "page" in told:
+        paged(world, str(told.get("incident_id", "")), str(told["page"]))
+
+
+def paged(world: World, incident_id: str, key: str) -> None:
+    page = (incident_id, key)
+    world.paged[page] = world.paged.get(page, 0) + 1
+    if world.paged[page] > MOST_PAGES:
+        break_rule(world, "storm", f"{incident_id} pages {key} again and again.")
 
 
 def at_rest(world: World) -> None:

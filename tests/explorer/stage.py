@@ -17,7 +17,6 @@ from botocore.exceptions import ClientError
 
 from core.availability.lease import LeaseDecision
 from core.errors import Conflict, StillwaterError
-from core.metric_names import PAGES_SENT
 from handlers.adapters import metrics
 from handlers.incidents.act import Effects
 from handlers.incidents.broom import Broom
@@ -40,6 +39,7 @@ from tests.explorer.adapters import (
     ExploredKafka,
     ExploredNodes,
     ExploredQueue,
+    ExploredTopic,
     Tap,
 )
 from tests.explorer.ledger import ObjectLedger, ObjectRecords
@@ -95,6 +95,7 @@ class Stage:
         nodes = Tap(self, "api", "nodes", ExploredNodes(self))
         kafka = Tap(self, "kafka", "kafka", ExploredKafka(self))
         ticks = Tap(self, "sqs", "ticks", ExploredQueue(self, "ticks"))
+        topic = Tap(self, "sns", "topic", ExploredTopic(self))
         drains = Tap(self, "sqs", "nth", ExploredQueue(self, "nth"))
         freezes = LedgerFreezes(records, CLUSTER)
         reception = Reception(ledger, cloud, ticks, TAG)
@@ -137,9 +138,11 @@ class Stage:
                 nodes=nodes,
                 leadership=leadership,
                 records=records,
+                ticks=ticks,
                 managed_tag=TAG,
                 cluster=CLUSTER,
             ),
+            topic=topic,
             rotations=Rotations(
                 runs=LedgerRuns(records, CLUSTER),
                 sources=sources,
@@ -177,6 +180,8 @@ class Stage:
         if message.receives >= most:
             nature.delete(world, number)
             world.wasted += 1
+            # The dead letters have an alarm of their own.
+            rules.called(world, message.body)
             return
         world.messages[number] = replace(message, receives=message.receives + 1)
         world.agenda[key] = world.now + FUNCTION_VISIBILITY
@@ -198,17 +203,12 @@ class Stage:
         try:
             call(began)
             done = True
-        except Died:
-            # What it had counted and not written down yet is lost with it.
-            del mine.pages[mine.written :]
-            done = False
-        except (StillwaterError, ClientError):
+        except (Died, StillwaterError, ClientError):
             done = False
         finally:
             self.invocation = outer
             if outer_world is not world:
                 self.world = world
-        rules.paged(world, mine.pages)
         return done
 
     _trace: list[tuple[str, bool]] | None = None
@@ -303,16 +303,10 @@ def _failure(service: str, name: str) -> Exception:
 
 
 class _Recorder:
-    """Stands for the loggers of modules that page: a page is its line and its count together."""
+    """Stands for the loggers of the functions: a story is told from their lines."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-
-    def critical(self, reason: str, /, *, page: str = "", incident_id: str = "", **_: Any) -> None:
-        del reason
-        mine = self._stage.invocation
-        if len(mine.pages) < mine.written + mine.counted:
-            mine.pages.append((incident_id, page))
 
     def info(self, reason: str, /, **_: Any) -> None:
         if self._stage.decided is not None:
@@ -322,46 +316,31 @@ class _Recorder:
         if self._stage.decided is not None:
             self._stage.decided(f"{reason} {error}".strip())
 
-    error = info
+    error = critical = info
 
     @contextmanager
     def append_context_keys(self, **_: Any) -> Iterator[None]:
         yield
 
 
-class _Counts:
-    """Stands for the metrics of an invocation, which are written at its end or when asked to."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-
-    def add_metric(self, *, name: str, value: int, **_: Any) -> None:
-        if name == PAGES_SENT:
-            self._stage.invocation.counted += value
-
-    def flush_metrics(self) -> None:
-        mine = self._stage.invocation
-        mine.written, mine.counted = mine.written + mine.counted, 0
-
-
 @contextmanager
 def explored() -> Iterator[Stage]:
     """Wire the functions, and hear their pages instead of writing log lines and metrics."""
     stage = Stage()
-    recorder, counts = _Recorder(stage), _Counts(stage)
+    recorder = _Recorder(stage)
     modules = [
         module
         for name, module in sys.modules.items()
         if name.startswith("handlers.") and hasattr(module, "logger")
     ]
     before = [(module, module.logger) for module in modules]
-    opened = metrics._metrics
+    counted = metrics.count
     for module in modules:
         module.logger = recorder  # type: ignore[attr-defined]
-    metrics._metrics = lambda: counts  # type: ignore[assignment]
+    metrics.count = lambda *_: None  # type: ignore[assignment]
     try:
         yield stage
     finally:
-        metrics._metrics = opened
+        metrics.count = counted
         for module, logger in before:
             module.logger = logger  # type: ignore[attr-defined]

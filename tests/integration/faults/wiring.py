@@ -63,6 +63,7 @@ def wire(world: World, table: str) -> DynamoLedger:
         nodes=nodes,
         leadership=leadership,
         records=records,
+        ticks=ticks,
         managed_tag=TAG,
         cluster="orders",
     )

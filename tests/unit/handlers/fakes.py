@@ -66,13 +66,17 @@ def _topics() -> dict[str, tuple[int, ...]]:
 
 
 class FakeQueue:
-    """Messages in the order they were sent, each with its delay."""
+    """Messages in the order they were sent, each with its delay; pages lie beside them."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, float]] = []
+        self.pages: list[dict[str, str]] = []
 
     def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
-        self.sent.append((body, delay_seconds))
+        if body.startswith('{"page":'):
+            self.pages.append(json.loads(body))
+        else:
+            self.sent.append((body, delay_seconds))
 
 
 @dataclass

@@ -71,6 +71,7 @@ class Station:
             nodes=self.cluster,
             leadership=self.leadership,
             records=self.records,
+            ticks=self.ticks,
             managed_tag=TAG,
             cluster="orders",
         )

@@ -13,9 +13,7 @@ from core.errors import Conflict
 from core.events import Interruption, parse
 from core.incidents.observation import CompleteHook, HookResult
 from core.incidents.record import State, merge, open_incident
-from handlers.incidents.act import logger as act_logger
 from handlers.incidents.act import perform
-from handlers.incidents.broom import logger as sweep_logger
 from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.walks import announced, drained, replaced
@@ -100,20 +98,16 @@ def test_the_token_announced_last_counts_in_whatever_order_they_arrive() -> None
         assert incident.drain_event == bodies[2]
 
 
-def test_the_sweep_pages_and_reopens_what_was_let_go_and_still_stands(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sweep_pages_and_reopens_what_was_let_go_and_still_stands(station: Station) -> None:
     ticks(back(drained(station)))
     assert station.incident().state is State.RELEASED
-    said: list[str] = []
-    monkeypatch.setattr(sweep_logger, "critical", lambda *_, **named: said.append(named["page"]))
     for lifecycle in ("Terminating:Wait", "Terminating:Retained"):
         station.cluster.set_lifecycle(OLD, lifecycle)
     station.broom.sweep(station.now + 60)
-    assert said == []
+    assert station.ticks.pages == []
     station.broom.sweep(station.now + 301)
     station.broom.sweep(station.now + 302)
-    assert said == ["let_go_and_stands"]
+    assert [sent["page"] for sent in station.ticks.pages] == ["let_go_and_stands"]
     assert station.incident(f"{OLD}.2").open
 
 
@@ -138,8 +132,6 @@ def test_an_effect_that_fails_does_not_repeat_its_page(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     announced(station)
-    said: list[str] = []
-    monkeypatch.setattr(act_logger, "critical", lambda *_, **named: said.append(named["page"]))
 
     def refuse(*_: object) -> bool:
         raise EndpointConnectionError(endpoint_url="http://autoscaling")
@@ -149,7 +141,7 @@ def test_an_effect_that_fails_does_not_repeat_its_page(
     for _ in range(5):
         station.tick()
     assert station.incident().open
-    assert sorted(said) == ["hold_limit"]
+    assert [sent["page"] for sent in station.ticks.pages] == ["hold_limit"]
     monkeypatch.undo()
     station.tick()
     assert station.incident().state is State.RETAINED

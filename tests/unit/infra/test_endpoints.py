@@ -21,6 +21,7 @@ NEEDED = {
     "sts",
     "eks",
     "eks-auth",
+    "sns",
     "sqs",
     "autoscaling",
     "elasticloadbalancing",

@@ -55,7 +55,8 @@ def test_every_variable_is_read_by_the_handlers(operations: Recorded) -> None:
     variables = environment(operations, "tick")
     # Without its queue, Slack is off.
     of_kafka = {"STILLWATER_KAFKA_SECURITY", "STILLWATER_KAFKA_AUTHENTICATION"}
-    others = set(variables) - {"STILLWATER_REGION", "STILLWATER_STORIES_QUEUE_URL"} - of_kafka
+    optional = {"STILLWATER_STORIES_QUEUE_URL", "STILLWATER_ALERTS_TOPIC_ARN"}
+    others = set(variables) - {"STILLWATER_REGION"} - optional - of_kafka
     for name in others:
         without = {key: value for key, value in variables.items() if key != name}
         with pytest.raises(InvalidInput, match=name):

@@ -122,7 +122,7 @@ def test_a_byte_never_crosses_more_often_than_it_moves(
 
 def test_interface_endpoints_cost_each_service_in_each_zone() -> None:
     lines = dollars(a_spec(network={"interface_endpoints": True}))
-    assert lines["network: 12 interface endpoints in 3 zones"] == "262.80"  # 36 x 730 x 0.01
+    assert lines["network: 13 interface endpoints in 3 zones"] == "284.70"  # 39 x 730 x 0.01
 
 
 def test_a_pool_is_paid_for_in_the_zones_it_names() -> None:
