@@ -173,9 +173,7 @@ def serve(place: Place) -> None:
     server = make_server(
         place.host("moto"),
         place.port("moto"),
-        Application(
-            partial(function_urls.answer, cloud.functions), Guard(journal(place).write)
-        ),
+        Application(partial(function_urls.answer, cloud.functions), Guard(journal(place).write)),
         threaded=True,
         request_handler=MotoRequestHandler,
     )

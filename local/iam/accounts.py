@@ -1,4 +1,4 @@
-"""What the twin's account knows, read from moto: who an access key is, resources, their policies."""
+"""Reads from moto who an access key is, what a resource is, and which policies both have."""
 
 from __future__ import annotations
 
@@ -140,6 +140,11 @@ class MotoFacts:
             return str(secret.arn)
         named = name_or_arn.startswith("arn:")
         return name_or_arn if named else arn("secretsmanager", region, f"secret:{name_or_arn}")
+
+    def role_of_profile(self, name: str) -> str:
+        profiles = iam_backends[ACCOUNT][PARTITION].instance_profiles.values()
+        roles = [role for each in list(profiles) if each.name == name for role in each.roles]
+        return str(roles[0].arn) if roles else arn("iam", "", "role/none")
 
     def hash_key(self, region: str, table: str, index: str) -> str:
         found = dynamodb_backends[ACCOUNT][region].tables.get(table)

@@ -92,7 +92,7 @@ def _number(compare: Callable[[float, float], bool]) -> Callable[[str, str], boo
 def _moment(text: str) -> float:
     if re.fullmatch(r"\d+(\.\d+)?", text):
         return float(text)
-    moment = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    moment = dt.datetime.fromisoformat(text)
     return (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
 
 

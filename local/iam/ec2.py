@@ -97,11 +97,14 @@ def _making(action: str, call: Call, facts: Facts) -> Iterator[Need]:
         yield _on(action, id_, call, facts)
     for template in _templates(call.parameters):
         yield _on(action, template, call, facts)
+    profile = call.parameters.get("IamInstanceProfile") or {}
+    if profile:
+        name = profile.get("Name") or str(profile["Arn"]).rpartition("/")[2]
+        service = {"iam:PassedToService": ("ec2.amazonaws.com",)}
+        yield Need(action="iam:PassRole", resource=facts.role_of_profile(name), keys=service)
     for kind, named in tags.items():
         keys = {**request_tag_keys(named), "ec2:CreateAction": (call.operation,)}
-        yield Need(
-            action="ec2:CreateTags", resource=_resource(call.region, kind, "*"), keys=keys
-        )
+        yield Need(action="ec2:CreateTags", resource=_resource(call.region, kind, "*"), keys=keys)
 
 
 def _templates(given: Mapping[str, Any]) -> Iterator[str]:

@@ -22,12 +22,17 @@ from local.iam.policy import Request, decide, trusts
 from local.iam.resources import needs
 
 LOG = logging.getLogger(__name__)
-# Switches the guard off: every call is answered, as moto answers it.
-SWITCH = "STILLWATER_IAM"
-OFF = "off"
+# `on` or `off`: off, every call is answered, as moto answers it.
+SWITCH, ON = "STILLWATER_IAM", "on"
+BY_DEFAULT = "off"
 # What IAM lets everybody do.
 FREE = {"sts:GetCallerIdentity"}
 Journal = Callable[..., None]
+
+
+def enforced() -> bool:
+    """Say whether this twin's IAM refuses anything."""
+    return os.environ.get(SWITCH, BY_DEFAULT) == ON
 
 
 class Guard:
@@ -35,7 +40,7 @@ class Guard:
 
     def __init__(self, journal: Journal, facts: Facts | None = None) -> None:
         self._journal, self._facts = journal, facts or accounts.MotoFacts()
-        self._off = os.environ.get(SWITCH) == OFF
+        self._off = not enforced()
         self._administrators: set[str] = set()
         # Said once each: a controller asks the same every few seconds.
         self._seen: set[tuple[str, str, str, bool]] = set()
@@ -70,14 +75,10 @@ class Guard:
                 if refused is not None:
                     return refused
         except (UnmappedCall, InvalidInput, LookupError) as error:
-            return self._unjudged(
-                caller, call.service, call.protocol, call.operation, repr(error)
-            )
+            return self._unjudged(caller, call.service, call.protocol, call.operation, repr(error))
         return None
 
-    def _refused(
-        self, call: requests.Call, caller: Caller, need: Need
-    ) -> refusals.Answer | None:
+    def _refused(self, call: requests.Call, caller: Caller, need: Need) -> refusals.Answer | None:
         request = Request(
             action=need.action,
             resource=need.resource,
@@ -146,7 +147,7 @@ def context(need: Need, caller: Caller, region: str) -> Mapping[str, tuple[str, 
 
 def may_assume(service: str, role_arn: str) -> bool:
     """Say whether a role's trust lets an AWS service make sessions of it; always, while off."""
-    if os.environ.get(SWITCH) == OFF:
+    if not enforced():
         return True
     trust = accounts.trust_of(role_arn)
     return trust is not None and trusts(trust, service, role_arn, "sts:AssumeRole")

@@ -39,6 +39,9 @@ class Facts(Protocol):
     def secret_arn(self, region: str, name_or_arn: str) -> str:
         """Return a secret's ARN, its random end included."""
 
+    def role_of_profile(self, name: str) -> str:
+        """Return the ARN of the role an instance profile gives to instances."""
+
     def hash_key(self, region: str, table: str, index: str) -> str:
         """Return the name of a table's, or its index's, partition key."""
 

@@ -72,9 +72,9 @@ def decide(request: Request, policies: Policies) -> Verdict:
         return _none(request, "resource-based policy")
     if by_resource == "itself":
         return Verdict(allowed=True)
-    if not any(_effect(document, request, "Allow") for document in policies.identity):
-        if by_resource != "role":
-            return _none(request, "identity-based policy")
+    by_identity = any(_effect(document, request, "Allow") for document in policies.identity)
+    if not by_identity and by_resource != "role":
+        return _none(request, "identity-based policy")
     for kind, limit in (
         ("permissions boundary", policies.boundary),
         ("session policy", policies.session),
@@ -103,9 +103,7 @@ def trusts(trust: Document, service: str, role_arn: str, *actions: str) -> bool:
 
 
 def _none(request: Request, kind: str) -> Verdict:
-    return Verdict(
-        allowed=False, because=f"because no {kind} allows the {request.action} action"
-    )
+    return Verdict(allowed=False, because=f"because no {kind} allows the {request.action} action")
 
 
 def _by_resource(document: Document | None, request: Request) -> str:

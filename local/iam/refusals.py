@@ -82,7 +82,9 @@ def answer(service: str, protocol: str, code: str, message: str, status: int) ->
             headers[0] = ("Content-Type", "application/cbor")
             headers.append(("smithy-protocol", "rpc-v2-cbor"))
             body = _cbor({"__type": code, "message": message})
-        return Answer(status=status, headers=(*headers, ("x-amzn-RequestId", request_id)), body=body)
+        return Answer(
+            status=status, headers=(*headers, ("x-amzn-RequestId", request_id)), body=body
+        )
     error = f"<Code>{code}</Code><Message>{escape(message)}</Message>"
     if protocol == "ec2":
         inner = f"<Errors><Error>{error}</Error></Errors><RequestID>{request_id}</RequestID>"

@@ -67,7 +67,7 @@ def protocol_of(environ: Mapping[str, Any], service: str) -> str:
     if _SMITHY_PATH.search(str(environ.get("PATH_INFO", ""))):
         return CBOR
     content_type = str(environ.get("CONTENT_TYPE", ""))
-    return determine_request_protocol(get_service_model(service), content_type)
+    return str(determine_request_protocol(get_service_model(service), content_type))
 
 
 def read(environ: dict[str, Any], signed: Signature) -> Call:
@@ -94,15 +94,19 @@ def read(environ: dict[str, Any], signed: Signature) -> Call:
     else:
         operation, in_path = get_service_router(service).match(request)
     # No call that is sent in CBOR takes a resource or a key from its body.
-    parsed = {} if protocol == CBOR else PROTOCOL_PARSERS[protocol](operation).parse(
-        {
-            "method": request.method,
-            "values": request.values,
-            "headers": request.headers,
-            "body": body,
-            "url_path": request.path,
-            "url_params": in_path,
-        }
+    parsed = (
+        {}
+        if protocol == CBOR
+        else PROTOCOL_PARSERS[protocol](operation).parse(
+            {
+                "method": request.method,
+                "values": request.values,
+                "headers": request.headers,
+                "body": body,
+                "url_path": request.path,
+                "url_params": in_path,
+            }
+        )
     )
     return Call(
         service=service,

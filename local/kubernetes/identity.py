@@ -64,7 +64,7 @@ def _session(place: Place, role: str, name: str) -> dict[str, str]:
             return {}
         issued = client("sts", place).assume_role(RoleArn=role, RoleSessionName=name)["Credentials"]
     except CloudError as error:
-        LOG.error("The role %s could not be assumed: %s", role, error)
+        LOG.warning("The role %s could not be assumed: %s", role, error)
         return {}
     return {
         "AWS_ACCESS_KEY_ID": issued["AccessKeyId"],

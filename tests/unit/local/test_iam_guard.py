@@ -19,7 +19,8 @@ ARN = f"arn:aws:sts::{ACCOUNT}:assumed-role/tick/test"
 
 
 @pytest.fixture
-def account() -> Iterator[Account]:
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
+    monkeypatch.setenv("STILLWATER_IAM", "on")
     with mock_aws():
         yield Account()
 
@@ -52,7 +53,13 @@ def test_a_call_that_a_policy_allows_is_answered_and_one_beside_it_refused(
 REFUSED = [
     ("autoscaling", "describe_auto_scaling_groups", {}, "AccessDenied", 403),
     ("cloudwatch", "list_metrics", {}, "AccessDeniedException", 400),
-    ("dynamodb", "get_item", {"TableName": "t", "Key": {"pk": {"S": "x"}}}, "AccessDeniedException", 400),
+    (
+        "dynamodb",
+        "get_item",
+        {"TableName": "t", "Key": {"pk": {"S": "x"}}},
+        "AccessDeniedException",
+        400,
+    ),
     ("ec2", "describe_instances", {}, "UnauthorizedOperation", 403),
     ("eks", "describe_cluster", {"name": "orders"}, "AccessDeniedException", 403),
     ("elbv2", "describe_target_groups", {}, "AccessDenied", 403),
@@ -86,7 +93,9 @@ def test_a_key_nobody_was_given_is_refused(account: Account) -> None:
 
 def test_a_call_of_which_nobody_knows_what_it_needs_is_refused_and_said(account: Account) -> None:
     everything = account.client("ssm", account.session("tick", allow("*")))
-    assert "does not know what this call needs" in refused(everything.describe_parameters)["Message"]
+    assert (
+        "does not know what this call needs" in refused(everything.describe_parameters)["Message"]
+    )
     assert account.facts[-1]["event"] == "iam_unjudged"
     assert account.facts[-1]["action"] == "ssm:DescribeParameters"
 
@@ -141,9 +150,7 @@ def test_a_volume_is_attached_by_its_tags_alone(account: Account) -> None:
     tagged = allow(
         "ec2:CreateTags", Condition={"StringEquals": {"ec2:CreateAction": "CreateVolume"}}
     )
-    kept = allow(
-        "ec2:DeleteVolume", Condition={"StringEquals": {"ec2:ResourceTag/driver": "true"}}
-    )
+    kept = allow("ec2:DeleteVolume", Condition={"StringEquals": {"ec2:ResourceTag/driver": "true"}})
     driver = account.client("ec2", account.session("driver", made, tagged, kept))
     volume = driver.create_volume(AvailabilityZone=zone, Size=1, TagSpecifications=mine)["VolumeId"]
     assert refused(driver.create_volume, AvailabilityZone=zone, Size=1)["Status"] == 403
