@@ -108,8 +108,10 @@ class ExploredCloud:
         world.groups[group] = replace(world.groups[group], desired=desired)
         nature.reconcile(world)
 
-    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> bool:
-        return nature.terminate(self._stage.world, instance_id, decrement=decrement)
+    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> str | None:
+        rules.terminated(self._stage.world, instance_id)
+        done = nature.terminate(self._stage.world, instance_id, decrement=decrement)
+        return None if done else "The group terminates nothing."
 
     def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
         groups = self._stage.world.groups

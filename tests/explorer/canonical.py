@@ -69,7 +69,7 @@ def state_of(world: World) -> int:
 
 
 def _incident(incident: Incident, now: float) -> tuple[Any, ...]:
-    facts = tuple(_hashable(getattr(incident, name)) for name in _FACTS)
+    facts = _facts(incident)
     times = tuple(
         None if (at := getattr(incident, name)) is None else bisect(_EDGES, now - at)
         for name in _TIMES
@@ -77,6 +77,21 @@ def _incident(incident: Incident, now: float) -> tuple[Any, ...]:
     entered = bisect(_EDGES, now - incident.entered_at)
     told = (len(incident.hooks), incident.drain_event is None)
     return (facts, times, entered, told)
+
+
+_KNOWN: dict[int, tuple[Incident, tuple[Any, ...]]] = {}
+
+
+def _facts(incident: Incident) -> tuple[Any, ...]:
+    """Return what does not depend on the time; a record that stays is read once."""
+    known = _KNOWN.get(id(incident))
+    if known is not None and known[0] is incident:
+        return known[1]
+    if len(_KNOWN) > 20_000:
+        _KNOWN.clear()
+    facts = tuple(_hashable(getattr(incident, name)) for name in _FACTS)
+    _KNOWN[id(incident)] = (incident, facts)
+    return facts
 
 
 def _hashable(value: Any) -> Any:
@@ -88,8 +103,10 @@ def _hashable(value: Any) -> Any:
 def _happening(key: tuple[Any, ...], world: World) -> tuple[str, ...]:
     """Name what is about to happen without the number of its message."""
     message = world.messages.get(key[1]) if len(key) > 1 and isinstance(key[1], int) else None
-    if message is None or message.queue not in {"ticks", "events", "nth"}:
+    if message is None:
         return tuple(str(part) for part in key)
+    if message.queue == "webhook":
+        return ("webhook", message.body)
     if message.queue == "nth":
         return ("nth", _about(message.body), str(message.receives > 0))
     if message.queue == "events":

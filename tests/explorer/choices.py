@@ -10,12 +10,15 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from core.incidents.pause import Pause, to_document
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
+from handlers.store.pauses import pause_key
 from tests.explorer import nature
 from tests.explorer.limits import HOLD_LIMIT, LEASE, RETENTION
+from tests.explorer.rules import paused
 from tests.explorer.stage import LATE_READS, RACED, Faults, Stage, remember
-from tests.explorer.world import Key, World
+from tests.explorer.world import CLUSTER, Key, World
 
 # Longer than a tick may be late and than a lease, than the hold limit, than a queue's retention.
 PAST_LEASE, PAST_HOLD, PAST_RETENTION = LEASE + 150, HOLD_LIMIT + 700, RETENTION + 600
@@ -83,6 +86,7 @@ def _actors(world: World) -> Iterator[Choice]:
     yield from (("refuse", group) for group in world.groups)
     if world.drains:
         yield ("nth restarts",)
+    yield ("resume",) if paused(world) else ("pause",)
     for incident in world.incidents.values():
         if incident.open:
             yield ("hold", incident.id)
@@ -200,6 +204,17 @@ def _wish(world: World, id_: str, wish: str) -> None:
     nature.send(world, "ticks", body)
 
 
+def _paused(world: World) -> None:
+    """A person pauses the cluster, for longer than a lease and a hold."""
+    _said(world, Pause("ann", "maintenance", world.now, world.now + PAST_HOLD))
+
+
+def _said(world: World, pause: Pause | None) -> None:
+    key = pause_key(CLUSTER)
+    version, _ = world.records.get(key, (0, None))
+    world.records[key] = (version + 1, to_document(pause))
+
+
 _CHOICES: Mapping[str, Callable[..., None]] = {
     "lose": _lose,
     "double": _double,
@@ -212,6 +227,8 @@ _CHOICES: Mapping[str, Callable[..., None]] = {
     "leave": _leave,
     "autoscaler": _autoscaler,
     "refuse": _refuse,
+    "pause": _paused,
+    "resume": lambda world: _said(world, None),
     "hold": lambda world, id_: _wish(world, id_, "hold"),
     "ignore": lambda world, id_: _wish(world, id_, "ignore"),
     "release": lambda world, id_: _wish(world, id_, "release"),

@@ -267,6 +267,12 @@ MUTANTS = (
         "return ends if seen.now < ends else None",
         "return None",
     ),
+    _M(
+        "a pause keeps nobody",
+        "core",
+        "    if seen.paused:\n        return seen.paused\n    if incident.release_asked_by:",
+        "    if incident.release_asked_by:",
+    ),
     # Kafka's consent.
     _M(
         "a fenced broker beside is no hindrance",

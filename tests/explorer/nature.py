@@ -378,6 +378,12 @@ def _drained(world: World, said: str, drain: Drain) -> None:
     message = world.messages.get(drain.message)
     world.drains.pop(said, None)
     world.handled |= {said}
+    report = {
+        "EventID": f"asg-lifecycle-term-{said.encode().hex()}",
+        "Kind": "SQS_TERMINATE",
+        "InstanceID": drain.instance_id,
+    }
+    send(world, "webhook", json.dumps(report))
     if message is not None:
         told = json.loads(message.body)
         token = told.get("detail", told).get("LifecycleActionToken")
@@ -404,4 +410,4 @@ _STEPS: Mapping[str, Callable[..., None]] = {
     "drain": _drain,
 }
 # What is ours: the stage runs it.
-OURS = frozenset({"ticks", "events", "sweep"})
+OURS = frozenset({"ticks", "events", "sweep", "webhook"})

@@ -17,7 +17,7 @@ from core.incidents.observation import HookResult, PodView
 from core.incidents.record import TERMINAL, URGENT, Incident, State
 from core.views import ClusterView
 from tests.explorer.limits import RETENTION
-from tests.explorer.world import TAG, Drain, World, node_named
+from tests.explorer.world import CLUSTER, TAG, Drain, World, node_named
 
 # A page is sent once for each reason; a crash may send it again, a storm is a fault.
 MOST_PAGES = 6
@@ -96,7 +96,11 @@ def forwarded(world: World, invocation: Invocation, instance_id: str) -> None:
             f"A drain of {incident.id} is sent by an invocation that had it at version "
             f"{invocation.versions.get(incident.id)}; it is at {incident.version}.",
         )
-    if incident.kind in URGENT or incident.node_id is None:
+    if incident.kind in URGENT:
+        return
+    if incident.forwarded_at is None and paused(world):
+        break_rule(world, "paused", f"A drain of {incident.id} is sent, and the cluster is paused.")
+    if incident.node_id is None:
         return
     for lease in _valid(world):
         if lease.node_id is not None and lease.holder.partition(".")[0] != instance_id:
@@ -116,6 +120,19 @@ def forwarded(world: World, invocation: Invocation, instance_id: str) -> None:
             "no_consent",
             f"A drain of {incident.id} is sent, and no reading shows all whole.",
         )
+
+
+def paused(world: World) -> bool:
+    """Say whether a person has paused the cluster."""
+    _, document = world.records.get(f"pause#{CLUSTER}", (0, None))
+    said = document["pause"] if document else None
+    return said is not None and said["until"] > world.now
+
+
+def terminated(world: World, instance_id: str) -> None:
+    """Judge a termination that one of our functions asks the group for; a spare may always go."""
+    if paused(world) and world.pod_on(instance_id) is not None:
+        break_rule(world, "paused", f"{instance_id} is terminated, and the cluster is paused.")
 
 
 def _pending(world: World, instance_id: str) -> Iterator[str]:

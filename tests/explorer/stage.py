@@ -7,6 +7,7 @@ the faults that were planned for this step meet it at its calls, by their number
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from handlers.adapters import metrics
 from handlers.incidents.act import Effects
 from handlers.incidents.broom import Broom
 from handlers.incidents.desk import Desk
+from handlers.incidents.door import TOKEN_HEADER, Door
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
 from handlers.incidents.loop import Loop
@@ -53,6 +55,7 @@ from tests.explorer.limits import (
     TICK_RECEIVES,
 )
 from tests.explorer.rules import Invocation
+from tests.explorer.swift import swift_replace
 from tests.explorer.world import CLUSTER, PREFIX, TAG, Key, World
 from tests.unit.handlers.memory_archive import MemoryArchive
 
@@ -110,6 +113,7 @@ class Stage:
             late_seconds=LATE,
             archivist=Archivist(ledger, MemoryArchive(), lambda _: None, PREFIX),
         )
+        self.door = Door(ledger, ticks, _Token())
         leadership = Leadership(kafka, records, CLUSTER)
         sources = Sources(cloud, nodes, kafka, ledger, freezes)
         snapshots = ErrorSnapshots(kafka, nodes, records)
@@ -176,6 +180,13 @@ class Stage:
             return
         number = key[1]
         message = world.messages[number]
+        if message.queue == "webhook":
+            # The termination handler waits for no answer and never repeats.
+            nature.delete(world, number)
+            if not world.is_down("functions"):
+                request = _posted(message.body)
+                self._invoke(world, "webhook", faults, lambda now: self.door.answer(request, now))
+            return
         most = TICK_RECEIVES if message.queue == "ticks" else EVENT_RECEIVES
         if message.receives >= most:
             nature.delete(world, number)
@@ -279,6 +290,20 @@ class Stage:
         return thunk()
 
 
+class _Token:
+    """The secret that the termination handler knows, too."""
+
+    def value(self) -> str:
+        return "known"
+
+    renewed = value
+
+
+def _posted(body: str) -> dict[str, Any]:
+    headers = {TOKEN_HEADER: _Token().value()}
+    return {"body": body, "headers": headers, "requestContext": {"http": {"method": "POST"}}}
+
+
 def _lost_race(name: str) -> Any:
     """Answer as the ledger does where somebody else has written at the same moment."""
     if name in {"ledger.take_lease", "ledger.begin_drain"}:
@@ -334,13 +359,23 @@ def explored() -> Iterator[Stage]:
         if name.startswith("handlers.") and hasattr(module, "logger")
     ]
     before = [(module, module.logger) for module in modules]
+    copying = [
+        module
+        for name, module in sys.modules.items()
+        if name.startswith(("core.", "handlers.", "tests.explorer."))
+        and getattr(module, "replace", None) is replace
+    ]
     counted = metrics.count
     for module in modules:
         module.logger = recorder  # type: ignore[attr-defined]
+    for module in copying:
+        module.replace = swift_replace  # type: ignore[attr-defined]
     metrics.count = lambda *_: None  # type: ignore[assignment]
     try:
         yield stage
     finally:
         metrics.count = counted
+        for module in copying:
+            module.replace = dataclasses.replace  # type: ignore[attr-defined]
         for module, logger in before:
             module.logger = logger  # type: ignore[attr-defined]

@@ -18,6 +18,7 @@ WHO = {
     "ticks": "λ tick",
     "events": "λ interruption",
     "sweep": "λ sweep",
+    "webhook": "λ webhook",
     "nth": "termination handler",
     "drain": "termination handler",
     "launch": "group",
