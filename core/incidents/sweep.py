@@ -126,6 +126,17 @@ def stranded(lease: Lease, holder: Incident | None, now: float) -> bool:
     return lapses and holder is not None and not holder.open
 
 
+def kept_for_incidents(nodes: Sequence[NodeView]) -> tuple[NodeView, ...]:
+    """Return the nodes that are kept for an incident, by their own word."""
+    return tuple(node for node in nodes if node.spare_for is not None)
+
+
+def is_cordoned(incident_id: str, nodes: Sequence[NodeView]) -> bool:
+    """Say whether the node that an incident is about takes no pods: its drain has begun."""
+    instance_id = incident_id.partition(".")[0]
+    return any(node.instance_id == instance_id and not node.schedulable for node in nodes)
+
+
 def answered(history: Sequence[Incident], found: Announce) -> bool:
     """Say whether an instance's incidents, the last of them over, have dealt with a finding."""
     told = found.interruption

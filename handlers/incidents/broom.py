@@ -22,6 +22,8 @@ from core.incidents.sweep import (
     Wake,
     answered,
     findings,
+    is_cordoned,
+    kept_for_incidents,
     stands,
     stranded,
     turn,
@@ -33,6 +35,7 @@ from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import pending
+from handlers.store import told
 from handlers.store.archive import Archivist
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import rounds
@@ -70,6 +73,8 @@ class Broom:
         )
         seen = self._closely(seen, whose_turn)
         done = Counter({"opened": 0, "revived": 0, "looked_at": len(whose_turn)})
+        for node in kept_for_incidents(seen.nodes or ()):
+            self._forgotten(node, seen, now)
         for finding in findings(seen, whose_turn, self.late_seconds):
             done[self._act(finding, now)] += 1
         if following != (cursor.document or ""):
@@ -158,6 +163,26 @@ class Broom:
             )
         logger.warning(found.reason, instance_id=found.interruption.instance_id)
         return True
+
+    def _forgotten(self, spare: NodeView, seen: Snapshot, now: float) -> None:
+        """Tell of an incident that Kubernetes remembers and the ledger does not.
+
+        A ledger that was restored to an older moment knows nothing of drains that were sent since.
+        One that the termination handler has begun keeps everybody else waiting from here on.
+        """
+        id_ = spare.spare_for or ""
+        if self.reception.ledger.get(id_) is not None:
+            return
+        if is_cordoned(id_, seen.nodes or ()):
+            self.reception.ledger.take_lease(id_, now, 0.0, out=True)
+        if told.known(self.records, f"forgotten:{id_}", now):
+            return
+        reason = (
+            f"Node {spare.name} is kept for incident {id_}, and the ledger knows no such incident: "
+            f"was it restored to an older moment? Pause, and see what is drained."
+        )
+        call(self.reception.ticks, reason, page="forgotten", incident_id=id_)
+        told.remember(self.records, f"forgotten:{id_}", now)
 
     def _free_lease(self, now: float) -> int:
         """Give back a lease whose holder is over; return how many that were."""

@@ -9,7 +9,7 @@ from core.events import Kind
 from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.record import State
 from handlers import sweep
-from tests.unit.handlers.fakes import NEW, OLD, hook_event
+from tests.unit.handlers.fakes import NEW, OLD, hook_event, node_named
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announced
 
@@ -213,3 +213,19 @@ def test_every_lost_instance_is_found_within_as_many_runs_as_pages(
     for _ in range(20):
         broom.sweep(station.now)
     assert station.ledger._incidents == before
+
+
+@pytest.mark.parametrize("drained", [True, False])
+def test_a_restored_ledger_is_told_of_what_it_forgot(station: Station, drained: bool) -> None:
+    """Incident i-0a waited for a node of its own, or was drained, when the table was exchanged."""
+    station.cluster.terminate(OLD)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.mark_spare(node_named(NEW), OLD)
+    old = station.cluster.node_views[OLD]
+    station.cluster.node_views[OLD] = replace(old, schedulable=not drained)
+    for _ in range(3):
+        station.broom.sweep(station.now)
+    assert [sent["page"] for sent in station.ticks.pages] == ["forgotten"]
+    assert station.incident().open
+    assert [lease.out_at is not None for lease in station.ledger.leases()] == [True] * drained

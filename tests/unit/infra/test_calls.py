@@ -24,6 +24,8 @@ POLICY = "iam/rolePolicy:RolePolicy"
 # What Lambda calls with a function's role -> when it does.
 LOGGING = {"logs:CreateLogStream", "logs:PutLogEvents"}
 POLLING = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
+# What SNS calls with the rights of whoever publishes on a topic that is encrypted.
+ENCRYPTING = {"kms:Decrypt", "kms:GenerateDataKey"}
 IN_A_VPC = {
     "ec2:AssignPrivateIpAddresses",
     "ec2:CreateNetworkInterface",
@@ -73,11 +75,15 @@ def for_lambda(layer: Recorded, function: Resource) -> set[str]:
     return needed
 
 
+def for_sns(role: str) -> set[str]:
+    return ENCRYPTING if "sns:Publish" in calls.of_role(role) else set()
+
+
 def test_a_role_allows_what_its_function_calls_and_nothing_else(
     recorded: Mapping[str, Recorded],
 ) -> None:
     for role, (layer, function) in functions(recorded).items():
-        needed = calls.of_role(role) | for_lambda(layer, function)
+        needed = calls.of_role(role) | for_lambda(layer, function) | for_sns(role)
         allowed = granted(layer, function)
         assert needed - allowed == set(), f"λ {role} is denied what it calls"
         assert allowed - needed == set(), f"λ {role} may do what it never does; take it away"
