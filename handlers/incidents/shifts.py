@@ -15,6 +15,7 @@ from aws_lambda_powertools import Logger
 
 from core.availability.zones import LOST_ZONE
 from core.errors import StillwaterError
+from core.events import Kind
 from core.incidents.observation import GroupView, NodeView
 from core.metric_names import PAGES_SENT
 from core.zones.evidence import ZonePage, ZoneSight, evidence_of
@@ -110,8 +111,12 @@ class Shifts:
 
     def _evidence(self, kafka: tuple[NodeView, ...]) -> dict[str, str]:
         statuses = self.inventory.statuses([n.instance_id for n in kafka if n.instance_id])
-        # Whom we take out is not Ready by our own doing; who was lost is not.
-        leaving = {i.instance_id for i in self.ledger.open_incidents() if i.lost_at is None}
+        # Whom we take out is not Ready by our own doing; who was lost, or is still sick, is not.
+        leaving = {
+            i.instance_id
+            for i in self.ledger.open_incidents()
+            if i.lost_at is None and (i.kind is not Kind.SICK_NODE or i.hooks)
+        }
         return evidence_of(kafka, statuses, leaving)
 
     def _protect(self, zones: frozenset[str]) -> None:
