@@ -53,7 +53,8 @@ AWS offers no resource level). Every function also writes its own log group.
     sweep         sqs:SendMessage                                    <prefix>-ticks, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
-                  ec2:DescribeInstances, DescribeInstanceStatus      *
+                  ec2:DescribeInstances, DescribeInstanceStatus,
+                    DescribeAvailabilityZones                        *
                   autoscaling:DescribeAutoScalingGroups              *
                   s3:PutObject                                       the archive, incidents/*
     volumes       dynamodb:GetItem, PutItem                          the table's volume#*
