@@ -260,7 +260,7 @@ def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) 
         region=region,
         session=session,
     )
-    fill = Scaled(KafkaFills(cluster.bootstrap.split(","), "PLAINTEXT"), broker)
+    fill = Scaled(KafkaFills(cluster.bootstrap.split(",")), broker)
     runs = LedgerRuns(records, REHEARSAL)
     settings = VolumeSettings.from_env(variables)
     of_pool = settings.pools[pool]
