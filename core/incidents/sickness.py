@@ -77,10 +77,11 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something about sick machines that a person decides; called once for each key."""
+    """Something about machines that a person decides; told once a day for each key."""
 
     key: str
     reason: str
+    page: str = "sick"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from core.events import Interruption, Kind, VolumeChange
 from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.observation import GroupView, NodeView
 from core.incidents.record import Incident, State, unattended
+from core.incidents.set_aside import set_aside
 from core.incidents.sickness import Concern, Departure, Recovery, Ward
 from core.incidents.sickness import findings as findings_of_sickness
 from core.naming import GATE_HOOK
@@ -119,6 +120,8 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
         if incident is not None and not told:
             yield from _stuck(seen, incident, late_seconds)
     yield from _sick(seen)
+    leaving = {i.instance_id for i in seen.incidents}
+    yield from set_aside(seen.groups, seen.nodes or (), seen.states, leaving)
 
 
 def stranded(lease: Lease, holder: Incident | None, now: float) -> bool:

@@ -162,11 +162,12 @@ class Broom:
                 return "nothing"
 
     def _call_once(self, concern: Concern, now: float) -> None:
-        if told.known(self.records, concern.key, now):
+        key = f"{concern.key}:{now // 86_400:.0f}"  # once a day, while it lasts
+        if told.known(self.records, key, now):
             return
         metrics.count(PAGES_SENT)
-        logger.critical(concern.reason, page="sick")
-        told.remember(self.records, concern.key, now)
+        logger.critical(concern.reason, page=concern.page)
+        told.remember(self.records, key, now)
 
     def _announce(self, found: Announce, now: float) -> bool:
         history = rounds(self.reception.ledger, found.interruption.instance_id)

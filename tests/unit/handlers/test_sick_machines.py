@@ -132,6 +132,24 @@ def test_several_sick_machines_are_told_once_and_stay(station: Station, pages: l
     assert pages == [PAGES_SENT]
 
 
+@pytest.mark.parametrize("lifecycle", ["Standby", "EnteringStandby", "ReplacingRootVolume", None])
+def test_a_machine_that_its_group_set_aside_is_told_once_a_day(
+    station: Station, pages: list[str], lifecycle: str | None
+) -> None:
+    station.cluster.node_views[OLD] = replace(station.cluster.node_views[OLD], sick={})
+    if lifecycle is None:
+        station.cluster.set_groups_without(OLD)
+    else:
+        station.cluster.set_lifecycle(OLD, lifecycle)
+    for _ in range(3):
+        station.now += 60
+        assert opened(station) == 0
+    assert pages == [PAGES_SENT]
+    station.now += 86_400
+    station.broom.sweep(station.now)
+    assert pages == 2 * [PAGES_SENT]
+
+
 def test_a_sick_machine_that_was_retained_is_not_opened_every_minute(station: Station) -> None:
     opened(station)
     station.ledger.put(replace(station.incident(), state=State.RETAINED))
