@@ -73,7 +73,9 @@ AWS offers no resource level). Every function also writes its own log group.
                   secretsmanager:GetSecretValue                      <prefix>/nth-webhook
     slack         sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-stories
                   sqs:SendMessage                                    <prefix>-stories
-                  dynamodb:GetItem, PutItem                          incident#*, rotation#*, story#*
+                  dynamodb:GetItem                                   incident#*, rotation#*,
+                                                                     freezes#<cluster>
+                  dynamodb:GetItem, PutItem                          story#*
                   secretsmanager:GetSecretValue                      the spec's slack.secret_name
     health        dynamodb:GetItem                                   freezes#<cluster>
                   dynamodb:Query                                     <prefix>-incidents/index/open

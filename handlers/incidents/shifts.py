@@ -8,7 +8,7 @@ with what was done about it, so one too many changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
@@ -18,8 +18,9 @@ from core.errors import StillwaterError
 from core.events import Kind
 from core.incidents.observation import GroupView, NodeView
 from core.metric_names import PAGES_SENT
+from core.slack.zone_thread import worth_telling
 from core.zones.evidence import ZonePage, ZoneSight, evidence_of
-from core.zones.incident import frozen
+from core.zones.incident import ZoneIncident, frozen
 from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud
 from handlers.adapters.inventory import Inventory
@@ -63,6 +64,7 @@ class Shifts:
     records: Records
     managed_tag: str
     cluster: str
+    told: Callable[[ZoneIncident], None] = lambda _: None
 
     def turn(self, now: float) -> None:
         """Bring leaders and protection to what is frozen now.
@@ -72,6 +74,9 @@ class Shifts:
         nodes = self._nodes()
         self._thaw_returned(nodes, now)
         judged = self.freezes.judge(self._sight(nodes, now), _call)
+        for incident in judged:
+            if worth_telling(incident, now):
+                self.told(incident)
         zones = frozenset(f.zone for f in frozen(judged, now) if f.zone is not None)
         self._protect(zones)
         if nodes is None:
