@@ -81,7 +81,7 @@ class Concern:
 
     key: str
     reason: str
-    page: str = "sick"
+    page: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,8 @@ def findings(ward: Ward) -> Iterator[Departure | Recovery | Concern]:
         if doubt is None:
             yield Departure(patient)
         else:
-            yield Concern(f"sick:{patient.node.instance_id}:{patient.key}", doubt)
+            key = f"sick:{patient.node.instance_id}:{patient.key}"
+            yield Concern(key, doubt, page="sick")
 
 
 def signs_of(node: NodeView, status: StatusView | None) -> tuple[Sign, ...]:
@@ -171,7 +172,7 @@ def _concern(whose: str, sick: Sequence[Patient]) -> Concern:
         f"{whose} of Kafka's machines are sick at once, which no departure mends: none is "
         f"replaced, and a person decides. {told}."
     )
-    return Concern(f"sick_together:{','.join(named)}", reason)
+    return Concern(f"sick_together:{','.join(named)}", reason, page="sick")
 
 
 def _clearest(patient: Patient) -> tuple[int, float, str]:
