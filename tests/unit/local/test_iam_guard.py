@@ -10,8 +10,11 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from core.errors import InvalidInput
 from local.aws.identity import Credentials
 from local.environment import ACCOUNT, REGION
+from local.iam.policy import Policies, decide
+from tests.unit.local import iam_examples
 from tests.unit.local.iam_account import Account
 
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:orders"
@@ -160,3 +163,17 @@ def test_a_volume_is_attached_by_its_tags_alone(account: Account) -> None:
     without = account.client("ec2", account.session("without", made))
     answer = refused(without.create_volume, AvailabilityZone=zone, Size=1, TagSpecifications=mine)
     assert "ec2:CreateTags" in answer["Message"]
+
+
+@pytest.mark.parametrize(
+    ("case", "answer"), [pytest.param(*each, id=each[0].name) for each in iam_examples.examples()]
+)
+def test_iams_documented_rules(case: iam_examples.Case, answer: str) -> None:
+    assert case.answer == answer
+
+
+def test_an_operator_nobody_knows_is_an_error_and_no_condition_that_holds() -> None:
+    statement = iam_examples.allow(**iam_examples.when(StringResembles={"aws:PrincipalArn": "x"}))
+    request = next(iam_examples.examples())[0].request
+    with pytest.raises(InvalidInput, match="'StringResembles' is no condition operator"):
+        decide(request, Policies(identity=[iam_examples.document(statement)]))
