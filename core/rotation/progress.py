@@ -99,8 +99,8 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
             together, left_out = company(turn, in_time[place:], seen, run.options, policy)
             run = _passed_over(run, blocked, left_out, seen.now)
             return _begun(run, (turn, *together), seen)
-        turn = replace(turn, refused_since=turn.refused_since or seen.now)
-        blocked.append((turn, objection))
+        since = turn.refused_since or seen.now
+        blocked.append((replace(turn, refused_since=since), objection))
     return _nobody(run, blocked, seen, policy)
 
 
