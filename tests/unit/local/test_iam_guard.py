@@ -13,7 +13,8 @@ from moto import mock_aws
 from core.errors import InvalidInput
 from local.aws.identity import Credentials
 from local.environment import ACCOUNT, REGION
-from local.iam.policy import Policies, decide
+from local.iam.guard import check_delivery, may_assume
+from local.iam.policy import Policies, decide, trusts
 from tests.unit.local import iam_examples
 from tests.unit.local.iam_account import Account
 
@@ -126,6 +127,39 @@ def test_a_queues_own_policy_denies_whom_the_role_allows(account: Account) -> No
     tick = account.client("sqs", account.session("tick", allow("sqs:*")))
     answer = refused(tick.send_message, QueueUrl=queue, MessageBody="x")
     assert answer["Message"].endswith("with an explicit deny in a resource-based policy")
+
+
+def test_eventbridge_delivers_where_the_queue_lets_this_rule_in(account: Account) -> None:
+    sqs = account.client("sqs")
+    queue = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    ours, other = (f"arn:aws:events:{REGION}:{ACCOUNT}:rule/{name}" for name in ("ours", "other"))
+    service = "events.amazonaws.com"
+    with pytest.raises(PermissionError):  # a queue without a policy
+        check_delivery(service, "sqs:SendMessage", QUEUE_ARN, ours)
+    statement = {
+        **allow("sqs:SendMessage", QUEUE_ARN),
+        "Principal": {"Service": service},
+        "Condition": {"ArnEquals": {"aws:SourceArn": [ours]}},
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    sqs.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
+    check_delivery(service, "sqs:SendMessage", QUEUE_ARN, ours)
+    with pytest.raises(PermissionError, match="rule/other"):
+        check_delivery(service, "sqs:SendMessage", QUEUE_ARN, other)
+
+
+def test_a_role_is_assumed_by_whom_its_trust_names(account: Account) -> None:
+    role = f"arn:aws:iam::{ACCOUNT}:role/tick"
+    trust = allow("sts:AssumeRole", Principal={"Service": "lambda.amazonaws.com"})
+    del trust["Resource"]
+    document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+    account.client("iam").create_role(RoleName="tick", AssumeRolePolicyDocument=document)
+    assert may_assume("lambda.amazonaws.com", role)
+    assert not may_assume("pods.eks.amazonaws.com", role)
+    assert not may_assume("lambda.amazonaws.com", f"{role}-gone")
+    # Pod Identity tags its sessions, which is a right of its own.
+    actions = ("sts:AssumeRole", "sts:TagSession")
+    assert not trusts({"Statement": [trust]}, "lambda.amazonaws.com", role, *actions)
 
 
 def test_a_role_reads_the_items_whose_keys_it_may_and_no_others(account: Account) -> None:
