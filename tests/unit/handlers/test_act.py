@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import Conflict
 from core.incidents.observation import ForwardDrain, TakeLease, TerminateInGroup
-from handlers.incidents.act import perform
+from handlers.incidents.act import LONGEST_TURN_SECONDS, perform
 from tests.unit.handlers.fakes import OLD, hook_event
 from tests.unit.handlers.station import Station
 
@@ -26,6 +26,28 @@ def test_a_drain_is_forwarded_by_the_invocation_that_carries_the_incident(
 ) -> None:
     perform(station.incident(), (TakeLease(), ForwardDrain()), station.loop.effects, station.now)
     assert len(station.forwarded) == 1
+
+
+def test_a_drain_rests_on_a_reading_of_this_minute(station: Station) -> None:
+    """The lease still stands; what was read of Kafka before the sleep does not."""
+    incident, effects = station.incident(), station.loop.effects
+    perform(incident, (TakeLease(),), effects, station.now)
+    read_at, station.now = station.now, station.now + LONGEST_TURN_SECONDS + 1
+    with pytest.raises(Conflict, match="was read 61 s ago"):
+        perform(incident, (ForwardDrain(),), effects, read_at)
+    assert station.forwarded == []
+    assert [lease.out_at for lease in station.ledger.leases()] == [None]
+
+
+@pytest.mark.parametrize("after", [ForwardDrain(), TerminateInGroup(decrement=False)])
+def test_a_lease_that_is_refused_ends_the_turn_before_anything_that_needs_it(
+    station: Station, after: ForwardDrain | TerminateInGroup
+) -> None:
+    station.ledger.take_lease("i-other", station.now, 900.0, node_id=20)
+    station.cluster.set_lifecycle(OLD, "InService")
+    with pytest.raises(Conflict, match="holds the lease"):
+        perform(station.incident(), (TakeLease(), after), station.loop.effects, station.now)
+    assert (station.forwarded, station.cluster.terminated) == ([], [])
 
 
 def test_an_invocation_that_was_overtaken_forwards_nothing(station: Station) -> None:

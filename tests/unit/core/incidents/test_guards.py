@@ -9,6 +9,7 @@ import pytest
 from core.availability.zones import Freeze
 from core.incidents.decide import next_action
 from core.incidents.gating import still_missing
+from core.incidents.learn import learn
 from core.incidents.observation import (
     CompleteHook,
     ForwardDrain,
@@ -101,6 +102,17 @@ def test_a_pod_on_the_old_node_keeps_the_gate_though_nothing_is_attached() -> No
     incident = housed(State.GATING, expects_return=False)
     missing = still_missing(incident, shown(), POLICY)
     assert missing == f"Pod {POD} is still on old."
+
+
+@pytest.mark.parametrize("state", [State.DRAINING, State.GATING])
+def test_who_stood_on_a_node_is_not_learnt_anew_once_its_drain_was_sent(state: State) -> None:
+    """Another broker that starts on the old node is not the one whose return is waited for."""
+    incident = housed(state, forwarded_at=0.5)
+    stranger = PodView(
+        name="orders-broker-a-11", node_id=11, role="broker", node_name="old", ready=True
+    )
+    learnt = learn(incident, shown(pods=(stranger,)))
+    assert (learnt.node_id, learnt.pod_name) == (10, POD)
 
 
 @pytest.mark.parametrize(
