@@ -91,7 +91,7 @@ def _loop() -> Loop:
             late_seconds=settings.late_seconds,
             told=run_teller(settings),
         ),
-        topic=topic and SnsTopic(topic, settings.region),
+        topic=None if topic is None else SnsTopic(topic, settings.region),
     )
 
 

@@ -45,9 +45,9 @@ class SnsTopic:
 def call(ticks: Queue, reason: str, *, page: str, **about: str | None) -> None:
     """Call a person about `page`; raises ClientError when the queue takes no message."""
     metrics.count(PAGES_SENT)
-    logger.critical(reason, page=page, **about)
-    known = {key: value for key, value in about.items() if value is not None}
-    ticks.send(json.dumps({"page": page, "reason": reason, **known}))
+    known = {"page": page, **{key: value for key, value in about.items() if value is not None}}
+    logger.critical(reason, extra=known)
+    ticks.send(json.dumps({**known, "reason": reason}))
 
 
 def publish(topic: Topic | None, message: Mapping[str, str]) -> None:

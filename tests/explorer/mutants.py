@@ -411,7 +411,7 @@ MUTANTS = (
     _M(
         "a page is for the log alone",
         "handlers",
-        '    ticks.send(json.dumps({"page": page, "reason": reason, **known}))',
+        '    ticks.send(json.dumps({**known, "reason": reason}))',
         "    del ticks, known",
     ),
     _M(

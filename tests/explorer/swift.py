@@ -14,7 +14,7 @@ from typing import Any
 
 def swift_replace(record: Any, /, **changes: Any) -> Any:
     """Return a copy of a record, with these fields changed."""
-    setters = _setters(type(record))
+    setters = _setters(type(record))  # type: ignore[arg-type]
     if setters is None:
         return dataclasses.replace(record, **changes)
     twin = object.__new__(type(record))
