@@ -260,7 +260,7 @@ def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) 
         region=region,
         session=session,
     )
-    fill = Scaled(KafkaFills(cluster.bootstrap.split(","), "PLAINTEXT"), broker)
+    fill = Scaled(KafkaFills(cluster.bootstrap.split(",")), broker)
     runs = LedgerRuns(records, REHEARSAL)
     of_pool = told.volumes.pools[pool]
     # What other tests made of the other pools is left alone.
