@@ -27,7 +27,7 @@ from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
 from handlers.rotation.turns import Rotations
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import open_ledger, run_teller
+from handlers.store.notifying import open_ledger, run_teller, zone_teller
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 from handlers.store.settings import read_settings
@@ -75,6 +75,7 @@ def _loop() -> Loop:
             records=records,
             managed_tag=settings.managed_tag,
             cluster=settings.cluster,
+            told=zone_teller(settings),
         ),
         rotations=Rotations(
             runs=LedgerRuns(records, settings.cluster),

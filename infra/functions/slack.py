@@ -29,7 +29,15 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         read_queue(scope, "stories"),
         send(scope, "TellItLater", "stories"),
-        on_items(scope, "ReadIncidents", ["GetItem"], "incident#*", "rotation#*", "story#*"),
+        on_items(
+            scope,
+            "ReadIncidents",
+            ["GetItem"],
+            "incident#*",
+            "rotation#*",
+            "story#*",
+            f"freezes#{scope.spec.name}",
+        ),
         on_items(scope, "KeepThreads", ["PutItem"], "story#*"),
         *([] if slack is None else [know(scope.secret(slack.secret_name))]),
     ]

@@ -32,6 +32,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
         find_open(scope),
         look(
             "autoscaling:DescribeAutoScalingGroups",
+            "ec2:DescribeAvailabilityZones",
             "ec2:DescribeInstances",
             "ec2:DescribeInstanceStatus",
         ),
