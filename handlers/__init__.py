@@ -53,7 +53,8 @@ AWS offers no resource level). Every function also writes its own log group.
     sweep         sqs:SendMessage                                    <prefix>-ticks, -stories
                   dynamodb:GetItem, PutItem                          <prefix>-incidents
                   dynamodb:Query                                     <prefix>-incidents/index/open
-                  ec2:DescribeInstances, DescribeInstanceStatus      *
+                  ec2:DescribeInstances, DescribeInstanceStatus,
+                    DescribeAvailabilityZones                        *
                   autoscaling:DescribeAutoScalingGroups              *
                   s3:PutObject                                       the archive, incidents/*
     volumes       dynamodb:GetItem, PutItem                          the table's volume#*
@@ -72,7 +73,9 @@ AWS offers no resource level). Every function also writes its own log group.
                   secretsmanager:GetSecretValue                      <prefix>/nth-webhook
     slack         sqs:ReceiveMessage, DeleteMessage, GetQueueAttributes   <prefix>-stories
                   sqs:SendMessage                                    <prefix>-stories
-                  dynamodb:GetItem, PutItem                          incident#*, rotation#*, story#*
+                  dynamodb:GetItem                                   incident#*, rotation#*,
+                                                                     freezes#<cluster>
+                  dynamodb:GetItem, PutItem                          story#*
                   secretsmanager:GetSecretValue                      the spec's slack.secret_name
     health        dynamodb:GetItem                                   freezes#<cluster>
                   dynamodb:Query                                     <prefix>-incidents/index/open

@@ -16,6 +16,7 @@ from handlers.adapters.slack import (
     Channel,
     SlackChannel,
 )
+from handlers.store.freezes import LedgerFreezes
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
@@ -31,9 +32,11 @@ def _teller() -> Teller:
     def connect(token: str) -> Channel:
         return SlackChannel(token, settings.channel, settings.api_url)
 
+    records = DynamoRecords(settings.ledger_table, settings.region)
     return Teller(
+        freezes=LedgerFreezes(records, settings.cluster),
         ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-        runs=LedgerRuns(DynamoRecords(settings.ledger_table, settings.region), settings.cluster),
+        runs=LedgerRuns(records, settings.cluster),
         threads=DynamoThreads(Table(settings.ledger_table, settings.region)),
         channel=RenewedChannel(Secret(settings.secret, settings.region), connect),
         stories=SqsQueue(settings.stories_queue_url, settings.region),

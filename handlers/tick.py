@@ -28,7 +28,7 @@ from handlers.rotation.turns import Rotations
 from handlers.settings import Settings
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.kept import complete
-from handlers.store.notifying import open_ledger, run_teller
+from handlers.store.notifying import open_ledger, run_teller, zone_teller
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 
@@ -74,6 +74,7 @@ def _loop() -> Loop:
             records=records,
             managed_tag=settings.managed_tag,
             cluster=settings.cluster,
+            told=zone_teller(settings),
         ),
         rotations=Rotations(
             runs=LedgerRuns(records, settings.cluster),

@@ -66,6 +66,8 @@ class NodeView:
     out_of_service: bool = False
     # Conditions of the node monitoring agent that are False -> since when, in epoch seconds.
     sick: Mapping[str, float] = field(default_factory=dict)
+    unready_since: float | None = None  # epoch seconds; None: it is Ready, or nobody said
+    created_at: float | None = None  # epoch seconds, when it joined the cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,7 +102,11 @@ class Functions(pulumi.ComponentResource):
                 "sweep",
                 "What no event told and no tick carries, and what is over",
                 [
-                    *self._following("ec2:DescribeInstances", "ec2:DescribeInstanceStatus"),
+                    *self._following(
+                        "ec2:DescribeInstances",
+                        "ec2:DescribeInstanceStatus",
+                        "ec2:DescribeAvailabilityZones",
+                    ),
                     self._args.archive.may_write(),
                 ],
                 args.placement,

@@ -109,7 +109,12 @@ def _statements(args: StoriesArgs, queue: Queue) -> list[iam.Statement]:
         ),
         iam.Statement(sid="TellItLater", actions=["sqs:SendMessage"], resources=[queue.arn]),
         args.ledger.may(
-            "ReadIncidents", ["dynamodb:GetItem"], "incident#*", "rotation#*", "story#*"
+            "ReadIncidents",
+            ["dynamodb:GetItem"],
+            "incident#*",
+            "rotation#*",
+            "story#*",
+            f"freezes#{args.spec.name}",
         ),
         args.ledger.may("KeepThreads", ["dynamodb:PutItem"], "story#*"),
         iam.Statement(
