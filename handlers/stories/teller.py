@@ -11,8 +11,7 @@ Nothing waits for Slack: what it will not take now goes back on the queue with a
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -35,7 +34,6 @@ from handlers.adapters.slack import (
     Refused,
     Unreachable,
 )
-from handlers.settings import Reader
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 from handlers.store.notifying import story_message
@@ -209,36 +207,3 @@ class RenewedChannel:
                 raise
         self._channel = self._connect(self._secret.renewed())
         return call(self._channel)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlackSettings:
-    """What λ slack is told by its environment."""
-
-    prefix: str
-    cluster: str
-    region: str
-    ledger_table: str
-    stories_queue_url: str
-    channel: str
-    secret: str
-    api_url: str
-    hold_limit_seconds: float
-
-    @classmethod
-    def from_env(cls, environment: Mapping[str, str] = os.environ) -> SlackSettings:
-        """Read the environment; raises InvalidInput with one sentence per problem."""
-        reader = Reader(environment)
-        settings = cls(
-            prefix=reader.text("PREFIX"),
-            cluster=reader.text("CLUSTER"),
-            region=reader.text("REGION", or_else="AWS_REGION"),
-            ledger_table=reader.text("LEDGER_TABLE"),
-            stories_queue_url=reader.text("STORIES_QUEUE_URL"),
-            channel=reader.text("SLACK_CHANNEL"),
-            secret=reader.text("SLACK_SECRET"),
-            api_url=reader.text("SLACK_API_URL"),
-            hold_limit_seconds=reader.number("HOLD_LIMIT_S"),
-        )
-        reader.check()
-        return settings
