@@ -126,8 +126,8 @@ MUTANTS = (
     _M(
         "Kafka's silence is consent",
         "core",
-        '        return False, seen.kafka_silence or "Kafka was not asked."',
-        '        return True, seen.kafka_silence or "Kafka was not asked."',
+        "        return False, seen.kafka_silence or NOT_ASKED",
+        "        return True, seen.kafka_silence or NOT_ASKED",
     ),
     _M(
         "no replacement is waited for",
