@@ -141,6 +141,9 @@ def known_resources(layers: Mapping[str, Recorded], role: str) -> Mapping[str, s
         },
         "s3:PutObject": {f"{getattr(known, 'archive_bucket', '')}/incidents/*"},
         "autoscaling:": held,
+        "sns:Publish": {str(getattr(known, "alerts_topic_arn", "")).rpartition(":")[2]},
+        # Whichever key the topic has, and through SNS alone.
+        "kms:": {"key/*"},
     }
 
 
