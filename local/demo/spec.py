@@ -12,12 +12,13 @@ from typing import Any
 import yaml
 
 from core.naming import TWIN_ENVIRONMENT
+from local.demo import clients
 from local.environment import REGION
 from local.place import Place
 from local.slack import workspace as slack
 
 ENVIRONMENT = TWIN_ENVIRONMENT
-CLUSTER = "harbour"
+CLUSTER = clients.CLUSTER
 ZONES = tuple(f"{REGION}{letter}" for letter in "abc")
 
 
@@ -68,19 +69,8 @@ def spec(place: Place) -> dict[str, Any]:
             },
         ],
         "kafka": {
-            "listener": {
-                # The twin has no certificates of its own yet; a real cluster's default is TLS.
-                "tls": False,
-                "authentication": "none",
-                "anonymous_clients": True,
-                "advertised_host": place.nlb_host,
-            },
-            "internal_listener": {
-                "tls": False,
-                "authentication": "none",
-                "anonymous_clients": True,
-            },
-            "authorization": "none",
+            # Both listeners ask for certificates, and an authorizer what each may do: the defaults.
+            "listener": {"advertised_host": place.nlb_host},
             # A process on this machine answers sooner than a pod on EKS.
             "probes": {
                 "readiness": {
@@ -93,6 +83,7 @@ def spec(place: Place) -> dict[str, Any]:
                 "liveness": {"initial_delay_seconds": 60, "failure_threshold": 6},
             },
         },
+        "users": clients.users(),
         # Strimzi's chart and images are in no registry the twin reaches: its stand-in runs already.
         "strimzi": {"operator": "external"},
         # A sink of the twin's own, with a page that shows the threads.
