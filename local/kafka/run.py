@@ -53,7 +53,9 @@ def real_paths(text: str, mounts: Mapping[str, Path]) -> str:
     for path in sorted(mounts, key=len, reverse=True):
         # Only a whole path: /data-1 is no prefix of /data-10.
         text = re.sub(
-            rf"(?<=[=,]){re.escape(path)}(?=[/,\n]|$)", str(mounts[path]).replace("\\", r"\\"), text
+            rf"(?<=[=,:]){re.escape(path)}(?=[/,:\n]|$)",
+            str(mounts[path]).replace("\\", r"\\"),
+            text,
         )
     return text
 

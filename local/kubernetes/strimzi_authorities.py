@@ -94,7 +94,7 @@ class Authorities:
             known = authority_of(key, look(cluster.namespace, certificate_secret))
             if known is not None and not _forced(key):
                 return known
-        fresh = _replaced(known, key_secret.removeprefix(f"{cluster.name}-"))
+        fresh = replaced(known, key_secret.removeprefix(f"{cluster.name}-"))
         marked = {KEY_GENERATION: str(fresh.generation)}
         password = secrets.token_urlsafe(9)
         store = certificates.trust_store(fresh.trusted.values(), password)
@@ -200,7 +200,7 @@ def authority_of(key_secret: Object | None, certificate_secret: Object | None) -
     return Authority(Issued(held["ca.crt"], key["ca.key"]), generations.pop(), trusted)
 
 
-def _replaced(known: Authority | None, name: str) -> Authority:
+def replaced(known: Authority | None, name: str) -> Authority:
     """Return a new authority that stands beside the one before it."""
     if known is None:
         fresh = certificates.authority(f"{name} v0")
