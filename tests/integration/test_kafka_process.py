@@ -15,7 +15,9 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from local import environment
 from local.kafka import container, jars
+from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes import strimzi_resources
+from local.kubernetes.strimzi_authorities import served_hosts
 from local.kubernetes.strimzi_model import node_ids, read
 from local.place import Place, claimed
 from local.processes import Child, Processes
@@ -90,11 +92,27 @@ class KafkaNode:
             # What every new ext4 file system has, and what kills a broker that finds it.
             (directory / "lost+found").mkdir(parents=True)
             self.mounts[f"/var/lib/kafka/data-{volume['id']}"] = directory
+        self._issue(sorted(served_hosts(cluster, node)))
         pod_ip = f"10.{place.number}.1.5"
         place.path("hosts").write_text(f"{place.socket_address(pod_ip)} {cluster.host(node)}\n")
         self.command = container.command(
             self.pod, self.pod["spec"]["containers"][0], {}, self.mounts, pod_ip, place
         )
+
+    def _issue(self, hosts: list[str]) -> None:
+        """Write what the operator's Secrets would hold: nodes show each other certificates."""
+        authority = certificates.authority("cluster-ca v0")
+        issued = certificates.component(authority, "c-kafka", hosts)
+        secrets = {
+            container.NODE_CERTS: {"node.crt": issued.certificate, "node.key": issued.key},
+            container.CLUSTER_CA_CERTS: {"ca.crt": authority.certificate},
+            container.CLIENT_CA_CERTS: {"ca.crt": authority.certificate},
+        }
+        for path, data in secrets.items():
+            self.mounts[path] = self.place.path(Path(path).name)
+            self.mounts[path].mkdir()
+            for name, text in data.items():
+                (self.mounts[path] / name).write_text(text)
 
     def start(self) -> Child:
         variables = environment.base(self.place)
