@@ -220,6 +220,8 @@ IS_UNREADABLE = "is_unreadable"
 HAS_NET = "has_net"
 # How many delivered lines a row of lines stands for: 1 but where a reader has added them up.
 CHARGES = "charges"
+# What exports write for "nothing".
+EMPTY = ("", "NULL", "null")
 LINE_AMOUNTS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 
 

@@ -6,6 +6,7 @@ comes again changes nothing, one that was corrected leaves no row of the old one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +18,6 @@ from pyspark.sql.types import StructType
 
 from core.errors import InvalidInput
 from spark import frames, schemas
-from spark.ingest.lines import literal_address
 from spark.schemas import require_schema
 
 PARTITION = "billing_period"
@@ -46,6 +46,11 @@ NODE_SHARES = Table("node_shares", schemas.NODE_SHARES)
 QUARANTINE = Table("quarantine", schemas.QUARANTINE)
 TAGS_FOUND = Table("tags_found", schemas.TAGS_FOUND)
 DELIVERIES = Table("deliveries", schemas.DELIVERIES)
+
+
+def literal_address(address: str) -> str:
+    """Return a path or URI as Spark must be told it: with nothing in it to be taken for a glob."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
 
 
 class Store(Protocol):

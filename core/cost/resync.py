@@ -72,6 +72,11 @@ class Divergence:
     sentence: str
 
 
+def ending(way: CatchUp | Divergence) -> CatchUp | None:
+    """Return a way back that ends, or None for one that never does."""
+    return way if isinstance(way, CatchUp) else None
+
+
 def held_bytes(
     append_bytes_per_s: float, retention_seconds: float, cap_bytes: float = math.inf
 ) -> float:

@@ -23,7 +23,7 @@ from core.errors import InvalidInput
 from spark import money
 from spark.ingest.control import Control
 from spark.ingest.lines import CORRUPT
-from spark.schemas import CHARGES, TEXTS
+from spark.schemas import CHARGES, EMPTY, TEXTS
 from spark.tag_keys import OURS, KafkaTags, column_spellings
 
 LINE_CHARACTERS = 300
@@ -31,8 +31,6 @@ BROKEN_LINE = "the line does not hold the columns of its header"
 SECOND_HEADER = "the line is a header again: two files are glued together"
 HEADER_CELL = r"^(bill|lineitem|identity|pricing|product|reservation|savingsplan)(/|_)[a-z_/]+$"
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
-# What exports write for "nothing".
-EMPTY = ("", "NULL", "null")
 
 
 class Format(StrEnum):

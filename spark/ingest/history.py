@@ -14,8 +14,8 @@ from core.errors import InvalidInput
 from spark.findings import ROTATIONS
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of
-from spark.ingest.lines import literal_address
 from spark.schemas import require_schema
+from spark.tables import literal_address
 
 _CORRUPT = "_corrupt"
 _TEXT = ("id", "cluster", "instance_id", "zone", "pool", "kind", "state")

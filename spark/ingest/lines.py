@@ -16,6 +16,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from core.errors import InvalidInput
 from spark.ingest.files import Files, HadoopFiles
+from spark.tables import literal_address
 
 CORRUPT = "_corrupt_line"
 # The longest header known has 300 columns.
@@ -64,11 +65,6 @@ def _inflated(data: bytes) -> bytes:
     if b"\n" not in inflated and not stream.eof:
         raise EOFError("it ends within its first line")
     return inflated
-
-
-def literal_address(address: str) -> str:
-    """Return a path or URI as Spark must be told it: with nothing in it to be taken for a glob."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
 
 
 def read(

@@ -15,8 +15,8 @@ from core.errors import InvalidInput
 from spark.findings import SAMPLES
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of
-from spark.ingest.lines import literal_address
 from spark.schemas import require_schema
+from spark.tables import literal_address
 
 _ANSWER = (
     "status string, error string, data struct<resultType: string, "

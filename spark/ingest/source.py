@@ -18,6 +18,7 @@ from core.errors import InvalidInput
 from spark.ingest import lines, manifest
 from spark.ingest.delivery import Refresh
 from spark.ingest.files import Files, files_of
+from spark.tables import literal_address
 
 if TYPE_CHECKING:
     from spark.ingest.arrow import Columns
@@ -146,7 +147,7 @@ def _read(
 ) -> DataFrame:
     if addresses[0].endswith(manifest.PARQUET):
         reader = session.read.option("mergeSchema", "true")
-        return reader.parquet(*(lines.literal_address(address) for address in addresses))
+        return reader.parquet(*(literal_address(address) for address in addresses))
     if addresses[0].endswith(".zip"):
         addresses = lines.unzipped(session, addresses, _scratch(session))
     return lines.read(session, files, addresses, what, joined=joined)

@@ -14,10 +14,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark import money
-from spark.ingest.delivery import EMPTY, Splits, as_map, moment, named
+from spark.ingest.delivery import Splits, as_map, moment, named
 from spark.ingest.lines import CORRUPT
 from spark.ingest.source import DELIVERED_PERIOD
-from spark.schemas import NODE_HOURS, POD_HOURS, require_schema
+from spark.schemas import EMPTY, NODE_HOURS, POD_HOURS, require_schema
 from spark.tag_keys import column_spellings, spellings
 
 PARENT = "split_line_item_parent_resource_id"

@@ -46,6 +46,7 @@ from spark.jobs import (
 )
 from spark.report.evidence import DayCost, Evidence
 from spark.report.model import BAD_ROWS_SHOWN, BadRow, Report
+from spark.report.next_rotation import forecast
 from spark.report.words import cents, listed
 from spark.schemas import MONEY, TRAFFIC
 from spark.tables import Store
@@ -269,7 +270,7 @@ def _of_cluster(
     rotated = resync.run(session, rotations, read.samples, facts, book)
     store.replace(RESYNC_TABLE, rotated, [month])
     rows = rotated.collect()
-    ahead = resync.forecast(rows)
+    ahead = forecast(rows)
     away = ahead.down_seconds if ahead else storage.AWAY_SECONDS
     volumes = storage.run(session, usage, read.samples, facts, book, away)
     store.replace(STORAGE_TABLE, volumes, [month])

@@ -9,7 +9,6 @@ the catch-up, incremental for those that would not have crossed between zones wi
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,21 +34,6 @@ class Rate:
 
     bytes_per_s: float
     known_from: str
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """The next rotation, as the model and the ones before it see it; None of what is not known."""
-
-    cluster: str
-    down_seconds: float
-    catch_up_seconds: float | None
-    low_seconds: float
-    high_seconds: float
-    moved_bytes: float | None
-    empty_seconds: float | None
-    empty_cost: Decimal | None
-    rotations: int
 
 
 def run(
@@ -118,8 +102,8 @@ def _row(row: Row, rate: Rate | None, facts: Facts, book: PriceBook) -> tuple[An
         )
         if held is None:
             held = resync.held_bytes(append, facts.retention_seconds)
-        model = _ending(resync.after_outage(flow, outage_seconds=away))
-        empty = _ending(resync.after_loss(flow, outage_seconds=away, held_bytes=held))
+        model = resync.ending(resync.after_outage(flow, outage_seconds=away))
+        empty = resync.ending(resync.after_loss(flow, outage_seconds=away, held_bytes=held))
     return (
         row.billing_period,
         row.cluster,
@@ -150,10 +134,6 @@ def _row(row: Row, rate: Rate | None, facts: Facts, book: PriceBook) -> tuple[An
     )
 
 
-def _ending(way: resync.CatchUp | resync.Divergence) -> resync.CatchUp | None:
-    return way if isinstance(way, resync.CatchUp) else None
-
-
 def _crossing(size_bytes: float | None, book: PriceBook) -> Decimal | None:
     """Return what bytes cost that are replicated: every replica stands in a zone of its own."""
     if size_bytes is None or book.find("inter_zone_gib") is None:
@@ -167,38 +147,3 @@ def _seconds(start: datetime | None, end: datetime | None) -> float | None:
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else round(value)
-
-
-def forecast(rows: Sequence[Row]) -> Forecast | None:
-    """Return what the next rotation of a cluster should take, or None without one to go by.
-
-    The model's catch-up after the median outage; the interval spans how long those before took in
-    all, widened to hold the model's own answer.
-    """
-    known = [row for row in rows if row.total_seconds is not None]
-    if not known:
-        return None
-    latest = known[-1]
-    downs = [row.down_seconds for row in known if row.down_seconds is not None]
-    down = statistics.median(downs or [row.total_seconds for row in known])
-    way = empty = None
-    rate, append = latest.rate_bytes_per_s, latest.append_bytes_per_s
-    if rate is not None and append is not None:
-        flow = resync.Flow(append_bytes_per_s=append, replication_bytes_per_s=rate)
-        way = _ending(resync.after_outage(flow, outage_seconds=down))
-        empty = _ending(
-            resync.after_loss(flow, outage_seconds=down, held_bytes=latest.held_bytes or 0.0)
-        )
-    totals = sorted(row.total_seconds for row in known)
-    expected = down + (way.seconds if way and downs else 0.0)
-    return Forecast(
-        cluster=latest.cluster,
-        down_seconds=down,
-        catch_up_seconds=way.seconds if way else None,
-        low_seconds=min(totals[0], expected),
-        high_seconds=max(totals[-1], expected),
-        moved_bytes=way.gross_bytes if way else None,
-        empty_seconds=empty.seconds if empty else None,
-        empty_cost=latest.empty_cost,
-        rotations=len(known),
-    )

@@ -26,7 +26,6 @@ from core.volumes.limits import Gp3, Performance, step_for
 from core.volumes.policy import Policy, goals_of
 from core.volumes.shrinking import WORTH_SHRINKING, Payback, payback
 from core.volumes.sizing import (
-    GIB,
     GP3_ITEMS,
     Goals,
     Resync,
@@ -369,10 +368,3 @@ def _row(row: Row, known: Known, share: float, advice: Advice) -> tuple[Any, ...
         advice.one_off_cost.quantize(_PLACES),
         advice.reason,
     )
-
-
-def fill_of(row: Row) -> float | None:
-    """Return the share of a volume that holds data."""
-    if row.used_bytes is None or not row.size_gib:
-        return None
-    return float(row.used_bytes / (row.size_gib * GIB))

@@ -1,22 +1,15 @@
-"""Renders a document as one self-contained HTML page, and as text for a terminal."""
+"""Renders a document as one self-contained HTML page, and its story as text for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import jinja2
 
 from spark.report import story as stories
 from spark.report.document import Document
-from spark.report.model import Report, Share
-from spark.report.words import decimal_places, dollars, money
-
-
-def write(report: Report, path: Path) -> Path:
-    """Write the page of a bill and return where it is."""
-    path.write_text(render(report), encoding="utf-8")
-    return path
+from spark.report.model import Report
+from spark.report.words import dollars
 
 
 def render(report: Report) -> str:
@@ -35,21 +28,6 @@ def of(document: Document) -> str:
     )
     template = environment.get_template("report.html.j2")
     return template.render(document=document, dollars=dollars)
-
-
-def as_text(report: Report) -> str:
-    """Return the components as a table for a terminal, 78 columns wide at most."""
-    places = decimal_places(report.billed)
-    rows = [_text_row(share, places) for share in report.components()]
-    total = Share("total", report.rows, report.billed, report.amortised, {})
-    heading = f"{'component':<20}{'rows':>10}{'billed':>18}{'amortised':>18}"
-    lines = [*stories.sentences(report), "", heading, *rows, _text_row(total, places)]
-    return "\n".join(lines)
-
-
-def _text_row(share: Share, places: int) -> str:
-    billed, amortised = money(share.billed, places), money(share.amortised, places)
-    return f"{share.name:<20}{share.charges:>10,}{billed:>18}{amortised:>18}"
 
 
 def summary(document: Document) -> Iterator[str]:

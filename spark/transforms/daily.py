@@ -15,8 +15,7 @@ from pyspark.sql.types import StringType
 from pyspark.sql.window import Window
 
 from spark import money
-from spark.ingest.delivery import EMPTY
-from spark.schemas import CHARGES, HAS_NET, IS_UNREADABLE, LINE_AMOUNTS, LINE_KEYS
+from spark.schemas import CHARGES, EMPTY, HAS_NET, IS_UNREADABLE, LINE_AMOUNTS, LINE_KEYS
 from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, KafkaTags, column_spellings, spellings
 from spark.transforms.amortise import DISCOUNTS
 

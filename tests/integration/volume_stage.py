@@ -38,7 +38,7 @@ from handlers.volume.departures import Departing
 from handlers.volume.observe import Lookout
 from handlers.volume.settings import VolumeSettings
 from handlers.volume.sources import Sources
-from handlers.volumes import Steward
+from handlers.volume.steward import Steward
 from local import environment
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster

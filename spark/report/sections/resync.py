@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from core.cost.pricing import total
-from spark.jobs.resync import Forecast, forecast
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
 from spark.report.evidence import Evidence, Found
+from spark.report.next_rotation import Forecast, forecast
 from spark.report.sections.cost import exact
 from spark.report.words import DASH, count, dollars, duration, listed, rate, size
 

@@ -8,7 +8,6 @@ from decimal import Decimal
 
 from core.cost.pricing import total
 from core.volumes.sizing import GIB
-from spark.jobs.storage import fill_of
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
 from spark.report.evidence import Evidence, Found
@@ -34,7 +33,7 @@ def section(evidence: Evidence) -> Section | None:
     rows = sorted(evidence.storage, key=lambda row: (-row.monthly_saving, row.resource_id))
     if not rows:
         return None
-    drawn = [row for row in rows if fill_of(row) is not None][:DRAWN]
+    drawn = [row for row in rows if _fill(row) is not None][:DRAWN]
     return Section(
         key="storage",
         title="Volumes: paid for, used, wanted",
@@ -101,7 +100,7 @@ def _cells(row: Found) -> tuple[Cell, ...]:
     if row.wanted_size_gib is not None and row.finding != Finding.FITS.value:
         wanted = f"{row.wanted_size_gib:,} GiB, {row.wanted_iops:,} IOPS, "
         wanted += f"{row.wanted_throughput_mib_per_s:,} MiB/s: "
-    fill = fill_of(row)
+    fill = _fill(row)
     loads = DASH
     if row.iops_p999 is not None:
         loads = f"{row.iops_p999:,.0f}, {rate(row.throughput_p999_bytes_per_s)}"
@@ -115,6 +114,13 @@ def _cells(row: Found) -> tuple[Cell, ...]:
         _money(row.monthly_saving),
         _money(row.one_off_cost),
     )
+
+
+def _fill(row: Found) -> float | None:
+    """Return the share of a volume that holds data."""
+    if row.used_bytes is None or not row.size_gib:
+        return None
+    return float(row.used_bytes / (row.size_gib * GIB))
 
 
 def _speed(row: Found) -> str:

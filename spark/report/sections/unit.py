@@ -8,10 +8,10 @@ from decimal import Decimal
 
 from core.cost.pricing import total
 from core.cost.trend import forecast
-from spark.jobs.unit import DAYS_AHEAD, MonthAhead, month_ahead, points_of
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, Row, Section, Table
 from spark.report.evidence import Evidence, Found
+from spark.report.month_ahead import DAYS_AHEAD, MonthAhead, month_ahead, points_of
 from spark.report.sections.cost import exact
 from spark.report.words import DASH, count, dollars
 

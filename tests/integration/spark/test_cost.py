@@ -20,12 +20,12 @@ from core.errors import InvalidInput, StillwaterError
 from local.aws import billing
 from local.place import Place
 from spark.ingest import bill
-from spark.jobs import cost_report, ingest
+from spark.jobs import ingest
 from spark.report.model import Line
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 from tests import browser
-from tests.integration.spark import bills
+from tests.integration.spark import bills, cost_report
 
 pytestmark = pytest.mark.integration
 TODAY = date(2026, 11, 20)

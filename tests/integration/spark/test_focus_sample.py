@@ -10,10 +10,9 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.jobs import cost_report
 from spark.report.model import Share
 from spark.transforms.attribute import Attribution
-from tests.integration.spark import bills
+from tests.integration.spark import bills, cost_report
 
 pytestmark = [
     pytest.mark.integration,

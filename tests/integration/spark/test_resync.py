@@ -14,6 +14,7 @@ from core.cost import pricing
 from core.errors import InvalidInput
 from spark.ingest import history, metrics
 from spark.jobs import resync
+from spark.report.next_rotation import forecast
 from tests.integration.spark import simulated
 from tests.integration.spark.simulated import FACTS, STEP_SECONDS, Rotation
 
@@ -88,7 +89,7 @@ def test_the_rate_is_the_tightest_limit_until_a_faster_one_was_seen(found: Seque
 
 
 def test_the_next_rotation_is_foretold_from_those_before(found: Sequence[Row]) -> None:
-    ahead = resync.forecast(found)
+    ahead = forecast(found)
     assert ahead is not None
     assert ahead.rotations == len(ROTATIONS)
     assert ahead.down_seconds == pytest.approx(270, abs=STEP_SECONDS)

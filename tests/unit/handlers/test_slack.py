@@ -1,4 +1,4 @@
-"""handlers.slack: each thing is said once, whatever fails, and nothing waits."""
+"""handlers.stories.teller: each thing is said once, whatever fails, and nothing waits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from core.rotation.run_record import Options, Run, noted, open_run
 from core.slack.incident_thread import LONGEST_POST_SECONDS, Thread, head_message
 from handlers import slack
 from handlers.adapters.slack import RateLimited, Refused, Unreachable
-from handlers.slack import MOST_ATTEMPTS, RenewedChannel, Teller
 from handlers.store.runs import LedgerRuns
 from handlers.store.table import Table
 from handlers.store.threads import DynamoThreads, Threads
+from handlers.stories.teller import MOST_ATTEMPTS, RenewedChannel, Teller
 from tests.unit.core.availability.clusters import turn_of
 from tests.unit.core.slack.test_incident_thread import incident
 from tests.unit.handlers.fake_slack import FakeChannel, MemoryThreads

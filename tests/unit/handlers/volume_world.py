@@ -28,7 +28,7 @@ from handlers.volume.departures import Departing
 from handlers.volume.observe import Lookout
 from handlers.volume.settings import PoolSettings, VolumeSettings
 from handlers.volume.sources import Sources
-from handlers.volumes import Steward
+from handlers.volume.steward import Steward
 from local.aws.modifications import Refused, Shape, check
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords

@@ -10,7 +10,7 @@ import pytest
 
 from core.cluster import parse
 from core.errors import InvalidInput
-from handlers.slack import SlackSettings
+from handlers.stories.teller import SlackSettings
 from tests.unit.infra.programs import description, run_layer, run_layers
 from tests.unit.infra.recording import ACCOUNT, RANDOM_PASSWORD, Recorded
 

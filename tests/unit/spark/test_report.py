@@ -154,9 +154,3 @@ def test_the_same_report_is_the_same_page() -> None:
 )
 def test_money_is_shown_to_be_read(amount: str, places: int, shown: str) -> None:
     assert words.money(Decimal(amount), places) == shown
-
-
-def test_a_table_for_the_terminal_fits_its_width() -> None:
-    table = page.as_text(a_report(a_line(billed=Decimal("123456789.12")))).split("\n\n")[1]
-    assert all(len(line) <= 78 for line in table.splitlines())
-    assert table.splitlines()[-1].split() == ["total", "1", "123,456,789.12", "8.08"]

@@ -13,8 +13,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from pyspark.sql import functions as F
-
 from core.cost.pricing import plain, total
 from core.errors import InvalidInput, StillwaterError
 from spark import tables
@@ -40,10 +38,6 @@ class CostResult:
     page: Path
     report: Report
 
-    def table(self) -> str:
-        """Return the components as aligned text for a terminal."""
-        return page.as_text(self.report)
-
 
 def report_on(
     *, bill_at: str | Path, out: Path, today: date | None = None, cluster: str | None = None
@@ -68,10 +62,12 @@ def report_on(
 def _page(store: Store, ingested: Ingested, out: Path, today: date) -> CostResult:
     periods = list(ingested.months)
     # The page shows what is on disk, so the table and the page cannot differ.
-    table = cost.run(store, periods).where(F.col("billing_period").isin(*periods))
+    table = cost.run(store, periods)
+    table = table.where(table.billing_period.isin(*periods))
     currency, lines = cost.lines_of(table)
     reconcile(ingested, lines)
-    bad = store.read(tables.QUARANTINE).where(F.col("billing_period").isin(*periods))
+    quarantine = store.read(tables.QUARANTINE)
+    bad = quarantine.where(quarantine.billing_period.isin(*periods))
     report = Report(
         label=ingested.label,
         currency=currency,
@@ -85,6 +81,8 @@ def _page(store: Store, ingested: Ingested, out: Path, today: date) -> CostResul
             BadRow(row.reason, row.line, row.billed_cost) for row in bad.head(BAD_ROWS_SHOWN)
         ),
     )
+    html = out / "index.html"
+    html.write_text(page.render(report), encoding="utf-8")
     return CostResult(
         bill_total=ingested.billed,
         report_total=plain(report.billed),
@@ -92,7 +90,7 @@ def _page(store: Store, ingested: Ingested, out: Path, today: date) -> CostResul
         rows=report.rows,
         bad_rows=report.bad_rows,
         components={share.name: plain(share.billed) for share in report.components()},
-        page=page.write(report, out / "index.html"),
+        page=html,
         report=report,
     )
 
