@@ -5,6 +5,7 @@ Here the cluster operator's serves them all; Strimzi gives each operator one of 
 
 from __future__ import annotations
 
+import socket
 import ssl
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -58,9 +59,8 @@ class OperatorAccess:
 @contextmanager
 def admin(api: Api, namespace: str, cluster: str) -> Iterator[KafkaAdminClient]:
     """Connect to the port brokers replicate on."""
-    service = naming.bootstrap_service(cluster)
     client = KafkaAdminClient(
-        bootstrap_servers=f"{service}.{namespace}.svc:{REPLICATION_PORT}",
+        bootstrap_servers=f"{_host(namespace, cluster)}:{REPLICATION_PORT}",
         bootstrap_timeout_ms=BOOTSTRAP_MS,
         request_timeout_ms=REQUEST_MS,
         client_id="strimzi-operator",
@@ -80,6 +80,19 @@ def runs(api: Api, namespace: str, cluster: str) -> bool:
     conditions = (found.get("status") or {}).get("conditions") or []
     ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
     return ready and "deletionTimestamp" not in found["metadata"]
+
+
+def answers(namespace: str, cluster: str) -> bool:
+    """Say whether a broker of a Kafka listens, be the others where they may."""
+    try:
+        socket.create_connection((_host(namespace, cluster), REPLICATION_PORT), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _host(namespace: str, cluster: str) -> str:
+    return f"{naming.bootstrap_service(cluster)}.{namespace}.svc"
 
 
 def show(context: ssl.SSLContext, certificate: str, key: str) -> None:

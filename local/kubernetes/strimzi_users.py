@@ -36,7 +36,7 @@ from core.errors import StillwaterError
 from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.client import Api, Informer
 from local.kubernetes.lookups import find
-from local.kubernetes.strimzi_admin import admin, runs
+from local.kubernetes.strimzi_admin import admin, answers, runs
 from local.kubernetes.strimzi_authorities import (
     CLIENTS_GENERATION,
     Authority,
@@ -98,7 +98,7 @@ class UserOperator:
             authority = self._authority(namespace, cluster)
             mine = [u for u in users if _kafka_of(u) == (namespace, cluster)]
             waiting = [u for u in mine if authority is None or not self._settled(u, authority)]
-            if not waiting or authority is None or not runs(self._api, namespace, cluster):
+            if not waiting or authority is None or not answers(namespace, cluster):
                 continue
             if not self._trusted(namespace, cluster, authority):
                 continue
