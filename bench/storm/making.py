@@ -178,15 +178,30 @@ def _account(ground: Ground) -> None:
     _announce(ground)
     _table(ground)
     eks = ground.aws("eks")
-    role = ground.aws("iam").create_role(
-        RoleName=f"{prefix}-bench", AssumeRolePolicyDocument=json.dumps({"Statement": []})
-    )["Role"]["Arn"]
+    role = _role(ground, f"{prefix}-bench")
     cluster = eks.create_cluster(name=prefix, roleArn=role, resourcesVpcConfig={})["cluster"]
     aws_auth.put(
         ground.twin.place, aws_auth.row(role, "STANDARD", ["system:masters"], "stillwater")
     )
     _functions(ground, role)
     _wait_for_login(ground, cluster["name"])
+
+
+def _role(ground: Ground, name: str) -> str:
+    """Return a role of the functions that may do everything: rights are not what is measured."""
+    iam = ground.aws("iam")
+    trust = {"Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    made = iam.create_role(
+        RoleName=name,
+        AssumeRolePolicyDocument=json.dumps({"Statement": [{"Effect": "Allow", **trust}]}),
+    )
+    everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    iam.put_role_policy(
+        RoleName=name,
+        PolicyName="everything",
+        PolicyDocument=json.dumps({"Statement": [everything]}),
+    )
+    return str(made["Role"]["Arn"])
 
 
 def _queue(ground: Ground, role: str, visibility_seconds: int, most_receives: int | None) -> str:

@@ -12,10 +12,14 @@ import os
 from typing import Any
 
 from local.environment import REGION, credentials_file
+from local.iam.policy import trusts
 from local.kubernetes.cloud import CloudError, client
 from local.place import Place
 
 LOG = logging.getLogger(__name__)
+POD_IDENTITY = "pods.eks.amazonaws.com"
+# The agent passes the pod's cluster, namespace and account on as tags, which is a right of its own.
+POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
 
 
 def aws_environment(place: Place) -> dict[str, str]:
@@ -37,25 +41,35 @@ def pod_credentials(
     """Return the credentials of a ServiceAccount's role, or of the twin's administrator.
 
     The administrator stands in only where the account has no association, or EC2's stand-in
-    cannot list them: a container without any credentials would not start at all.
+    cannot list them: a container without any credentials would not start at all. A role that does
+    not let Pod Identity in, or is not there, gives none: as on EKS, its pod's calls fail.
     """
     role = _role(place, cluster, namespace, service_account)
     if role:
-        try:
-            session = f"eks-{namespace}-{service_account}"[:64]
-            answer = client("sts", place).assume_role(RoleArn=role, RoleSessionName=session)
-            issued = answer["Credentials"]
-            return {
-                "AWS_ACCESS_KEY_ID": issued["AccessKeyId"],
-                "AWS_SECRET_ACCESS_KEY": issued["SecretAccessKey"],
-                "AWS_SESSION_TOKEN": issued["SessionToken"],
-            }
-        except CloudError as error:
-            LOG.warning("The role %s could not be assumed: %s", role, error)
+        return _session(place, role, f"eks-{namespace}-{service_account}"[:64])
     stored = json.loads(credentials_file(place).read_text())
     return {
         "AWS_ACCESS_KEY_ID": stored["access_key_id"],
         "AWS_SECRET_ACCESS_KEY": stored["secret_access_key"],
+    }
+
+
+def _session(place: Place, role: str, name: str) -> dict[str, str]:
+    """Return credentials of a role, or none where its trust policy does not give them."""
+    try:
+        found = client("iam", place).get_role(RoleName=role.rpartition("/")[2])["Role"]
+        trust = found["AssumeRolePolicyDocument"]
+        if not trusts(trust, POD_IDENTITY, role, *POD_IDENTITY_ACTIONS):
+            LOG.error("The role %s does not let %s assume and tag it.", role, POD_IDENTITY)
+            return {}
+        issued = client("sts", place).assume_role(RoleArn=role, RoleSessionName=name)["Credentials"]
+    except CloudError as error:
+        LOG.warning("The role %s could not be assumed: %s", role, error)
+        return {}
+    return {
+        "AWS_ACCESS_KEY_ID": issued["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": issued["SecretAccessKey"],
+        "AWS_SESSION_TOKEN": issued["SessionToken"],
     }
 
 

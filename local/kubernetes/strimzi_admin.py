@@ -16,7 +16,6 @@ from typing import Any
 from kafka.admin import KafkaAdminClient
 
 from core import naming
-from core.errors import StillwaterError
 from local.kubernetes.client import Api
 from local.kubernetes.lookups import find
 from local.kubernetes.strimzi_authorities import OPERATOR, data_of, operator_secret
@@ -34,9 +33,11 @@ class OperatorAccess:
         self._by_address = by_address
 
     def __call__(self) -> Mapping[str, Any]:
-        """Return settings of kafka-python; raises StillwaterError where there are none yet."""
+        """Return settings of kafka-python; in the clear where no certificate was issued."""
         trusted = self._secret(naming.cluster_ca_secret(self._cluster))
         mine = self._secret(operator_secret(self._cluster))
+        if not mine or not trusted:
+            return {"security_protocol": "PLAINTEXT"}
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         # A pod's certificate serves its names alone, as in Kubernetes.
         context.check_hostname = not self._by_address
@@ -50,10 +51,7 @@ class OperatorAccess:
         return ""
 
     def _secret(self, name: str) -> dict[str, str]:
-        found = find(self._api, f"/api/v1/namespaces/{self._namespace}/secrets/{name}")
-        if found is None:
-            raise StillwaterError(f"Secret {name} in namespace {self._namespace} is not there yet.")
-        return data_of(found)
+        return data_of(find(self._api, f"/api/v1/namespaces/{self._namespace}/secrets/{name}"))
 
 
 @contextmanager

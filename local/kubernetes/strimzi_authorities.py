@@ -66,6 +66,8 @@ class Authorities:
 
     def bring(self, cluster: Cluster, live: Mapping[str, Object]) -> dict[str, Annotations]:
         """Issue what is missing or outdated; return what each pod is marked with for it."""
+        if not cluster.asks:
+            return {cluster.pod(node): {} for node in cluster.nodes}
         of_cluster = self._authority(cluster, naming.cluster_ca_secret(cluster.name))
         of_clients = self._authority(cluster, naming.clients_ca_secret(cluster.name))
         everybody_trusts = all(

@@ -92,6 +92,10 @@ def _listeners(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
 
 def _security(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
     """Ask everybody for a certificate where nodes speak to each other, clients as they are told."""
+    if not cluster.asks:
+        names = [CONTROL_PLANE, REPLICATION, *(listener_name(x) for x in cluster.listeners)]
+        yield "listener.security.protocol.map", ",".join(f"{name}:PLAINTEXT" for name in names)
+        return
     protocols = {CONTROL_PLANE: "SSL", REPLICATION: "SSL"}
     for what, path in (("keystore", NODE_CERTS), ("truststore", CLUSTER_CA_CERTS)):
         yield f"ssl.{what}.type", "PEM"

@@ -100,6 +100,11 @@ class Cluster:
     health_rules: str | None = None
     health_agent: tuple[str, int] | None = None
 
+    @property
+    def asks(self) -> bool:
+        """Say whether anybody is asked who it is; where nobody is, nodes speak in the clear too."""
+        return self.authorized or any(each.tls or each.authentication for each in self.listeners)
+
     def pod(self, node: Node) -> str:
         return naming.pod(self.name, node.pool, node.node_id)
 

@@ -241,6 +241,8 @@ def _container(cluster: Cluster, node: Node) -> Rendered:
 
 def _secrets(cluster: Cluster, node: Node) -> list[tuple[str, str, str]]:
     """Return volume, Secret and mount path of what a node shows and of what it trusts."""
+    if not cluster.asks:
+        return []
     mounted = [
         ("node-certs", cluster.pod(node), NODE_CERTS),
         ("cluster-ca-certs", naming.cluster_ca_secret(cluster.name), CLUSTER_CA_CERTS),

@@ -18,8 +18,7 @@ from core import naming
 from core.errors import StillwaterError
 from core.incidents.record import Incident
 from core.views import ClusterView
-from handlers.adapters.kafka import KafkaAdmin
-from handlers.adapters.kafka_identity import KafkaAccess
+from handlers.adapters.kafka import Access, KafkaAdmin
 from handlers.store.ledger import DynamoLedger, rounds
 from local import environment, journal
 from local.demo import load, narration, result
@@ -70,7 +69,7 @@ class Cluster:
     def bootstrap(self) -> str:
         return str(self.outputs["bootstrap"])
 
-    def access(self, user: str = ADMINISTRATOR) -> KafkaAccess:
+    def access(self, user: str = ADMINISTRATOR) -> Access:
         """Return how one of the demo's users connects."""
         return access(self.twin.api, user)
 
