@@ -11,7 +11,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from core import naming
-from local.demo import load
+from local.demo import clients, load
 from local.demo import spec as demo_spec
 from local.demo.clients import CONSUMER, PRODUCER, WATCHER
 from local.kafka import jars
@@ -19,7 +19,11 @@ from local.kafka.run import jvm
 from local.kubernetes.strimzi_config import CONTROL_PLANE_PORT, REPLICATION_PORT
 from tests.integration.cluster import Cluster
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not clients.asking(), reason=f"needs {clients.ASKING_VARIABLE}=true"),
+]
 TOOL_SECONDS = 120
 INTERNAL_PORT = 9093
 

@@ -105,16 +105,15 @@ def test_what_it_cannot_run_is_one_sentence() -> None:
 
 
 def test_workers_and_their_connectors_show_the_certificate_of_their_user() -> None:
-    described = parse(demo_spec.spec(Place(44, Path("unused"))))
     metadata = {"name": "c", "namespace": "kafka", "uid": "u"}
-    workers = read({"metadata": metadata, "spec": connect_spec(described, Connect())})
+    workers = read({"metadata": metadata, "spec": connect_spec(spec(), Connect())})
     config = settings(config_map(workers, "c-connect-0")["data"]["connect.properties"])
     for prefix in ("", "producer.", "consumer.", "admin."):
         assert config[f"{prefix}security.protocol"] == "SSL"
         assert config[f"{prefix}ssl.keystore.location"] == "/opt/kafka/connect-certs.pem"
     rendered = pod(workers, "c-connect-0", {"data": {}})
     volumes = {v["name"]: v.get("secret") for v in rendered["spec"]["volumes"]}
-    assert volumes["cluster-ca-certs"] == {"secretName": "harbour-cluster-ca-cert"}
+    assert volumes["cluster-ca-certs"] == {"secretName": "orders-cluster-ca-cert"}
     # The user's Secret also holds its authority, which is no part of what it shows.
     shown = volumes["connect-certs"]
     assert [item["key"] for item in shown["items"]] == ["user.crt", "user.key"]

@@ -30,22 +30,29 @@ def user(how: str | None, *acls: dict[str, Any]) -> dict[str, Any]:
     return {"metadata": {"name": "billing", "namespace": "kafka"}, "spec": spec}
 
 
-def asking(**listener: Any) -> dict[str, str]:
+def asking(node_id: int = 10, **listener: Any) -> dict[str, str]:
     kafka = copy.deepcopy(KAFKA)
     kafka["spec"]["kafka"]["listeners"][0] |= listener
     kafka["spec"]["kafka"]["authorization"] = {"type": "simple"}
-    return configured(10, cluster(kafka))
+    return configured(node_id, cluster(kafka))
 
 
-def test_nodes_ask_each_other_for_certificates_whatever_clients_are_asked() -> None:
+def test_where_nobody_is_asked_nodes_speak_in_the_clear_too() -> None:
+    assert set(configured(10)["listener.security.protocol.map"].split(",")) == {
+        *("CONTROLPLANE-9090:PLAINTEXT", "REPLICATION-9091:PLAINTEXT", "NLB-9094:PLAINTEXT")
+    }
+    assert not [key for key in configured(10) if "ssl" in key or "authorizer" in key]
+
+
+def test_nodes_ask_each_other_for_certificates_whatever_a_listener_asks() -> None:
     for node_id in (0, 10):
-        config = configured(node_id)
+        config = asking(node_id)
         assert config["listener.security.protocol.map"].startswith(
             "CONTROLPLANE-9090:SSL,REPLICATION-9091:SSL,NLB-9094:PLAINTEXT"
         )
         assert config["listener.name.controlplane-9090.ssl.client.auth"] == "required"
         assert config["listener.name.replication-9091.ssl.client.auth"] == "required"
-        assert "authorizer.class.name" not in config
+        assert config["authorizer.class.name"].endswith("StandardAuthorizer")
 
 
 def test_a_listener_asks_for_certificates_of_the_clients_authority() -> None:
