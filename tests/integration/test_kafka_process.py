@@ -20,8 +20,8 @@ from local import environment
 from local.kafka import container, jars
 from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes import strimzi_resources
-from local.kubernetes.strimzi_authorities import served_hosts
 from local.kubernetes.strimzi_admin import show
+from local.kubernetes.strimzi_authorities import served_hosts
 from local.kubernetes.strimzi_model import node_ids, read
 from local.place import Place, claimed
 from local.processes import Child, Processes
