@@ -8,7 +8,6 @@ whoever tries things out. What nobody can judge is refused and said aloud in the
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,21 +17,14 @@ from local.environment import ACCOUNT
 from local.iam import accounts, refusals, requests
 from local.iam.accounts import Caller
 from local.iam.need import Facts, Need, UnmappedCall
-from local.iam.policy import Request, decide, trusts
+from local.iam.policy import Policies, Principal, Request, decide, trusts
 from local.iam.resources import needs
+from local.iam.switch import enforced
 
 LOG = logging.getLogger(__name__)
-# `on` or `off`: off, every call is answered, as moto answers it.
-SWITCH, ON = "STILLWATER_IAM", "on"
-BY_DEFAULT = "off"
 # What IAM lets everybody do.
 FREE = {"sts:GetCallerIdentity"}
 Journal = Callable[..., None]
-
-
-def enforced() -> bool:
-    """Say whether this twin's IAM refuses anything."""
-    return os.environ.get(SWITCH, BY_DEFAULT) == ON
 
 
 class Guard:
@@ -143,6 +135,32 @@ def context(need: Need, caller: Caller, region: str) -> Mapping[str, tuple[str, 
         **{key: tuple(values) for key, values in need.keys.items()},
     }
     return {key.lower(): values for key, values in keys.items()}
+
+
+def check_delivery(service: str, action: str, target: str, source: str) -> None:
+    """Raise PermissionError unless a target's own policy lets an AWS service act for `source`.
+
+    A queue, function or topic without a policy lets no service in.
+    """
+    if not enforced():
+        return
+    principal = Principal(arn=f"arn:aws:iam::{ACCOUNT}:{service}", account=ACCOUNT, service=service)
+    keys = {
+        "aws:SourceArn": source,
+        "aws:SourceAccount": ACCOUNT,
+        "aws:SecureTransport": "true",
+        "aws:PrincipalIsAWSService": "true",
+        "aws:ViaAWSService": "false",
+    }
+    request = Request(
+        action=action,
+        resource=target,
+        principal=principal,
+        context={key.lower(): (value,) for key, value in keys.items()},
+    )
+    verdict = decide(request, Policies(resource=accounts.resource_policy(target)))
+    if not verdict.allowed:
+        raise PermissionError(f"{service} may not {action} at {target} for {source}")
 
 
 def may_assume(service: str, role_arn: str) -> bool:

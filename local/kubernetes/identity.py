@@ -9,14 +9,18 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from typing import Any
 
 from local.environment import REGION, credentials_file
 from local.iam.policy import trusts
+from local.iam.switch import enforced
 from local.kubernetes.cloud import CloudError, client
 from local.place import Place
 
 LOG = logging.getLogger(__name__)
+DRIVER_NAMESPACE, DRIVER_ACCOUNT = "kube-system", "ebs-csi-controller-sa"
+LOOK_SECONDS = 5.0
 POD_IDENTITY = "pods.eks.amazonaws.com"
 # The agent passes the pod's cluster, namespace and account on as tags, which is a right of its own.
 POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
@@ -52,6 +56,39 @@ def pod_credentials(
         "AWS_ACCESS_KEY_ID": stored["access_key_id"],
         "AWS_SECRET_ACCESS_KEY": stored["secret_access_key"],
     }
+
+
+class AsDriver:
+    """EC2 as the EBS driver's controller meets it: under its own role once an add-on has one.
+
+    The twin runs the driver from the start, the cluster comes later; and it outlives the add-on,
+    whose volumes it still deletes, so that without an association it is the administrator.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._looked_at, self._role, self._client = 0.0, "", client("ec2", place)
+
+    def __getattr__(self, call: str) -> Any:
+        if enforced() and time.monotonic() - self._looked_at > LOOK_SECONDS:
+            self._looked_at = time.monotonic()
+            self._take(_driver_role(self._place))
+        return getattr(self._client, call)
+
+    def _take(self, role: str) -> None:
+        if role == self._role:
+            return
+        self._role, variables = role, _session(self._place, role, "ebs-csi") if role else {}
+        self._client = client("ec2", self._place, variables)
+
+
+def _driver_role(place: Place) -> str:
+    try:
+        clusters = client("eks", place).list_clusters()["clusters"]
+    except CloudError:
+        return ""
+    found = (_role(place, each, DRIVER_NAMESPACE, DRIVER_ACCOUNT) for each in clusters)
+    return next((role for role in found if role), "")
 
 
 def _session(place: Place, role: str, name: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from how the function is wired. A table of both in the docstring of handlers is 
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Mapping
 
@@ -37,6 +38,10 @@ IN_A_VPC = {
 @pytest.fixture(scope="module", params=["asg", "direct", "karpenter"])
 def recorded(request: pytest.FixtureRequest, cache: None) -> Mapping[str, Recorded]:
     return run_layers(VARIANTS[request.param])
+
+
+# By role alone: the shape of a cluster changes no code.
+called = functools.cache(calls.of_role)
 
 
 def functions(layers: Mapping[str, Recorded]) -> dict[str, tuple[Recorded, Resource]]:
@@ -77,7 +82,7 @@ def test_a_role_allows_what_its_function_calls_and_nothing_else(
     recorded: Mapping[str, Recorded],
 ) -> None:
     for role, (layer, function) in functions(recorded).items():
-        needed = calls.of_role(role) | for_lambda(layer, function)
+        needed = called(role) | for_lambda(layer, function)
         allowed = granted(layer, function)
         assert needed - allowed == set(), f"λ {role} is denied what it calls"
         assert allowed - needed == set(), f"λ {role} may do what it never does; take it away"
@@ -120,7 +125,7 @@ def documented() -> dict[str, set[str]]:
 def test_the_documented_table_is_true(recorded: Mapping[str, Recorded]) -> None:
     for role, (layer, function) in functions(recorded).items():
         polled = for_lambda(layer, function) & POLLING
-        assert documented()[role] == calls.of_role(role) | polled, role
+        assert documented()[role] == called(role) | polled, role
 
 
 # The derivation itself.

@@ -10,8 +10,12 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from core.errors import InvalidInput
 from local.aws.identity import Credentials
 from local.environment import ACCOUNT, REGION
+from local.iam.guard import check_delivery, may_assume
+from local.iam.policy import Policies, decide, trusts
+from tests.unit.local import iam_examples
 from tests.unit.local.iam_account import Account
 
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:orders"
@@ -125,6 +129,39 @@ def test_a_queues_own_policy_denies_whom_the_role_allows(account: Account) -> No
     assert answer["Message"].endswith("with an explicit deny in a resource-based policy")
 
 
+def test_eventbridge_delivers_where_the_queue_lets_this_rule_in(account: Account) -> None:
+    sqs = account.client("sqs")
+    queue = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    ours, other = (f"arn:aws:events:{REGION}:{ACCOUNT}:rule/{name}" for name in ("ours", "other"))
+    service = "events.amazonaws.com"
+    with pytest.raises(PermissionError):  # a queue without a policy
+        check_delivery(service, "sqs:SendMessage", QUEUE_ARN, ours)
+    statement = {
+        **allow("sqs:SendMessage", QUEUE_ARN),
+        "Principal": {"Service": service},
+        "Condition": {"ArnEquals": {"aws:SourceArn": [ours]}},
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    sqs.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
+    check_delivery(service, "sqs:SendMessage", QUEUE_ARN, ours)
+    with pytest.raises(PermissionError, match="rule/other"):
+        check_delivery(service, "sqs:SendMessage", QUEUE_ARN, other)
+
+
+def test_a_role_is_assumed_by_whom_its_trust_names(account: Account) -> None:
+    role = f"arn:aws:iam::{ACCOUNT}:role/tick"
+    trust = allow("sts:AssumeRole", Principal={"Service": "lambda.amazonaws.com"})
+    del trust["Resource"]
+    document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+    account.client("iam").create_role(RoleName="tick", AssumeRolePolicyDocument=document)
+    assert may_assume("lambda.amazonaws.com", role)
+    assert not may_assume("pods.eks.amazonaws.com", role)
+    assert not may_assume("lambda.amazonaws.com", f"{role}-gone")
+    # Pod Identity tags its sessions, which is a right of its own.
+    actions = ("sts:AssumeRole", "sts:TagSession")
+    assert not trusts({"Statement": [trust]}, "lambda.amazonaws.com", role, *actions)
+
+
 def test_a_role_reads_the_items_whose_keys_it_may_and_no_others(account: Account) -> None:
     account.client("dynamodb").create_table(
         TableName="ledger",
@@ -160,3 +197,17 @@ def test_a_volume_is_attached_by_its_tags_alone(account: Account) -> None:
     without = account.client("ec2", account.session("without", made))
     answer = refused(without.create_volume, AvailabilityZone=zone, Size=1, TagSpecifications=mine)
     assert "ec2:CreateTags" in answer["Message"]
+
+
+@pytest.mark.parametrize(
+    ("case", "answer"), [pytest.param(*each, id=each[0].name) for each in iam_examples.examples()]
+)
+def test_iams_documented_rules(case: iam_examples.Case, answer: str) -> None:
+    assert case.answer == answer
+
+
+def test_an_operator_nobody_knows_is_an_error_and_no_condition_that_holds() -> None:
+    statement = iam_examples.allow(**iam_examples.when(StringResembles={"aws:PrincipalArn": "x"}))
+    request = next(iam_examples.examples())[0].request
+    with pytest.raises(InvalidInput, match="'StringResembles' is no condition operator"):
+        decide(request, Policies(identity=[iam_examples.document(statement)]))
