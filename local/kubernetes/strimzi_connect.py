@@ -188,6 +188,8 @@ def _settings(workers: Workers, pod_name: str) -> dict[str, str]:
 def _security(workers: Workers) -> dict[str, str]:
     """Return how the worker, its producers and its consumers trust Kafka and who they are to it."""
     spec, said = workers.spec, {}
+    if not spec.get("tls") and not spec.get("authentication"):
+        return {}
     transport = "SSL" if spec.get("tls") else "PLAINTEXT"
     if spec.get("tls"):
         said["ssl.truststore.type"] = "PEM"
