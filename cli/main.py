@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
@@ -439,15 +437,3 @@ def volumes_history(
     from cli import volume_plans as command
 
     command.history(environment, console, time.time(), claim)
-
-
-def run(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; a user's mistake is a sentence and exit code 1, Ctrl-C is 130."""
-    try:
-        app(args=arguments, standalone_mode=True)
-    except StillwaterError as error:
-        complaints.print(str(error), style="red", markup=False, highlight=False)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        complaints.print("Stopped; nothing was left running.", style="yellow")
-        sys.exit(130)

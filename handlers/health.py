@@ -14,62 +14,48 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core import naming
 from core.health.examination import Expected
+from core.settings.functions import Health
 from handlers.adapters import metrics
 from handlers.adapters.connect import through
-from handlers.adapters.eks import EksApi
+from handlers.adapters.connections import open_api
 from handlers.adapters.exporters import PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.pods import EksPods
-from handlers.examination.examiner import EXPORTER_SECONDS, Examiner, nodes_in, unable
-from handlers.kafka_access import kafka_identity
-from handlers.settings import Reader
+from handlers.examination.examiner import EXPORTER_SECONDS, Examiner, unable
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.kept import complete
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
+from handlers.store.settings import read_settings
 
 
 @functools.cache
 def _examiner() -> Examiner:
-    reader = Reader(complete())
-    region, cluster = reader.text("REGION", or_else="AWS_REGION"), reader.text("CLUSTER")
-    namespace, table = reader.text("NAMESPACE"), reader.text("LEDGER_TABLE")
-    eks = functools.partial(
-        EksApi,
-        endpoint=reader.text("EKS_ENDPOINT"),
-        ca_pem=reader.pem("EKS_CA"),
-        eks_cluster=reader.text("EKS_CLUSTER"),
-        region=region,
-    )
-    bootstrap = [each.strip() for each in reader.text("KAFKA_BOOTSTRAP").split(",")]
-    identity = kafka_identity(reader, "health")
-    nodes, workers = nodes_in(reader.text("KAFKA_NODES")), int(reader.number("CONNECT_WORKERS"))
-    exporters = reader.choice("EXPORTERS", "on", "off")
-    startup, probe = reader.number("CONNECT_STARTUP_S"), reader.number("CONNECT_PROBE_S")
-    reader.check()
-    names = [naming.connect_pod(cluster, number) for number in range(workers)]
-    api = eks(connections=len(names) + len(nodes) + 2)
-    access = KafkaAccess(identity, api)
+    settings = read_settings(Health)
+    cluster, namespace, nodes = settings.cluster, settings.namespace, settings.nodes
+    table, region = settings.ledger_table, settings.region
+    names = [naming.connect_pod(cluster, number) for number in range(settings.connect_workers)]
+    api = open_api(settings, connections=len(names) + len(nodes) + 2)
+    access = KafkaAccess(settings.kafka, api)
     return Examiner(
         cluster=cluster,
         expected=Expected(
             roles={node.node_id: node.role for node in nodes},
             workers=names,
-            worker_startup_seconds=startup,
+            worker_startup_seconds=settings.connect_startup_seconds,
         ),
-        kafka=[KafkaAdmin([each], access) for each in bootstrap],
+        kafka=[KafkaAdmin([each], access) for each in settings.kafka_bootstrap],
         pods=EksPods(api, namespace, cluster),
         workers={name: through(api, namespace, name) for name in names},
         exporters=PodExporters(api, namespace, EXPORTER_SECONDS),
         exporting={
             node.node_id: naming.pod(cluster, node.node_pool, node.node_id)
             for node in nodes
-            if exporters == "on"
+            if settings.exporters
         },
         ledger=DynamoLedger(table, cluster, region),
         freezes=LedgerFreezes(DynamoRecords(table, region), cluster),
-        probe_seconds=probe,
+        probe_seconds=settings.connect_probe_seconds,
     )
 
 

@@ -10,6 +10,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from core.events.origin import Home
+from core.settings.functions import Interruption
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.batch import answer
@@ -17,17 +18,17 @@ from handlers.adapters.inventory import Ec2Inventory
 from handlers.incidents.desk import Desk
 from handlers.incidents.notices import Notices
 from handlers.incidents.reception import Reception
-from handlers.settings import Settings
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import open_ledger
 from handlers.store.records import DynamoRecords
+from handlers.store.settings import read_settings
 
 logger = Logger(service="stillwater")
 
 
 @functools.cache
 def _desk() -> Desk:
-    settings = Settings.from_env(speaks_to_kubernetes=False)
+    settings = read_settings(Interruption)
     reception = Reception(
         ledger=open_ledger(settings),
         cloud=AwsCloud(settings.region),

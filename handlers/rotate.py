@@ -11,29 +11,29 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from core.settings.functions import Rotate
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.templates import AwsTemplates
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.observe import Sources
-from handlers.kafka_access import kafka_access
 from handlers.rotation.conductor import Conductor
-from handlers.settings import Settings
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.kept import complete
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
+from handlers.store.settings import read_settings
 
 logger = Logger(service="stillwater")
 
 
 @functools.cache
 def _conductor() -> Conductor:
-    settings = Settings.from_env(complete())
+    settings = read_settings(Rotate)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
     records = DynamoRecords(settings.ledger_table, settings.region)
@@ -42,7 +42,7 @@ def _conductor() -> Conductor:
         sources=Sources(
             cloud=AwsCloud(settings.region),
             nodes=nodes,
-            kafka=KafkaAdmin(settings.kafka_bootstrap, kafka_access(api, "rotate")),
+            kafka=KafkaAdmin(settings.kafka_bootstrap, KafkaAccess(settings.kafka, api)),
             ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
             freezes=LedgerFreezes(records, settings.cluster),
         ),

@@ -8,6 +8,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
+from core.settings.functions import Slack
 from handlers.adapters import metrics
 from handlers.adapters.aws import SqsQueue
 from handlers.adapters.batch import answer
@@ -16,26 +17,30 @@ from handlers.adapters.slack import (
     Channel,
     SlackChannel,
 )
+from handlers.store.freezes import LedgerFreezes
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
+from handlers.store.settings import read_settings
 from handlers.store.table import Table
 from handlers.store.threads import DynamoThreads
-from handlers.stories.teller import RenewedChannel, SlackSettings, Teller
+from handlers.stories.teller import RenewedChannel, Teller
 
 
 @functools.cache
 def _teller() -> Teller:
-    settings = SlackSettings.from_env()
+    settings = read_settings(Slack)
 
     def connect(token: str) -> Channel:
         return SlackChannel(token, settings.channel, settings.api_url)
 
+    records = DynamoRecords(settings.ledger_table, settings.region)
     return Teller(
+        freezes=LedgerFreezes(records, settings.cluster),
         ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-        runs=LedgerRuns(DynamoRecords(settings.ledger_table, settings.region), settings.cluster),
+        runs=LedgerRuns(records, settings.cluster),
         threads=DynamoThreads(Table(settings.ledger_table, settings.region)),
-        channel=RenewedChannel(Secret(settings.secret, settings.region), connect),
+        channel=RenewedChannel(Secret(settings.secret_name, settings.region), connect),
         stories=SqsQueue(settings.stories_queue_url, settings.region),
         cluster=settings.prefix,
         hold_limit_seconds=settings.hold_limit_seconds,

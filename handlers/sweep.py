@@ -6,23 +6,23 @@ import functools
 import time
 from typing import Any
 
+from core.settings.functions import Sweep, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.inventory import Ec2Inventory
 from handlers.incidents.broom import Broom
 from handlers.incidents.reception import Reception
-from handlers.settings import Settings
 from handlers.store.archive import open_archivist
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.kept import complete
 from handlers.store.notifying import open_ledger
 from handlers.store.records import DynamoRecords
+from handlers.store.settings import read_settings
 
 
 @functools.cache
 def _broom() -> Broom:
-    settings = Settings.from_env(complete())
+    settings = read_settings(Sweep)
     records = DynamoRecords(settings.ledger_table, settings.region)
     ledger = open_ledger(settings)
     return Broom(
@@ -37,7 +37,7 @@ def _broom() -> Broom:
         records=records,
         freezes=LedgerFreezes(records, settings.cluster),
         cluster=settings.cluster,
-        late_seconds=settings.late_seconds,
+        late_seconds=late_seconds(settings.tick_interval_seconds),
         archivist=open_archivist(settings, ledger),
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from core.availability.kafka_rights import MOVING_LEADERS
+from core.settings.functions import Tick, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.batch import answer
@@ -16,6 +17,7 @@ from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.inventory import Ec2Inventory
 from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.incidents.act import Effects
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
@@ -23,24 +25,23 @@ from handlers.incidents.loop import Loop
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
-from handlers.kafka_access import kafka_access
 from handlers.rotation.turns import Rotations
-from handlers.settings import Settings
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.kept import complete
-from handlers.store.notifying import open_ledger, run_teller
+from handlers.store.notifying import open_ledger, run_teller, zone_teller
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
+from handlers.store.settings import read_settings
 
 
 @functools.cache
 def _loop() -> Loop:
-    settings = Settings.from_env(complete())
+    settings = read_settings(Tick)
+    late = late_seconds(settings.policy.tick_interval_seconds)
     ledger = open_ledger(settings)
     cloud = AwsCloud(settings.region)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
-    access = kafka_access(api, "tick")
+    access = KafkaAccess(settings.kafka, api)
     kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=MOVING_LEADERS)
     records = DynamoRecords(settings.ledger_table, settings.region)
     freezes = LedgerFreezes(records, settings.cluster)
@@ -63,7 +64,7 @@ def _loop() -> Loop:
         ),
         ticks=ticks,
         policy=settings.policy,
-        late_seconds=settings.late_seconds,
+        late_seconds=late,
         shifts=Shifts(
             freezes=freezes,
             ledger=ledger,
@@ -74,6 +75,7 @@ def _loop() -> Loop:
             records=records,
             managed_tag=settings.managed_tag,
             cluster=settings.cluster,
+            told=zone_teller(settings),
         ),
         rotations=Rotations(
             runs=LedgerRuns(records, settings.cluster),
@@ -84,7 +86,7 @@ def _loop() -> Loop:
             snapshots=snapshots,
             ticks=ticks,
             policy=settings.policy,
-            late_seconds=settings.late_seconds,
+            late_seconds=late,
             told=run_teller(settings),
         ),
     )

@@ -8,42 +8,42 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.cost import pricing
+from core.settings import prometheus_address
+from core.settings.volumes import Volumes
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims
 from handlers.adapters.connections import open_api
 from handlers.adapters.ebs import Ec2Ebs
 from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import KafkaFills
+from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.load import CloudWatchLoads
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volume_series import PrometheusVolumes
-from handlers.kafka_access import kafka_access
-from handlers.settings import Settings
-from handlers.store.kept import complete
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
+from handlers.store.settings import read_settings
 from handlers.volume.departures import Departing
 from handlers.volume.observe import Lookout
-from handlers.volume.settings import VolumeSettings
 from handlers.volume.sources import Sources
 from handlers.volume.steward import Steward
 
 
 @functools.cache
 def _steward() -> Steward:
-    told = complete()
-    settings, of_volumes = Settings.from_env(told), VolumeSettings.from_env(told)
+    settings = read_settings(Volumes)
     api = open_api(settings)
     records = DynamoRecords(settings.ledger_table, settings.region)
+    access = KafkaAccess(settings.kafka, api)
     return Steward(
         lookout=Lookout(
             claims=EksClaims(api, settings.namespace, settings.cluster),
             sources=Sources(
                 ebs=Ec2Ebs(settings.region),
-                fills=KafkaFills(settings.kafka_bootstrap, kafka_access(api, "volumes")),
+                fills=KafkaFills(settings.kafka_bootstrap, access),
                 loads=CloudWatchLoads(settings.region),
-                series=_series(settings, of_volumes, api),
+                series=_series(settings, api),
             ),
             departing=Departing(
                 ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
@@ -51,19 +51,17 @@ def _steward() -> Steward:
                 records=records,
             ),
             records=records,
-            settings=of_volumes,
+            settings=settings.volumes,
         ),
         book=pricing.book(settings.region),
     )
 
 
-def _series(
-    settings: Settings, of_volumes: VolumeSettings, api: EksApi
-) -> PrometheusVolumes | None:
-    asked = of_volumes.prometheus
+def _series(settings: Volumes, api: EksApi) -> PrometheusVolumes | None:
+    asked = settings.volumes.prometheus
     if asked is None:
         return None
-    prometheus = Prometheus(route(asked.address, api))
+    prometheus = Prometheus(route(prometheus_address.parse(asked.address), api))
     return PrometheusVolumes(prometheus, settings.namespace, settings.cluster, asked.labels)
 
 

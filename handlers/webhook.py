@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import functools
-import os
 import time
 from typing import Any
 
+from core.settings.functions import Webhook
 from handlers.adapters import metrics
 from handlers.adapters.aws import SqsQueue
 from handlers.adapters.secrets import Secret
 from handlers.incidents.door import Door
-from handlers.settings import Reader
 from handlers.store.ledger import DynamoLedger
+from handlers.store.settings import read_settings
 
 
 @functools.cache
 def _door() -> Door:
-    reader = Reader(os.environ)
-    region = reader.text("REGION", or_else="AWS_REGION")
-    table, cluster = reader.text("LEDGER_TABLE"), reader.text("CLUSTER")
-    queue, secret = reader.text("TICKS_QUEUE_URL"), reader.text("WEBHOOK_SECRET")
-    reader.check()
+    settings = read_settings(Webhook)
     return Door(
-        ledger=DynamoLedger(table, cluster, region),
-        ticks=SqsQueue(queue, region),
-        token=Secret(secret, region),
+        ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
+        ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+        token=Secret(settings.secret_arn, settings.region),
     )
 
 

@@ -314,6 +314,7 @@ _FIRST_STEPS: Mapping[Kind, _Step] = {
     Kind.ASG_TERMINATE: _terminating,
     Kind.SCHEDULED_CHANGE: planned.scheduled,
     Kind.ROTATION: planned.rotated,
+    Kind.SICK_NODE: planned.sick,
     Kind.REBALANCE: _recommended,
     Kind.STATE_CHANGE: _unannounced,
     Kind.INSTANCE_ISSUE: _damaged,

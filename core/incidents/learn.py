@@ -20,7 +20,9 @@ from core.naming import DRAIN_HOOK, GATE_HOOK
 # Auto Scaling's names for an instance that stands in its terminating hooks.
 WAITING = "Terminating:Wait"
 # What a termination through the group follows, and then governs.
-_BEFORE = frozenset({Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE, Kind.ROTATION})
+_BEFORE = frozenset(
+    {Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE, Kind.ROTATION, Kind.SICK_NODE}
+)
 
 
 def learn(incident: Incident, seen: Observation) -> Incident:

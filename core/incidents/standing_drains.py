@@ -12,9 +12,18 @@ from collections.abc import Iterator
 
 from core.availability.presence import returned
 from core.incidents.observation import Observation, Policy, StandingDrain
+from core.incidents.record import Incident, State
 from core.window import clock
 
 _GONE = frozenset({"terminated", None})  # EC2's states of an instance that nobody can drain
+
+
+def seen_to_end(incident: Incident) -> bool:
+    """Say whether an incident that is over saw its own drain end, so that no lease outlives it.
+
+    One that a person let go as it was has seen nothing.
+    """
+    return incident.state is State.RELEASED and incident.release_asked_by is None
 
 
 def standing(seen: Observation, policy: Policy) -> Iterator[tuple[StandingDrain, str]]:

@@ -22,6 +22,7 @@ from core.health.examination import LEDGER, Expected, Seen, Silence, parts
 from core.health.kafka_metrics import NodeMetrics
 from core.health.verdict import Health, HealthVerdict
 from core.metric_names import CLUSTER_HEALTH
+from core.settings.environment import named
 from core.views import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.connect import Fetch, ask
@@ -127,29 +128,5 @@ def unable(error: Exception, now: float, started: float) -> dict[str, Any]:
     reason = f"Whom to ask stands in the ledger's table, which does not answer: {error}"
     verdict = HealthVerdict(Health.UNKNOWN, reason, (LEDGER,))
     health = cluster_health(Part(kind, kind.value, verdict) for kind in (*NEEDED, Kind.INCIDENTS))
-    cluster = os.environ.get("STILLWATER_CLUSTER", "")
+    cluster = named(os.environ, "cluster") or ""
     return _told(cluster, health, now, time.monotonic() - started)
-
-
-@dataclass(frozen=True, slots=True)
-class KafkaNode:
-    """One node of the spec: its pool in its zone, and its role."""
-
-    node_id: int
-    node_pool: str
-    role: str
-
-
-def nodes_in(said: str) -> list[KafkaNode]:
-    """Read the nodes of every pool: "controller/controller-a:0 broker/broker-a:10,11".
-
-    >>> [node.node_id for node in nodes_in("controller/controller-a:0 broker/broker-a:10,11")]
-    [0, 10, 11]
-    """
-    return [
-        KafkaNode(int(node_id), node_pool, role)
-        for pool in said.split()
-        for named, _, ids in [pool.partition(":")]
-        for role, _, node_pool in [named.partition("/")]
-        for node_id in ids.split(",")
-    ]

@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, StillwaterError
+from core.events import Kind
 from core.incidents.observation import NodeView
+from core.incidents.sickness import Concern
 from core.incidents.sweep import (
     Announce,
     Finding,
@@ -34,6 +36,7 @@ from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import pending
+from handlers.store import told
 from handlers.store.archive import Archivist
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import rounds
@@ -72,14 +75,17 @@ class Broom:
         seen = self._closely(seen, whose_turn)
         done = Counter({"opened": 0, "revived": 0, "looked_at": len(whose_turn)})
         for finding in findings(seen, whose_turn, self.late_seconds):
-            done[self._act(finding, now)] += 1
+            if not (_sick(finding) and done["sick"]):
+                outcome = self._act(finding, now)
+                done[outcome] += 1
+                done["sick"] += _sick(finding) and outcome == "opened"
         if following != (cursor.document or ""):
             self._remember(following, cursor.version)
         done["freed"] = self._free_lease(now)
         if pending(self.freezes, self.records, self.cluster, now):
             self.reception.ticks.send(SHIFT_MESSAGE)
         self._wake_run(now)
-        del done["nothing"]
+        del done["nothing"], done["sick"]
         return {**done, "filed": self.archivist.file_closed()}
 
     def _wake_run(self, now: float) -> None:
@@ -96,6 +102,18 @@ class Broom:
             states=self.inventory.instance_states(tag),
             nodes=self._kafka_nodes(),
             incidents=self.reception.ledger.open_incidents(),
+            zones_in_trouble=self._zones_in_trouble(),
+        )
+
+    def _zones_in_trouble(self) -> frozenset[str]:
+        """Return the zones that an open incident is about, borne out or not."""
+        about = [i for i in self.freezes.incidents() if i.open]
+        names = self.reception.cloud.zone_names() if about else {}
+        return frozenset(
+            zone
+            for i in about
+            for id_ in (*i.zone_ids, i.zone_id)
+            if (zone := names.get(id_ or ""))
         )
 
     def _kafka_nodes(self) -> tuple[NodeView, ...] | None:
@@ -139,6 +157,17 @@ class Broom:
                 return "revived"
             case Announce():
                 return "opened" if self._announce(finding, now) else "nothing"
+            case Concern():
+                self._call_once(finding, now)
+                return "nothing"
+
+    def _call_once(self, concern: Concern, now: float) -> None:
+        key = f"{concern.key}:{now // 86_400:.0f}"  # once a day, while it lasts
+        if told.known(self.records, key, now):
+            return
+        metrics.count(PAGES_SENT)
+        logger.critical(concern.reason, page=concern.page)
+        told.remember(self.records, key, now)
 
     def _announce(self, found: Announce, now: float) -> bool:
         history = rounds(self.reception.ledger, found.interruption.instance_id)
@@ -180,3 +209,8 @@ class Broom:
         except Conflict:
             # Another run was as far at the same moment; either cursor is as good.
             logger.info("Another sweep moved the cursor.")
+
+
+def _sick(finding: Finding) -> bool:
+    """Say whether it is about a sick machine: of those one leaves at a time."""
+    return isinstance(finding, Announce) and finding.interruption.kind is Kind.SICK_NODE

@@ -18,6 +18,7 @@ from core.incidents.decide import next_action
 from core.incidents.learn import learn
 from core.incidents.observation import Observation, Page, Policy
 from core.incidents.record import Decision, Incident, note_refusal, settle, unattended
+from core.incidents.standing_drains import seen_to_end
 from core.metric_names import DECISIONS_MADE
 from core.window import clock
 from handlers.adapters import metrics
@@ -176,7 +177,7 @@ class Loop:
     def _give_back(self, incident: Incident | None) -> None:
         """Drop the lease that was taken for an incident which another invocation had ended."""
         if incident is not None and not incident.open:
-            self.effects.ledger.drop_lease(incident.id)
+            self.effects.ledger.drop_lease(incident.id, ended=seen_to_end(incident))
 
     def _schedule(self, incident: Incident, delay_seconds: float) -> None:
         self.ticks.send(tick_message(incident.id, incident.version), delay_seconds=delay_seconds)

@@ -1,4 +1,4 @@
-"""Tells an incident that changed in its thread.
+"""Tells an incident that changed, of an instance or a zone, in its thread.
 
 Messages of the `stories` queue only name an incident: the story is what the ledger says
 when it is told, so messages may come twice, late or in any order. Every step is claimed in the
@@ -11,8 +11,7 @@ Nothing waits for Slack: what it will not take now goes back on the queue with a
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict
 from core.metric_names import STORIES_DELAYED
 from core.rotation.run_record import run_behind
+from core.slack import zone_thread
 from core.slack.incident_thread import Step, Thread, next_step
 from core.slack.rotation_thread import next_step as run_step
 from handlers.adapters import metrics
@@ -34,7 +34,7 @@ from handlers.adapters.slack import (
     Refused,
     Unreachable,
 )
-from handlers.settings import Reader
+from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 from handlers.store.notifying import story_message
 from handlers.store.runs import LedgerRuns
@@ -71,6 +71,7 @@ class Teller:
     threads: Threads
     channel: Channel
     stories: Queue
+    freezes: Freezes
     cluster: str
     hold_limit_seconds: float
 
@@ -107,6 +108,8 @@ class Teller:
         run = self.runs.find(id_)
         if run is not None:
             return Story(id_, run.started_at, lambda thread: run_step(run, thread, self.cluster))
+        if id_.startswith(zone_thread.PREFIX):
+            return self._of_zone(id_)
         incident = self.ledger.get(id_)
         if incident is None:
             return None
@@ -116,6 +119,17 @@ class Teller:
             incident.opened_at,
             lambda thread: next_step(incident, thread, self.cluster, limit),
             run_behind(incident.announcements),
+        )
+
+    def _of_zone(self, id_: str) -> Story | None:
+        about = (i for i in self.freezes.incidents() if zone_thread.story_id(i) == id_)
+        found = next(about, None)
+        if found is None:
+            return None
+        return Story(
+            id_,
+            found.opened_at,
+            lambda thread: zone_thread.next_step(found, thread, self.cluster),
         )
 
     def _tell(self, story: Story, now: Callable[[], float]) -> bool:
@@ -193,36 +207,3 @@ class RenewedChannel:
                 raise
         self._channel = self._connect(self._secret.renewed())
         return call(self._channel)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlackSettings:
-    """What λ slack is told by its environment."""
-
-    prefix: str
-    cluster: str
-    region: str
-    ledger_table: str
-    stories_queue_url: str
-    channel: str
-    secret: str
-    api_url: str
-    hold_limit_seconds: float
-
-    @classmethod
-    def from_env(cls, environment: Mapping[str, str] = os.environ) -> SlackSettings:
-        """Read the environment; raises InvalidInput with one sentence per problem."""
-        reader = Reader(environment)
-        settings = cls(
-            prefix=reader.text("PREFIX"),
-            cluster=reader.text("CLUSTER"),
-            region=reader.text("REGION", or_else="AWS_REGION"),
-            ledger_table=reader.text("LEDGER_TABLE"),
-            stories_queue_url=reader.text("STORIES_QUEUE_URL"),
-            channel=reader.text("SLACK_CHANNEL"),
-            secret=reader.text("SLACK_SECRET"),
-            api_url=reader.text("SLACK_API_URL"),
-            hold_limit_seconds=reader.number("HOLD_LIMIT_S"),
-        )
-        reader.check()
-        return settings

@@ -132,8 +132,10 @@ def bootstrap_servers(spec: ClusterSpec) -> list[str]:
     return [f"{listener.advertised_host}:{port}" for port in ports]
 
 
-def kafka_pods(spec: ClusterSpec) -> list[str]:
-    """Return the name of every Kafka pod there is or is prepared for, spare ones included."""
+def exporting_pods(spec: ClusterSpec) -> list[str]:
+    """Return every Kafka pod that exports metrics, spare ones included; none where they are off."""
+    if not spec.metrics.enabled:
+        return []
     return [
         naming.pod(spec.name, naming.kafka_node_pool(pool.name, zone), node_id)
         for pool in spec.pools

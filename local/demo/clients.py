@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from core.naming import cluster_ca_secret
+from core.settings.functions import KafkaIdentity
 from handlers.adapters.kafka import Access, Anonymous
-from handlers.adapters.kafka_identity import KafkaAccess, KafkaIdentity
+from handlers.adapters.kafka_identity import KafkaAccess
 from local.kubernetes.client import Api, Object
 from local.kubernetes.lookups import find
 
