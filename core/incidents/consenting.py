@@ -8,7 +8,7 @@ from __future__ import annotations
 from core.availability.consent import may_leave
 from core.events import Kind
 from core.incidents.decisions import hooked
-from core.incidents.observation import Observation, Policy
+from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Incident
 
 
@@ -17,7 +17,7 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
     if incident.release_asked_by:
         return True, f"{incident.release_asked_by} lets Kafka node {incident.node_id} go."
     if seen.kafka is None or incident.node_id is None:
-        return False, seen.kafka_silence or "Kafka was not asked."
+        return False, seen.kafka_silence or NOT_ASKED
     verdict = may_leave(
         incident.node_id,
         seen.kafka,

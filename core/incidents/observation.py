@@ -15,6 +15,8 @@ from core.availability.zones import Freeze, freeze_of
 from core.views import ClusterView
 from core.window import Window
 
+NOT_ASKED = "Kafka was not asked."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceView:
@@ -134,6 +136,11 @@ class Observation:
     freezes: tuple[Freeze, ...] = ()
     paused: str = ""  # who has paused the cluster, and why; known even where the rest is blind
     blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
+
+    @property
+    def kafka_silent(self) -> bool:
+        """Say whether Kafka was asked and gave no answer at all."""
+        return self.kafka is None and self.kafka_silence not in {"", NOT_ASKED}
 
     @property
     def lifecycle_state(self) -> str | None:

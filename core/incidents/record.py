@@ -145,7 +145,7 @@ class Incident:
     refusal: str | None = None  # the group's own words
     failing_since: float | None = None  # since when no turn could carry out its actions
     blind_since: float | None = None  # since when nothing could be read
-    doubted_since: float | None = None  # since when no reading of Kafka is whole
+    doubted_since: float | None = None  # since when no reading of Kafka is whole, or none comes
     forwarded_at: float | None = None
     forwarded_last_at: float | None = None
     forwards: int = 0

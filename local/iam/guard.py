@@ -35,7 +35,7 @@ class Guard:
         self._off = not enforced()
         self._administrators: set[str] = set()
         # Said once each: a controller asks the same every few seconds.
-        self._seen: set[tuple[str, str, str, bool]] = set()
+        self.seen: set[tuple[str, str, str, bool]] = set()
 
     def refusal(self, environ: dict[str, Any]) -> refusals.Answer | None:
         """Return what AWS answers to a request that IAM does not allow; None: it may pass."""
@@ -86,8 +86,8 @@ class Guard:
 
     def _note(self, caller: Caller, need: Need, *, allowed: bool) -> None:
         noted = (caller.role or caller.user, need.action, need.resource, allowed)
-        if noted not in self._seen:
-            self._seen.add(noted)
+        if noted not in self.seen:
+            self.seen.add(noted)
             self._journal(
                 "iam",
                 "iam_judged",

@@ -232,7 +232,8 @@ CALLS: Mapping[str, Sequence[Call]] = {
         *look("pricing", "GetProducts"),
         call("iam", "GetInstanceProfile", InstanceProfileName=f"{PREFIX}-nodes"),
         call("eks", "DescribeCluster", name=PREFIX),
-        *queue("karpenter", "ReceiveMessage", "DeleteMessage", "GetQueueUrl"),
+        *queue("karpenter", "ReceiveMessage", "DeleteMessage"),
+        call("sqs", "GetQueueUrl", QueueName=f"{PREFIX}-karpenter"),
         call("ec2", "CreateLaunchTemplate", TagSpecifications=tagged("launch-template")),
         call(
             "ec2",

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import boto3
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
+from moto.core.models import botocore_stubber
 from moto.iam.models import iam_backends
 
 from local.aws import identity
@@ -33,8 +34,20 @@ class Account:
     facts: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._application = Application(lambda *_: [], Guard(self._write))
+        self._guard = Guard(self._write)
+        self._application: Any = Application(lambda *_: [], self._guard)
         self.admin = identity.create_admin()
+
+    def judge_only(self) -> None:
+        """Answer nothing from now on: calls are judged, and fail."""
+
+        def judged(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+            self._guard.seen.clear()
+            assert self._guard.refusal(environ) is None
+            start_response("404 Not Found", [])
+            return []
+
+        self._application = judged
 
     def _write(self, source: str, event: str, **fields: object) -> None:
         self.facts.append({"source": source, "event": event, **fields})
@@ -48,8 +61,14 @@ class Account:
             aws_access_key_id=who.access_key_id,
             aws_secret_access_key=who.secret,
             aws_session_token=who.session_token,
-            config=Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"}),
+            config=Config(
+                retries={"max_attempts": 0},
+                s3={"addressing_style": "path"},
+                parameter_validation=False,
+            ),
         )
+        # Every handler would be asked: moto's own would answer beside the guard.
+        client.meta.events.unregister("before-send", botocore_stubber)
         client.meta.events.register_first("before-send", self._send)
         return client
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from botocore import xform_name
 from botocore.exceptions import ClientError
+from botocore.parsers import ResponseParserError
 from moto import mock_aws
 
 from core.errors import InvalidInput
 from local.aws.identity import Credentials
 from local.environment import ACCOUNT, REGION
+from local.iam import accounts
 from local.iam.guard import check_delivery, may_assume
 from local.iam.policy import Policies, decide, trusts
+from local.iam.resources import needs
+from tests.unit.infra.rights import CALLS
 from tests.unit.local import iam_examples
 from tests.unit.local.iam_account import Account
 
@@ -211,3 +218,23 @@ def test_an_operator_nobody_knows_is_an_error_and_no_condition_that_holds() -> N
     request = next(iam_examples.examples())[0].request
     with pytest.raises(InvalidInput, match="'StringResembles' is no condition operator"):
         decide(request, Policies(identity=[iam_examples.document(statement)]))
+
+
+def test_every_call_of_ours_is_read_from_its_request_as_the_table_has_it(
+    account: Account,
+) -> None:
+    """From boto3's own requests, in every protocol, to the action and the resource."""
+    tick, facts = account.session("tick", allow("*")), accounts.MotoFacts()
+    account.judge_only()
+    clients: dict[str, Any] = {}
+    wrong: list[Any] = []
+    for call in itertools.chain.from_iterable(CALLS.values()):
+        client = clients.setdefault(call.service, account.client(call.service, tick))
+        account.facts.clear()
+        with contextlib.suppress(ClientError, ResponseParserError):
+            getattr(client, xform_name(call.operation))(**call.parameters)
+        judged = {(each["action"], each.get("resource")) for each in account.facts}
+        needed = {(need.action, need.resource) for need in needs(call, facts)}
+        if judged != needed:
+            wrong.append((call.operation, judged, needed))
+    assert wrong == []

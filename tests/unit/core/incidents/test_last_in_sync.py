@@ -11,6 +11,7 @@ from core.incidents.decide import next_action
 from core.incidents.observation import (
     ForwardDrain,
     GroupView,
+    InstanceView,
     NodeView,
     Observation,
     Page,
@@ -126,3 +127,20 @@ def test_who_could_not_go_anyway_is_kept_as_before(
 ) -> None:
     decision = decided(held(**incident), shown(LATE, **around))
     assert not any(isinstance(a, TakeLease | ForwardDrain) for a in decision.actions)
+
+
+@pytest.mark.parametrize(
+    ("eligible", "words"),
+    [((10,), "only its volume has it"), ((10, 20), "broker 20 still holds all of it")],
+)
+def test_a_lost_broker_is_paged_with_what_only_it_can_bring_back(
+    eligible: tuple[int, ...], words: str
+) -> None:
+    offline = PartitionView("t", 0, None, (10, 20), (), 2, eligible)
+    kafka = replace(KAFKA, fenced=frozenset({10}), partitions=(offline,))
+    dead = InstanceView(instance_id=OLD, state="terminated", zone="z", private_dns_name="old")
+    incident = replace(held(), state=State.GATING, lost_at=1.0)
+    decision = decided(incident, shown(120.0, kafka, instance=dead))
+    (page,) = [action for action in decision.actions if isinstance(action, Page)]
+    assert page.key == "lost"
+    assert f"1 partitions are offline, among them t-0: {words}." in page.reason
