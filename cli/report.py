@@ -53,6 +53,8 @@ class Asked:
     # The tags that mean Kafka and its pools; ours where none is named.
     cluster_tag: str | None = None
     pool_tag: str | None = None
+    # Every job has made the tables already: the report is told of them.
+    finished: bool = False
 
 
 def on_this_machine(asked: Asked, console: Console) -> Document:
@@ -63,6 +65,7 @@ def on_this_machine(asked: Asked, console: Console) -> Document:
 
 
 def _made(asked: Asked, console: Console) -> Document:
+    from local.spark import classes  # noqa: PLC0415 - starts Spark's imports
     from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import every  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
@@ -81,10 +84,13 @@ def _made(asked: Asked, console: Console) -> Document:
         today=asked.today,
         kafka=tag_keys.parsed(asked.cluster_tag, asked.pool_tag),
     )
-    settings = asked.warehouse.settings() if asked.warehouse else None
+    settings = {
+        **classes.settings(),
+        **(asked.warehouse.settings() if asked.warehouse else {}),
+    }
     with console.status("Spark makes the report"), local_session(settings=settings) as session:
         store = _store(session, asked)
-        made = job.run(session, store, inputs)
+        made = job.run(session, store, inputs, finished=asked.finished)
         store.tidy(datetime.now(UTC))
     for line in page.summary(made.document):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -141,9 +147,13 @@ def on_emr(asked: Asked, console: Console) -> Document:
             history=asked.history or bill_in_s3.kept(s3, emr.told(job, "history")),
         )
         shared = {
-            name: value
-            for name in ("bill", "metrics", "history")
-            if bill_in_s3.is_in_s3(value := getattr(asked, name))
+            **{
+                name: value
+                for name in ("bill", "metrics", "history")
+                if bill_in_s3.is_in_s3(value := getattr(asked, name))
+            },
+            "cluster-tag": asked.cluster_tag,
+            "pool-tag": asked.pool_tag,
         }
         run = emr.submit(client, job, token=uuid.uuid4().hex, months=months, instead=shared)
         console.print(f"Job run {run.run_id} on {run.application_id}", highlight=False)
@@ -151,7 +161,9 @@ def on_emr(asked: Asked, console: Console) -> Document:
         emr.fetch(s3, run, asked.tables)
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(f"The job on EMR could not be run: {error}.") from None
-    return on_this_machine(replace(asked, bill=None), console)
+    # What the job read stays where it is: its tables hold what they say.
+    asked = replace(asked, bill=None, finished=True)
+    return _made(asked, console)
 
 
 RUNNERS: Mapping[str, Callable[[Asked, Console], Document]] = {

@@ -150,6 +150,27 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
     return Known(evidence, note.billed_cost)
 
 
+def finished(store: Store, inputs: Inputs) -> Known:
+    """Return what tables that every job has made say of one month; nothing is made again."""
+    deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
+    today = inputs.today or datetime.now(UTC).date()
+    month = _month(inputs.month, deliveries, today)
+    recent = F.col("billing_period").isin(_before(month), month)
+    own = F.col("billing_period") == month
+    report = replace(_report(store, month, deliveries[month], today), tag=inputs.kafka.spoken)
+    evidence = replace(
+        _of_tables(store, report, month, store.read(tables.COST).where(recent)),
+        transfer=_flows(store.read(tables.TRANSFER), month),
+        unit=store.read(UNIT_TABLE).where(recent).collect(),
+        anomalies=store.read(ANOMALIES_TABLE).where(own).collect(),
+        resync=store.read(RESYNC_TABLE).where(own).collect(),
+        storage=store.read(STORAGE_TABLE).where(own).collect(),
+        economics=store.read(ECONOMICS_TABLE).where(own).collect(),
+        notes=(*_other_months(month, deliveries, report.currency), *_notes(inputs)),
+    )
+    return Known(evidence, deliveries[month].billed_cost)
+
+
 def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
     """Return what says that a charge is Kafka's: the tags, the cluster's name, its instances."""
     facts = inputs.facts
@@ -238,20 +259,27 @@ def _of_bill(
     try:
         store.replace(UNIT_TABLE, units, recent)
         store.replace(ANOMALIES_TABLE, odd, recent)
-        return Evidence(
-            report=report,
-            month=month,
-            all_days=_days(paid),
-            tags=_tags(store, report, month),
-            easy=easy_savings(store.read(tables.USAGE).where(F.col("billing_period") == month)),
-            transfer=_transfer(session, store, read, month),
-            nodes=_nodes(store, month),
+        return replace(
+            _of_tables(store, report, month, paid),
+            transfer=_flows(transfer.run(session, store, [month], traffic=read.traffic), month),
             unit=units.collect(),
             anomalies=odd.where(F.col("billing_period") == month).collect(),
         )
     finally:
         for frame in (odd, units, paid):
             frame.unpersist()
+
+
+def _of_tables(store: Store, report: Report, month: str, paid: DataFrame) -> Evidence:
+    """Return what the bill's own tables say; `paid` is the cost of the month and the one before."""
+    return Evidence(
+        report=report,
+        month=month,
+        all_days=_days(paid),
+        tags=_tags(store, report, month),
+        easy=easy_savings(store.read(tables.USAGE).where(F.col("billing_period") == month)),
+        nodes=_nodes(store, month),
+    )
 
 
 def _of_cluster(
@@ -291,8 +319,7 @@ def _last_day(usage: DataFrame, month: str) -> date:
     return last[0] if last and last[0] else date.fromisoformat(f"{month}-01")
 
 
-def _transfer(session: SparkSession, store: Store, read: _Read, month: str) -> list[Row]:
-    moved = transfer.run(session, store, [month], traffic=read.traffic)
+def _flows(moved: DataFrame, month: str) -> list[Row]:
     rows = moved.where(F.col("billing_period") == month).groupBy(
         "day", "cluster", "flow", "certainty", "currency"
     )
