@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -112,41 +113,63 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
 
     Raises InvalidInput for a bill, a month or an input that cannot be read.
     """
-    now = datetime.now(UTC)
-    cluster = inputs.facts.cluster if inputs.facts else None
-    notes: Sequence[str] = ()
-    if inputs.bill is not None:
-        kafka = kafka_of(session, inputs)
-        delivery = bill.read(session, inputs.bill, kafka=kafka)
-        notes = delivery.notes
-        ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
-        nodes.run(session, store, delivery, list(ingested.months))
-    deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
-    today = inputs.today or now.date()
-    month = _month(inputs.month, deliveries, today)
-    note = deliveries[month]
     read = _inputs(session, inputs)
     try:
-        months = [month] if inputs.bill is None else list(deliveries)
-        cost.run(store, months, rotations=read.rotations)
-        report = replace(_report(store, month, note, today), tag=inputs.kafka.spoken)
-        evidence = replace(
-            _of_bill(session, store, read, report, month),
-            notes=(*_other_months(month, deliveries, report.currency), *notes, *_notes(inputs)),
-        )
-        if inputs.facts is not None:
-            book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
-            own = _of_cluster(session, store, inputs.facts, book, read, month)
-            evidence = replace(
-                evidence,
-                resync=own.rotations,
-                storage=own.volumes,
-                economics=own.designs,
-                notes=(*evidence.notes, *own.notes),
-            )
+        notes: Sequence[str] = ()
+        if inputs.bill is not None:
+            notes = _ingested(session, store, inputs, inputs.bill, read)
+        return _known(session, store, inputs, read, notes)
     finally:
         read.samples.unpersist()
         read.rotations.unpersist()
+
+
+def _ingested(
+    session: SparkSession, store: Store, inputs: Inputs, address: str | Path, read: _Read
+) -> Sequence[str]:
+    """Run the jobs on every month of a bill, and return what the bill cannot say."""
+    delivery = bill.read(session, address, kafka=kafka_of(session, inputs))
+    ingested = ingest.run(
+        session,
+        delivery,
+        store,
+        now=datetime.now(UTC),
+        cluster=inputs.facts.cluster if inputs.facts else None,
+        beside={
+            tables.COST: partial(cost.cost_table, rotations=read.rotations),
+            tables.TRANSFER: partial(transfer.transfer_table, traffic=read.traffic),
+        },
+    )
+    nodes.run(session, store, delivery, list(ingested.months))
+    return delivery.notes
+
+
+def _known(
+    session: SparkSession, store: Store, inputs: Inputs, read: _Read, notes: Sequence[str]
+) -> Known:
+    """Run the other jobs on one month, and return what all tables say of it."""
+    deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
+    today = inputs.today or datetime.now(UTC).date()
+    month = _month(inputs.month, deliveries, today)
+    note = deliveries[month]
+    if inputs.bill is None:
+        cost.run(store, [month], rotations=read.rotations)
+        transfer.run(session, store, [month], traffic=read.traffic)
+    report = replace(_report(store, month, note, today), tag=inputs.kafka.spoken)
+    evidence = replace(
+        _of_bill(store, read, report, month),
+        notes=(*_other_months(month, deliveries, report.currency), *notes, *_notes(inputs)),
+    )
+    if inputs.facts is not None:
+        book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
+        own = _of_cluster(session, store, inputs.facts, book, read, month)
+        evidence = replace(
+            evidence,
+            resync=own.rotations,
+            storage=own.volumes,
+            economics=own.designs,
+            notes=(*evidence.notes, *own.notes),
+        )
     return Known(evidence, note.billed_cost)
 
 
@@ -160,7 +183,6 @@ def finished(store: Store, inputs: Inputs) -> Known:
     report = replace(_report(store, month, deliveries[month], today), tag=inputs.kafka.spoken)
     evidence = replace(
         _of_tables(store, report, month, store.read(tables.COST).where(recent)),
-        transfer=_flows(store.read(tables.TRANSFER), month),
         unit=store.read(UNIT_TABLE).where(recent).collect(),
         anomalies=store.read(ANOMALIES_TABLE).where(own).collect(),
         resync=store.read(RESYNC_TABLE).where(own).collect(),
@@ -248,9 +270,7 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
     return _Read(seen, past.persist(), moved)
 
 
-def _of_bill(
-    session: SparkSession, store: Store, read: _Read, report: Report, month: str
-) -> Evidence:
+def _of_bill(store: Store, read: _Read, report: Report, month: str) -> Evidence:
     """Run the jobs that need a bill alone, on the month and the one before."""
     recent = [_before(month), month]
     paid = store.read(tables.COST).where(F.col("billing_period").isin(*recent)).persist()
@@ -261,7 +281,6 @@ def _of_bill(
         store.replace(ANOMALIES_TABLE, odd, recent)
         return replace(
             _of_tables(store, report, month, paid),
-            transfer=_flows(transfer.run(session, store, [month], traffic=read.traffic), month),
             unit=units.collect(),
             anomalies=odd.where(F.col("billing_period") == month).collect(),
         )
@@ -278,6 +297,7 @@ def _of_tables(store: Store, report: Report, month: str, paid: DataFrame) -> Evi
         all_days=_days(paid),
         tags=_tags(store, report, month),
         easy=easy_savings(store.read(tables.USAGE).where(F.col("billing_period") == month)),
+        transfer=_flows(store.read(tables.TRANSFER), month),
         nodes=_nodes(store, month),
     )
 
