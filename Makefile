@@ -21,6 +21,11 @@ setup: $(STAMP) ## Install the Python packages and build the twin's tools, once
 demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
 	@exec $(BIN)/python -m cli demo
 
+# The product's own unit tests, and those of the twin alone.
+UNIT := $(BIN)/python -m pytest -n auto --maxprocesses 4
+PRODUCT := tests/unit --ignore tests/unit/local
+TWIN := tests/unit/local
+
 .PHONY: test-tools
 test-tools: export STILLWATER_BUILD = now
 test-tools: $(STAMP) ## Build or fetch whatever any test needs, once
@@ -29,12 +34,17 @@ test-tools: $(STAMP) ## Build or fetch whatever any test needs, once
 .PHONY: test
 test: export STILLWATER_BUILD = never
 test: test-tools ## Unit tests, then integration tests on two twins
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/unit
+	@$(UNIT) $(PRODUCT)
+	@$(UNIT) $(TWIN)
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/integration
 
 .PHONY: unit
-unit: $(STAMP) ## Unit tests alone: no sockets
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/unit
+unit: $(STAMP) ## Unit tests of the product: no sockets
+	@$(UNIT) $(PRODUCT)
+
+.PHONY: twin-unit
+twin-unit: $(STAMP) ## Unit tests of the twin: no sockets
+	@$(UNIT) $(TWIN)
 
 .PHONY: check
 check: $(STAMP) ## Format, lint, types, import contracts, dead code
@@ -67,8 +77,8 @@ bench-%: setup
 .PHONY: lock
 lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addresses
 	@$(BIN)/python -m pip install --quiet uv
-	@$(BIN)/uv pip compile pyproject.toml --extra twin --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.txt
-	@$(BIN)/uv pip compile pyproject.toml --extra twin --extra dev --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-dev.txt
+	@$(BIN)/uv pip compile pyproject.toml local/pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.txt
+	@$(BIN)/uv pip compile pyproject.toml local/pyproject.toml --extra dev --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-dev.txt
 	@$(BIN)/uv pip compile --group pyproject.toml:checkov --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-checkov.txt
 
 .PHONY: release

@@ -17,6 +17,10 @@ from types import FrameType
 from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+WITHOUT_TWIN = (
+    "This command runs on the twin, which is not installed: it is a distribution of its own; "
+    "`pip install 'stillwater[twin]'` installs both."
+)
 _asked: list[int] = []
 
 
@@ -45,6 +49,10 @@ def _run(arguments: Sequence[str] | None) -> None:
     except StillwaterError as error:
         if not _asked:
             sys.exit(_in_red(str(error)))
+        raise
+    except ModuleNotFoundError as error:
+        if error.name == "local":
+            sys.exit(_in_red(WITHOUT_TWIN))
         raise
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
@@ -67,23 +65,43 @@ def demo(
         raise typer.Exit(1)
 
 
+Layer = Annotated[
+    list[str] | None, typer.Option("--layer", help="This layer alone; may be said again.")
+]
+Target = Annotated[
+    list[str] | None, typer.Option("--target", help="A resource of that layer, by name or URN.")
+]
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="First ask AWS and Kubernetes what is really there.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; for machines.")]
+Diff = Annotated[bool, typer.Option("--diff", help="Show the values that differ.")]
+
+
 @app.command()
 def up(
     environment: Environment,
     *,
+    layer: Layer = None,
+    target: Target = None,
+    refresh: Refresh = False,
+    yes: Yes = False,
+    diff: Diff = False,
     skip_preflight: Annotated[
         bool, typer.Option("--skip-preflight", help="Do not ask the account first.")
     ] = False,
 ) -> None:
-    """Provision every layer in order; for `local`, on a twin that lives until Ctrl-C.
+    """Show what would change, ask, and bring every layer up in order.
 
-    First the account is asked what it would refuse, as by `preflight`.
+    First the account is asked what it would refuse, as by `preflight`. `local` is a twin that
+    lives until Ctrl-C; nobody is asked there.
     """
-    from cli.provision import run_layers
+    from cli import provision
 
+    wanted = provision.asked(layer or (), target or (), refresh=refresh, yes=yes, diff=diff)
     if environment != TWIN_ENVIRONMENT:
         _ask_first(environment, skip=skip_preflight)
-    run_layers("up", environment, console)
+    provision.up(environment, console, wanted)
 
 
 def _ask_first(environment: str, *, skip: bool) -> None:
@@ -124,19 +142,31 @@ def preflight(
 
 
 @app.command()
-def preview(environment: Environment) -> None:
-    """Say what `up` would change, layer by layer, and change nothing."""
-    from cli.provision import run_layers
+def preview(
+    environment: Environment,
+    *,
+    layer: Layer = None,
+    target: Target = None,
+    refresh: Refresh = False,
+    diff: Diff = False,
+) -> None:
+    """Show what `up` would change, resource by resource, and change nothing."""
+    from cli import provision
 
-    run_layers("preview", environment, console)
+    wanted = provision.asked(layer or (), target or (), refresh=refresh, yes=False, diff=diff)
+    provision.preview(environment, console, wanted)
 
 
 @app.command()
-def destroy(environment: Environment) -> None:
-    """Remove every layer, last first; an ephemeral environment's volumes with them."""
-    from cli.provision import run_layers
+def destroy(environment: Environment, *, layer: Layer = None, yes: Yes = False) -> None:
+    """Say what would go, ask for the environment's name, and remove every layer, last first.
 
-    run_layers("destroy", environment, console)
+    An ephemeral environment's volumes go with it.
+    """
+    from cli import provision
+
+    wanted = provision.asked(layer or (), (), refresh=False, yes=yes, diff=False)
+    provision.destroy(environment, console, wanted)
 
 
 @app.command()
@@ -407,15 +437,3 @@ def volumes_history(
     from cli import volume_plans as command
 
     command.history(environment, console, time.time(), claim)
-
-
-def run(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; a user's mistake is a sentence and exit code 1, Ctrl-C is 130."""
-    try:
-        app(args=arguments, standalone_mode=True)
-    except StillwaterError as error:
-        complaints.print(str(error), style="red", markup=False, highlight=False)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        complaints.print("Stopped; nothing was left running.", style="yellow")
-        sys.exit(130)

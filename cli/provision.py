@@ -1,10 +1,12 @@
-"""`stillwater up|preview|destroy ENV`: the layers of an environment in order, with progress."""
+"""`stillwater up|preview|destroy ENV`: what would change, a question, the layers with progress."""
 
 from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,29 +14,134 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
-from cli import stack_settings
-from cli.engine.layers import Around, Layers
+from cli import planned, stack_settings
+from cli.engine.layers import Around, Layers, Scope
 from cli.engine.progress import LayerResult, Step
 from cli.farewell import Farewell, FarewellApi
-from core.naming import FOUNDATION, TWIN_ENVIRONMENT
+from cli.stack_settings import Described
+from cli.volumes import VOLUMES, of_namespace
+from core.errors import InvalidInput, StillwaterError
+from core.naming import FOUNDATION, LAYERS, TWIN_ENVIRONMENT
 
 Operation = Literal["up", "preview", "destroy"]
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
-def run_layers(operation: Operation, environment: str, console: Console) -> None:
-    """Run an operation on every layer; `local` is a twin that lives until Ctrl-C."""
-    if environment == TWIN_ENVIRONMENT:
-        from cli import twin  # noqa: PLC0415 - a real account needs no twin
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a user asks of a run beside the environment."""
 
-        twin.run_layers(operation, console)
+    layers: tuple[str, ...] = LAYERS
+    scope: Scope = field(default_factory=Scope)
+    yes: bool = False  # nobody is asked before something is changed
+    diff: bool = False  # values that differ, not names alone
+
+
+def asked(
+    layers: Sequence[str], targets: Sequence[str], *, refresh: bool, yes: bool, diff: bool
+) -> Asked:
+    """Return what is asked for; raises InvalidInput for a layer that does not exist."""
+    problems = [
+        f"--layer {name}: there is no such layer; the layers are {', '.join(LAYERS)}."
+        for name in layers
+        if name not in LAYERS
+    ]
+    if targets and len(layers) != 1:
+        problems.append("--target names resources of one layer: say which by --layer.")
+    if problems:
+        raise InvalidInput(problems)
+    chosen = tuple(layer for layer in LAYERS if layer in layers) if layers else LAYERS
+    return Asked(chosen, Scope(tuple(targets), refresh), yes, diff)
+
+
+def preview(environment: str, console: Console, wanted: Asked) -> None:
+    """Show what `up` would change, layer by layer; `local` is the twin."""
+    if environment == TWIN_ENVIRONMENT:
+        _twin("preview", console)
         return
     stack_settings.require(environment)
-    with console.status(f"{operation} {environment}") as status:
-        layers = Layers(environment, os.environ, REPOSITORY, on_step=_Steps(status))
-        farewell = _farewell(environment, layers) if operation == "destroy" else None
-        results = run(operation, layers, farewell)
+    results = _planned(environment, console, wanted)
+    planned.show(results, console, diff=wanted.diff)
+
+
+def up(environment: str, console: Console, wanted: Asked) -> None:
+    """Show what would change, ask, and bring every layer up; a twin is not asked for.
+
+    Layers that build on one which does not exist yet cannot be planned: they are new as well.
+    """
+    if environment == TWIN_ENVIRONMENT:
+        _twin("up", console)
+        return
+    stack_settings.require(environment)
+    if not wanted.yes:
+        results = _planned(environment, console, wanted)
+        planned.show(results, console, diff=wanted.diff)
+        if not any(result.changes or result.skipped for result in results):
+            console.print("Nothing is to be done.")
+            return
+    planned.agreed(f"Bring up {environment}?", "yes", console, yes=wanted.yes)
+    with _layers(environment, console, wanted) as layers:
+        results = layers.up()
     console.print(summary(results))
+    _say(
+        console, f"Next: `stillwater doctor {environment}` says whether all of it is as described."
+    )
+
+
+def destroy(environment: str, console: Console, wanted: Asked) -> None:
+    """Say what would go, ask for the environment's name, and remove every layer, last first."""
+    if environment == TWIN_ENVIRONMENT:
+        _twin("destroy", console)
+        return
+    stack_settings.require(environment)
+    described = stack_settings.described(environment)
+    with _layers(environment, console, wanted) as layers:
+        api = _api(described, layers)
+    if not wanted.yes:
+        for sentence in _what_goes(environment, wanted, described, api):
+            _say(console, sentence)
+    planned.agreed(f"Remove {environment}?", environment, console, yes=wanted.yes)
+    with _layers(environment, console, wanted) as layers:
+        results = layers.destroy(_farewell(described, api))
+    console.print(summary(results))
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def _twin(operation: Operation, console: Console) -> None:
+    from cli import twin  # noqa: PLC0415 - a real account needs no twin
+
+    twin.run_layers(operation, console)
+
+
+def _planned(environment: str, console: Console, wanted: Asked) -> list[LayerResult]:
+    with _layers(environment, console, wanted) as layers:
+        return layers.preview()
+
+
+@contextmanager
+def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layers]:
+    """Yield the layers, with progress; an interruption is said as what it leaves."""
+    steps = _steps(console)
+    try:
+        with steps as on_step:
+            yield Layers(
+                environment,
+                os.environ,
+                REPOSITORY,
+                layers=wanted.layers,
+                scope=wanted.scope,
+                on_step=on_step,
+            )
+    except KeyboardInterrupt:
+        _say(
+            console,
+            f"Stopped: the engine ended the steps that were under way and wrote its state. What "
+            f"it had made stays; the same command again goes on with {environment}.",
+        )
+        raise
 
 
 def run(operation: Operation, layers: Layers, farewell: Around | None) -> list[LayerResult]:
@@ -44,17 +151,43 @@ def run(operation: Operation, layers: Layers, farewell: Around | None) -> list[L
     return layers.preview() if operation == "preview" else layers.destroy(farewell)
 
 
-def _farewell(environment: str, layers: Layers) -> Farewell | None:
-    """Return what goes with an ephemeral environment; another one keeps what it has."""
-    described = stack_settings.described(environment)
-    spec = described.spec
-    foundation = layers.outputs(FOUNDATION) if spec.ephemeral else {}
+def _api(described: Described, layers: Layers) -> Callable[[], FarewellApi] | None:
+    """Return how the environment's cluster is reached, None where there is none any more."""
+    foundation = layers.outputs(FOUNDATION)
     if not foundation:
         return None
-    return Farewell(
-        lambda: _cluster_api(spec.region, described.profile, foundation),
-        spec.kubernetes.namespace,
-    )
+    return lambda: _cluster_api(described.spec.region, described.profile, foundation)
+
+
+def _farewell(described: Described, api: Callable[[], FarewellApi] | None) -> Farewell | None:
+    """Return what goes with an ephemeral environment; another one keeps what it has."""
+    if api is None or not described.spec.ephemeral:
+        return None
+    return Farewell(api, described.spec.kubernetes.namespace)
+
+
+def _what_goes(
+    environment: str, wanted: Asked, described: Described, api: Callable[[], FarewellApi] | None
+) -> Iterator[str]:
+    """Yield what a destroy takes away and what it leaves, the volumes by name."""
+    yield f"destroy removes {', '.join(reversed(wanted.layers))} of {environment}."
+    if not described.spec.ephemeral:
+        yield (
+            f"{environment} is not `ephemeral`: the engine refuses to delete its volumes' storage, "
+            f"tables, keys and balancers, and stops there."
+        )
+    if api is None:
+        return
+    fate = "deleted for good" if described.spec.ephemeral else "kept"
+    try:
+        found = of_namespace(api().get(VOLUMES)["items"], described.spec.kubernetes.namespace)
+    except (StillwaterError, OSError) as error:
+        yield f"Kafka's volumes are {fate}; which they are could not be read: {error}"
+        return
+    if found:
+        yield f"{len(found)} volumes of Kafka are {fate}:"
+    for volume in found:
+        yield f"  {volume}"
 
 
 def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> FarewellApi:
@@ -70,6 +203,27 @@ def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]
         lambda: eks_token(str(foundation["eks_cluster_name"]), region, session),
         ca_pem=base64.b64decode(foundation["eks_ca"]).decode(),
     )
+
+
+@contextmanager
+def _steps(console: Console) -> Iterator[Callable[[Step], None]]:
+    """Show which resource the engine is at; where nobody watches, a line for each that is done."""
+    if not console.is_terminal:
+        yield _Lines(console)
+        return
+    with console.status("starting the engine") as status:
+        yield _Steps(status)
+
+
+class _Lines:
+    """Says each resource that is made, changed or gone, in a line of its own."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def __call__(self, step: Step) -> None:
+        if step.state != "started" and step.operation not in {"same", "read", "refresh"}:
+            _say(self._console, f"{step.layer}: {step.operation} {step.name}: {step.state}")
 
 
 class _Steps:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from cli import reference_cost, reference_health, reference_rights, reference_spec
+from cli import (
+    reference_cost,
+    reference_functions,
+    reference_health,
+    reference_rights,
+    reference_spec,
+)
 from core import cluster, timing
 
 _RELATIONS = {"<": "is below", "<=": "is at most"}
@@ -17,6 +23,7 @@ def pages() -> Mapping[str, str]:
         "cluster-spec.md": reference_spec.page(),
         "cluster-spec.schema.json": cluster.json_schema(),
         "default-stack-cost.md": reference_cost.page(),
+        "functions.md": reference_functions.page(),
         "health-rules.md": reference_health.page(),
         "kafka-rights.md": reference_rights.page(),
         "timings.md": timings(),

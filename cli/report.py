@@ -19,9 +19,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from cli.incidents import Desk
+from core.cluster.facts import of_spec
 from core.cost import pricing
 from core.errors import InvalidInput, StillwaterError
-from core.settings.facts import Facts, of_spec
+from core.settings.facts import Facts
 from core.settings.facts import load as load_facts
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from pathlib import Path
 import boto3
 from rich.console import Console
 
+from cli import planned
 from cli.doctor.target import Target
 from cli.provision import Operation, run, summary
 from cli.setup import prepare_tools
@@ -48,7 +49,10 @@ def run_layers(operation: Operation, console: Console) -> None:
 def _provision(operation: Operation, reached: Reached, console: Console) -> None:
     layers = TwinLayers(reached, demo_spec.write(reached.place))
     with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
-        console.print(summary(run(operation, layers.layers, layers.farewell)))
+        results = run(operation, layers.layers, layers.farewell)
+    if operation == "preview":
+        planned.show(results, console)
+    console.print(summary(results))
 
 
 def _keep(running: Twin, console: Console) -> None:

@@ -46,6 +46,18 @@ def delete_retained(
     return left
 
 
+def of_namespace(volumes: list[dict[str, Any]], namespace: str) -> tuple[str, ...]:
+    """Return the EBS volumes of a namespace's claims, each as its claim, size and id."""
+    found = []
+    for volume in volumes:
+        claim = volume["spec"].get("claimRef") or {}
+        csi = volume["spec"].get("csi") or {}
+        if csi.get("driver") == EBS_CSI_DRIVER and claim.get("namespace") == namespace:
+            size = volume["spec"].get("capacity", {}).get("storage", "of unknown size")
+            found.append(f"{claim.get('name')} ({size}, {csi.get('volumeHandle')})")
+    return tuple(sorted(found))
+
+
 def retained(volumes: list[dict[str, Any]], namespace: str) -> tuple[str, ...]:
     """Return the EBS volumes whose claim was in a namespace and is gone."""
     return tuple(

@@ -48,3 +48,5 @@ EVICTED_AT_A_TIME = 1
 # The node termination handler must outlive a drain it has begun, or its own restart aborts it.
 NTH_RELEASE, NTH_NAMESPACE = "aws-node-termination-handler", "kube-system"
 NTH_EXIT_MARGIN_SECONDS = 30
+
+INTERNAL_LISTENER = "internal"  # of clients inside the Kubernetes cluster

@@ -122,6 +122,11 @@ class ClusterView:
         return tuple(p for p in self.partitions if self.brokers.isdisjoint(p.replicas))
 
     @cached_property
+    def out_of_sync(self) -> tuple[PartitionView, ...]:
+        """Return the partitions that lack a replica in sync."""
+        return tuple(p for p in self.partitions if len(p.isr) < len(p.replicas))
+
+    @cached_property
     def below_minimum(self) -> tuple[PartitionView, ...]:
         """Return the partitions with fewer replicas in sync than they need to be written."""
         return tuple(p for p in self.partitions if len(p.isr) < min(p.min_isr, len(p.replicas)))

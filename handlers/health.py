@@ -1,210 +1,61 @@
 """λ health: how the whole cluster does now, under the contract of Connect's GET /health (KIP-1017).
 
-200 healthy, 503 starting or degraded, 500 unhealthy or unable to tell; a JSON body with the reason
-and every part. All sources are asked at once, and the answer comes within a bound whatever they
-do. It reads and changes nothing; it is invoked by whoever may (ADR 0013), by `stillwater health`,
-and on schedule, so that its verdict is a metric with an alarm.
+It reads and changes nothing; it is invoked by whoever may (ADR 0013), by `stillwater health`, and
+on schedule, so that its verdict is a metric with an alarm.
 """
 
 from __future__ import annotations
 
 import functools
-import json
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core import naming
-from core.errors import StillwaterError
-from core.health.cluster import NEEDED, ClusterHealth, Kind, Part, cluster_health, document
-from core.health.examination import LEDGER, Expected, Seen, Silence, parts
-from core.health.kafka_metrics import NodeMetrics
-from core.health.verdict import Health, HealthVerdict
-from core.metric_names import CLUSTER_HEALTH
-from core.views import ClusterView
+from core.health.examination import Expected
+from core.settings.functions import Health
 from handlers.adapters import metrics
-from handlers.adapters.connect import Fetch, ask, through
-from handlers.adapters.deadline import first_of, within
-from handlers.adapters.eks import EksApi
-from handlers.adapters.exporters import Exporters, PodExporters
-from handlers.adapters.kafka import KafkaAdmin, KafkaCluster
+from handlers.adapters.connect import through
+from handlers.adapters.connections import open_api
+from handlers.adapters.exporters import PodExporters
+from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
-from handlers.adapters.pods import EksPods, Pods
-from handlers.kafka_access import kafka_identity
-from handlers.settings import Reader
-from handlers.store.freezes import Freezes, LedgerFreezes
-from handlers.store.kept import complete
-from handlers.store.ledger import DynamoLedger, Ledger
+from handlers.adapters.pods import EksPods
+from handlers.examination.examiner import EXPORTER_SECONDS, Examiner, unable
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
-
-logger = Logger(service="stillwater")
-# A broker that is frozen costs whoever asks it first many seconds, so the next is asked beside it.
-STAGGER_SECONDS = 2.0
-# What a worker's answer takes on its way, on top of the time its probe has.
-MARGIN_SECONDS = 2.0
-# All exporters are asked at once, by a function that has a third of a processor.
-EXPORTER_SECONDS = 6.0
-# What CloudWatch is told (core.metric_names).
-SEVERITY = {200: 0, 503: 1, 500: 2}
-KAFKA, PODS, INCIDENTS, FREEZES = "kafka", "pods", "incidents", "freezes"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Examiner:
-    """Asks everybody who knows something about the cluster."""
-
-    cluster: str
-    expected: Expected
-    kafka: Sequence[KafkaCluster]  # one per bootstrap address
-    pods: Pods
-    workers: Mapping[str, Fetch]
-    exporters: Exporters
-    exporting: Mapping[int, str]  # node id -> pod, of those that export metrics
-    ledger: Ledger
-    freezes: Freezes
-    probe_seconds: float
-
-    @property
-    def seconds(self) -> float:
-        """How long an examination takes at most."""
-        return self.probe_seconds + MARGIN_SECONDS
-
-    def examine(self, now: float) -> ClusterHealth:
-        """Return the cluster's health; a source that is silent leaves its parts unknown."""
-        questions: dict[str, Callable[[], Any]] = {
-            KAFKA: self._kafka,
-            PODS: self.pods.pods,
-            INCIDENTS: self.ledger.open_incidents,
-            FREEZES: lambda: self.freezes.current(now),
-            **{
-                worker: functools.partial(ask, fetch, self.probe_seconds)
-                for worker, fetch in self.workers.items()
-            },
-            **{pod: functools.partial(self._metrics, pod) for pod in self.exporting.values()},
-        }
-        answers = within(self.seconds, questions)
-        seen = Seen(
-            kafka=answers[KAFKA],
-            pods=answers[PODS],
-            incidents=answers[INCIDENTS],
-            freezes=answers[FREEZES],
-            workers={worker: answers[worker] for worker in self.workers},
-            metrics={node_id: answers[pod] for node_id, pod in self.exporting.items()},
-        )
-        return cluster_health(parts(seen, self.expected, now))
-
-    def answer(self, now: float) -> dict[str, Any]:
-        """Return the answer in the form in which Lambda speaks HTTP."""
-        started = time.monotonic()
-        health = self.examine(now)
-        return _told(self.cluster, health, now, time.monotonic() - started)
-
-    def _kafka(self) -> ClusterView:
-        if not self.kafka:
-            raise StillwaterError("No bootstrap address is known.")
-        return first_of(
-            [each.read for each in self.kafka],
-            stagger_seconds=STAGGER_SECONDS,
-            seconds=self.seconds,
-        )
-
-    def _metrics(self, pod: str) -> NodeMetrics | Silence:
-        # One at a time: each has its own thread already, and its own silence.
-        found = self.exporters.scrape([pod])
-        told, silent = [*found.metrics.values()], [*found.silent.values()]
-        return told[0] if told else Silence(" ".join(silent) or f"Pod {pod} is no Kafka node's.")
-
-
-def _told(cluster: str, health: ClusterHealth, now: float, seconds: float) -> dict[str, Any]:
-    if not health.verdict.healthy:
-        # So that a caller's 503 can still be explained when nobody has kept its body.
-        logger.warning(health.verdict.reason, status_code=health.status_code)
-    metrics.count(CLUSTER_HEALTH, SEVERITY[health.status_code])
-    return {
-        "statusCode": health.status_code,
-        "headers": {"content-type": "application/json", "cache-control": "no-store"},
-        "body": json.dumps(document(cluster, health, now, seconds), ensure_ascii=False),
-    }
-
-
-def _unable(error: Exception, now: float, started: float) -> dict[str, Any]:
-    """Answer while the ledger is silent at a start: whom to ask stands in it."""
-    reason = f"Whom to ask stands in the ledger's table, which does not answer: {error}"
-    verdict = HealthVerdict(Health.UNKNOWN, reason, (LEDGER,))
-    health = cluster_health(Part(kind, kind.value, verdict) for kind in (*NEEDED, Kind.INCIDENTS))
-    cluster = os.environ.get("STILLWATER_CLUSTER", "")
-    return _told(cluster, health, now, time.monotonic() - started)
-
-
-@dataclass(frozen=True, slots=True)
-class KafkaNode:
-    """One node of the spec: its pool in its zone, and its role."""
-
-    node_id: int
-    node_pool: str
-    role: str
-
-
-def nodes_in(said: str) -> list[KafkaNode]:
-    """Read the nodes of every pool: "controller/controller-a:0 broker/broker-a:10,11".
-
-    >>> [node.node_id for node in nodes_in("controller/controller-a:0 broker/broker-a:10,11")]
-    [0, 10, 11]
-    """
-    return [
-        KafkaNode(int(node_id), node_pool, role)
-        for pool in said.split()
-        for named, _, ids in [pool.partition(":")]
-        for role, _, node_pool in [named.partition("/")]
-        for node_id in ids.split(",")
-    ]
+from handlers.store.settings import read_settings
 
 
 @functools.cache
 def _examiner() -> Examiner:
-    reader = Reader(complete())
-    region, cluster = reader.text("REGION", or_else="AWS_REGION"), reader.text("CLUSTER")
-    namespace, table = reader.text("NAMESPACE"), reader.text("LEDGER_TABLE")
-    eks = functools.partial(
-        EksApi,
-        endpoint=reader.text("EKS_ENDPOINT"),
-        ca_pem=reader.pem("EKS_CA"),
-        eks_cluster=reader.text("EKS_CLUSTER"),
-        region=region,
-    )
-    bootstrap = [each.strip() for each in reader.text("KAFKA_BOOTSTRAP").split(",")]
-    identity = kafka_identity(reader, "health")
-    nodes, workers = nodes_in(reader.text("KAFKA_NODES")), int(reader.number("CONNECT_WORKERS"))
-    exporters = reader.choice("EXPORTERS", "on", "off")
-    startup, probe = reader.number("CONNECT_STARTUP_S"), reader.number("CONNECT_PROBE_S")
-    reader.check()
-    names = [naming.connect_pod(cluster, number) for number in range(workers)]
-    api = eks(connections=len(names) + len(nodes) + 2)
-    access = KafkaAccess(identity, api)
+    settings = read_settings(Health)
+    cluster, namespace, nodes = settings.cluster, settings.namespace, settings.nodes
+    table, region = settings.ledger_table, settings.region
+    names = [naming.connect_pod(cluster, number) for number in range(settings.connect_workers)]
+    api = open_api(settings, connections=len(names) + len(nodes) + 2)
+    access = KafkaAccess(settings.kafka, api)
     return Examiner(
         cluster=cluster,
         expected=Expected(
             roles={node.node_id: node.role for node in nodes},
             workers=names,
-            worker_startup_seconds=startup,
+            worker_startup_seconds=settings.connect_startup_seconds,
         ),
-        kafka=[KafkaAdmin([each], access) for each in bootstrap],
+        kafka=[KafkaAdmin([each], access) for each in settings.kafka_bootstrap],
         pods=EksPods(api, namespace, cluster),
         workers={name: through(api, namespace, name) for name in names},
         exporters=PodExporters(api, namespace, EXPORTER_SECONDS),
         exporting={
             node.node_id: naming.pod(cluster, node.node_pool, node.node_id)
             for node in nodes
-            if exporters == "on"
+            if settings.exporters
         },
         ledger=DynamoLedger(table, cluster, region),
         freezes=LedgerFreezes(DynamoRecords(table, region), cluster),
-        probe_seconds=probe,
+        probe_seconds=settings.connect_probe_seconds,
     )
 
 
@@ -216,5 +67,5 @@ def handler(event: Any, context: Any) -> dict[str, Any]:
     try:
         examiner = _examiner()
     except (BotoCoreError, ClientError) as error:
-        return _unable(error, now, started)
+        return unable(error, now, started)
     return examiner.answer(now)

@@ -1,288 +1,39 @@
 """λ rotate: plan, start, pause, resume or abort a rotation run; whoever may invoke it may rotate.
 
-It answers what was decided and leaves the rest to the loop: λ tick takes the run's turns
-(handlers.rotation.turns). The event is `{"command": ..., "actor": ..., ...}`, the answer
-`{"said": ...}` with the run or the plan, or `{"problems": [...]}` where a person has to do
-something else.
+The event is `{"command": ..., "actor": ..., ...}`; handlers.rotation.conductor answers it.
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from core.errors import Conflict, InvalidInput, StillwaterError
-from core.incidents.observation import Policy
-from core.rotation.observation import RunObservation
-from core.rotation.outdated import stale_template, why_outdated
-from core.rotation.pace import measured
-from core.rotation.parallel import refusals
-from core.rotation.plan import Plan, plan
-from core.rotation.plan import to_document as to_plan_document
-from core.rotation.preconditions import unkeepable
-from core.rotation.requests import abort, pause, resume
-from core.rotation.run_record import (
-    DEFAULT_DEADLINE_SECONDS,
-    NodeTurn,
-    Options,
-    Phase,
-    Run,
-    open_run,
-    to_document,
-)
-from core.rotation.selection import Selection, turns_of
+from core.settings.functions import Rotate
 from handlers.adapters import metrics
-from handlers.adapters.aws import AwsCloud, Queue, SqsQueue
+from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.connections import open_api, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.adapters.templates import AwsTemplates, Templates
+from handlers.adapters.kafka_identity import KafkaAccess
+from handlers.adapters.templates import AwsTemplates
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.observe import Sources
-from handlers.kafka_access import kafka_access
-from handlers.rotation.turns import observe_cluster, with_errors
-from handlers.settings import Settings
+from handlers.rotation.conductor import Conductor
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.kept import complete
 from handlers.store.ledger import DynamoLedger
-from handlers.store.messages import rotation_message
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
+from handlers.store.settings import read_settings
 
 logger = Logger(service="stillwater")
-MOST_ATTEMPTS = 5
-NOTHING = "Nothing is outdated: there is nothing to rotate."
-
-
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    turns: tuple[NodeTurn, ...]
-    options: Options
-    plan: Plan
-    apart: tuple[str, ...]  # why nodes may not go several at a time, as was asked for
-
-
-@dataclass(frozen=True)
-class Conductor:
-    """Takes a person's word on rotations."""
-
-    runs: LedgerRuns
-    sources: Sources
-    templates: Templates
-    snapshots: ErrorSnapshots
-    ticks: Queue
-    policy: Policy
-    managed_tag: str
-
-    def take(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
-        """Carry out one command; what a person must hear of comes back as sentences."""
-        try:
-            return self._carry_out(str(event.get("command")), event, now)
-        except InvalidInput as error:
-            return {"problems": list(error.problems)}
-        except (Conflict, StillwaterError) as error:
-            return {"problems": [str(error)]}
-
-    def _carry_out(self, command: str, event: Mapping[str, Any], now: float) -> dict[str, Any]:
-        wishes: Mapping[str, Callable[[Run, str, float], Run]] = {
-            "pause": pause,
-            "resume": lambda run, actor, now: self._resumed(run, actor, now, event),
-            "abort": abort,
-        }
-        if command in wishes:
-            return self._wish(event, now, wishes[command])
-        answers: Mapping[str, Callable[[], dict[str, Any]]] = {
-            "held": lambda: self._held(now),
-            "plan": lambda: self._plan(event, now),
-            "start": lambda: self._start(event, now),
-            "status": lambda: self._told(self._current()),
-        }
-        if command not in answers:
-            raise InvalidInput([f"{command!r} is none of {', '.join([*answers, *wishes])}."])
-        return answers[command]()
-
-    def _start(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
-        planned = self._planned(event, now)
-        if not planned.turns:
-            return {"said": NOTHING, "plan": to_plan_document(planned.plan)}
-        if planned.plan.topics and not event.get("accept_unavailable"):
-            remedy = "Start with --accept-unavailable to rotate all the same."
-            raise InvalidInput([*planned.plan.unavailable, remedy])
-        problems = (*planned.apart, *planned.plan.too_long)
-        if problems:
-            raise InvalidInput(problems)
-        takes = {node.node_id: node.seconds for node in planned.plan.nodes}
-        run = open_run(
-            (replace(turn, expected_seconds=takes[turn.node_id]) for turn in planned.turns),
-            planned.options,
-            _actor(event),
-            now,
-            replication=measured(self.runs.current()),
-        )
-        written = self.runs.replace_by(run)
-        self._wake(written)
-        return self._told(written)
-
-    def _plan(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
-        planned = self._planned(event, now)
-        said = f"{len(planned.turns)} nodes would get a new instance." if planned.turns else NOTHING
-        return {"said": said, "plan": to_plan_document(planned.plan)}
-
-    def _planned(self, event: Mapping[str, Any], now: float) -> _Planned:
-        """Read everything a plan rests on; raises StillwaterError when it cannot be read."""
-        seen = observe_cluster(self.sources, self.managed_tag, now)
-        seen = seen if seen.blind else with_errors(self.snapshots, seen)
-        if seen.blind:
-            raise StillwaterError(seen.blind)
-        server = self.sources.nodes.server_version()
-        launched = self.templates.launched(self.managed_tag)
-        outdated = {
-            pod.node_id: why
-            for pod in seen.pods
-            if (node := seen.node_of(pod.node_id)) is not None
-            and (found := launched.get(node.instance_id or "")) is not None
-            and (why := why_outdated(found, node.kubelet, server))
-        }
-        turns = turns_of(seen, _selection(event), outdated)
-        accepted = _topics(turns, seen) if event.get("accept_unavailable") else ()
-        known = seen.errors if event.get("acknowledge_errors") else None
-        options = Options(
-            accepted_topics=accepted,
-            acknowledged=None if known is None else known.to_dict(),
-            deadline_seconds=float(event.get("deadline_seconds") or DEFAULT_DEADLINE_SECONDS),
-            parallel_per_zone=_parallel(event),
-            any_time=bool(event.get("any_time")),
-            even_recovering=bool(event.get("even_recovering")),
-        )
-        kubelets = {n.instance_id: n.kubelet for n in seen.nodes if n.instance_id in launched}
-        asked = () if seen.kafka is None else refusals(turns, seen.kafka, options, self.policy)
-        apart = tuple(asked)
-        planned = plan(
-            turns,
-            seen,
-            options,
-            self.policy,
-            earlier=self.runs.current(),
-            appended=self._appended(event, now),
-            notes=(
-                *apart,
-                *stale_template(launched, {str(i): k for i, k in kubelets.items()}, server),
-            ),
-        )
-        return _Planned(turns, options, planned, apart)
-
-    def _resumed(self, run: Run, actor: str, now: float, event: Mapping[str, Any]) -> Run:
-        """Resume with what the person has seen since, or wants otherwise; refuse as `start` does.
-
-        A repetition after a Conflict asks again, of the run as it then is.
-        """
-        options = run.options
-        if event.get("acknowledge_errors"):
-            known = self.snapshots.ask(now).errors.to_dict()
-            options = replace(options, acknowledged=known)
-        if event.get("accept_unavailable"):
-            seen = observe_cluster(self.sources, self.managed_tag, now)
-            options = replace(options, accepted_topics=_topics(run.turns, seen))
-        if event.get("any_time"):
-            options = replace(options, any_time=True)
-        if event.get("even_recovering"):
-            options = replace(options, even_recovering=True)
-        if event.get("parallel_per_zone") is not None:
-            options = replace(options, parallel_per_zone=_parallel(event))
-            self._refuse_together(run, options, now)
-        return resume(run, actor, now, skip=bool(event.get("skip")), options=options)
-
-    def _refuse_together(self, run: Run, options: Options, now: float) -> None:
-        """Raise InvalidInput where those who are left may not go as many at a time as asked."""
-        kafka = observe_cluster(self.sources, self.managed_tag, now).kafka
-        left = [turn for turn in run.turns if turn.phase not in {Phase.DONE, Phase.SKIPPED}]
-        apart = () if kafka is None else tuple(refusals(left, kafka, options, self.policy))
-        if apart:
-            raise InvalidInput(apart)
-
-    def _appended(self, event: Mapping[str, Any], now: float) -> dict[int, float]:
-        """Return what brokers take in a second, from how their logs grew since the first look."""
-        before: Mapping[str, Any] | None = event.get("held")
-        if before is None:
-            return {}
-        seconds = now - float(before["at"])
-        grown = {
-            broker: max(held - int(before["bytes"].get(str(broker), held)), 0)
-            for broker, held in self.sources.kafka.log_bytes().items()
-        }
-        return {broker: bytes_ / seconds for broker, bytes_ in grown.items()}
-
-    def _held(self, now: float) -> dict[str, Any]:
-        held = {str(broker): size for broker, size in self.sources.kafka.log_bytes().items()}
-        return {"said": "What brokers hold.", "held": {"at": now, "bytes": held}}
-
-    def _told(self, run: Run) -> dict[str, Any]:
-        return {"said": run.reason, "run": to_document(run)}
-
-    def _wish(
-        self, event: Mapping[str, Any], now: float, change: Callable[[Run, str, float], Run]
-    ) -> dict[str, Any]:
-        """Write what a person wants over the newest version, and have the loop look at once."""
-        for _ in range(MOST_ATTEMPTS):
-            wished = change(self._current(), _actor(event), now)
-            try:
-                written = self.runs.put(wished)
-            except Conflict:
-                continue  # A turn was faster.
-            self._wake(written)
-            return self._told(written)
-        raise Conflict("The run kept changing; try again in a moment.")
-
-    def _current(self) -> Run:
-        run = self.runs.current()
-        if run is None:
-            raise StillwaterError(
-                "No rotation was ever started here; `stillwater rotate start` starts one."
-            )
-        return run
-
-    def _wake(self, run: Run) -> None:
-        self.ticks.send(rotation_message(run.version))
-
-
-def _actor(event: Mapping[str, Any]) -> str:
-    return str(event.get("actor") or "somebody")
-
-
-def _parallel(event: Mapping[str, Any]) -> int:
-    """Return how many brokers of a zone may go together; raises InvalidInput for less than one."""
-    asked = event.get("parallel_per_zone", 1)
-    if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
-        raise InvalidInput([f"parallel_per_zone is {asked!r}, and must be a whole number from 1."])
-    return asked
-
-
-def _selection(event: Mapping[str, Any]) -> Selection:
-    named: Mapping[str, Any] = event.get("selection") or {}
-    return Selection(
-        everything=bool(named.get("everything")),
-        node_ids=tuple(int(n) for n in named.get("node_ids", ())),
-        pools=tuple(named.get("pools", ())),
-        zones=tuple(named.get("zones", ())),
-    )
-
-
-def _topics(turns: Iterable[NodeTurn], seen: RunObservation) -> tuple[str, ...]:
-    """Return the topics of which something is unavailable while a node is away."""
-    if seen.kafka is None:
-        return ()
-    kafka = seen.kafka
-    return tuple(sorted({p.topic for turn in turns for p in unkeepable(turn.node_id, kafka)}))
 
 
 @functools.cache
 def _conductor() -> Conductor:
-    settings = Settings.from_env(complete())
+    settings = read_settings(Rotate)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
     records = DynamoRecords(settings.ledger_table, settings.region)
@@ -291,7 +42,7 @@ def _conductor() -> Conductor:
         sources=Sources(
             cloud=AwsCloud(settings.region),
             nodes=nodes,
-            kafka=KafkaAdmin(settings.kafka_bootstrap, kafka_access(api, "rotate")),
+            kafka=KafkaAdmin(settings.kafka_bootstrap, KafkaAccess(settings.kafka, api)),
             ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
             freezes=LedgerFreezes(records, settings.cluster),
         ),

@@ -1,199 +1,28 @@
-"""λ sweep, every minute: what EventBridge lost, and what no tick is carrying.
-
-The queues and EventBridge are fast and at best at-least-once; this is the net below them. It reads
-lists, lets core.incidents.sweep compare them, and only opens incidents, sends ticks and frees a
-lease nobody is left to give back: the loop does the rest. One run looks closely at a bounded number
-of instances; the next goes on where it stopped.
-"""
+"""λ sweep, every minute: what EventBridge lost, and what no tick is carrying."""
 
 from __future__ import annotations
 
 import functools
 import time
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
-from core.errors import Conflict, StillwaterError
-from core.incidents.observation import NodeView
-from core.incidents.sweep import (
-    Announce,
-    Finding,
-    Snapshot,
-    Wake,
-    answered,
-    findings,
-    stands,
-    stranded,
-    turn,
-)
-from core.metric_names import PAGES_SENT
-from core.naming import SYSTEM_POOL
-from core.rotation.run_record import unattended
+from core.settings.functions import Sweep, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.connections import open_api, open_nodes
-from handlers.adapters.inventory import Ec2Inventory, Inventory
-from handlers.adapters.kubernetes import Nodes
+from handlers.adapters.inventory import Ec2Inventory
+from handlers.incidents.broom import Broom
 from handlers.incidents.reception import Reception
-from handlers.incidents.shifts import pending
-from handlers.settings import Settings
-from handlers.store.archive import Archivist, open_archivist
-from handlers.store.freezes import Freezes, LedgerFreezes
-from handlers.store.kept import complete
-from handlers.store.ledger import rounds
-from handlers.store.messages import SHIFT_MESSAGE, rotation_message
+from handlers.store.archive import open_archivist
+from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import open_ledger
-from handlers.store.records import DynamoRecords, Records
-from handlers.store.runs import LedgerRuns
-
-logger = Logger(service="stillwater")
-# Two questions to EC2 about status checks, and as many reads of the ledger as something is wrong
-# with: seconds of work, far below a function's time limit, for as many nodes as clusters have.
-MOST_INSTANCES = 200
-CURSOR = "cursor#sweep"
-
-
-@dataclass(frozen=True)
-class Broom:
-    """Finds what was dropped."""
-
-    reception: Reception
-    inventory: Inventory
-    nodes: Nodes
-    records: Records
-    freezes: Freezes
-    cluster: str
-    late_seconds: float
-    archivist: Archivist
-    most_instances: int = MOST_INSTANCES
-
-    def sweep(self, now: float) -> dict[str, int]:
-        """Open what was lost, wake what is stuck, free and file what is over; return the counts."""
-        seen = self._lists(now)
-        cursor = self.records.read(CURSOR)
-        whose_turn, following = turn(
-            seen.instance_ids(), cursor.document or "", self.most_instances
-        )
-        seen = self._closely(seen, whose_turn)
-        done = Counter({"opened": 0, "revived": 0, "looked_at": len(whose_turn)})
-        for finding in findings(seen, whose_turn, self.late_seconds):
-            done[self._act(finding, now)] += 1
-        if following != (cursor.document or ""):
-            self._remember(following, cursor.version)
-        done["freed"] = self._free_lease(now)
-        if pending(self.freezes, self.records, self.cluster, now):
-            self.reception.ticks.send(SHIFT_MESSAGE)
-        self._wake_run(now)
-        del done["nothing"]
-        return {**done, "filed": self.archivist.file_closed()}
-
-    def _wake_run(self, now: float) -> None:
-        run = LedgerRuns(self.records, self.cluster).current()
-        if run is not None and unattended(run, now, self.late_seconds):
-            logger.warning("No turn carried the rotation run.", run=run.id)
-            self.reception.ticks.send(rotation_message(run.version))
-
-    def _lists(self, now: float) -> Snapshot:
-        tag = self.reception.managed_tag
-        return Snapshot(
-            now=now,
-            groups=self.reception.cloud.groups_tagged(tag),
-            states=self.inventory.instance_states(tag),
-            nodes=self._kafka_nodes(),
-            incidents=self.reception.ledger.open_incidents(),
-        )
-
-    def _kafka_nodes(self) -> tuple[NodeView, ...] | None:
-        """Return Kafka's nodes; without an answer the other lists are compared all the same."""
-        try:
-            nodes = self.nodes.nodes()
-        except StillwaterError as error:
-            logger.warning("The sweep saw no Nodes.", error=str(error))
-            return None
-        return tuple(n for n in nodes if n.pool not in {None, SYSTEM_POOL} and n.instance_id)
-
-    def _closely(self, seen: Snapshot, whose_turn: Sequence[str]) -> Snapshot:
-        """Add the status checks, and what EC2 says of nodes that its list leaves out."""
-        running = [id_ for id_ in whose_turn if seen.states.get(id_) == "running"]
-        unlisted = {
-            node.instance_id
-            for node in seen.nodes or ()
-            if node.instance_id in whose_turn and node.instance_id not in seen.states
-        }
-        states, foreign = dict(seen.states), set()
-        for instance_id in sorted(id_ for id_ in unlisted if id_):
-            instance = self.reception.cloud.instance(instance_id)
-            if instance is not None and self.reception.managed_tag in instance.tags:
-                states[instance_id] = instance.state
-            elif instance is not None:
-                foreign.add(instance_id)
-        kept = tuple(n for n in seen.nodes or () if n.instance_id not in foreign)
-        return replace(
-            seen,
-            states=states,
-            nodes=None if seen.nodes is None else kept,
-            statuses=self.inventory.statuses(running),
-        )
-
-    def _act(self, finding: Finding, now: float) -> str:
-        """Carry out one finding; return what it is counted as."""
-        match finding:
-            case Wake(incident=incident, reason=reason):
-                logger.warning(reason, incident_id=incident.id)
-                self.reception.wake(incident)
-                return "revived"
-            case Announce():
-                return "opened" if self._announce(finding, now) else "nothing"
-
-    def _announce(self, found: Announce, now: float) -> bool:
-        history = rounds(self.reception.ledger, found.interruption.instance_id)
-        if answered(history, found):
-            return False
-        # An open incident is the last round; what joins it belongs to that one.
-        number = len(history) if history and history[-1].open else len(history) + 1
-        again = stands(history, found, now)
-        if not self.reception.discover(found.in_round(number), now, again=again):
-            return False
-        if again:
-            metrics.count(PAGES_SENT)
-            last = history[-1]
-            logger.critical(
-                f"{found.reason} Incident {last.id} let it go: it is {last.state.value}.",
-                page="let_go_and_stands",
-                instance_id=last.instance_id,
-            )
-        logger.warning(found.reason, instance_id=found.interruption.instance_id)
-        return True
-
-    def _free_lease(self, now: float) -> int:
-        """Give back a lease whose holder is over; return how many that were."""
-        ledger, freed = self.reception.ledger, 0
-        for lease in ledger.leases():
-            if not stranded(lease, ledger.get(lease.holder), now):
-                continue
-            logger.warning("A lease outlived its incident.", incident_id=lease.holder)
-            try:
-                ledger.drop_lease(lease.holder)
-            except Conflict:
-                continue  # It changed hands at this moment.
-            freed += 1
-        return freed
-
-    def _remember(self, cursor: str, version: int) -> None:
-        try:
-            self.records.write(CURSOR, cursor, version)
-        except Conflict:
-            # Another run was as far at the same moment; either cursor is as good.
-            logger.info("Another sweep moved the cursor.")
+from handlers.store.records import DynamoRecords
+from handlers.store.settings import read_settings
 
 
 @functools.cache
 def _broom() -> Broom:
-    settings = Settings.from_env(complete())
+    settings = read_settings(Sweep)
     records = DynamoRecords(settings.ledger_table, settings.region)
     ledger = open_ledger(settings)
     return Broom(
@@ -208,7 +37,7 @@ def _broom() -> Broom:
         records=records,
         freezes=LedgerFreezes(records, settings.cluster),
         cluster=settings.cluster,
-        late_seconds=settings.late_seconds,
+        late_seconds=late_seconds(settings.tick_interval_seconds),
         archivist=open_archivist(settings, ledger),
     )
 

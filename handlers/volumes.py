@@ -1,215 +1,49 @@
-"""λ volumes, every five minutes: what Kafka's volumes need, and what of it may be done.
-
-One look at all of them, one plan (core.volumes), then at most one change of each node pool. The
-change is written down before it is asked for: whoever dies between the two has used a slot in the
-ledger, and never one that is not there.
-"""
+"""λ volumes, every five minutes: what Kafka's volumes need, and what of it may be done."""
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from collections.abc import Mapping
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
-from core import metric_names as counted
 from core.cost import pricing
-from core.cost.pricing import PriceBook
-from core.errors import Conflict, StillwaterError
-from core.volumes.decisions import Decision, Kind
-from core.volumes.ledger import Modification, State, requested
-from core.volumes.limits import Gp3
-from core.volumes.plan import Plan, plan, told
-from core.volumes.unknown import UNKNOWN
+from core.settings import prometheus_address
+from core.settings.volumes import Volumes
 from handlers.adapters import metrics
-from handlers.adapters.claims import EksClaims, PoolView
+from handlers.adapters.claims import EksClaims
 from handlers.adapters.connections import open_api
 from handlers.adapters.ebs import Ec2Ebs
 from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import KafkaFills
+from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.load import CloudWatchLoads
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volume_series import PrometheusVolumes
-from handlers.kafka_access import kafka_access
-from handlers.settings import Settings
-from handlers.store import volume_records
-from handlers.store.kept import complete
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
-from handlers.store.volume_records import PLAN
+from handlers.store.settings import read_settings
 from handlers.volume.departures import Departing
-from handlers.volume.observe import Lookout, Seen
-from handlers.volume.settings import VolumeSettings
+from handlers.volume.observe import Lookout
 from handlers.volume.sources import Sources
-
-logger = Logger(service="stillwater")
-# What of a decision is counted for an alarm.
-COUNTED: Mapping[str, str] = {
-    "slots": counted.VOLUMES_OUT_OF_SLOTS,
-    "instance": counted.VOLUMES_INSTANCE_BOUND,
-    "budget": counted.VOLUMES_REFUSED,
-    "ceiling": counted.VOLUMES_REFUSED,
-    "gp3": counted.VOLUMES_REFUSED,
-    "modified-behind": counted.VOLUMES_DRIFTED,
-    "class-drift": counted.VOLUMES_DRIFTED,
-    "class-missing": counted.VOLUMES_STUCK,
-    "class-refused": counted.VOLUMES_STUCK,
-    "class-stuck": counted.VOLUMES_STUCK,
-    "resize-stuck": counted.VOLUMES_STUCK,
-    "resize-refused": counted.VOLUMES_STUCK,
-    "file-system-pending": counted.VOLUMES_STUCK,
-    "not-applied": counted.VOLUMES_STUCK,
-    UNKNOWN: counted.VOLUMES_UNKNOWN,
-}
-
-
-@dataclass(frozen=True)
-class Steward:
-    """Looks after the volumes."""
-
-    lookout: Lookout
-    book: PriceBook
-
-    def turn(self, now: float, *, dry_run: bool = False) -> dict[str, Any]:
-        """Look, plan, and do what may be done; return the plan as it is shown."""
-        seen = self.lookout.look(now)
-        settings = self.lookout.settings
-        planned = plan(seen.sets, self.book, now, settings.budget_usd)
-        done: list[Decision] = []
-        if settings.applies and not dry_run:
-            for name, pool in seen.pools.items():
-                mine = [d for d in planned.changes if d.pool == name]
-                if mine and self._change(pool, mine, seen, now):
-                    done += mine
-        self._tell(planned.decisions, done)
-        for gap in seen.gaps:
-            logger.warning("Something is not known of the volumes.", gap=gap)
-        shown = self._shown(planned, seen, done, now)
-        if not dry_run:
-            self._keep(shown)
-        return shown
-
-    def _change(
-        self, pool: PoolView, decisions: Iterable[Decision], seen: Seen, now: float
-    ) -> bool:
-        """Write down what is about to be asked of a pool's volumes, then ask it; once for all."""
-        wanted = {d.number: d.target for d in decisions if d.target is not None}
-        before = [self._request(d, seen, now) for d in decisions]
-        if not all(before):
-            return False
-        try:
-            self.lookout.claims.ask(pool, wanted)
-        except StillwaterError as error:
-            logger.warning("A pool was not changed.", pool=pool.name, error=str(error))
-            self._withdraw(wanted, pool, seen)
-            return False
-        return True
-
-    def _request(self, decision: Decision, seen: Seen, now: float) -> bool:
-        """Use a slot of every volume of a set; another invocation that does so as well wins."""
-        of = next(s for s in seen.sets if (s.pool, s.number) == (decision.pool, decision.number))
-        asked = Modification(
-            started_at=now,
-            state=State.REQUESTED,
-            target=decision.target or of.asked,
-            original=of.asked,
-            reason=decision.reason,
-            kind=decision.kind.value,
-        )
-        records = self.lookout.records
-        for volume in of.volumes:
-            memory = seen.memories[volume.volume_id]
-            changed = replace(memory, history=requested(memory.history, asked))
-            try:
-                volume_records.write(records, volume.volume_id, changed)
-            except Conflict:
-                logger.warning("Another invocation has the volume.", volume_id=volume.volume_id)
-                return False
-        return True
-
-    def _withdraw(self, wanted: Mapping[int, Gp3], pool: PoolView, seen: Seen) -> None:
-        """Give back the slots of a request that Kubernetes refused."""
-        records = self.lookout.records
-        for of in seen.sets:
-            if of.pool != pool.name or of.number not in wanted:
-                continue
-            for volume in of.volumes:
-                now = volume_records.read(records, volume.volume_id)
-                kept = tuple(m for m in now.history.modifications if m.state is not State.REQUESTED)
-                history = replace(now.history, modifications=kept)
-                volume_records.write(records, volume.volume_id, replace(now, history=history))
-
-    def _tell(self, decisions: Iterable[Decision], done: list[Decision]) -> None:
-        for decision in decisions:
-            if decision.kind is not Kind.KEEP:
-                logger.info(
-                    told([decision])[0], applied=decision in done, emergency=decision.emergency
-                )
-            if decision.refused_by in COUNTED:
-                metrics.count(COUNTED[decision.refused_by])
-        if done:
-            metrics.count(counted.VOLUMES_CHANGED, len(done))
-
-    def _shown(self, planned: Plan, seen: Seen, done: list[Decision], now: float) -> dict[str, Any]:
-        settings = self.lookout.settings
-        return {
-            "at": now,
-            "mode": "apply" if settings.applies else "advise",
-            "budget_usd": _dollars(settings.budget_usd),
-            "above_spec_usd": _dollars(planned.above_spec_usd),
-            "planned_usd": _dollars(planned.planned_usd),
-            "unpriced": planned.unpriced,
-            "unknown": list(seen.gaps),
-            "volumes": {v.claim: v.volume_id for of in seen.sets for v in of.volumes},
-            "decisions": [
-                {
-                    "pool": d.pool,
-                    "volume": d.number,
-                    "kind": d.kind.value,
-                    "reason": d.reason,
-                    "target": None
-                    if d.target is None
-                    else [d.target.size_gib, d.target.iops, d.target.throughput_mib_per_s],
-                    "monthly_usd_change": _dollars(d.monthly_usd_change),
-                    "emergency": d.emergency,
-                    "refused_by": d.refused_by,
-                    "applied": d in done,
-                }
-                for d in planned.decisions
-            ],
-        }
-
-    def _keep(self, shown: Mapping[str, Any]) -> None:
-        records = self.lookout.records
-        try:
-            records.write(PLAN, shown, records.read(PLAN).version)
-        except Conflict:
-            logger.info("Another invocation kept its plan at the same moment.")
-
-
-def _dollars(amount: Decimal | None) -> str | None:
-    return None if amount is None else str(amount)
+from handlers.volume.steward import Steward
 
 
 @functools.cache
 def _steward() -> Steward:
-    told = complete()
-    settings, of_volumes = Settings.from_env(told), VolumeSettings.from_env(told)
+    settings = read_settings(Volumes)
     api = open_api(settings)
     records = DynamoRecords(settings.ledger_table, settings.region)
+    access = KafkaAccess(settings.kafka, api)
     return Steward(
         lookout=Lookout(
             claims=EksClaims(api, settings.namespace, settings.cluster),
             sources=Sources(
                 ebs=Ec2Ebs(settings.region),
-                fills=KafkaFills(settings.kafka_bootstrap, kafka_access(api, "volumes")),
+                fills=KafkaFills(settings.kafka_bootstrap, access),
                 loads=CloudWatchLoads(settings.region),
-                series=_series(settings, of_volumes, api),
+                series=_series(settings, api),
             ),
             departing=Departing(
                 ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
@@ -217,19 +51,17 @@ def _steward() -> Steward:
                 records=records,
             ),
             records=records,
-            settings=of_volumes,
+            settings=settings.volumes,
         ),
         book=pricing.book(settings.region),
     )
 
 
-def _series(
-    settings: Settings, of_volumes: VolumeSettings, api: EksApi
-) -> PrometheusVolumes | None:
-    asked = of_volumes.prometheus
+def _series(settings: Volumes, api: EksApi) -> PrometheusVolumes | None:
+    asked = settings.volumes.prometheus
     if asked is None:
         return None
-    prometheus = Prometheus(route(asked.address, api))
+    prometheus = Prometheus(route(prometheus_address.parse(asked.address), api))
     return PrometheusVolumes(prometheus, settings.namespace, settings.cluster, asked.labels)
 
 

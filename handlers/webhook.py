@@ -1,170 +1,27 @@
-"""λ webhook: NTH says that a drain attempt has ended -> a note in the incident, and a tick at once.
-
-The one entry the internet can reach (a function URL: NTH can sign nothing and sends static headers
-only). So everything is checked before anything is read: size, then the token in constant time, then
-the shape. Whoever fails learns a status and no more. NTH waits 5 s and never repeats.
-"""
+"""λ webhook: NTH says that a drain has ended -> a note in the incident, and a tick at once."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import functools
-import hashlib
-import hmac
-import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
-from aws_lambda_powertools import Logger
-
-from core.errors import Conflict, InvalidInput
-from core.incidents import nth_report
-from core.incidents.nth_report import DrainReport
-from core.incidents.record import Incident
-from core.metric_names import WEBHOOKS_REFUSED
+from core.settings.functions import Webhook
 from handlers.adapters import metrics
-from handlers.adapters.aws import Queue, SqsQueue, tick_message
+from handlers.adapters.aws import SqsQueue
 from handlers.adapters.secrets import Secret
-from handlers.settings import Reader
-from handlers.store.ledger import DynamoLedger, Ledger, rounds
-
-logger = Logger(service="stillwater")
-# Function URLs write header names in lower case.
-TOKEN_HEADER = "x-stillwater-token"  # noqa: S105 - the header, not the token
-# NTH's event lists a node's labels and pods: a few KiB, far below this on any node.
-LARGEST_BODY_BYTES = 64 * 1024
-MOST_ATTEMPTS = 5
-
-
-class Token(Protocol):
-    """The secret that NTH knows too."""
-
-    def value(self) -> str: ...
-
-    def renewed(self) -> str:
-        """Return the secret read again: it may have been replaced."""
-
-
-class Refusal(Exception):
-    """Turns a caller away with a status."""
-
-    def __init__(self, status: HTTPStatus, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-
-
-@dataclass(frozen=True)
-class Door:
-    """Takes reports in."""
-
-    ledger: Ledger
-    ticks: Queue
-    token: Token
-
-    def answer(self, request: Mapping[str, Any], now: float) -> dict[str, Any]:
-        """Answer one HTTP request of a function URL (payload format 2.0)."""
-        try:
-            report = self._admitted(request)
-            incident = self._record(report, now)
-        except Refusal as refusal:
-            metrics.count(WEBHOOKS_REFUSED)
-            logger.warning(str(refusal), status=refusal.status.value)
-            return _response(refusal.status)
-        except Conflict as conflict:
-            logger.warning(str(conflict))
-            return _response(HTTPStatus.SERVICE_UNAVAILABLE)
-        if incident is None:
-            outcome = "No incident had this drain forwarded."
-            self.ledger.record_ignored(report.nth_event_id, outcome, now)
-        else:
-            outcome = f"Noted in incident {incident.id}."
-        logger.info(
-            outcome,
-            incident_id=None if incident is None else incident.id,
-            event_id=report.announcement_id,
-            nth_event_id=report.nth_event_id,
-        )
-        return _response(HTTPStatus.ACCEPTED)
-
-    def _admitted(self, request: Mapping[str, Any]) -> DrainReport:
-        body = str(request.get("body") or "")
-        # Before anything is decoded or compared; base64 is a third longer than what it holds.
-        if len(body) > LARGEST_BODY_BYTES * 4 // 3 + 4:
-            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "A body was too large.")
-        headers = request.get("headers") or {}
-        if not self._knows(str(headers.get(TOKEN_HEADER) or "")):
-            raise Refusal(HTTPStatus.UNAUTHORIZED, "A caller had no valid token.")
-        http = (request.get("requestContext") or {}).get("http") or {}
-        if http.get("method") != "POST":
-            raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "A call was no POST.")
-        try:
-            return nth_report.read(_decoded(body, encoded=bool(request.get("isBase64Encoded"))))
-        except InvalidInput as error:
-            raise Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
-
-    def _knows(self, given: str) -> bool:
-        return bool(given) and (
-            _same(given, self.token.value()) or _same(given, self.token.renewed())
-        )
-
-    def _record(self, report: DrainReport, now: float) -> Incident | None:
-        """Note a report in the incident it concerns; None: it concerns none that is open."""
-        for _ in range(MOST_ATTEMPTS):
-            found = [i for i in rounds(self.ledger, report.instance_id) if i.open]
-            concerned = next((i for i in found if nth_report.concerns(i, report)), None)
-            if concerned is None:
-                return None
-            changed = nth_report.noted(concerned, report, now)
-            if changed is concerned:
-                return concerned
-            try:
-                written = self.ledger.put(changed)
-            except Conflict:
-                continue
-            # The tick that was due names an older version and would be taken for stale.
-            self.ticks.send(tick_message(written.id, written.version))
-            return written
-        raise Conflict(f"The incident of {report.instance_id} kept changing; the report is lost.")
-
-
-def _same(given: str, known: str) -> bool:
-    """Compare in constant time; digests, since lengths would tell, and a header may be no ASCII."""
-    return hmac.compare_digest(_digest(given), _digest(known))
-
-
-def _digest(value: str) -> bytes:
-    return hashlib.sha256(value.encode("utf-8", "backslashreplace")).digest()
-
-
-def _decoded(body: str, *, encoded: bool) -> str:
-    try:
-        raw = base64.b64decode(body, validate=True) if encoded else body.encode()
-        if len(raw) > LARGEST_BODY_BYTES:
-            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "A body was too large.")
-        return raw.decode()
-    except (binascii.Error, UnicodeError):
-        raise Refusal(HTTPStatus.BAD_REQUEST, "A body was no UTF-8 text.") from None
-
-
-def _response(status: HTTPStatus) -> dict[str, Any]:
-    return {"statusCode": status.value, "headers": {"content-type": "text/plain"}, "body": ""}
+from handlers.incidents.door import Door
+from handlers.store.ledger import DynamoLedger
+from handlers.store.settings import read_settings
 
 
 @functools.cache
 def _door() -> Door:
-    reader = Reader(os.environ)
-    region = reader.text("REGION", or_else="AWS_REGION")
-    table, cluster = reader.text("LEDGER_TABLE"), reader.text("CLUSTER")
-    queue, secret = reader.text("TICKS_QUEUE_URL"), reader.text("WEBHOOK_SECRET")
-    reader.check()
+    settings = read_settings(Webhook)
     return Door(
-        ledger=DynamoLedger(table, cluster, region),
-        ticks=SqsQueue(queue, region),
-        token=Secret(secret, region),
+        ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
+        ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+        token=Secret(settings.secret_arn, settings.region),
     )
 
 

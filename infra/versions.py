@@ -32,6 +32,7 @@ ADDONS = {
     "coredns": "v1.13.2-eksbuild.31",
     "aws-ebs-csi-driver": "v1.66.0-eksbuild.1",
     "snapshot-controller": "v8.5.0-eksbuild.3",
+    "eks-node-monitoring-agent": "v1.7.0-eksbuild.1",
 }
 
 CLUSTER_AUTOSCALER_REPOSITORY = "https://kubernetes.github.io/autoscaler"

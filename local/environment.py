@@ -16,11 +16,13 @@ CREDENTIALS_FILE = "aws-credentials.json"
 # Left out of every child: the user's identity, and proxies, since every address is this machine's.
 _HIDDEN_PREFIXES = ("AWS_", "PULUMI_", "STILLWATER_", "KUBE")
 # Where the user keeps built tools, real CRDs to use in place of the twin's, by which rules Kafka is
-# probed, and how long the twin's machines take (local.aws.instances.Delays).
+# probed, whether IAM is enforced (local.iam.guard), and how long the twin's machines take
+# (local.aws.instances.Delays).
 _KEPT = (
     "STILLWATER_CACHE",
     "STILLWATER_CRDS",
     "STILLWATER_HEALTH_RULES",
+    "STILLWATER_IAM",
     "STILLWATER_BOOT_SECONDS",
     "STILLWATER_SHUTDOWN_SECONDS",
     "STILLWATER_HEALTH_CHECK_SECONDS",

@@ -11,5 +11,8 @@ for _number in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(_number, signal.SIG_DFL)
 
 # A busy machine is late, not wrong: an example that took 200 ms on it shows nothing.
-settings.register_profile("late", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("late")
+LATE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("usual", LATE, max_examples=50)
+# Whoever changes what a property holds looks longer: pytest --hypothesis-profile many PATH
+settings.register_profile("many", LATE, max_examples=1_000)
+settings.load_profile("usual")

@@ -16,7 +16,7 @@ from local.spark import iceberg
 from local.tools import build
 from local.tools.catalogue import FOR_TESTS
 from tests.integration import connect_workers
-from tests.integration.lint import linters
+from tests.integration.lint import iam_judge, linters
 
 
 def needed() -> dict[str, Callable[[], object]]:
@@ -27,6 +27,7 @@ def needed() -> dict[str, Callable[[], object]]:
         "Connect 3.8": connect_workers.jars_of_3_8,
         "Iceberg": iceberg.jar,
         "Checkov and parliament": linters.python,
+        "the judge of IAM": iam_judge.install,
     }
 
 

@@ -13,12 +13,13 @@ from bench.storm.burst import Member
 from core import naming
 from core.cluster import ClusterSpec
 from core.errors import StillwaterError
-from infra.functions.loop import INTERRUPTION_BATCH, TICK_BATCH
+from infra.functions.interruption import INTERRUPTION
+from infra.functions.tick import TICK
 from local.twin import Twin
 
 NAMESPACE = "kafka"
 WAIT_SECONDS = 60.0
-LAMBDAS = {"interruption": INTERRUPTION_BATCH, "tick": TICK_BATCH}
+LAMBDAS = (INTERRUPTION, TICK)
 
 
 @dataclass
@@ -93,7 +94,7 @@ class Ground:
 
     def renew(self, number: int) -> None:
         """Make the next invocation of every function a cold one: new settings, new processes."""
-        for role in LAMBDAS:
+        for role in (each.name for each in LAMBDAS):
             name = naming.function(self.spec.prefix, role)
             found = self.aws("lambda").get_function_configuration(FunctionName=name)
             variables = found["Environment"]["Variables"] | {"BENCH_ROUND": str(number)}

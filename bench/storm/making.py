@@ -7,11 +7,8 @@ runs, so a pod ends the moment it is evicted. Kafka is absent: no decision measu
 
 from __future__ import annotations
 
-import base64
 import json
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 from typing import Any
 
 from botocore.credentials import ReadOnlyCredentials
@@ -21,9 +18,12 @@ from bench.storm.ground import LAMBDAS, NAMESPACE, Ground, Progress, step, until
 from core import naming
 from core.cluster import ClusterSpec
 from core.constants import EVENTS_MAX_RECEIVE_COUNT, TERMINATING, TICKS_MAX_RECEIVE_COUNT
+from core.settings import codec
+from core.settings.environment import SETTINGS
+from core.settings.functions import ApiServer
 from infra.functions import packaging
-from infra.functions.function import MEMORY_MIB
-from infra.functions.loop import environment
+from infra.functions.definition import Definition
+from infra.functions.settings import fields_of
 from infra.versions import LAMBDA_RUNTIME
 from local import environment as twin_environment
 from local.aws.instances import MARKET_TAG
@@ -178,15 +178,30 @@ def _account(ground: Ground) -> None:
     _announce(ground)
     _table(ground)
     eks = ground.aws("eks")
-    role = ground.aws("iam").create_role(
-        RoleName=f"{prefix}-bench", AssumeRolePolicyDocument=json.dumps({"Statement": []})
-    )["Role"]["Arn"]
+    role = _role(ground, f"{prefix}-bench")
     cluster = eks.create_cluster(name=prefix, roleArn=role, resourcesVpcConfig={})["cluster"]
     aws_auth.put(
         ground.twin.place, aws_auth.row(role, "STANDARD", ["system:masters"], "stillwater")
     )
     _functions(ground, role)
     _wait_for_login(ground, cluster["name"])
+
+
+def _role(ground: Ground, name: str) -> str:
+    """Return a role of the functions that may do everything: rights are not what is measured."""
+    iam = ground.aws("iam")
+    trust = {"Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    made = iam.create_role(
+        RoleName=name,
+        AssumeRolePolicyDocument=json.dumps({"Statement": [{"Effect": "Allow", **trust}]}),
+    )
+    everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    iam.put_role_policy(
+        RoleName=name,
+        PolicyName="everything",
+        PolicyDocument=json.dumps({"Statement": [everything]}),
+    )
+    return str(made["Role"]["Arn"])
 
 
 def _queue(ground: Ground, role: str, visibility_seconds: int, most_receives: int | None) -> str:
@@ -236,44 +251,45 @@ def _table(ground: Ground) -> None:
 
 def _functions(ground: Ground, role: str) -> None:
     package = packaging.build(ground.twin.place.path("zip"))
-    variables = _settings(ground)
-    for name, batch in LAMBDAS.items():
+    for definition in LAMBDAS:
+        assert definition.reads is not None
+        name, reads = definition.name, definition.reads
         function = naming.function(ground.spec.prefix, name)
         ground.aws("lambda").create_function(
             FunctionName=function,
             Runtime=LAMBDA_RUNTIME,
             Role=role,
             Handler=f"handlers.{name}.handler",
-            Timeout=ground.spec.timings.lambda_timeout_seconds,
-            MemorySize=MEMORY_MIB,
-            Environment={"Variables": variables},
+            Timeout=definition.timeout(ground.spec),
+            MemorySize=definition.memory_mib,
+            Environment={"Variables": {SETTINGS: _settings(ground, definition)}},
             Code={"ZipFile": package.path.read_bytes()},
         )
-        queue = "events" if name == "interruption" else "ticks"
         ground.mappings[name] = ground.aws("lambda").create_event_source_mapping(
-            EventSourceArn=_arn("sqs", naming.queue(ground.spec.prefix, queue)),
+            EventSourceArn=_arn("sqs", naming.queue(ground.spec.prefix, reads.queue)),
             FunctionName=function,
-            BatchSize=batch,
+            BatchSize=reads.batch,
             FunctionResponseTypes=["ReportBatchItemFailures"],
         )["UUID"]
 
 
-def _settings(ground: Ground) -> Mapping[str, str]:
-    """Return what infra renders for the functions of this spec, with this twin's addresses."""
+def _settings(ground: Ground, definition: Definition) -> str:
+    """Return what infra renders for a function of this spec, with this twin's addresses."""
     place = ground.twin.place
-    arguments: Any = SimpleNamespace(
-        spec=ground.spec,
-        stories_queue=None,
-        archive=SimpleNamespace(bucket="bench"),
-        ledger=SimpleNamespace(table_name=ground.table),
-        nth_queue_url=ground.queues["nth"],
-        eks_endpoint=place.url("apiserver", "https"),
-        eks_ca=base64.b64encode(control_plane.ca_file(place).read_bytes()).decode(),
+    late = {
+        "ledger_table": ground.table,
+        "ticks_queue_url": ground.queues["ticks"],
+        "nth_queue_url": ground.queues["nth"],
+        "api": ApiServer(
+            eks_cluster=ground.spec.prefix,
+            endpoint=place.url("apiserver", "https"),
+            ca_pem=control_plane.ca_file(place).read_text(),
+        ),
         # Nobody answers there, and nothing that is measured asks.
-        bootstrap=f"{place.nlb_host}:9092",
-    )
-    rendered: Any = environment(arguments, ground.queues["ticks"])
-    return dict(rendered)
+        "kafka_bootstrap": (f"{place.nlb_host}:9092",),
+    }
+    told: Any = fields_of(definition, ground.spec, late)
+    return codec.write(codec.document(definition.settings(**told)))
 
 
 def _wait_for_login(ground: Ground, cluster: str) -> None:

@@ -1,4 +1,4 @@
-"""What the doctor reads of Kubernetes, as a Snapshot: seven lists, with an EKS token."""
+"""What the doctor reads of Kubernetes, as a Snapshot: eight lists, with an EKS token."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from urllib.parse import quote
 from cli.doctor.account import Found, target_group_name
 from cli.doctor.target import Target
 from core import constants, naming
+from core.cluster import rights
 from core.doctor import snapshot
 from core.doctor.drift import Expectation
 from handlers.adapters.eks import EksApi
@@ -39,6 +40,7 @@ class KubernetesCluster:
             (("volumes",), self._volumes),
             (("budgets",), self._budgets),
             (("termination_handlers",), self._termination_handlers),
+            (("kafkas",), self._kafkas),
         ]
 
     def api(self) -> EksApi:
@@ -130,6 +132,29 @@ class KubernetesCluster:
                 for item in listed
             },
         )
+
+    def _kafkas(self, api: EksApi) -> Iterator[Found]:
+        path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._kafka}/kafkas"
+        ours = f"metadata.name={self._expected.cluster}"
+        listed = api.list(path, fieldSelector=ours)
+        yield "kafkas", {_name(item): _kafka(item["spec"]["kafka"]) for item in listed}
+
+
+def _kafka(spec: Item) -> snapshot.Kafka:
+    authorization = spec.get("authorization") or {}
+    return snapshot.Kafka(
+        doors=frozenset(
+            snapshot.door_of(
+                str(each["name"]),
+                (each.get("authentication") or {}).get("type"),
+                tls=bool(each.get("tls")),
+            )
+            for each in spec.get("listeners") or ()
+        ),
+        authorization=str(authorization.get("type", "none")),
+        super_users=frozenset(str(user) for user in authorization.get("superUsers") or ()),
+        everyone_may=rights.everyone_may(spec.get("config") or {}),
+    )
 
 
 def _binding(spec: Item) -> snapshot.Binding:

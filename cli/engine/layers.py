@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -62,6 +63,20 @@ class Around(Protocol):
     def after(self, layer: str) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How much of a layer a run looks at."""
+
+    targets: tuple[str, ...] = ()  # names or URNs of resources; none: all
+    refresh: bool = False  # ask the providers first what is really there
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Return what the engine is given; a name is any resource of that name."""
+        patterns = [t if t.startswith("urn:") else f"**::{t}" for t in self.targets]
+        return {"target": patterns or None, "refresh": self.refresh or None}
+
+
 class Layers:
     """The stacks `<name>-<layer>` of one environment.
 
@@ -77,6 +92,7 @@ class Layers:
         *,
         layers: Sequence[str] = LAYERS,
         config: Mapping[str, str] | None = None,
+        scope: Scope = Scope(),
         on_step: OnStep | None = None,
         started: OnProcess | None = None,
         ended: OnProcess | None = None,
@@ -84,6 +100,7 @@ class Layers:
         self.name = name
         self.layers = tuple(layers)
         self.config = dict(config or {})
+        self.scope = scope
         self.on_step = on_step
         self._command = EngineCommand(environment, started, ended)
         self._workspace = LocalWorkspace(
@@ -126,7 +143,9 @@ class Layers:
         started = time.monotonic()
 
         def update(watch: Watch) -> Mapping[str, Any]:
-            result = self._stack(layer).up(on_event=watch, color="never", suppress_outputs=True)
+            result = self._stack(layer).up(
+                on_event=watch, color="never", suppress_outputs=True, **self.scope.options
+            )
             return {key: output.value for key, output in result.outputs.items()}
 
         return self._run(layer, update, started)
@@ -154,7 +173,7 @@ class Layers:
         """Say what `up_one` would do."""
 
         def plan(watch: Watch) -> Mapping[str, Any]:
-            self._stack(layer).preview(on_event=watch, color="never")
+            self._stack(layer).preview(on_event=watch, color="never", **self.scope.options)
             return {}
 
         return self._run(layer, plan, time.monotonic())

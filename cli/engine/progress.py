@@ -8,6 +8,7 @@ from typing import Any
 
 from pulumi.automation import EngineEvent, OpType
 
+from cli.engine.changes import Change, Changes
 from core.errors import StillwaterError
 
 _CREATED = (OpType.CREATE, OpType.IMPORT)
@@ -37,6 +38,7 @@ class LayerResult:
     deleted: int = 0
     same: int = 0
     outputs: Mapping[str, Any] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
     # Why a layer was not run, as a sentence.
     skipped: str | None = None
 
@@ -65,9 +67,11 @@ class Watch:
         self.on_step = on_step
         self.problems: list[str] = []
         self.counts: dict[str, int] = {}
+        self.changes = Changes()
 
     def __call__(self, event: EngineEvent) -> None:
         if event.resource_pre_event is not None:
+            self.changes.add(event.resource_pre_event.metadata)
             self._step(event.resource_pre_event.metadata, "started")
         elif event.res_outputs_event is not None:
             self._step(event.res_outputs_event.metadata, "done")
@@ -108,4 +112,5 @@ class Watch:
             deleted=count(OpType.DELETE),
             same=count(OpType.SAME),
             outputs=outputs,
+            changes=self.changes.all(),
         )

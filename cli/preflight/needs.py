@@ -7,14 +7,14 @@ from core.cluster.needs import Needs, instance_types_of, quotas_of
 from infra import buckets
 from infra.eks import addon_versions, addons
 from infra.tags import Tags
-from infra.versions import ADDONS
 
 
 def needs_of(spec: ClusterSpec, account: str) -> Needs:
     """Return what a spec takes of an account; buckets' names hold the account's number."""
     chosen = spec.kubernetes.addon_versions
     tags = Tags.of(spec).everywhere
-    told = {addon: addons.configuration(addon, tags) for addon in ADDONS}
+    wanted = addons.wanted(node_monitoring=spec.kubernetes.node_monitoring)
+    told = {addon: addons.configuration(addon, tags) for addon in wanted}
     return Needs(
         prefix=spec.prefix,
         region=spec.region,
@@ -22,7 +22,7 @@ def needs_of(spec: ClusterSpec, account: str) -> Needs:
         instance_types=instance_types_of(spec),
         quotas=quotas_of(spec),
         kubernetes=spec.kubernetes.version,
-        addons={addon: addon_versions.version(addon, chosen) for addon in ADDONS},
+        addons={addon: addon_versions.version(addon, chosen) for addon in wanted},
         addon_configuration={addon: each for addon, each in told.items() if each is not None},
         buckets=tuple(
             buckets.bucket_name(spec.prefix, purpose, account)

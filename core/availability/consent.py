@@ -16,6 +16,7 @@ def may_leave(
     *,
     isr_margin: int = 1,
     beside: frozenset[int] = frozenset(),
+    even_last: bool = False,
 ) -> Verdict:
     """Say whether a Kafka node may stop now without a partition or the quorum suffering for it.
 
@@ -28,11 +29,13 @@ def may_leave(
 
     `beside` are brokers that are out, or about to be, together with it: a run's, of the same zone.
     They may be fenced, must share no partition with it, and a controller never goes with another.
+    `even_last` lets the last in-sync replica of such a partition go while another is behind, and
+    says so: AWS takes the machine, and every other rule holds.
 
     Source: KafkaAvailability and KafkaQuorumCheck (Strimzi 1.x), made stricter by `isr_margin` and
     by refusing while any other broker is out.
     """
-    refusal = next(_refusals(broker_id, cluster, isr_margin, beside), None)
+    refusal = next(_refusals(broker_id, cluster, isr_margin, beside, even_last=even_last), None)
     if refusal:
         return Verdict(allowed=False, reason=refusal)
     held = cluster.held_by(broker_id)
@@ -45,6 +48,12 @@ def may_leave(
             f"{len(held) - len(lost)} of its {len(held)} partitions stay in sync without it; "
             f"nobody can keep the rest writable, among them {lost[0].name},"
         )
+    alone = [p for p in lost if _last(broker_id, p)]
+    if alone and broker_id not in cluster.fenced:
+        kept = (
+            f"{kept} it is the last in-sync replica of {len(alone)} partitions, which are offline "
+            f"until it is back, among them {alone[0].name},"
+        )
     return Verdict(
         allowed=True,
         reason=f"Node {broker_id} may leave: {kept} and the quorum keeps its majority.",
@@ -52,7 +61,12 @@ def may_leave(
 
 
 def _refusals(
-    node_id: int, cluster: ClusterView, isr_margin: int, beside: frozenset[int]
+    node_id: int,
+    cluster: ClusterView,
+    isr_margin: int,
+    beside: frozenset[int],
+    *,
+    even_last: bool,
 ) -> Iterator[str]:
     """Yield reasons to refuse, the gravest first."""
     if cluster.without_quorum:
@@ -85,7 +99,8 @@ def _refusals(
             f"its replicas {whom}{complete} back first."
         )
     for partition in cluster.held_by(node_id):
-        yield from _partition_refusals(node_id, partition, isr_margin)
+        if not (even_last and _last(node_id, partition)):
+            yield from _partition_refusals(node_id, partition, isr_margin)
 
 
 def _company_refusals(node_id: int, cluster: ClusterView, beside: frozenset[int]) -> Iterator[str]:
@@ -110,6 +125,12 @@ def shared(one: int, other: int, cluster: ClusterView) -> Iterator[PartitionView
     return (p for p in cluster.held_by(one) if other in p.replicas)
 
 
+def _last(node_id: int, partition: PartitionView) -> bool:
+    """Say whether nobody else is in sync with a partition that nobody can keep writable."""
+    factor = len(partition.replicas)
+    return 1 < factor <= partition.min_isr and set(partition.isr) == {node_id}
+
+
 def _partition_refusals(node_id: int, partition: PartitionView, isr_margin: int) -> Iterator[str]:
     factor = len(partition.replicas)
     if partition.leader is None or factor == 1:
@@ -117,7 +138,7 @@ def _partition_refusals(node_id: int, partition: PartitionView, isr_margin: int)
     left = sorted(set(partition.isr) - {node_id})
     if factor <= partition.min_isr:
         # It cannot be kept writable whoever goes; but what it holds must stay somewhere.
-        if not left and node_id in partition.isr:
+        if _last(node_id, partition):
             yield (
                 f"Node {node_id} may not leave: it is the last in-sync replica of partition "
                 f"{partition.name}, and {listed([r for r in partition.replicas if r != node_id])} "

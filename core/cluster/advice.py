@@ -87,8 +87,8 @@ def _extended_support(spec: ClusterSpec) -> Iterator[str]:
     if spec.kubernetes.upgrade_policy == "extended":
         yield (
             f"kubernetes.upgrade_policy extended: once {spec.kubernetes.version} has left standard "
-            f"support, its control plane costs 0.60 USD an hour in place of 0.10, some 365 USD a "
-            f"month more, which `estimate` does not count."
+            f"support, its control plane costs six times as much, which `estimate` counts from the "
+            f"first month."
         )
 
 

@@ -209,6 +209,10 @@ def _foundation(spec: ClusterSpec) -> Iterator[_Count]:
     )
     hours = Decimal(HOURS_PER_MONTH)
     yield _Count("EKS", "control plane", hours, "hours", "eks_cluster_hour")
+    if kubernetes.upgrade_policy == "extended":
+        # Charged from the day the version leaves standard support, which nobody here knows.
+        what = f"extended support, once {kubernetes.version} is past standard"
+        yield _Count("EKS", what, hours, "hours", "eks_extended_support_hour")
     yield _Count("EKS", "key of Kubernetes' secrets", Decimal(1), "keys", "kms_key_month")
     if spec.alerts.enabled and spec.alerts.sns_topic_arn is None:
         yield _Count("alerts", "key of the topic", Decimal(1), "keys", "kms_key_month")

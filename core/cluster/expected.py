@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from core import constants, naming
+from core.cluster import rights
 from core.cluster.nodes import NodePool
 from core.cluster.routes import Route, routes
 from core.cluster.spec import ClusterSpec
@@ -62,7 +63,29 @@ def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
             volumes={},
             budgets={naming.kafka_component(spec.name): _budget(spec)},
             termination_handlers={constants.NTH_RELEASE: _termination_handler(spec)},
+            kafkas={spec.name: _kafka(spec)},
         ),
+    )
+
+
+def _kafka(spec: ClusterSpec) -> snapshot.Kafka:
+    kafka = spec.kafka
+    doors = (
+        (constants.INTERNAL_LISTENER, kafka.internal_listener),
+        (kafka.listener.name, kafka.listener),
+    )
+    # Strimzi has no type of its own for tokens.
+    types = {"none": None, "oauth": "custom"}
+    return snapshot.Kafka(
+        doors=frozenset(
+            snapshot.door_of(
+                name, types.get(each.authentication, each.authentication), tls=each.tls
+            )
+            for name, each in doors
+        ),
+        authorization=kafka.authorization,
+        super_users=frozenset(),
+        everyone_may=rights.everyone_may(kafka.config),
     )
 
 

@@ -66,6 +66,10 @@ class Kubernetes(Frozen):
     """Which of the control plane's logs go to CloudWatch."""
     control_plane_log_retention_days: LogRetentionDays = 90
     """How long CloudWatch keeps them; it accepts these numbers and no other."""
+    node_monitoring: bool = True
+    """Install EKS's node monitoring agent, which writes what is wrong with a machine on its Node: a
+    sick machine is then replaced before it dies.
+    """
     addon_versions: dict[str, str] = Field(default_factory=dict)
     """EKS add-on -> version, in place of the version this release was made with."""
 

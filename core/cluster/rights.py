@@ -165,7 +165,7 @@ def _function_problems(spec: ClusterSpec) -> Iterator[str]:
         )
     if how == "aws-iam" and not kafka.listener.tls:
         yield "Amazon MSK takes AWS roles over TLS alone; set kafka.listener.tls to true"
-    if how == "none" and kafka.authorization == "simple" and not _everyone_may(kafka):
+    if how == "none" and kafka.authorization == "simple" and not everyone_may(kafka.config):
         yield (
             "the functions connect to kafka.listener without a name, and authorization simple "
             "gives a client without a name no right; set kafka.listener.authentication to tls, or "
@@ -216,7 +216,7 @@ def findings(spec: ClusterSpec) -> Iterator[str]:
     kafka = spec.kafka
     may = (
         "do everything: read, write and delete every topic"
-        if kafka.authorization == "none" or _everyone_may(kafka)
+        if kafka.authorization == "none" or everyone_may(kafka.config)
         else "do what ACLs of User:ANONYMOUS say"
     )
     for key, listener in listeners(kafka).items():
@@ -243,5 +243,6 @@ def findings(spec: ClusterSpec) -> Iterator[str]:
             )
 
 
-def _everyone_may(kafka: Kafka) -> bool:
-    return str(kafka.config.get(EVERYONE, "")).lower() == "true"
+def everyone_may(config: Mapping[str, object]) -> bool:
+    """Say whether Kafka's settings let everybody do what no ACL takes away."""
+    return str(config.get(EVERYONE, "")).lower() == "true"

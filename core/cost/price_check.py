@@ -28,6 +28,7 @@ _ITEMS = (
     (r"EBS:SnapshotUsage", "snapshot_gib_month"),
     (r"DataTransfer-Regional-Bytes", "inter_zone_gib"),
     (r"AmazonEKS-Hours:perCluster", "eks_cluster_hour"),
+    (r"AmazonEKS-Hours:extendedSupport", "eks_extended_support_hour"),
     (r"NatGateway-Hours", "nat_hour"),
     (r"VpcEndpoint-Hours", "interface_endpoint_hour"),
     (r"PublicIPv4:InUseAddress", "public_ipv4_hour"),

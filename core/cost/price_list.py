@@ -43,6 +43,7 @@ METERS = (
     Meter("nat_hour", "AmazonEC2", r"NatGateway-Hours"),
     Meter("inter_zone_gib", "AWSDataTransfer", r"DataTransfer-Regional-Bytes"),
     Meter("eks_cluster_hour", "AmazonEKS", r"AmazonEKS-Hours:perCluster"),
+    Meter("eks_extended_support_hour", "AmazonEKS", r"AmazonEKS-Hours:extendedSupport"),
     Meter("nlb_hour", "AWSELB", r"LoadBalancerUsage", _OF_NLB),
     Meter("nlb_lcu_hour", "AWSELB", r"LCUUsage", _OF_NLB),
     Meter("public_ipv4_hour", "AmazonVPC", r"PublicIPv4:InUseAddress"),

@@ -38,6 +38,7 @@ ITEMS = (
     "gp2_gib_month",
     "inter_zone_gib",
     "eks_cluster_hour",
+    "eks_extended_support_hour",
     "nlb_hour",
     "nlb_lcu_hour",
     "nat_hour",

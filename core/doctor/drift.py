@@ -152,6 +152,17 @@ COMPARED: Mapping[str, Part] = {
         f"`helm -n {constants.NTH_NAMESPACE} rollback {constants.NTH_RELEASE}`, or "
         f"`helm upgrade` with --reuse-values: the engine does not look inside a release",
     ),
+    "kafkas": Part(
+        "Kafka's listeners and authorization",
+        "Kafka",
+        {
+            "doors": "what each listener asks of its clients",
+            "authorization": "authorization",
+            "super_users": "super users beside Strimzi's own",
+            "everyone_may": "rights of everybody to what no ACL names (allow.everyone)",
+        },
+        naming.KAFKA,
+    ),
 }
 # Parts whose members nobody can list beforehand: what they say of themselves is looked at.
 JUDGED: Mapping[str, str] = {

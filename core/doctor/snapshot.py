@@ -140,6 +140,16 @@ class TerminationHandler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kafka:
+    """Whom a Kafka resource lets in, and what it lets them do; doors as `door_of` names them."""
+
+    doors: frozenset[str]
+    authorization: str  # Strimzi's type; none: whoever is let in may do everything
+    super_users: frozenset[str]  # beside Strimzi's own
+    everyone_may: bool  # allow.everyone.if.no.acl.found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Every part by the names AWS and Kubernetes know its members by; hooks as `drain of GROUP`."""
 
@@ -157,6 +167,17 @@ class Snapshot:
     volumes: Mapping[str, Volume] | None = None
     budgets: Mapping[str, Budget] | None = None
     termination_handlers: Mapping[str, TerminationHandler] | None = None
+    kafkas: Mapping[str, Kafka] | None = None
+
+
+def door_of(name: str, asks: str | None, *, tls: bool) -> str:
+    """Return what a listener asks of its clients, as a finding names it.
+
+    >>> door_of("nlb", None, tls=False)
+    'nlb asks nobody who they are, without TLS'
+    """
+    who = f"asks for {asks}" if asks else "asks nobody who they are"
+    return f"{name} {who}, {'over' if tls else 'without'} TLS"
 
 
 def hook_of(hook: str, group: str) -> str:

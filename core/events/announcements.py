@@ -10,7 +10,8 @@ class Kind(StrEnum):
     """What was announced about an instance; one decision per kind (docs/reference/announcements).
 
     VOLUME_PROBLEM is announced about a volume; it becomes one of the instance the volume is on.
-    ROTATION is said by a run of ours (core.rotation.run), never by AWS.
+    ROTATION is said by a run of ours (core.rotation.run), SICK_NODE by the sweep
+    (core.incidents.sickness), neither ever by AWS.
     """
 
     ASG_TERMINATE = "asg_terminate"
@@ -23,6 +24,7 @@ class Kind(StrEnum):
     INSTANCE_STORE_DEGRADED = "instance_store_degraded"
     INSTANCE_ISSUE = "instance_issue"
     VOLUME_PROBLEM = "volume_problem"
+    SICK_NODE = "sick_node"
     ROTATION = "rotation"
 
 

@@ -17,6 +17,8 @@ GLOBAL = "global"
 OLDEST_WARNING_SECONDS = 600.0
 # What is wrong with a machine is said again, or found by the sweep.
 OLDEST_ISSUE_SECONDS = 7 * 86_400.0
+# A date that AWS gave may slip by days; what is still planned stands on EC2's list, too.
+OLDEST_SCHEDULE_SECONDS = 7 * 86_400.0
 WARNINGS = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})
 _ISSUES = frozenset({Kind.INSTANCE_ISSUE, Kind.INSTANCE_STORE_DEGRADED, Kind.VOLUME_PROBLEM})
 SPOT = "spot"
@@ -63,6 +65,8 @@ def doubt(found: Interruption, market: str | None, now: float) -> str | None:
     """
     if found.kind in WARNINGS:
         return _doubted_warning(found, market, now)
+    if found.kind is Kind.SCHEDULED_CHANGE:
+        return _doubted_schedule(found, now)
     age = now - found.said_at(now)
     if found.kind in _ISSUES and not found.closed and age > OLDEST_ISSUE_SECONDS:
         return f"{_named(found)} is from {clock(found.said_at(now))}: it was replayed."
@@ -80,6 +84,18 @@ def _doubted_warning(found: Interruption, market: str | None, now: float) -> str
             f"is two minutes old at most."
         )
     return None
+
+
+def _doubted_schedule(found: Interruption, now: float) -> str | None:
+    """Doubt a change whose date and last word are both long past; AWS repeats what it means."""
+    said_at = found.said_at(now)
+    latest = max(said_at, found.due_at or said_at)
+    if found.closed or now - latest <= OLDEST_SCHEDULE_SECONDS:
+        return None
+    return (
+        f"{_named(found)} is from {clock(said_at)}, for {clock(found.due_at or said_at)}: it was "
+        f"replayed, and EC2's own list of planned events says what still stands."
+    )
 
 
 def _named(found: Interruption) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from core.health.limits import Limits
 from core.health.verdict import Health, HealthVerdict
-from core.views import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView, VoterView, listed
 
 LIMITS = Limits()
 ADMIN = "Kafka's admin API"
@@ -108,7 +108,8 @@ def partitions_verdict(view: ClusterView) -> HealthVerdict:
     total = len(view.partitions)
     offline = [p for p in view.partitions if p.leader is None]
     if offline:
-        return HealthVerdict(Health.UNHEALTHY, f"No broker leads {_partitions(offline, total)}.")
+        said = f"No broker leads {_partitions(offline, total)}."
+        return HealthVerdict(Health.UNHEALTHY, f"{said}{_whole_copies(offline)}")
     below = [p for p in view.partitions if len(p.isr) < p.min_isr]
     if below:
         return HealthVerdict(
@@ -124,6 +125,17 @@ def partitions_verdict(view: ClusterView) -> HealthVerdict:
     if view.doubts:
         return not_whole("Partitions", view)
     return HealthVerdict(Health.HEALTHY, f"All {total} partitions have all replicas in sync.")
+
+
+def _whole_copies(offline: Sequence[PartitionView]) -> str:
+    """Return who brings an offline partition back without loss, where Kafka knows it (ELR)."""
+    known = next((p for p in offline if p.eligible), None)
+    if known is None:
+        return ""
+    return (
+        f" Broker {listed(known.eligible)} still holds all of {known.name} (ELR): bring it back, "
+        f"and nothing is lost."
+    )
 
 
 def _lags(voter: VoterView) -> bool:

@@ -128,13 +128,17 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 def _doubted(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
     """Call a person where no reading of Kafka is whole, since nobody goes before one is.
 
-    At once where Kafka hides something until a right is granted, later where it may mend itself.
+    At once where Kafka hides something until a right is granted, later where it may mend itself: a
+    reading that is not whole, or none at all.
     """
-    if seen.kafka is None or state in TERMINAL:
+    if state in TERMINAL:
         return ()
+    lasts = seen.now - (incident.doubted_since or seen.now) > BLIND_SECONDS
+    if seen.kafka is None:
+        silent = seen.kafka_silent and lasts
+        return (Page("kafka_silent", seen.kafka_silence),) if silent else ()
     if seen.kafka.withheld:
         return (Page("kafka_rights", seen.kafka.doubt),)
-    lasts = seen.now - (incident.doubted_since or seen.now) > BLIND_SECONDS
     return (Page("doubt", seen.kafka.doubt),) if seen.kafka.doubts and lasts else ()
 
 
@@ -314,6 +318,7 @@ _FIRST_STEPS: Mapping[Kind, _Step] = {
     Kind.ASG_TERMINATE: _terminating,
     Kind.SCHEDULED_CHANGE: planned.scheduled,
     Kind.ROTATION: planned.rotated,
+    Kind.SICK_NODE: planned.sick,
     Kind.REBALANCE: _recommended,
     Kind.STATE_CHANGE: _unannounced,
     Kind.INSTANCE_ISSUE: _damaged,

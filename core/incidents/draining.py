@@ -6,6 +6,7 @@ core.incidents.terminating, what the gate waits for core.incidents.gating.
 
 from __future__ import annotations
 
+from core.incidents.consenting import consent
 from core.incidents.decisions import (
     ENDING,
     STOPPED,
@@ -32,7 +33,7 @@ from core.incidents.observation import (
     Policy,
 )
 from core.incidents.record import Decision, Incident, State
-from core.incidents.terminating import consent, into_hooks
+from core.incidents.terminating import into_hooks
 from core.naming import DRAIN_HOOK, GATE_HOOK
 
 MOST_FORWARDS = 3

@@ -6,7 +6,7 @@ core.incidents.draining and core.incidents.lost ask it in state `gating`.
 from __future__ import annotations
 
 from core.availability.presence import is_back
-from core.incidents.observation import Observation, Policy
+from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Incident
 
 
@@ -45,7 +45,7 @@ def _still_away(incident: Incident, seen: Observation, policy: Policy) -> str | 
 
 def _not_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     if seen.kafka is None or incident.node_id is None:
-        return seen.kafka_silence or "Kafka was not asked."
+        return seen.kafka_silence or NOT_ASKED
     verdict = is_back(
         incident.node_id,
         seen.kafka,

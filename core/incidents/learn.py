@@ -20,7 +20,9 @@ from core.naming import DRAIN_HOOK, GATE_HOOK
 # Auto Scaling's names for an instance that stands in its terminating hooks.
 WAITING = "Terminating:Wait"
 # What a termination through the group follows, and then governs.
-_BEFORE = frozenset({Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE, Kind.ROTATION})
+_BEFORE = frozenset(
+    {Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE, Kind.ROTATION, Kind.SICK_NODE}
+)
 
 
 def learn(incident: Incident, seen: Observation) -> Incident:
@@ -29,9 +31,7 @@ def learn(incident: Incident, seen: Observation) -> Incident:
         # Whatever was seen to last before is not known to have lasted.
         since = incident.blind_since or seen.now
         return replace(incident, blind_since=since, idle_since=None, broker_back_at=None)
-    doubtful = seen.kafka is not None and bool(seen.kafka.doubts)
-    doubted_since = (incident.doubted_since or seen.now) if doubtful else None
-    incident = replace(incident, blind_since=None, doubted_since=doubted_since)
+    incident = replace(incident, blind_since=None, doubted_since=_doubted_since(incident, seen))
     if seen.lifecycle_state == WAITING and not incident.hooks:
         # The group has begun and its announcement is late, or lost: the loop must keep the hooks.
         incident = replace(
@@ -49,6 +49,13 @@ def learn(incident: Incident, seen: Observation) -> Incident:
     if incident.node_id is not None and incident.state is State.GATING:
         incident = _return_noted(incident, seen)
     return _lifecycle_noted(incident, seen)
+
+
+def _doubted_since(incident: Incident, seen: Observation) -> float | None:
+    """Return since when Kafka gave no answer that is whole; not to ask it changes nothing."""
+    if seen.kafka_silent or (seen.kafka is not None and seen.kafka.doubts):
+        return incident.doubted_since or seen.now
+    return incident.doubted_since if seen.kafka is None else None
 
 
 def _undrained(incident: Incident) -> bool:

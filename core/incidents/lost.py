@@ -30,6 +30,7 @@ from core.incidents.observation import (
     Untaint,
 )
 from core.incidents.record import Decision, Incident, State
+from core.views import listed
 
 # What EC2 confirms to run nothing; an instance it has forgotten is confirmed by nobody.
 CONFIRMED = frozenset({"stopped", "terminated"})
@@ -73,7 +74,10 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         home = f" on {where.node_name}" if where else ""
         return _over(incident, f"Kafka node {incident.node_id} is back{home}", ended=True)
     late = waited > PAGE_AFTER_SECONDS
-    lost = f"Kafka node {incident.node_id} lost instance {incident.instance_id} without a drain."
+    lost = (
+        f"Kafka node {incident.node_id} lost instance {incident.instance_id} without a drain."
+        f"{_at_stake(incident, seen)}"
+    )
     pages: tuple[Action, ...] = (Page("lost", lost),) if late else ()
     if waited > policy.post_condition_wait_seconds:
         given_up = f"{missing.rstrip('.')}, {waited:.0f} s after instance was lost"
@@ -81,6 +85,20 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     freed = unbound(incident, seen)
     hooks = _hooks_let_go(incident, seen)
     return stay(incident, policy, missing, *pages, *freed, *hooks, *renewed(incident))
+
+
+def _at_stake(incident: Incident, seen: Observation) -> str:
+    """Return what is offline without the broker, and who else has all of it (KIP-966's ELR)."""
+    if seen.kafka is None or seen.kafka.doubts or incident.node_id is None:
+        return ""
+    offline = [p for p in seen.kafka.held_by(incident.node_id) if p.leader is None]
+    if not offline:
+        return ""
+    # Of those in sync and those Kafka still knows to be complete, one may lead without loss.
+    whole = [(p, sorted({*p.isr, *p.eligible} - {incident.node_id})) for p in offline]
+    alone, others = next(((p, who) for p, who in whole if not who), whole[0])
+    who = f"broker {listed(others)} still holds all of it" if others else "only its volume has it"
+    return f" {len(offline)} partitions are offline, among them {alone.name}: {who}."
 
 
 def unbound(incident: Incident, seen: Observation) -> tuple[Action, ...]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from core.availability.zones import Freeze, freeze_of
 from core.views import ClusterView
 from core.window import Window
+
+NOT_ASKED = "Kafka was not asked."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,8 @@ class NodeView:
     out_of_service: bool = False
     # Conditions of the node monitoring agent that are False -> since when, in epoch seconds.
     sick: Mapping[str, float] = field(default_factory=dict)
+    unready_since: float | None = None  # epoch seconds; None: it is Ready, or nobody said
+    created_at: float | None = None  # epoch seconds, when it joined the cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +138,11 @@ class Observation:
     blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
 
     @property
+    def kafka_silent(self) -> bool:
+        """Say whether Kafka was asked and gave no answer at all."""
+        return self.kafka is None and self.kafka_silence not in {"", NOT_ASKED}
+
+    @property
     def lifecycle_state(self) -> str | None:
         if self.group is None or self.instance is None:
             return None
@@ -164,13 +174,13 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The settings a decision obeys; handlers.settings builds it from the environment.
+    """The settings a decision obeys; infra.functions.settings makes it of the ClusterSpec.
 
     No figure has a default here: core.cluster says what a description that names none means.
     """
 
-    drain_route: str  # held, or direct
-    scale_in: str  # restore, or release
+    drain_route: Literal["held", "direct"]
+    scale_in: Literal["restore", "release"]
     isr_margin: int
     tick_interval_seconds: float
     hold_limit_seconds: float
@@ -185,7 +195,7 @@ class Policy:
     # From a drain that was forwarded to when its message can do nothing any more: its queue has
     # dropped it, and a termination handler that had just received it has given up.
     drain_life_seconds: float
-    gate: str  # isr, or ready: what a broker must be again before its old instance goes
+    gate: Literal["isr", "ready"]  # what a broker must be again before its old instance goes
     planned_margin_seconds: float  # planned work begins that long before AWS's own time
     maintenance: Window | None = None  # None: planned work begins when it is announced
 

@@ -1,4 +1,6 @@
-"""What is planned, by AWS or a rotation: a replacement first, or other leaders before a reboot.
+"""What is planned, by AWS, a rotation or for a sick machine: a replacement first.
+
+Where AWS only reboots, others lead meanwhile, and the instance stays.
 
     opened     waits for its window (core.window)
     replacing  makes room for one more node in the zone's group, and waits for it
@@ -13,6 +15,7 @@ without a trace. A rotation's window is kept by its run, before it begins with a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from core.availability.presence import returned
@@ -42,6 +45,11 @@ LONGEST_DELAY_SECONDS = 900.0
 # Leaders move in seconds. AWS begins its maintenance at the time it gives, or later.
 LEADERS_LEAD_SECONDS = 600.0
 MAINTENANCE_SECONDS = 7200.0
+# Whom we ask to leave ourselves -> how that ends when it is no longer wanted.
+_CALLED_OFF: Mapping[Kind, str] = {
+    Kind.ROTATION: "The rotation was called off.",
+    Kind.SICK_NODE: "The machine is well again: its agent, its kubelet and EC2 all say so.",
+}
 
 
 def scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -77,6 +85,14 @@ def rotated(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if incident.called_off:
         return _called_off(incident, seen)
     return _begin(incident, seen, policy, f"Instance {incident.instance_id} is to be replaced")
+
+
+def sick(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Begin with a machine that is sick and not dead (core.incidents.sickness)."""
+    if incident.called_off:
+        return _called_off(incident, seen)
+    taken = f"Instance {incident.instance_id} is sick ({incident.event_type})"
+    return _begin(incident, seen, policy, taken)
 
 
 def _begin(incident: Incident, seen: Observation, policy: Policy, taken: str) -> Decision:
@@ -123,6 +139,10 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
 def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
     if incident.kind is Kind.ROTATION:
         return Start(seen.now, "its turn in the rotation has come")
+    if incident.kind is Kind.SICK_NODE:
+        return Start(
+            seen.now, "it may die before a window opens, so its replacement begins at once"
+        )
     if EXPEDITED in (incident.event_type or "").upper():
         return Start(seen.now, "AWS hurries, so the replacement begins at once")
     return start_of(
@@ -211,8 +231,7 @@ def _too_low(incident: Incident, seen: Observation, group: GroupView) -> bool:
 
 def _called_off(incident: Incident, seen: Observation) -> Decision:
     code = incident.event_type or "the scheduled change"
-    rotates = incident.kind is Kind.ROTATION
-    reason = "The rotation was called off." if rotates else f"AWS called {code} off."
+    reason = _CALLED_OFF.get(incident.kind) or f"AWS called {code} off."
     spare = replacement_for(incident, seen)
     group = seen.group
     actions: tuple[Action, ...] = ()
@@ -256,5 +275,5 @@ def _ride_through(incident: Incident, seen: Observation, policy: Policy, code: s
 
 def is_planned(incident: Incident) -> bool:
     """Say whether the instance still serves and only a schedule or a rotation asks for its end."""
-    asked = incident.scheduled_said_at is not None or incident.kind is Kind.ROTATION
+    asked = incident.scheduled_said_at is not None or incident.kind in _CALLED_OFF
     return asked and not hooked(incident) and not incident.urgent

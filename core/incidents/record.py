@@ -70,6 +70,7 @@ _GRAVITY = (
     Kind.INSTANCE_ISSUE,
     Kind.INSTANCE_STORE_DEGRADED,
     Kind.VOLUME_PROBLEM,
+    Kind.SICK_NODE,
     Kind.SCHEDULED_CHANGE,
     Kind.ROTATION,
     Kind.ASG_TERMINATE,
@@ -144,7 +145,7 @@ class Incident:
     refusal: str | None = None  # the group's own words
     failing_since: float | None = None  # since when no turn could carry out its actions
     blind_since: float | None = None  # since when nothing could be read
-    doubted_since: float | None = None  # since when no reading of Kafka is whole
+    doubted_since: float | None = None  # since when no reading of Kafka is whole, or none comes
     forwarded_at: float | None = None
     forwarded_last_at: float | None = None
     forwards: int = 0
@@ -266,6 +267,8 @@ def open_incident(
 def _opening(interruption: Interruption) -> str:
     if interruption.kind is Kind.ROTATION:
         return f"Rotation: {interruption.event_type or 'asked for'}."
+    if interruption.kind is Kind.SICK_NODE:
+        return f"Instance {interruption.instance_id} is sick: {interruption.event_type}."
     return f"AWS announced {interruption.kind.value} for instance {interruption.instance_id}."
 
 
@@ -344,6 +347,9 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
     if interruption.kind is Kind.ROTATION:
         party = interruption.party or incident.party
         return replace(incident, called_off=interruption.closed, party=party)
+    if interruption.kind is Kind.SICK_NODE is incident.kind:
+        said = interruption.event_type or incident.event_type
+        return replace(incident, called_off=interruption.closed, event_type=said)
     if interruption.kind is not Kind.SCHEDULED_CHANGE:
         return replace(
             incident,

@@ -11,9 +11,12 @@ _WAITS_FOR_POD = frozenset({State.REPLACING, State.HOLDING, State.DRAINING})
 def replacement_for(incident: Incident, seen: Observation) -> NodeView | None:
     """Return an idle node of the same zone and pool that can take the pod and its volumes now.
 
-    A node whose CSINode does not list the EBS driver would leave the pod unable to mount.
+    A node whose CSINode does not list the EBS driver would leave the pod unable to mount, and one
+    that its monitoring agent calls sick is no better than the one that leaves.
     """
-    able = [n for n in _idle(incident, seen) if n.ready and n.schedulable and n.csi_ready]
+    able = [
+        n for n in _idle(incident, seen) if n.ready and n.schedulable and n.csi_ready and not n.sick
+    ]
     able.sort(key=lambda node: (node.name != incident.replacement, node.name))
     return able[0] if able else None
 
@@ -63,6 +66,8 @@ def none_will_come(incident: Incident, seen: Observation) -> bool:
 def what_is_coming(incident: Incident, seen: Observation) -> str:
     """Return what the wait for a replacement is a wait for, to end a sentence."""
     for node in _idle(incident, seen):
+        if node.ready and node.sick:
+            return f": {node.name} reports {', '.join(sorted(node.sick))} as False"
         lacking = "Ready" if not node.ready else "registered with its EBS driver"
         return f": {node.name} is not {lacking} yet"
     return "" if seen.group is None else f": {seen.group.name} is launching one"

@@ -11,10 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.availability.presence import returned
-from core.incidents.observation import Observation, Policy, StandingDrain
+from core.incidents.observation import NOT_ASKED, Observation, Policy, StandingDrain
+from core.incidents.record import Incident, State
 from core.window import clock
 
 _GONE = frozenset({"terminated", None})  # EC2's states of an instance that nobody can drain
+
+
+def seen_to_end(incident: Incident) -> bool:
+    """Say whether an incident that is over saw its own drain end, so that no lease outlives it.
+
+    One that a person let go as it was has seen nothing.
+    """
+    return incident.state is State.RELEASED and incident.release_asked_by is None
 
 
 def standing(seen: Observation, policy: Policy) -> Iterator[tuple[StandingDrain, str]]:
@@ -58,7 +67,7 @@ def _away(drain: StandingDrain, seen: Observation) -> str | None:
     if node_id is None or not drain.expects_return:
         return None
     if seen.kafka is None:
-        return seen.kafka_silence or "Kafka was not asked."
+        return seen.kafka_silence or NOT_ASKED
     pod = next((p for p in seen.pods if p.node_id == node_id), None)
     if pod is None and seen.kafka.forgot(node_id):
         return None

@@ -16,6 +16,9 @@ from core.events import Interruption, Kind, VolumeChange
 from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.observation import GroupView, NodeView
 from core.incidents.record import Incident, State, unattended
+from core.incidents.set_aside import set_aside
+from core.incidents.sickness import Concern, Departure, Recovery, Ward
+from core.incidents.sickness import findings as findings_of_sickness
 from core.naming import GATE_HOOK
 
 # A failed check must last: EC2 reports every reboot as one.
@@ -46,6 +49,7 @@ class Snapshot:
     states: Mapping[str, str] = field(default_factory=dict)  # our instance -> EC2's state of it
     nodes: tuple[NodeView, ...] | None = None  # Kafka's; None: Kubernetes did not answer
     incidents: tuple[Incident, ...] = ()  # the open ones
+    zones_in_trouble: frozenset[str] = frozenset()  # names of zones with an incident of their own
     # Of the instances whose turn it is.
     statuses: Mapping[str, StatusView] = field(default_factory=dict)
 
@@ -85,7 +89,9 @@ class Wake:
     reason: str
 
 
-Finding = Announce | Wake
+Finding = Announce | Wake | Concern
+_SICK = f"sweep:{Kind.SICK_NODE.value}:"
+_UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
 def turn(instance_ids: Sequence[str], after: str, most: int) -> tuple[tuple[str, ...], str]:
@@ -113,6 +119,9 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
             yield found
         if incident is not None and not told:
             yield from _stuck(seen, incident, late_seconds)
+    yield from _sick(seen)
+    leaving = {i.instance_id for i in seen.incidents}
+    yield from set_aside(seen.groups, seen.nodes or (), seen.states, leaving)
 
 
 def stranded(lease: Lease, holder: Incident | None, now: float) -> bool:
@@ -204,10 +213,55 @@ def _leaving(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
     yield from _failing(seen, instance_id, incident)
 
 
+def _sick(seen: Snapshot) -> Iterator[Announce | Concern]:
+    """Yield what is to be done about machines that are sick and not dead."""
+    if seen.nodes is None:
+        return
+    treated = {
+        i.instance_id: i
+        for i in seen.incidents
+        if any(key.startswith(_SICK) for key in i.announcements)
+    }
+    ward = Ward(
+        now=seen.now,
+        nodes=seen.nodes,
+        running={id_ for id_, state in seen.states.items() if state == "running"},
+        statuses=seen.statuses,
+        leaving={i.instance_id for i in seen.incidents} - treated.keys(),
+        treated=treated.keys(),
+        zones_in_trouble=seen.zones_in_trouble,
+    )
+    for found in findings_of_sickness(ward):
+        match found:
+            case Concern():
+                yield found
+            case Departure(patient=patient):
+                id_ = patient.node.instance_id or ""
+                told = _announcement(Kind.SICK_NODE, id_, patient.key)
+                yield Announce(replace(told, event_type=patient.what), f"{patient.sentence}.")
+            case Recovery(instance_id=id_):
+                yield from _well_again(treated[id_])
+
+
+def _well_again(incident: Incident) -> Iterator[Announce]:
+    """Call a departure off that has not begun; one that has cannot be."""
+    begun = incident.hooks or incident.terminate_asked_at is not None
+    if begun or incident.called_off or incident.state not in _UNDRAINED:
+        return
+    told = _announcement(
+        Kind.SICK_NODE, incident.instance_id, f"well:{len(incident.announcements)}"
+    )
+    yield Announce(replace(told, closed=True), f"{incident.instance_id} is well again.")
+
+
 def _failing(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
-    """Yield checks that have failed for long; an instance that leaves is no news any more."""
+    """Yield checks that have failed for long where no node of Kafka's stands, as far as is seen.
+
+    A node's are signs of its sickness (core.incidents.sickness); one that leaves is no news.
+    """
     status = seen.statuses.get(instance_id)
-    if status is None or incident is not None:
+    is_node = any(n.instance_id == instance_id for n in seen.nodes or ())
+    if status is None or incident is not None or is_node:
         return
     for check, since in sorted(status.impaired.items()):
         if seen.now - since < IMPAIRED_SECONDS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.availability.consent import may_leave
+from core.incidents.consenting import consent, overruled
 from core.incidents.decisions import go, hooked, renewed, retained, stay
 from core.incidents.observation import (
     Action,
@@ -141,9 +141,9 @@ def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the turn: nobody else is out, and no partition or voter suffers."""
     passed = _begun(incident, seen, policy) or overtaken(incident, seen, policy)
-    if passed:
-        return passed
     mine = seen.lease_holder == incident.id
+    if passed and (passed.state is not State.RETAINED or not _free(incident, seen, policy)):
+        return passed
     give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
     waits = _others_first(incident, seen, policy) or _blocked(incident, seen, policy, mine=mine)
     if waits:
@@ -154,10 +154,28 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     allowed, reason = consent(incident, seen, policy)
     if not allowed:
         return stay(incident, policy, reason, *give_back)
+    if overruled(incident, seen, policy):
+        page = Page("last_in_sync", f"AWS takes instance {incident.instance_id}. {reason}")
+        step = _leased(incident, seen, policy, reason, mine=mine)
+        return replace(step, actions=(*step.actions, page))
+    return _leased(incident, seen, policy, reason, mine=mine)
+
+
+def _leased(
+    incident: Incident, seen: Observation, policy: Policy, reason: str, *, mine: bool
+) -> Decision:
     if not mine:
         # Only a reading made while the lease is held is safe: its last holder may have just left.
         return stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)
     return _let_go(incident, seen, policy, reason)
+
+
+def _free(incident: Incident, seen: Observation, policy: Policy) -> bool:
+    """Say whether nothing kept an instance to its hold limit but a last in-sync replica."""
+    others = next(standing(seen, policy), None) is not None
+    kept = seen.lease_holder not in {None, incident.id} or _kept_back(incident, seen, policy)
+    ready = not incident.expects_return or replacement_for(incident, seen) is not None
+    return not others and not kept and ready and overruled(incident, seen, policy)
 
 
 def out_of_time(incident: Incident, seen: Observation, policy: Policy) -> bool:
@@ -224,26 +242,6 @@ def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | N
         return f"Instance {incident.instance_id} is held until {clock(incident.held_until)}."
     freeze = None if out_of_time(incident, seen, policy) else seen.freeze(incident.zone)
     return None if freeze is None else f"{freeze.sentence} Nothing is drained there."
-
-
-def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool, str]:
-    """Say whether Kafka, or a person in its place, lets the node go, and why."""
-    if incident.release_asked_by:
-        return True, f"{incident.release_asked_by} lets Kafka node {incident.node_id} go."
-    if seen.kafka is None or incident.node_id is None:
-        return False, seen.kafka_silence or "Kafka was not asked."
-    verdict = may_leave(
-        incident.node_id, seen.kafka, isr_margin=policy.isr_margin, beside=seen.beside
-    )
-    budget = seen.refusing_budget(incident.pod_name)
-    if verdict.allowed and seen.beside and budget is not None:
-        # The eviction would only wait in the termination handler, and run out of its time there.
-        away = ", ".join(str(node_id) for node_id in sorted(seen.beside))
-        return False, (
-            f"Kafka node {incident.node_id} may leave together with {away}, and "
-            f"PodDisruptionBudget {budget.name} lets no other pod go until one is Ready again."
-        )
-    return verdict.allowed, verdict.reason
 
 
 def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from core.availability.presence import is_back, returned
 from core.incidents.decisions import hooked
-from core.incidents.observation import Policy
+from core.incidents.observation import NOT_ASKED, Policy
 from core.incidents.record import Incident, State
 from core.rotation.observation import RunObservation
 from core.rotation.pace import paced
@@ -143,7 +143,7 @@ def _missing(turn: NodeTurn, seen: RunObservation, policy: Policy) -> Iterator[s
     elif node is None or not node.ready:
         yield f"The node of pod {turn.pod} is not Ready."
     if seen.kafka is None:
-        yield seen.kafka_silence or "Kafka was not asked."
+        yield seen.kafka_silence or NOT_ASKED
         return
     back = is_back(
         turn.node_id,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from core.availability.consent import may_leave
 from core.availability.zones import freeze_of
 from core.health.metadata_errors import ErrorSnapshot, from_dict, vetoes
-from core.incidents.observation import Policy
+from core.incidents.observation import NOT_ASKED, Policy
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Options
 from core.views import ClusterView, PartitionView, listed
@@ -30,7 +30,7 @@ def objections(
     yield from _of_machines(turn, seen, beside)
     yield from _of_others(turn, seen, beside)
     if seen.kafka is None:
-        yield seen.kafka_silence or "Kafka was not asked."
+        yield seen.kafka_silence or NOT_ASKED
         return
     yield from _of_kafka(turn, seen.kafka, options)
     yield from _of_recovering(turn.node_id, set(seen.recovering) - beside, options)

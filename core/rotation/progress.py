@@ -6,9 +6,10 @@
     done
 
 handlers.rotation.turns calls it once per turn, carries out the actions and records the run. One
-node at a time, or a few of one zone that share no partition. One that may not go does not stop
-those behind it, and comes first again before the next. A run never forces anything: what does not
-become true within a node's deadline stops the run, and a person decides (resume, skip, abort).
+node at a time, or a few of one zone that share no partition. One that may not go for a minute does
+not stop those behind it, and comes first again before the next. A run never forces anything: what
+does not become true within a node's deadline stops the run, and a person decides (resume, skip,
+abort).
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ from core.rotation.order import in_order
 from core.rotation.parallel import company
 from core.rotation.preconditions import objections
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
+from core.rotation.settled import unsettled, watched
 from core.rotation.step import ACTOR, Begin, RunAction, RunStep, again, ended, stopped
 from core.views import listed
 
 # SQS delays a message by 15 minutes at most.
 LONGEST_DELAY_SECONDS = 900.0
+# A voter that lags or a group that settles is well again within seconds, and the order (controllers
+# before brokers) is worth those.
+OVERTAKEN_AFTER_SECONDS = 60.0
 
 
 def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
@@ -38,6 +43,7 @@ def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         return RunStep(run=run)
     if seen.blind:
         return again(noted(run, ACTOR, seen.blind, seen.now, quiet=True), policy)
+    run = watched(run, seen.kafka)
     if run.in_hand:
         return carry(run, seen, policy)
     return _standing(run, seen) or _pick(run, seen, policy)
@@ -86,13 +92,21 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         return stopped(run, first, stuck or withheld or "", seen.now, key)
     blocked: list[tuple[NodeTurn, str]] = []
     for place, turn in enumerate(in_time, start=1):
-        objection = next(_against(turn, seen, run.options, policy), None)
+        if not all(_overtaken(each, seen.now) for each, _ in blocked):
+            break
+        objection = next(_against(turn, seen, run.options, policy), unsettled(run))
         if objection is None:
             together, left_out = company(turn, in_time[place:], seen, run.options, policy)
             run = _passed_over(run, blocked, left_out, seen.now)
             return _begun(run, (turn, *together), seen)
-        blocked.append((turn, objection))
+        since = turn.refused_since or seen.now
+        blocked.append((replace(turn, refused_since=since), objection))
     return _nobody(run, blocked, seen, policy)
+
+
+def _overtaken(turn: NodeTurn, now: float) -> bool:
+    """Say whether a node was refused for so long that those behind it need not wait any more."""
+    return now - (turn.refused_since or now) >= OVERTAKEN_AFTER_SECONDS
 
 
 def _against(
@@ -109,7 +123,7 @@ def _passed_over(
 ) -> Run:
     """Note who is left behind and why; nobody's deadline counts while somebody else goes."""
     for waiting in run.waiting:
-        run = run.with_turn(replace(waiting, since=None))
+        run = run.with_turn(replace(waiting, since=None, refused_since=None))
     for turn, objection in blocked:
         run = run.with_turn(replace(turn, since=None, reason=objection))
     if blocked:
@@ -174,7 +188,12 @@ def _begun(run: Run, turns: Iterable[NodeTurn], seen: RunObservation) -> RunStep
         what = f"{turn.role} {turn.node_id} in {turn.zone}"
         said = f"{number} of {len(run.turns)}: {what} leaves instance {turn.instance_id}."
         leaving = replace(
-            turn, phase=Phase.LEAVING, since=turn.since or seen.now, began_at=seen.now, reason=said
+            turn,
+            phase=Phase.LEAVING,
+            since=turn.since or seen.now,
+            refused_since=None,
+            began_at=seen.now,
+            reason=said,
         )
         run = noted(run.with_turn(leaving), ACTOR, said, seen.now)
         actions.append(Begin(turn.node_id))

@@ -71,6 +71,8 @@ class NodeTurn:
     incident_id: str | None = None
     # The deadline counts from here: when it came up, or when a person gave it more time.
     since: float | None = None
+    # Every reading has refused it since then, while it was its turn.
+    refused_since: float | None = None
     stuck_since: float | None = None
     began_at: float | None = None
     released_at: float | None = None
@@ -131,6 +133,8 @@ class Run:
     reason: str = ""
     notes: tuple[Note, ...] = ()
     pages: tuple[str, ...] = ()
+    # How many partitions lacked a replica in sync, at the last readings (core.rotation.settled).
+    out_of_sync: tuple[int, ...] = ()
     turned_at: float | None = None
     next_turn_at: float | None = None
     version: int = 0
@@ -241,6 +245,7 @@ def from_document(document: dict[str, Any], version: int) -> Run:
     )
     known["notes"] = tuple(Note(**_known(Note, note)) for note in known["notes"])
     known["pages"] = tuple(known["pages"])
+    known["out_of_sync"] = tuple(known.get("out_of_sync", ()))
     if known.get("replication"):
         known["replication"] = Replication(**_known(Replication, known["replication"]))
     return Run(**{**known, "version": version})

@@ -1,1 +1,1 @@
-"""What a function is told, in one form that infra renders and handlers read."""
+"""What a function is told, in one form (codec) that infra renders and handlers read."""

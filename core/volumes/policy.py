@@ -6,9 +6,8 @@ storage report alike: two readers of one rule must not read two of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from core.instances import InstanceType
 from core.volumes.limits import LARGEST_GIB, UNLIMITED, Performance, lesser
@@ -58,12 +57,3 @@ def goals_of(
         ceiling=lesser(policy.ceiling, instance, beside, bursting=policy.may_burst),
         largest_gib=policy.largest_gib,
     )
-
-
-def to_json(policy: Policy) -> dict[str, Any]:
-    return asdict(policy)
-
-
-def from_json(document: Mapping[str, Any]) -> Policy:
-    """Read a policy; raises TypeError or KeyError for what is none."""
-    return Policy(**{**document, "ceiling": Performance(**document["ceiling"])})

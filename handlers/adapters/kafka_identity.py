@@ -14,7 +14,6 @@ import json
 import ssl
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,6 +22,7 @@ import urllib3
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from core.errors import StillwaterError
+from core.settings.functions import KafkaIdentity
 from handlers.adapters.eks import EksApi
 from handlers.adapters.tls import certificate_ends_at, trusting
 
@@ -30,22 +30,6 @@ TOKEN_TIMEOUT_SECONDS = 5.0
 MECHANISMS = {"scram-sha-512": "SCRAM-SHA-512", "oauth": "OAUTHBEARER", "aws-iam": "AWS_MSK_IAM"}
 # Strimzi's names first; then those of kubernetes.io/tls and kubernetes.io/basic-auth.
 _CERTIFICATE_KEYS = (("user.crt", "user.key"), ("tls.crt", "tls.key"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaIdentity:
-    """How a function connects, as its settings say. Nothing in it is secret.
-
-    `security` and `authentication` are PLAINTEXT, SSL ... and none, tls, scram-sha-512, oauth,
-    aws-iam; the Secrets are named, not held.
-    """
-
-    security: str
-    authentication: str
-    namespace: str
-    secret: str
-    authority_secret: str
-    token_url: str | None = None
 
 
 class KafkaAccess:

@@ -175,9 +175,21 @@ def _sick(item: Json) -> dict[str, float]:
     """Return which of the node monitoring agent's conditions are False, and since when."""
     return {
         each["type"]: epoch(each.get("lastTransitionTime")) or 0.0
-        for each in item.get("status", {}).get("conditions", [])
+        for each in item.get("status", {}).get("conditions") or ()
         if each.get("type") in AGENT_CONDITIONS and each.get("status") == "False"
     }
+
+
+def _unready_since(item: Json) -> float | None:
+    """Return since when the kubelet is not Ready: False by its own word, Unknown by its silence."""
+    return next(
+        (
+            epoch(each.get("lastTransitionTime"))
+            for each in item.get("status", {}).get("conditions") or ()
+            if each.get("type") == "Ready" and each.get("status") != "True"
+        ),
+        None,
+    )
 
 
 def _node(item: Json, drivers: frozenset[str]) -> NodeView:
@@ -189,6 +201,8 @@ def _node(item: Json, drivers: frozenset[str]) -> NodeView:
         zone=labels.get(ZONE_LABEL),
         pool=labels.get(NODE_POOL_LABEL),
         sick=_sick(item),
+        unready_since=_unready_since(item),
+        created_at=epoch(item["metadata"].get("creationTimestamp")),
         ready=_condition(item, "Ready"),
         schedulable=not spec.get("unschedulable", False),
         csi_ready=EBS_CSI_DRIVER in drivers,

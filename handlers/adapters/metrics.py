@@ -16,6 +16,7 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from core.metric_names import CALLING, CLUSTER_DIMENSION, NAMESPACE
+from core.settings.environment import named
 
 # Somebody who only reads the ledger, such as the command line, counts nothing.
 _NOBODY = "none"
@@ -25,9 +26,7 @@ _NOBODY = "none"
 def _metrics() -> Metrics:
     metrics = Metrics(namespace=NAMESPACE)
     # One dimension and no `service`: an alarm names exactly what it reads.
-    metrics.set_default_dimensions(
-        **{CLUSTER_DIMENSION: os.environ.get("STILLWATER_PREFIX", _NOBODY)}
-    )
+    metrics.set_default_dimensions(**{CLUSTER_DIMENSION: named(os.environ, "prefix") or _NOBODY})
     return metrics
 
 

@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.availability.lease import Lease, companions, in_the_way
 from core.errors import StillwaterError
-from core.incidents.observation import Observation, StandingDrain
+from core.incidents.observation import NOT_ASKED, Observation, StandingDrain
 from core.incidents.record import Incident, State, instance_of
 from core.rotation import hinders, lease_of
 from core.views import ClusterView
@@ -142,7 +142,7 @@ def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:
 def _ask_kafka(incident: Incident, kafka: KafkaCluster) -> tuple[ClusterView | None, str]:
     rides = incident.state is State.OPENED and incident.leaders_moved_at is not None
     if incident.node_id is None or not (rides or incident.state in _ASKS_KAFKA):
-        return None, "Kafka was not asked."
+        return None, NOT_ASKED
     try:
         return kafka.read({incident.node_id}), ""
     except StillwaterError as error:

@@ -8,17 +8,19 @@ with what was done about it, so one too many changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
 from core.availability.zones import LOST_ZONE
 from core.errors import StillwaterError
+from core.events import Kind
 from core.incidents.observation import GroupView, NodeView
 from core.metric_names import PAGES_SENT
+from core.slack.zone_thread import worth_telling
 from core.zones.evidence import ZonePage, ZoneSight, evidence_of
-from core.zones.incident import frozen
+from core.zones.incident import ZoneIncident, frozen
 from handlers.adapters import metrics
 from handlers.adapters.aws import Cloud
 from handlers.adapters.inventory import Inventory
@@ -62,6 +64,7 @@ class Shifts:
     records: Records
     managed_tag: str
     cluster: str
+    told: Callable[[ZoneIncident], None] = lambda _: None
 
     def turn(self, now: float) -> None:
         """Bring leaders and protection to what is frozen now.
@@ -71,6 +74,9 @@ class Shifts:
         nodes = self._nodes()
         self._thaw_returned(nodes, now)
         judged = self.freezes.judge(self._sight(nodes, now), _call)
+        for incident in judged:
+            if worth_telling(incident, now):
+                self.told(incident)
         zones = frozenset(f.zone for f in frozen(judged, now) if f.zone is not None)
         self._protect(zones)
         if nodes is None:
@@ -110,8 +116,12 @@ class Shifts:
 
     def _evidence(self, kafka: tuple[NodeView, ...]) -> dict[str, str]:
         statuses = self.inventory.statuses([n.instance_id for n in kafka if n.instance_id])
-        # Whom we take out is not Ready by our own doing; who was lost is not.
-        leaving = {i.instance_id for i in self.ledger.open_incidents() if i.lost_at is None}
+        # Whom we take out is not Ready by our own doing; who was lost, or is still sick, is not.
+        leaving = {
+            i.instance_id
+            for i in self.ledger.open_incidents()
+            if i.lost_at is None and (i.kind is not Kind.SICK_NODE or i.hooks)
+        }
         return evidence_of(kafka, statuses, leaving)
 
     def _protect(self, zones: frozenset[str]) -> None:

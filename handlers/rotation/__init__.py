@@ -1,1 +1,1 @@
-"""One turn of a rotation run."""
+"""What a person asks of a rotation run, and one turn of it."""

@@ -7,7 +7,7 @@ a duplicate notice costs one read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -92,14 +92,8 @@ class Freezes(Protocol):
 class LedgerFreezes:
     """The zones' incidents of one cluster."""
 
-    def __init__(
-        self,
-        records: Records,
-        cluster: str,
-        changed: Callable[[ZoneIncident], None] = lambda _: None,
-    ) -> None:
-        """`changed` hears of every incident that was written, to tell it."""
-        self._records, self._key, self._changed = records, f"freezes#{cluster}", changed
+    def __init__(self, records: Records, cluster: str) -> None:
+        self._records, self._key = records, f"freezes#{cluster}"
         self._pauses = Pauses(records, cluster)
 
     def note(
@@ -155,15 +149,8 @@ class LedgerFreezes:
                 if attempt == MOST_ATTEMPTS - 1:
                     raise
                 continue
-            self._tell(before, after)
             return after
         raise AssertionError("every attempt returns or raises")
-
-    def _tell(self, before: Sequence[ZoneIncident], after: Sequence[ZoneIncident]) -> None:
-        known = {incident.key: incident for incident in before}
-        for incident in after:
-            if known.get(incident.key) != incident:
-                self._changed(incident)
 
     def _read(self) -> tuple[Incidents, int]:
         record = self._records.read(self._key)

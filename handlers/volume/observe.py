@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from core.errors import Conflict
+from core.settings.volumes import PoolSettings, VolumeSettings
 from core.volumes.departures import rotation_of
 from core.volumes.forecast import Sample, forecast
 from core.volumes.ledger import observed
@@ -17,7 +18,6 @@ from handlers.store import volume_records
 from handlers.store.records import Records
 from handlers.store.volume_records import HOUR_SECONDS, SAMPLES_KEPT, Memory
 from handlers.volume.departures import Departing
-from handlers.volume.settings import PoolSettings, VolumeSettings
 from handlers.volume.sources import Readings, Sources
 
 GIB = 1024**3

@@ -23,8 +23,6 @@ NEAR_TIMEOUT = 0.8
 FAILURES = 3
 # The interruption function reads within seconds, and a spot warning is given two minutes ahead.
 EVENTS_AGE_SECONDS = 300
-# What infra.functions.webhook gives its function; the webhook answers or refuses at once.
-WEBHOOK_SECONDS = 5
 LEDGER_CALLS = ("GetItem", "PutItem", "Query")
 
 
@@ -101,10 +99,10 @@ def alarms(spec: ClusterSpec) -> list[Alarm]:
 
 def functions(spec: ClusterSpec) -> Mapping[str, int]:
     """Return every function by its role, and the seconds it has."""
-    roles = ["interruption", "tick", "sweep", "rotate", "health", "volumes"]
-    roles += ["slack"] if spec.slack is not None else []
-    usual = dict.fromkeys(roles, spec.timings.lambda_timeout_seconds)
-    return {**usual, "webhook": WEBHOOK_SECONDS}
+    # The definitions know the engine's SDK, which takes a second to import.
+    from infra.functions import catalogue  # noqa: PLC0415
+
+    return {each.name: each.timeout(spec) for each in catalogue.functions(spec)}
 
 
 def queues(spec: ClusterSpec) -> Sequence[str]:

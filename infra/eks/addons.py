@@ -15,11 +15,14 @@ import pulumi_aws as aws
 
 from infra import encryption, iam
 from infra.eks.addon_versions import version
+from infra.versions import ADDONS
 
 NAMESPACE = "kube-system"
 VOLUME_DRIVER = "aws-ebs-csi-driver"
 BEFORE_NODES = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
-AFTER_NODES = ("coredns", VOLUME_DRIVER, "snapshot-controller")
+# Writes what is wrong with a machine as conditions of its Node (core.incidents.sickness).
+NODE_MONITORING = "eks-node-monitoring-agent"
+AFTER_NODES = ("coredns", VOLUME_DRIVER, "snapshot-controller", NODE_MONITORING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class AddonsArgs:
     volume_tags: Mapping[str, str]
     # Of every volume; None: the account's default key.
     encryption_key: str | None = None
+
+
+def wanted(*, node_monitoring: bool) -> tuple[str, ...]:
+    """Return the add-ons of a cluster, by name."""
+    return tuple(addon for addon in ADDONS if node_monitoring or addon != NODE_MONITORING)
 
 
 def configuration(addon: str, volume_tags: Mapping[str, str]) -> dict[str, Any] | None:
@@ -91,25 +99,25 @@ def install(
 def _pod_role(
     name: str, addon: str, args: AddonsArgs, parent: pulumi.Resource
 ) -> list[pulumi.Resource]:
-    wanted = POD_ROLES.get(addon)
-    if wanted is None:
+    needed = POD_ROLES.get(addon)
+    if needed is None:
         return []
     role, association = iam.pod_role(
-        f"{name}-{wanted.short_name}",
-        role_name=f"{args.prefix}-{wanted.short_name}",
+        f"{name}-{needed.short_name}",
+        role_name=f"{args.prefix}-{needed.short_name}",
         eks_cluster=args.eks_cluster,
         namespace=NAMESPACE,
-        service_account=wanted.service_account,
+        service_account=needed.service_account,
         parent=parent,
     )
     policy = aws.iam.RolePolicyAttachment(
-        f"{name}-{wanted.short_name}-policy",
+        f"{name}-{needed.short_name}-policy",
         role=role.name,
-        policy_arn=iam.managed_policy(wanted.managed_policy, parent),
+        policy_arn=iam.managed_policy(needed.managed_policy, parent),
         opts=pulumi.ResourceOptions(parent=parent),
     )
     may_encrypt = (
-        encryption.grant(f"{name}-{wanted.short_name}-grant", args.encryption_key, role.arn, parent)
+        encryption.grant(f"{name}-{needed.short_name}-grant", args.encryption_key, role.arn, parent)
         if addon == VOLUME_DRIVER
         else []
     )

@@ -155,7 +155,9 @@ class Cluster(pulumi.ComponentResource):
             volume_tags=self._args.tags.everywhere,
             encryption_key=self._args.encryption_key,
         )
-        return [addons.install(self._name, addon, args, after, self) for addon in names]
+        wanted = addons.wanted(node_monitoring=self._args.kubernetes.node_monitoring)
+        chosen = [addon for addon in names if addon in wanted]
+        return [addons.install(self._name, addon, args, after, self) for addon in chosen]
 
     def _system_nodes(
         self, cluster: aws.eks.Cluster, addons: list[aws.eks.Addon]

@@ -1,60 +1,75 @@
-"""What the functions may do inside the cluster.
-
-An EKS access entry maps a function's role to the group `stillwater:handlers`; RBAC says what the
-group may read, and that it may patch nodes: RBAC knows no single taint or annotation. Through the
-API server it reads the metrics of Kafka's own pods, each by name and port (ADR 0012). It places the
-out-of-service taint on a node whose instance EC2 says has ended, deletes the attachments such an
-instance left behind when its Node went first, and keeps a waiting replacement from Cluster
-Autoscaler. Nodes are drained by the node termination handler alone.
-"""
+"""Lets a function into the cluster, and gives it the rights its definition names there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
 
-from infra.functions import rbac
-
-TYPE = "stillwater:infra:HandlerAccess"
-GROUP = "stillwater:handlers"
-ROLE = "stillwater-handlers"
+from core.cluster import ClusterSpec
+from infra.functions.definition import Definition
+from infra.functions.rbac import Group
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandlerAccessArgs:
-    eks_cluster: str
-    namespace: str
-    # Those with Kafka's authorities and with the credentials of these functions, by name.
-    kafka_secrets: Sequence[str]
-    # The Kafka pods whose metrics are read, spare ones included; none where metrics are off.
-    metrics_pods: Sequence[str] = ()
-    # Function name -> role; only those that call Kubernetes.
-    role_arns: Mapping[str, pulumi.Input[str]]
+class Names:
+    """What a function's way in is called in Pulumi's state.
+
+    What is called otherwise there is taken away and made again, and a function is shut out between.
+    """
+
+    type: str
+    component: str
+    entry: str = "entry"
+    everywhere: str = "cluster-role"
 
 
-class HandlerAccess(pulumi.ComponentResource):
-    """Access entries and the two RBAC roles behind them."""
+NAMES: Mapping[str, Names] = {
+    "tick": Names(
+        type="stillwater:infra:HandlerAccess", component="handlers-access", entry="tick-entry"
+    ),
+    "sweep": Names(
+        type="stillwater:infra:SweepAccess", component="sweep-access", everywhere="role"
+    ),
+    "rotate": Names(type="stillwater:infra:RotateAccess", component="rotate-access"),
+    "volumes": Names(type="stillwater:infra:VolumesAccess", component="volumes-access"),
+}
+
+
+class Access(pulumi.ComponentResource):
+    """An access entry of EKS, and RBAC roles for the group behind it."""
 
     def __init__(
-        self, name: str, args: HandlerAccessArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        definition: Definition,
+        spec: ClusterSpec,
+        role_arn: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__(TYPE, name, None, opts)
-        group = rbac.Group(name=GROUP, role=ROLE, parent=self)
-        for function, role_arn in args.role_arns.items():
-            group.enter(f"{name}-{function}-entry", args.eks_cluster, role_arn)
-        everywhere = [
-            rbac.may("", ["nodes"], ["get", "list", "patch"]),
-            rbac.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
-            rbac.may("storage.k8s.io", ["volumeattachments"], ["delete"]),
-        ]
-        group.everywhere(f"{name}-cluster-role", everywhere)
-        inside = [
-            rbac.may("", ["pods"], ["list"]),
-            rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
-            *rbac.may_get("secrets", args.kafka_secrets),
-            *rbac.may_read_metrics(args.metrics_pods),
-        ]
-        group.inside(f"{name}-role", args.namespace, inside)
+        names = NAMES[definition.name]
+        super().__init__(names.type, names.component, None, opts)
+        grant(names, definition, spec, role_arn, parent=self)
         self.register_outputs({})
+
+
+def grant(
+    names: Names,
+    definition: Definition,
+    spec: ClusterSpec,
+    role_arn: pulumi.Input[str],
+    *,
+    parent: pulumi.Resource,
+) -> None:
+    """Make the entry and the roles of a function below a component."""
+    if definition.kubernetes is None:
+        return
+    name, rights = names.component, definition.kubernetes(spec)
+    group = Group(name=rights.group, role=rights.group.replace(":", "-"), parent=parent)
+    group.enter(f"{name}-{names.entry}", spec.prefix, role_arn)
+    if rights.everywhere:
+        group.everywhere(f"{name}-{names.everywhere}", rights.everywhere)
+    for short, (namespace, rules) in rights.elsewhere.items():
+        group.inside(f"{name}-{short}", namespace, rules)
+    if rights.inside:
+        group.inside(f"{name}-role", spec.kubernetes.namespace, rights.inside)

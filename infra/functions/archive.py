@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra import buckets, iam
+from infra import buckets
 
 TYPE = "stillwater:infra:Archive"
 # No cheaper class in between: one bills an object of a few KiB as 128.
@@ -32,7 +32,6 @@ class Archive(pulumi.ComponentResource):
     """An encrypted, private bucket that forgets after three years."""
 
     bucket: pulumi.Output[str]
-    arn: pulumi.Output[str]
 
     def __init__(
         self, name: str, args: ArchiveArgs, opts: pulumi.ResourceOptions | None = None
@@ -40,23 +39,19 @@ class Archive(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         bucket = aws.s3.Bucket(
             f"{name}-bucket",
-            bucket=buckets.bucket_name(args.prefix, "incidents", args.account_id),
+            bucket=bucket_name(args.prefix, args.account_id),
             force_destroy=args.ephemeral,
             opts=pulumi.ResourceOptions(parent=self),
         )
         buckets.close(f"{name}-bucket", bucket, parent=self)
         # The only copy once the ledger has forgotten: a line that is overwritten can be read again.
         buckets.keep_versions(f"{name}-bucket", bucket, _rules(), parent=self)
-        self.bucket, self.arn = bucket.bucket, bucket.arn
+        self.bucket = bucket.bucket
         self.register_outputs({"bucket": self.bucket})
 
-    def may_write(self) -> iam.Statement:
-        """Return the right to file incidents, and nothing else."""
-        return iam.Statement(
-            sid="FileIncidents",
-            actions=["s3:PutObject"],
-            resources=[self.arn.apply(lambda arn: f"{arn}/{PREFIX}*")],
-        )
+
+def bucket_name(prefix: str, account_id: str) -> str:
+    return buckets.bucket_name(prefix, "incidents", account_id)
 
 
 def _rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgs]:

@@ -1,21 +1,24 @@
-"""One Lambda function: its role, its log group, its code from the shared zip."""
+"""Makes one Lambda function of its definition: role, log group, code from the shared zip."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
+from core import naming
+from core.settings.environment import KEPT, SETTINGS
 from infra import iam
+from infra.functions.definition import Definition, Scope
+from infra.functions.kept import Kept, short
 from infra.functions.packaging import Package
 from infra.versions import LAMBDA_ARCHITECTURE, LAMBDA_RUNTIME
 
 TYPE = "stillwater:infra:Function"
 LOG_RETENTION_DAYS = 30
-# Lambda gives processor time by memory; below this the imports alone take seconds.
-MEMORY_MIB = 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,19 +31,14 @@ class Placement:
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionArgs:
-    function_name: str
-    description: str
-    handler: str
+    definition: Definition
+    scope: Scope
     package: Package
-    timeout_seconds: int
-    environment: Mapping[str, pulumi.Input[str]]
-    statements: Sequence[iam.Statement]
-    account: iam.Account
+    settings: pulumi.Output[Any]
+    # What of the settings is too long for the environment.
+    kept: Kept | None = None
+    # For one with rights in the cluster.
     placement: Placement | None = None
-    # How many may run at once; None: as many as the account allows.
-    reserved_concurrency: int | None = None
-    # What the function reads as it starts.
-    after: Sequence[pulumi.Resource] = ()
 
 
 class Function(pulumi.ComponentResource):
@@ -56,47 +54,79 @@ class Function(pulumi.ComponentResource):
         self, name: str, args: FunctionArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
+        definition, spec = args.definition, args.scope.spec
+        function_name = naming.function(spec.prefix, definition.name)
         child = pulumi.ResourceOptions(parent=self)
         # Made here, or Lambda makes one that keeps everything for ever.
         logs = aws.cloudwatch.LogGroup(
             f"{name}-logs",
-            name=f"/aws/lambda/{args.function_name}",
+            name=f"/aws/lambda/{function_name}",
             retention_in_days=LOG_RETENTION_DAYS,
             opts=child,
         )
         role = aws.iam.Role(
             f"{name}-role",
-            name=args.function_name,
+            name=function_name,
             assume_role_policy=iam.trust("lambda.amazonaws.com"),
             opts=child,
         )
         permission = aws.iam.RolePolicy(
             f"{name}-policy",
             role=role.name,
-            policy=iam.policy([*args.statements, *_own_statements(args, logs)]),
+            policy=iam.policy([*definition.may(args.scope), *_own_statements(args, logs)]),
             opts=child,
         )
+        first = [permission, logs, *([] if args.kept is None else [args.kept.item])]
         function = aws.lambda_.Function(
             f"{name}-function",
-            name=args.function_name,
-            description=args.description,
+            name=function_name,
+            description=definition.description,
             runtime=LAMBDA_RUNTIME,
             architectures=[LAMBDA_ARCHITECTURE],
-            handler=args.handler,
+            handler=f"handlers.{definition.name}.handler",
             code=pulumi.FileArchive(str(args.package.path)),
             source_code_hash=args.package.source_code_hash,
             role=role.arn,
-            timeout=args.timeout_seconds,
-            memory_size=MEMORY_MIB,
-            reserved_concurrent_executions=args.reserved_concurrency,
-            environment=aws.lambda_.FunctionEnvironmentArgs(variables=dict(args.environment)),
+            timeout=definition.timeout(spec),
+            memory_size=definition.memory_mib,
+            reserved_concurrent_executions=definition.reserved_concurrency(spec),
+            environment=aws.lambda_.FunctionEnvironmentArgs(variables=_variables(args)),
             vpc_config=_vpc_config(args.placement),
             # Lambda checks its right to make network interfaces when it creates the function.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[permission, logs, *args.after]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=first),
         )
         self.arn, self.name, self.role_arn = function.arn, function.name, role.arn
         self.ready = function
         self.register_outputs({"arn": self.arn, "name": self.name})
+
+
+def _variables(args: FunctionArgs) -> dict[str, pulumi.Input[str]]:
+    kept: Mapping[str, pulumi.Input[str]] = {} if args.kept is None else {KEPT: args.kept.key}
+    return {SETTINGS: args.settings.apply(short), **kept}
+
+
+def feed(
+    name: str,
+    definition: Definition,
+    queue_arn: pulumi.Input[str],
+    function: Function,
+    parent: pulumi.Resource,
+) -> None:
+    """Have a queue wake a function, as its definition says."""
+    if definition.reads is None:
+        return
+    aws.lambda_.EventSourceMapping(
+        f"{name}-source",
+        event_source_arn=queue_arn,
+        function_name=function.name,
+        batch_size=definition.reads.batch,
+        # One bad message must not bring the good ones of its batch back.
+        function_response_types=["ReportBatchItemFailures"],
+        scaling_config=aws.lambda_.EventSourceMappingScalingConfigArgs(
+            maximum_concurrency=definition.reads.at_once
+        ),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
 
 
 def _vpc_config(placement: Placement | None) -> aws.lambda_.FunctionVpcConfigArgs | None:
@@ -117,7 +147,7 @@ def _own_statements(args: FunctionArgs, logs: aws.cloudwatch.LogGroup) -> list[i
         )
     ]
     if args.placement is not None:
-        statements += _network_statements(args.account, args.placement)
+        statements += _network_statements(args.scope.account, args.placement)
     return statements
 
 

@@ -1,57 +1,63 @@
 """What is too long for a function's environment, as an item of the ledger's table.
 
-handlers.store.kept reads it. The key is the content's hash: a change makes another item before any
-function is told of it, and takes the old one away after.
+handlers.store.settings reads it. The key is the content's hash: a change makes another item before
+any function is told of it, and takes the old one away after.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
-from infra.functions.ledger import KEY, Ledger
+from core.settings import codec
+from core.settings.environment import CONTENT
+from core.settings.functions import FunctionSettings, kept
+from infra.functions.ledger import KEY
 
-# In the ledger's table, beside incidents and volumes.
-KEYS = "settings#*"
-VARIABLE = "STILLWATER_KEPT"
-CONTENT = "variables"
 HASH_CHARACTERS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """The variable that names an item, and the item, which must be there first."""
+    """The key that a function is told, and the item, which must be there first."""
 
-    environment: Mapping[str, pulumi.Input[str]]
+    key: pulumi.Output[str]
     item: pulumi.Resource
 
 
 def keep(
     name: str,
-    ledger: Ledger,
     role: str,
-    variables: Mapping[str, pulumi.Input[str]],
+    table_name: pulumi.Input[str],
+    settings: pulumi.Output[FunctionSettings],
     parent: pulumi.Resource,
 ) -> Kept:
-    """Write variables into the ledger's table; return what a function is told instead of them."""
-    known = pulumi.Output.all(**variables).apply(lambda given: _content(role, given))
+    """Write the fields of settings that are marked for it into the ledger's table."""
+    known = settings.apply(lambda found: _content(role, found))
     item = aws.dynamodb.TableItem(
         name,
-        table_name=ledger.table_name,
+        table_name=table_name,
         hash_key=KEY,
         item=known.apply(lambda made: made[1]),
         opts=pulumi.ResourceOptions(parent=parent, replace_on_changes=["item"]),
     )
-    return Kept(environment={VARIABLE: known.apply(lambda made: made[0])}, item=item)
+    return Kept(key=known.apply(lambda made: made[0]), item=item)
 
 
-def _content(role: str, given: Mapping[str, str]) -> tuple[str, str]:
-    content = {name: {"S": value} for name, value in sorted(given.items())}
-    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:HASH_CHARACTERS]
+def short(settings: FunctionSettings) -> str:
+    """Return what of settings stands in the environment."""
+    long, told = kept(type(settings)), codec.document(settings)
+    return codec.write({name: value for name, value in told.items() if name not in long})
+
+
+def _content(role: str, settings: FunctionSettings) -> tuple[str, str]:
+    told: dict[str, Any] = codec.document(settings)
+    content = codec.write({name: told[name] for name in kept(type(settings))})
+    digest = hashlib.sha256(content.encode()).hexdigest()[:HASH_CHARACTERS]
     key = f"settings#{role}-{digest}"
-    return key, json.dumps({KEY: {"S": key}, CONTENT: {"M": content}}, sort_keys=True)
+    return key, json.dumps({KEY: {"S": key}, CONTENT: {"S": content}}, sort_keys=True)

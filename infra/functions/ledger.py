@@ -6,14 +6,12 @@ any line. Items end themselves by `expires_at`; the sparse index `open` holds un
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from infra import iam
 
 TYPE = "stillwater:infra:Ledger"
 KEY = "pk"
@@ -32,8 +30,6 @@ class Ledger(pulumi.ComponentResource):
     """On-demand, restorable to any second of the last 35 days."""
 
     table_name: pulumi.Output[str]
-    table_arn: pulumi.Output[str]
-    open_index_arn: pulumi.Output[str]
 
     def __init__(
         self, name: str, args: LedgerArgs, opts: pulumi.ResourceOptions | None = None
@@ -65,22 +61,5 @@ class Ledger(pulumi.ComponentResource):
             deletion_protection_enabled=not args.ephemeral,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.table_name, self.table_arn = table.name, table.arn
-        self.open_index_arn = table.arn.apply(lambda arn: f"{arn}/index/{OPEN_INDEX}")
+        self.table_name = table.name
         self.register_outputs({"table_name": self.table_name})
-
-    def may(self, sid: str, actions: Sequence[str], *keys: str) -> iam.Statement:
-        """Return the right to items whose partition key matches one of these patterns."""
-        return on_items(sid, actions, self.table_arn, *keys)
-
-
-def on_items(
-    sid: str, actions: Sequence[str], table_arn: pulumi.Input[str], *keys: str
-) -> iam.Statement:
-    """Return a statement about items of a table, by patterns of their partition key."""
-    return iam.Statement(
-        sid=sid,
-        actions=actions,
-        resources=[table_arn],
-        conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(keys)}},
-    )

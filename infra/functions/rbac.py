@@ -6,8 +6,8 @@ group may do, cluster-wide and in a namespace. Who may do what stands with each 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pulumi
 import pulumi_aws as aws
@@ -17,7 +17,37 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from core.health import kafka_metrics
 
 API_GROUP = "rbac.authorization.k8s.io"
-Rule = k8s.rbac.v1.PolicyRuleArgs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """These verbs on these resources of an API group; `names`: of these objects alone."""
+
+    api_group: str
+    resources: Sequence[str]
+    verbs: Sequence[str]
+    names: Sequence[str] = ()
+
+    def rendered(self) -> k8s.rbac.v1.PolicyRuleArgs:
+        return k8s.rbac.v1.PolicyRuleArgs(
+            api_groups=[self.api_group],
+            resources=list(self.resources),
+            resource_names=list(self.names) or None,
+            verbs=list(self.verbs),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rights:
+    """What a function may do in the cluster, as a member of a group that is its own."""
+
+    group: str
+    # What has no namespace, or is meant in all of them.
+    everywhere: Sequence[Rule] = ()
+    # In Kafka's namespace.
+    inside: Sequence[Rule] = ()
+    # In other namespaces, by a short name of each.
+    elsewhere: Mapping[str, tuple[str, Sequence[Rule]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +74,7 @@ class Group:
         role = k8s.rbac.v1.ClusterRole(
             name,
             metadata=ObjectMetaArgs(name=self.role),
-            rules=list(rules),
+            rules=[rule.rendered() for rule in rules],
             opts=pulumi.ResourceOptions(parent=self.parent),
         )
         k8s.rbac.v1.ClusterRoleBinding(
@@ -61,7 +91,7 @@ class Group:
         role = k8s.rbac.v1.Role(
             name,
             metadata=metadata,
-            rules=list(rules),
+            rules=[rule.rendered() for rule in rules],
             opts=pulumi.ResourceOptions(parent=self.parent),
         )
         k8s.rbac.v1.RoleBinding(
@@ -80,7 +110,7 @@ class Group:
 
 
 def may(api_group: str, resources: Sequence[str], verbs: Sequence[str]) -> Rule:
-    return Rule(api_groups=[api_group], resources=list(resources), verbs=list(verbs))
+    return Rule(api_group=api_group, resources=resources, verbs=verbs)
 
 
 def may_get(resource: str, names: Sequence[str]) -> list[Rule]:
@@ -90,7 +120,7 @@ def may_get(resource: str, names: Sequence[str]) -> list[Rule]:
     """
     if not names:
         return []
-    return [Rule(api_groups=[""], resources=[resource], resource_names=list(names), verbs=["get"])]
+    return [Rule(api_group="", resources=[resource], names=names, verbs=["get"])]
 
 
 def exporters(pods: Sequence[str]) -> list[str]:

@@ -5,33 +5,27 @@ Nobody else gets that right by it: the permission names the rule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pulumi
 import pulumi_aws as aws
 
+from infra.functions.definition import Definition
 from infra.functions.function import Function
 
 
-@dataclass(frozen=True, kw_only=True)
-class Schedule:
-    """When a function is called, and as what: `role` names it among the cluster's."""
-
-    prefix: str
-    role: str
-    does: str
-    expression: str
-
-
-def wake(name: str, schedule: Schedule, function: Function, parent: pulumi.Resource) -> None:
-    """Have a function called on schedule."""
+def wake(
+    name: str, definition: Definition, prefix: str, function: Function, parent: pulumi.Resource
+) -> None:
+    """Have a function called on the schedule that its definition names, if any."""
+    if definition.schedule is None:
+        return
     child = pulumi.ResourceOptions(parent=parent)
+    expression, does = definition.schedule
     rule = aws.cloudwatch.EventRule(
         f"{name}-schedule",
         # Rules that pass announcements on are named beside it: `-health` is one of them.
-        name=f"{schedule.prefix}-{schedule.role}-schedule",
-        description=f"Stillwater {schedule.prefix}: {schedule.does}",
-        schedule_expression=schedule.expression,
+        name=f"{prefix}-{definition.name}-schedule",
+        description=f"Stillwater {prefix}: {does}",
+        schedule_expression=expression,
         opts=child,
     )
     permission = aws.lambda_.Permission(
@@ -45,7 +39,7 @@ def wake(name: str, schedule: Schedule, function: Function, parent: pulumi.Resou
     aws.cloudwatch.EventTarget(
         f"{name}-target",
         rule=rule.name,
-        target_id=schedule.role,
+        target_id=definition.name,
         arn=function.arn,
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[permission]),
     )

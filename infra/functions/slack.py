@@ -6,33 +6,58 @@ here and nowhere else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-import pulumi_aws as aws
 
 from core import naming
-from core.cluster import ClusterSpec, Slack
 from core.constants import STORIES_MAX_RECEIVE_COUNT
+from core.settings.functions import Slack
 from infra import iam
-from infra.functions.function import Function, FunctionArgs
-from infra.functions.ledger import Ledger
+from infra.functions.definition import Definition, Reads, Scope, know, on_items, read_queue, send
+from infra.functions.function import Function, FunctionArgs, feed
 from infra.functions.packaging import Package
 from infra.functions.queues import Queue, QueueArgs
+from infra.functions.settings import settings
 
 TYPE = "stillwater:infra:Stories"
-BATCH = 10
-# The least AWS accepts; Slack takes about one message a second.
-MAXIMUM_CONCURRENCY = 2
+
+
+def _may(scope: Scope) -> Sequence[iam.Statement]:
+    slack = scope.spec.slack
+    return [
+        read_queue(scope, "stories"),
+        send(scope, "TellItLater", "stories"),
+        on_items(
+            scope,
+            "ReadIncidents",
+            ["GetItem"],
+            "incident#*",
+            "rotation#*",
+            "story#*",
+            f"freezes#{scope.spec.name}",
+        ),
+        on_items(scope, "KeepThreads", ["PutItem"], "story#*"),
+        *([] if slack is None else [know(scope.secret(slack.secret_name))]),
+    ]
+
+
+SLACK = Definition(
+    name="slack",
+    description="An incident that changed is told in its Slack thread",
+    settings=Slack,
+    may=_may,
+    # The least AWS accepts at once; Slack takes about one message a second.
+    reads=Reads(queue="stories", batch=10, at_once=2),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoriesArgs:
-    spec: ClusterSpec
-    slack: Slack
-    account: iam.Account
+    scope: Scope
     package: Package
-    ledger: Ledger
+    table_name: pulumi.Input[str]
 
 
 class Stories(pulumi.ComponentResource):
@@ -45,77 +70,27 @@ class Stories(pulumi.ComponentResource):
         self, name: str, args: StoriesArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
-        timings = args.spec.timings
+        child, spec = pulumi.ResourceOptions(parent=self), args.scope.spec
         self.queue = Queue(
             f"{name}-queue",
             QueueArgs(
-                queue_name=naming.queue(args.spec.prefix, "stories"),
-                visibility_timeout_seconds=timings.queue_visibility_timeout_seconds,
-                retention_seconds=timings.events_queue_retention_seconds,
+                queue_name=naming.queue(spec.prefix, "stories"),
+                visibility_timeout_seconds=spec.timings.queue_visibility_timeout_seconds,
+                retention_seconds=spec.timings.events_queue_retention_seconds,
                 max_receive_count=STORIES_MAX_RECEIVE_COUNT,
             ),
             opts=child,
         )
+        late = {"ledger_table": args.table_name, "stories_queue_url": self.queue.url}
         self.function = Function(
             f"{name}-slack",
             FunctionArgs(
-                function_name=f"{args.spec.prefix}-slack",
-                description="An incident that changed is told in its Slack thread",
-                handler="handlers.slack.handler",
+                definition=SLACK,
+                scope=args.scope,
                 package=args.package,
-                timeout_seconds=timings.lambda_timeout_seconds,
-                environment=_environment(args, self.queue),
-                statements=_statements(args, self.queue),
-                account=args.account,
+                settings=settings(SLACK, spec, late),
             ),
             opts=child,
         )
-        aws.lambda_.EventSourceMapping(
-            f"{name}-slack-source",
-            event_source_arn=self.queue.arn,
-            function_name=self.function.name,
-            batch_size=BATCH,
-            function_response_types=["ReportBatchItemFailures"],
-            scaling_config=aws.lambda_.EventSourceMappingScalingConfigArgs(
-                maximum_concurrency=MAXIMUM_CONCURRENCY
-            ),
-            opts=child,
-        )
+        feed(f"{name}-slack", SLACK, self.queue.arn, self.function, self)
         self.register_outputs({"queue_url": self.queue.url})
-
-
-def _environment(args: StoriesArgs, queue: Queue) -> dict[str, pulumi.Input[str]]:
-    return {
-        "STILLWATER_PREFIX": args.spec.prefix,
-        "STILLWATER_CLUSTER": args.spec.name,
-        "STILLWATER_REGION": args.spec.region,
-        "STILLWATER_LEDGER_TABLE": args.ledger.table_name,
-        "STILLWATER_STORIES_QUEUE_URL": queue.url,
-        "STILLWATER_SLACK_CHANNEL": args.slack.channel,
-        "STILLWATER_SLACK_SECRET": args.slack.secret_name,
-        "STILLWATER_SLACK_API_URL": args.slack.api_url,
-        "STILLWATER_HOLD_LIMIT_S": str(args.spec.timings.hold_limit_seconds),
-    }
-
-
-def _statements(args: StoriesArgs, queue: Queue) -> list[iam.Statement]:
-    secret = args.account.arn("secretsmanager", f"secret:{args.slack.secret_name}-??????")
-    return [
-        iam.Statement(
-            sid="ReadItsQueue",
-            actions=["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"],
-            resources=[queue.arn],
-        ),
-        iam.Statement(sid="TellItLater", actions=["sqs:SendMessage"], resources=[queue.arn]),
-        args.ledger.may(
-            "ReadIncidents", ["dynamodb:GetItem"], "incident#*", "rotation#*", "story#*"
-        ),
-        args.ledger.may("KeepThreads", ["dynamodb:PutItem"], "story#*"),
-        iam.Statement(
-            sid="KnowItsToken",
-            actions=["secretsmanager:GetSecretValue"],
-            # Secrets Manager ends every secret's ARN with six characters of its own.
-            resources=[secret],
-        ),
-    ]

@@ -1,147 +1,96 @@
 """λ volumes: every five minutes it looks at Kafka's volumes and decides what becomes of them.
 
-Beside the other functions and not among them: it follows no incident, writes items of its own in
-the ledger's table, and alone may read metrics.
+It follows no incident, writes items of its own in the ledger's table, and alone may read metrics.
+In the cluster it patches no claim and no volume: Strimzi writes the one, the EBS driver the other,
+and whoever wrote beside them would be undone, or would undo.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-import pulumi
-
-from core import naming
-from core.cluster import ClusterSpec, NodePool
-from core.settings.prometheus_address import Workspace
-from core.volumes import policy
+from core.cluster import ClusterSpec
+from core.settings.prometheus_address import Address, Service, Workspace
+from core.settings.volumes import Volumes
 from infra import iam
-from infra.functions.function import Function, FunctionArgs, Placement
-from infra.functions.kept import KEYS as SETTINGS
-from infra.functions.kept import keep
-from infra.functions.ledger import Ledger
-from infra.functions.packaging import Package
-from infra.functions.schedule import Schedule, wake
+from infra.functions import rbac
+from infra.functions.definition import (
+    Definition,
+    Scope,
+    find_open,
+    look,
+    on_items,
+    read_settings,
+)
+from infra.functions.settings import kafka_secrets
 
-TYPE = "stillwater:infra:Volumes"
-SCHEDULE = "rate(5 minutes)"
-ROLE = "volumes"
 # The ledger's items of this function: handlers.store.volume_records.
 KEYS = "volume#*"
 
 
-@dataclass(frozen=True, kw_only=True)
-class VolumesArgs:
-    spec: ClusterSpec
-    account: iam.Account
-    package: Package
-    ledger: Ledger
-    environment: Mapping[str, pulumi.Input[str]]
-    eks_ca: pulumi.Input[str]
-    placement: Placement
+def _asked(spec: ClusterSpec) -> Address | None:
+    return spec.metrics.prometheus.asked if spec.metrics.prometheus else None
 
 
-class Volumes(pulumi.ComponentResource):
-    """The function, its rights and its schedule."""
-
-    function: Function
-
-    def __init__(
-        self, name: str, args: VolumesArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
-        super().__init__(TYPE, name, None, opts)
-        self._name, self._args = name, args
-        self._child = pulumi.ResourceOptions(parent=self)
-        spec = args.spec
-        # The policies grow with every pool.
-        long = {"STILLWATER_EKS_CA": args.eks_ca, "STILLWATER_VOLUMES": policies(spec)}
-        kept = keep(f"{name}-kept", args.ledger, ROLE, long, self)
-        self.function = Function(
-            f"{name}-function",
-            FunctionArgs(
-                function_name=naming.function(spec.prefix, ROLE),
-                description="What Kafka's volumes need, and what of it may be done",
-                handler="handlers.volumes.handler",
-                package=args.package,
-                timeout_seconds=spec.timings.lambda_timeout_seconds,
-                environment={**args.environment, **kept.environment},
-                after=[kept.item],
-                statements=self._statements(),
-                account=args.account,
-                placement=args.placement,
-            ),
-            opts=self._child,
-        )
-        asked = Schedule(
-            prefix=spec.prefix, role=ROLE, does="looks at the volumes", expression=SCHEDULE
-        )
-        wake(name, asked, self.function, self)
-        self.register_outputs({})
-
-    def _statements(self) -> list[iam.Statement]:
-        ledger = self._args.ledger
-        return [
-            iam.Statement(
-                sid="LookAround",
-                actions=[
-                    "cloudwatch:GetMetricData",
-                    "ec2:DescribeInstances",
-                    "ec2:DescribeVolumes",
-                    "ec2:DescribeVolumesModifications",
-                ],
-                # Describe calls of EC2 and metrics' data take no resource.
-                resources=iam.ANY_RESOURCE,
-            ),
-            ledger.may("RememberVolumes", ["dynamodb:GetItem", "dynamodb:PutItem"], KEYS),
-            ledger.may("ReadItsSettings", ["dynamodb:GetItem"], SETTINGS),
-            # Who goes next, and how long those were away who went before.
-            ledger.may(
-                "ReadDepartures",
-                ["dynamodb:GetItem"],
-                "incident#*",
-                f"rotation#{self._args.spec.name}",
-            ),
-            *self._workspace(),
-            iam.Statement(
-                sid="FindOpenIncidents",
-                actions=["dynamodb:Query"],
-                resources=[ledger.open_index_arn],
-            ),
-        ]
-
-    def _workspace(self) -> list[iam.Statement]:
-        """Return the right to ask a workspace; a Service is asked under RBAC."""
-        asked = self._args.spec.metrics.prometheus
-        address = None if asked is None else asked.asked
-        if not isinstance(address, Workspace):
-            return []
-        of, place = self._args.account, f"{address.region}:{self._args.account.account_id}"
-        workspace = f"arn:{of.partition}:aps:{place}:workspace/{address.id}"
-        return [
-            iam.Statement(sid="AskPrometheus", actions=["aps:QueryMetrics"], resources=[workspace])
-        ]
+def _may(scope: Scope) -> Sequence[iam.Statement]:
+    return [
+        look(
+            "cloudwatch:GetMetricData",
+            "ec2:DescribeInstances",
+            "ec2:DescribeVolumes",
+            "ec2:DescribeVolumesModifications",
+        ),
+        on_items(scope, "RememberVolumes", ["GetItem", "PutItem"], KEYS),
+        read_settings(scope),
+        # Who goes next, and how long those were away who went before.
+        on_items(scope, "ReadDepartures", ["GetItem"], "incident#*", f"rotation#{scope.spec.name}"),
+        *_workspace(scope),
+        find_open(scope),
+    ]
 
 
-def policies(spec: ClusterSpec) -> str:
-    """Return what handlers.volume.settings reads: the mode, the budget, and each pool's policy."""
-    budget = spec.volumes.max_monthly_increase_usd
-    prometheus = spec.metrics.prometheus
-    return json.dumps(
-        {
-            "mode": spec.volumes.mode,
-            "frozen": spec.volumes.frozen,
-            "budget_usd": None if budget is None else str(budget),
-            "pools": [_pool(spec, pool) for pool in spec.pools],
-            "prometheus": None if prometheus is None else prometheus.model_dump(),
-        },
-        separators=(",", ":"),
+def _workspace(scope: Scope) -> list[iam.Statement]:
+    """Return the right to ask a workspace; a Service is asked under RBAC."""
+    address, of = _asked(scope.spec), scope.account
+    if not isinstance(address, Workspace):
+        return []
+    place = f"{address.region}:{of.account_id}"
+    workspace = f"arn:{of.partition}:aps:{place}:workspace/{address.id}"
+    return [iam.Statement(sid="AskPrometheus", actions=["aps:QueryMetrics"], resources=[workspace])]
+
+
+def _rights(spec: ClusterSpec) -> rbac.Rights:
+    pools = ["list", "patch"] if spec.volumes.applies else ["list"]
+    inside = [
+        rbac.may("", ["persistentvolumeclaims"], ["list"]),
+        rbac.may("kafka.strimzi.io", ["kafkanodepools"], pools),
+        *rbac.may_get("secrets", kafka_secrets(spec, "volumes")),
+    ]
+    elsewhere = {}
+    asked = _asked(spec)
+    if isinstance(asked, Service):
+        # The proxy of one port of one Service, by GET: Prometheus is changed by POST and PUT.
+        proxy = rbac.may_get("services/proxy", [asked.resource_name])
+        if asked.namespace == spec.kubernetes.namespace:
+            inside += proxy
+        else:
+            elsewhere = {"prometheus": (asked.namespace, proxy)}
+    return rbac.Rights(
+        group="stillwater:volumes",
+        everywhere=[
+            rbac.may("", ["persistentvolumes"], ["list"]),
+            rbac.may("storage.k8s.io", ["volumeattributesclasses"], ["list"]),
+        ],
+        inside=inside,
+        elsewhere=elsewhere,
     )
 
 
-def _pool(spec: ClusterSpec, pool: NodePool) -> dict[str, object]:
-    return {
-        "pools": [naming.kafka_node_pool(pool.name, zone) for zone in spec.zones_of(pool)],
-        "volumes": [[v.size_gib, v.iops, v.throughput_mib_per_s] for v in pool.volumes],
-        "policy": policy.to_json(pool.policy(apply=spec.volumes.applies)),
-    }
+VOLUMES = Definition(
+    name="volumes",
+    description="What Kafka's volumes need, and what of it may be done",
+    settings=Volumes,
+    may=_may,
+    kubernetes=_rights,
+    schedule=("rate(5 minutes)", "looks at the volumes"),
+)

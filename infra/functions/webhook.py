@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -19,10 +20,12 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import ClusterSpec
+from core.settings.functions import Webhook as WebhookSettings
 from infra import iam
+from infra.functions.definition import Definition, Scope, know, on_items, send
 from infra.functions.function import Function, FunctionArgs
-from infra.functions.ledger import on_items
 from infra.functions.packaging import Package
+from infra.functions.settings import settings
 
 TYPE = "stillwater:infra:Webhook"
 NAMESPACE = "kube-system"
@@ -30,10 +33,28 @@ SECRET = "aws-node-termination-handler-webhook"  # noqa: S105 - a Secret's name
 HEADERS_KEY = "headers"
 TOKEN_HEADER = "x-stillwater-token"  # noqa: S105 - the header's name
 TOKEN_LENGTH = 48
-# NTH gives up after 5 s.
-TIMEOUT_SECONDS = 5
 # A secret that a destroyed environment leaves behind would block the next one of its name.
 RECOVERY_DAYS = 7
+
+
+def _may(scope: Scope) -> Sequence[iam.Statement]:
+    return [
+        on_items(scope, "ReadIncidents", ["GetItem"], "incident#*"),
+        on_items(scope, "NoteReports", ["PutItem"], "incident#*", "ignored#*"),
+        send(scope, "AskForATick", "ticks"),
+        know(scope.secret(naming.webhook_secret(scope.spec.prefix)), "KnowTheToken"),
+    ]
+
+
+WEBHOOK = Definition(
+    name="webhook",
+    description="NTH has ended a drain attempt: a note in the incident, and a tick",
+    settings=WebhookSettings,
+    may=_may,
+    # NTH gives up after 5 s.
+    timeout_seconds=5,
+    reserved_concurrency=lambda spec: spec.webhook_concurrency,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,28 +126,21 @@ class Webhook(pulumi.ComponentResource):
         )
 
     def _function(self, shared: aws.secretsmanager.Secret) -> Function:
-        spec, account = self._args.spec, self._args.account
-        queue = naming.queue(spec.prefix, "ticks")
+        scope = Scope(spec=self._args.spec, account=self._args.account)
+        prefix = scope.spec.prefix
+        # Table and queue are a later layer's; until they exist nothing is drained.
+        late = {
+            "ledger_table": naming.ledger_table(prefix),
+            "ticks_queue_url": scope.account.queue_url(naming.queue(prefix, "ticks")),
+            "secret_arn": shared.arn,
+        }
         return Function(
             f"{self._name}-function",
             FunctionArgs(
-                function_name=f"{spec.prefix}-webhook",
-                description="NTH has ended a drain attempt: a note in the incident, and a tick",
-                handler="handlers.webhook.handler",
+                definition=WEBHOOK,
+                scope=scope,
                 package=self._args.package,
-                timeout_seconds=TIMEOUT_SECONDS,
-                reserved_concurrency=spec.webhook_concurrency,
-                # Table and queue are a later layer's; until they exist nothing is drained.
-                environment={
-                    "STILLWATER_PREFIX": spec.prefix,
-                    "STILLWATER_CLUSTER": spec.name,
-                    "STILLWATER_REGION": spec.region,
-                    "STILLWATER_LEDGER_TABLE": naming.ledger_table(spec.prefix),
-                    "STILLWATER_TICKS_QUEUE_URL": account.queue_url(queue),
-                    "STILLWATER_WEBHOOK_SECRET": shared.arn,
-                },
-                statements=_statements(spec, account, shared),
-                account=account,
+                settings=settings(WEBHOOK, scope.spec, late),
             ),
             opts=self._child,
         )
@@ -156,23 +170,3 @@ class Webhook(pulumi.ComponentResource):
             opts=self._child,
         )
         return url.function_url
-
-
-def _statements(
-    spec: ClusterSpec, account: iam.Account, shared: aws.secretsmanager.Secret
-) -> list[iam.Statement]:
-    table = account.arn("dynamodb", f"table/{naming.ledger_table(spec.prefix)}")
-    return [
-        on_items("ReadIncidents", ["dynamodb:GetItem"], table, "incident#*"),
-        on_items("NoteReports", ["dynamodb:PutItem"], table, "incident#*", "ignored#*"),
-        iam.Statement(
-            sid="AskForATick",
-            actions=["sqs:SendMessage"],
-            resources=[account.arn("sqs", naming.queue(spec.prefix, "ticks"))],
-        ),
-        iam.Statement(
-            sid="KnowTheToken",
-            actions=["secretsmanager:GetSecretValue"],
-            resources=[shared.arn],
-        ),
-    ]

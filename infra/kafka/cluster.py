@@ -19,7 +19,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
 from core.cluster.identity import Asking, OAuth
-from core.constants import EVICTED_AT_A_TIME
+from core.constants import EVICTED_AT_A_TIME, INTERNAL_LISTENER
 from infra.alerts.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
 from infra.alerts.rules import prometheus_rule
 from infra.kafka.storage import attributes_class
@@ -31,7 +31,6 @@ STRIMZI_ROLES = {
     Role.CONTROLLER: ["controller"],
     Role.COMBINED: ["controller", "broker"],
 }
-INTERNAL_LISTENER = "internal"
 AUTHORIZATION = {"type": "simple"}
 # Of Strimzi's OAuth library (strimzi-kafka-oauth).
 OAUTH_VALIDATOR = "io.strimzi.kafka.oauth.server.JaasServerOauthValidatorCallbackHandler"
@@ -132,8 +131,10 @@ def bootstrap_servers(spec: ClusterSpec) -> list[str]:
     return [f"{listener.advertised_host}:{port}" for port in ports]
 
 
-def kafka_pods(spec: ClusterSpec) -> list[str]:
-    """Return the name of every Kafka pod there is or is prepared for, spare ones included."""
+def exporting_pods(spec: ClusterSpec) -> list[str]:
+    """Return every Kafka pod that exports metrics, spare ones included; none where they are off."""
+    if not spec.metrics.enabled:
+        return []
     return [
         naming.pod(spec.name, naming.kafka_node_pool(pool.name, zone), node_id)
         for pool in spec.pools

@@ -24,10 +24,14 @@ from moto.sns import sns_backends
 from moto.sqs import sqs_backends
 
 from local.aws.locks import EVENTS
+from local.iam.guard import check_delivery
 
 LOG = logging.getLogger(__name__)
 RATE = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")
 SECONDS_PER_UNIT = {"minute": 60, "hour": 3600, "day": 86400}
+PRINCIPAL = "events.amazonaws.com"
+# What EventBridge does at a target whose own policy has to allow it.
+ACTIONS = {"lambda": "lambda:InvokeFunction", "sns": "sns:Publish", "sqs": "sqs:SendMessage"}
 
 InvokeFunction = Callable[[str, Any], None]
 
@@ -147,6 +151,8 @@ class Delivery:
     def _to_target(self, rule: Any, target: dict[str, Any], event: dict[str, Any]) -> None:
         arn = target["Arn"]
         service, region, account, name = arn.split(":", 5)[2:]
+        if service in ACTIONS:
+            check_delivery(PRINCIPAL, ACTIONS[service], arn, rule.arn)
         if service == "sqs":
             sqs_backends[account][region].send_message(
                 queue_name=name,

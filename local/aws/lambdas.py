@@ -19,16 +19,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from moto.awslambda.exceptions import InvalidParameterValueException
 from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
 
 from local.aws import identity, runtime_packages
 from local.aws.instances import Journal
 from local.aws.runtime import Environment, FunctionVersion, Outcome, error_payload
+from local.iam.guard import may_assume
 from local.place import Place
 
 LOG = logging.getLogger(__name__)
 # Lambda starts as many as there are invocations; two cores carry this many per function.
 MOST_ENVIRONMENTS = 3
+PRINCIPAL = "lambda.amazonaws.com"
 
 
 def version_of(function: Any) -> FunctionVersion:
@@ -149,6 +152,7 @@ class Functions:
         return environment
 
     def _start(self, function: Any, version: FunctionVersion) -> Environment:
+        check_trust(version.role_arn)
         role = identity.assume(version.role_arn, version.name)
         return Environment(
             version,
@@ -193,6 +197,14 @@ class Functions:
             self.retire(name)
 
 
+def check_trust(role_arn: str) -> None:
+    """Raise Lambda's own refusal of a role that does not let it in."""
+    if not may_assume(PRINCIPAL, role_arn):
+        raise InvalidParameterValueException(
+            "The role defined for the function cannot be assumed by Lambda."
+        )
+
+
 def find(arn: str) -> Any:
     """Return moto's function of an ARN, with or without a qualifier, or None."""
     region, account, _, name = arn.split(":")[3:7]
@@ -202,7 +214,12 @@ def find(arn: str) -> Any:
 
 def install(functions: Functions) -> None:
     """Let moto's functions run here."""
+    moto_create = LambdaBackend.create_function
     moto_delete = LambdaBackend.delete_function
+
+    def create_function(backend: Any, spec: dict[str, Any]) -> LambdaFunction:
+        check_trust(spec["Role"])
+        return moto_create(backend, spec)
 
     def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> bytes:
         payload = body.encode() if isinstance(body, str) else (body or b"{}")
@@ -227,4 +244,5 @@ def install(functions: Functions) -> None:
             functions.retire(function_name.rpartition(":")[2])
 
     LambdaFunction.invoke = invoke
+    LambdaBackend.create_function = create_function
     LambdaBackend.delete_function = delete_function

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from moto.moto_server.werkzeug_app import (
@@ -43,6 +44,7 @@ from local.aws.autoscaling import Engine
 from local.aws.locks import COMPUTE, turn
 from local.aws.membership import Membership
 from local.environment import FUNCTION_URL_PATH, credentials_file
+from local.iam.guard import Guard
 from local.journal import journal
 from local.kubernetes.moved_ports import dial
 from local.place import Place
@@ -55,8 +57,11 @@ CREDENTIALS_PATH = "/stillwater/credentials/"
 class Application:
     """moto's WSGI application where services that must take turns do, and the twin's own paths."""
 
-    def __init__(self, function_url: Callable[[dict[str, Any], Any], Iterable[bytes]]) -> None:
+    def __init__(
+        self, function_url: Callable[[dict[str, Any], Any], Iterable[bytes]], guard: Guard
+    ) -> None:
         self._function_url = function_url
+        self._guard = guard
         self._moto = DomainDispatcherApplication(create_backend_app)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -67,6 +72,11 @@ class Application:
             return loadbalancing.answer_forwarding(start_response)
         if path.startswith(FUNCTION_URL_PATH):
             return self._function_url(environ, start_response)
+        refused = self._guard.refusal(environ)
+        if refused is not None:
+            phrase = HTTPStatus(refused.status).phrase
+            start_response(f"{refused.status} {phrase}", list(refused.headers))
+            return [refused.body]
         with turn(str(environ.get("HTTP_AUTHORIZATION", ""))):
             answer: Iterable[bytes] = self._moto(environ, start_response)
             return answer
@@ -163,7 +173,7 @@ def serve(place: Place) -> None:
     server = make_server(
         place.host("moto"),
         place.port("moto"),
-        Application(partial(function_urls.answer, cloud.functions)),
+        Application(partial(function_urls.answer, cloud.functions), Guard(journal(place).write)),
         threaded=True,
         request_handler=MotoRequestHandler,
     )

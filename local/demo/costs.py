@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.cluster import ClusterSpec, parse
+from core.cluster.facts import of_spec
 from core.cost import pricing
 from core.incidents.record import Incident
-from core.settings import facts
 from handlers.store.archive import archive_key, archive_line
 from local import environment
 from local.aws import billing
@@ -78,7 +78,7 @@ def report(
         bill=bill.path,
         metrics=str(metrics),
         history=str(filed(output / HISTORY, spec, incident)),
-        facts=facts.of_spec(spec),
+        facts=of_spec(spec),
         book=pricing.book(environment.REGION),
     )
     with local_session(settings=classes.settings()) as session:

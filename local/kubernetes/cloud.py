@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +70,14 @@ def instance_id_of(provider_id: str) -> str:
     return provider_id.rpartition("/")[2]
 
 
-def client(service: str, place: Place) -> Any:
-    """Return a client of the twin's AWS."""
+def client(service: str, place: Place, identity: Mapping[str, str] | None = None) -> Any:
+    """Return a client of the twin's AWS, as somebody or as the environment says."""
+    who = identity or {}
     return boto3.client(
         service,  # type: ignore[call-overload]  # chosen at run time, so no stub fits
+        aws_access_key_id=who.get("AWS_ACCESS_KEY_ID"),
+        aws_secret_access_key=who.get("AWS_SECRET_ACCESS_KEY"),
+        aws_session_token=who.get("AWS_SESSION_TOKEN"),
         endpoint_url=os.environ.get("AWS_ENDPOINT_URL") or place.url("moto"),
         region_name=os.environ.get("AWS_REGION") or DEFAULT_REGION,
         config=Config(retries={"max_attempts": 2}, connect_timeout=3, read_timeout=20),

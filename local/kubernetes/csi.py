@@ -13,11 +13,12 @@ import os
 import signal
 import sys
 import threading
+from typing import Any
 
 from local.journal import journal
 from local.kubernetes.attacher import Attacher
 from local.kubernetes.client import Api
-from local.kubernetes.cloud import client
+from local.kubernetes.identity import AsDriver
 from local.kubernetes.provisioner import Provisioner
 from local.kubernetes.resizer import Resizer
 from local.place import Place
@@ -34,7 +35,8 @@ def main() -> None:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    ec2, facts = client("ec2", place), journal(place)
+    ec2: Any = AsDriver(place)
+    facts = journal(place)
     provisioner, attacher = Provisioner(place, api, ec2, facts), Attacher(api, ec2, facts)
     resizer = Resizer(api, ec2, facts)
     provisioner.wait_synced()

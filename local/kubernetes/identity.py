@@ -9,13 +9,24 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
+from collections.abc import Mapping
 from typing import Any
 
 from local.environment import REGION, credentials_file
+from local.iam.policy import trusts
+from local.iam.switch import enforced
 from local.kubernetes.cloud import CloudError, client
 from local.place import Place
+from local.pulumi.aws_store import Store, folder
 
 LOG = logging.getLogger(__name__)
+ASSOCIATIONS = folder("aws:eks/podIdentityAssociation:PodIdentityAssociation")
+DRIVER_NAMESPACE, DRIVER_ACCOUNT = "kube-system", "ebs-csi-controller-sa"
+LOOK_SECONDS = 5.0
+POD_IDENTITY = "pods.eks.amazonaws.com"
+# The agent passes the pod's cluster, namespace and account on as tags, which is a right of its own.
+POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
 
 
 def aws_environment(place: Place) -> dict[str, str]:
@@ -37,21 +48,12 @@ def pod_credentials(
     """Return the credentials of a ServiceAccount's role, or of the twin's administrator.
 
     The administrator stands in only where the account has no association, or EC2's stand-in
-    cannot list them: a container without any credentials would not start at all.
+    cannot list them: a container without any credentials would not start at all. A role that does
+    not let Pod Identity in, or is not there, gives none: as on EKS, its pod's calls fail.
     """
     role = _role(place, cluster, namespace, service_account)
     if role:
-        try:
-            session = f"eks-{namespace}-{service_account}"[:64]
-            answer = client("sts", place).assume_role(RoleArn=role, RoleSessionName=session)
-            issued = answer["Credentials"]
-            return {
-                "AWS_ACCESS_KEY_ID": issued["AccessKeyId"],
-                "AWS_SECRET_ACCESS_KEY": issued["SecretAccessKey"],
-                "AWS_SESSION_TOKEN": issued["SessionToken"],
-            }
-        except CloudError as error:
-            LOG.warning("The role %s could not be assumed: %s", role, error)
+        return _session(place, role, f"eks-{namespace}-{service_account}"[:64])
     stored = json.loads(credentials_file(place).read_text())
     return {
         "AWS_ACCESS_KEY_ID": stored["access_key_id"],
@@ -59,7 +61,76 @@ def pod_credentials(
     }
 
 
+class AsDriver:
+    """EC2 as the EBS driver's controller meets it: under its own role once an add-on has one.
+
+    The twin runs the driver from the start, the cluster comes later; and it outlives the add-on,
+    whose volumes it still deletes, so that without an association it is the administrator.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._looked_at, self._role, self._client = 0.0, "", client("ec2", place)
+
+    def __getattr__(self, call: str) -> Any:
+        if enforced() and time.monotonic() - self._looked_at > LOOK_SECONDS:
+            self._looked_at = time.monotonic()
+            self._take(_driver_role(self._place))
+        return getattr(self._client, call)
+
+    def _take(self, role: str) -> None:
+        if role == self._role:
+            return
+        self._role, variables = role, _session(self._place, role, "ebs-csi") if role else {}
+        self._client = client("ec2", self._place, variables)
+
+
+def _driver_role(place: Place) -> str:
+    try:
+        clusters = client("eks", place).list_clusters()["clusters"]
+    except CloudError:
+        return ""
+    found = (_role(place, each, DRIVER_NAMESPACE, DRIVER_ACCOUNT) for each in clusters)
+    return next((role for role in found if role), "")
+
+
+def _session(place: Place, role: str, name: str) -> dict[str, str]:
+    """Return credentials of a role, or none where its trust policy does not give them."""
+    try:
+        found = client("iam", place).get_role(RoleName=role.rpartition("/")[2])["Role"]
+        trust = found["AssumeRolePolicyDocument"]
+        if not trusts(trust, POD_IDENTITY, role, *POD_IDENTITY_ACTIONS):
+            LOG.error("The role %s does not let %s assume and tag it.", role, POD_IDENTITY)
+            return {}
+        issued = client("sts", place).assume_role(RoleArn=role, RoleSessionName=name)["Credentials"]
+    except CloudError as error:
+        LOG.warning("The role %s could not be assumed: %s", role, error)
+        return {}
+    return {
+        "AWS_ACCESS_KEY_ID": issued["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": issued["SecretAccessKey"],
+        "AWS_SESSION_TOKEN": issued["SessionToken"],
+    }
+
+
+def _stored_role(place: Place, wanted: Mapping[str, str]) -> str | None:
+    """Return the role of an association that `up` made: moto's EKS has none, the store has."""
+    for kind, _, state in Store(place.path("store")).everything():
+        if kind == ASSOCIATIONS and all(state.get(key) == text for key, text in wanted.items()):
+            return str(state["roleArn"])
+    return None
+
+
 def _role(place: Place, cluster: str, namespace: str, service_account: str) -> str | None:
+    if enforced():
+        wanted = {
+            "clusterName": cluster,
+            "namespace": namespace,
+            "serviceAccount": service_account,
+        }
+        stored = _stored_role(place, wanted)
+        if stored is not None:
+            return stored
     eks: Any = client("eks", place)
     try:
         found = eks.list_pod_identity_associations(

@@ -37,6 +37,7 @@ from local.pulumi.aws_store import STORED, Store
 from local.pulumi.changes import changes
 from local.pulumi.provider import Difference, Existing, Resource, ResourceProvider, State, main
 from local.pulumi.values import UNKNOWN, Properties, has_unknown
+from local.refusals import afterwards
 
 # Importing these modules registers their adapters.
 ADAPTER_MODULES = (
@@ -111,11 +112,12 @@ class AwsProvider(ResourceProvider):
         return adapter.replaces | named
 
     def diff(self, existing: Existing, new_inputs: Properties) -> Difference:
-        """Compare inputs; a replacement under the same name has to wait for the name."""
-        found = changes(
-            existing.inputs, new_inputs, replacing=self.replacing(existing.resource.type)
-        )
-        named = adapter_of(existing.resource.type).name_property
+        """Compare with what AWS would answer; a replacement of the same name waits for the name."""
+        kind = existing.resource.type
+        there = afterwards.answered(kind, existing.inputs, self.aws.account)
+        replacing = {*self.replacing(kind), *afterwards.replacing(kind)}
+        found = changes(there, new_inputs, replacing=replacing)
+        named = adapter_of(kind).name_property
         same_name = named is not None and existing.inputs.get(named) == new_inputs.get(named)
         return Difference(found, delete_before_replace=same_name)
 

@@ -58,6 +58,11 @@ def answered(type_: str, inputs: Inputs, account: str = ACCOUNT) -> dict[str, An
     return found
 
 
+def replacing(type_: str) -> frozenset[str]:
+    """Return the inputs of a type that cannot be updated where AWS adds to them."""
+    return frozenset(each.at for each in ADDITIONS.get(type_, ()) if each.replaces)
+
+
 def refusals(wanted: Wanted) -> Iterator[Refusal]:
     """Yield what the next `up` would change although nobody has changed anything."""
     for addition in ADDITIONS.get(wanted.type, ()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
+from core.cluster.facts import of_spec
 from core.naming import OPERATIONS
 from core.settings import facts
 from infra.analytics.workspace import Analytics, AnalyticsArgs
@@ -17,7 +18,7 @@ def build(layer: Layer) -> None:
             prefix=layer.spec.prefix,
             cluster=layer.spec.name,
             account=layer.account,
-            facts=facts.to_json(facts.of_spec(layer.spec)),
+            facts=facts.to_json(of_spec(layer.spec)),
             incidents_bucket=layer.earlier(OPERATIONS).text("incidents_bucket"),
             tags=layer.tags.everywhere,
             ephemeral=layer.spec.ephemeral,

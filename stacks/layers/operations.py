@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pulumi
 
 from core import naming
@@ -9,20 +11,17 @@ from core.cluster import ClusterSpec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra.alerts.topic import Alerts, AlertsArgs
 from infra.functions import packaging
-from infra.functions.access import HandlerAccess, HandlerAccessArgs
+from infra.functions.access import NAMES, Access
+from infra.functions.alone import Alone, AloneArgs
 from infra.functions.archive import Archive, ArchiveArgs
+from infra.functions.catalogue import ALONE, LOOP
+from infra.functions.definition import Scope
 from infra.functions.function import Placement
-from infra.functions.health import Health, HealthArgs
 from infra.functions.ledger import Ledger, LedgerArgs
 from infra.functions.loop import Functions, FunctionsArgs
 from infra.functions.network import HandlerNetwork, HandlerNetworkArgs
-from infra.functions.rotate_access import RotateAccess, RotateAccessArgs
+from infra.functions.settings import in_cluster
 from infra.functions.slack import Stories, StoriesArgs
-from infra.functions.sweep_access import SweepAccess, SweepAccessArgs
-from infra.functions.volumes import Volumes, VolumesArgs
-from infra.functions.volumes_access import VolumesAccess, VolumesAccessArgs
-from infra.kafka.cluster import kafka_pods
-from infra.kafka.identity import kafka_secrets
 from infra.nodes.hooks import DepartureHooks, DepartureHooksArgs
 from stacks.layer import Layer
 
@@ -53,16 +52,26 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_aws,
     )
+    scope = Scope(spec=spec, account=layer.account)
     package = packaging.build()
-    stories = None
+    late: dict[str, pulumi.Input[Any]] = {
+        "ledger_table": ledger.table_name,
+        "archive_bucket": archive.bucket,
+        "nth_queue_url": platform.text("nth_queue_url"),
+        **in_cluster(
+            spec,
+            endpoint=foundation.text("eks_endpoint"),
+            authority=foundation.text("eks_ca"),
+            bootstrap=layer.earlier(KAFKA).text("bootstrap"),
+        ),
+    }
     if spec.slack is not None:
         stories = Stories(
             "stories",
-            StoriesArgs(
-                spec=spec, slack=spec.slack, account=layer.account, package=package, ledger=ledger
-            ),
+            StoriesArgs(scope=scope, package=package, table_name=ledger.table_name),
             opts=layer.on_aws,
         )
+        late["stories_queue_url"] = stories.queue.url
     placement = Placement(
         subnet_ids=list(layer.private_subnet_ids().values()),
         security_group_id=network.security_group_id,
@@ -70,73 +79,29 @@ def build(layer: Layer) -> None:
     handlers = Functions(
         "handlers",
         FunctionsArgs(
-            spec=spec,
-            account=layer.account,
+            scope=scope,
             package=package,
-            ledger=ledger,
-            archive=archive,
-            stories_queue=None if stories is None else stories.queue,
+            late=late,
             events_queue_arn=platform.text("events_queue_arn"),
-            nth_queue_arn=platform.text("nth_queue_arn"),
-            nth_queue_url=platform.text("nth_queue_url"),
-            eks_endpoint=foundation.text("eks_endpoint"),
-            eks_ca=foundation.text("eks_ca"),
-            bootstrap=layer.earlier(KAFKA).text("bootstrap"),
             placement=placement,
         ),
         opts=layer.on_aws,
     )
-    volumes = Volumes(
-        "volumes",
-        VolumesArgs(
-            spec=spec,
-            account=layer.account,
-            package=package,
-            ledger=ledger,
-            environment=handlers.environment,
-            eks_ca=foundation.text("eks_ca"),
-            placement=placement,
-        ),
-        opts=layer.on_aws,
-    )
-    VolumesAccess(
-        "volumes-access",
-        VolumesAccessArgs(
-            eks_cluster=spec.prefix,
-            namespace=spec.kubernetes.namespace,
-            role_arn=volumes.function.role_arn,
-            may_apply=spec.volumes.applies,
-            kafka_secrets=kafka_secrets(spec, "volumes"),
-            prometheus=spec.metrics.prometheus.asked if spec.metrics.prometheus else None,
-        ),
-        opts=layer.on_both,
-    )
-    health = Health(
-        "health",
-        HealthArgs(
-            spec=spec,
-            account=layer.account,
-            package=package,
-            ledger=ledger,
-            eks_endpoint=foundation.text("eks_endpoint"),
-            eks_ca=foundation.text("eks_ca"),
-            bootstrap=layer.earlier(KAFKA).text("bootstrap"),
-            placement=placement,
-            kafka_secrets=kafka_secrets(spec, "health"),
-        ),
-        opts=layer.on_both,
-    )
-    access = HandlerAccess(
-        "handlers-access",
-        HandlerAccessArgs(
-            eks_cluster=spec.prefix,
-            namespace=spec.kubernetes.namespace,
-            kafka_secrets=kafka_secrets(spec, "tick"),
-            metrics_pods=kafka_pods(spec) if spec.metrics.enabled else (),
-            role_arns={"tick": handlers.functions["tick"].role_arn},
-        ),
-        opts=layer.on_both,
-    )
+    alone = {
+        each.name: Alone(
+            AloneArgs(
+                definition=each, scope=scope, package=package, late=late, placement=placement
+            ),
+            opts=layer.on_both,
+        )
+        for each in ALONE
+    }
+    functions = {**handlers.functions, **{name: each.function for name, each in alone.items()}}
+    access = {
+        each.name: Access(each, spec, functions[each.name].role_arn, opts=layer.on_both)
+        for each in (*LOOP, *ALONE)
+        if each.name in NAMES
+    }
     if spec.alerts.enabled:
         alerts = Alerts(
             "alerts",
@@ -144,32 +109,15 @@ def build(layer: Layer) -> None:
             opts=layer.on_aws,
         )
         pulumi.export("alerts_topic", alerts.topic_arn)
-    sweep_access = SweepAccess(
-        "sweep-access",
-        SweepAccessArgs(eks_cluster=spec.prefix, role_arn=handlers.functions["sweep"].role_arn),
-        opts=layer.on_both,
-    )
-    RotateAccess(
-        "rotate-access",
-        RotateAccessArgs(
-            eks_cluster=spec.prefix,
-            namespace=spec.kubernetes.namespace,
-            kafka_secrets=kafka_secrets(spec, "rotate"),
-            metrics_pods=kafka_pods(spec) if spec.metrics.enabled else (),
-            role_arn=handlers.functions["rotate"].role_arn,
-        ),
-        opts=layer.on_both,
-    )
     if spec.node_provisioner == "asg":
         DepartureHooks(
             "hooks",
-            DepartureHooksArgs(spec=spec, answering=[handlers, access, sweep_access]),
+            DepartureHooksArgs(spec=spec, answering=[handlers, access["tick"], access["sweep"]]),
             opts=layer.on_aws,
         )
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("incidents_bucket", archive.bucket)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
-    functions = {**handlers.functions, "health": health.function, "volumes": volumes.function}
     pulumi.export("functions", {key: each.name for key, each in functions.items()})
 
 

@@ -20,20 +20,20 @@ from core.errors import Conflict, StillwaterError
 from core.metric_names import PAGES_SENT
 from handlers.adapters import metrics
 from handlers.incidents.act import Effects
+from handlers.incidents.broom import Broom
+from handlers.incidents.desk import Desk
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
+from handlers.incidents.loop import Loop
 from handlers.incidents.notices import Notices
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
-from handlers.interruption import Desk
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import RunChronicle
 from handlers.store.runs import LedgerRuns
-from handlers.sweep import Broom
-from handlers.tick import Loop
 from tests.explorer import nature, rules
 from tests.explorer.adapters import (
     ExploredCloud,

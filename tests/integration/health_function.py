@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
 
 from cli import health as command
 from core.health.cluster import Kind
-from infra.functions.health import ROLE
 from tests.integration.cluster import Cluster
+from tests.integration.retold import retold
 
 # An examination's own bound, and what a cold start on a busy machine adds to it.
 BOUND_SECONDS = 14.0
 COLD_SECONDS = 20.0
+ROLE = "stillwater-health"
 NAMESPACE = "/apis/rbac.authorization.k8s.io/v1/namespaces"
 
 
@@ -43,8 +45,10 @@ def show(status_code: int, body: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def told(cluster: Cluster, **variables: str) -> Iterator[None]:
-    """Change what λ health is told by its environment, for the block."""
+def told(
+    cluster: Cluster, *, variables: Mapping[str, str] = MappingProxyType({}), **fields: Any
+) -> Iterator[None]:
+    """Change what λ health is told, and other variables of its environment, for the block."""
     functions, name = cluster.twin.aws("lambda"), name_of(cluster)
     before = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
 
@@ -53,7 +57,7 @@ def told(cluster: Cluster, **variables: str) -> Iterator[None]:
             FunctionName=name, Environment={"Variables": dict(told)}
         )
 
-    tell({**before, **variables})
+    tell({**retold(before, **fields), **variables})
     try:
         yield
     finally:
@@ -63,7 +67,7 @@ def told(cluster: Cluster, **variables: str) -> Iterator[None]:
 @contextmanager
 def told_of_workers(cluster: Cluster, count: int) -> Iterator[None]:
     """Have λ health look at Connect workers, as if the spec had asked for them."""
-    with told(cluster, STILLWATER_CONNECT_WORKERS=str(count), STILLWATER_CONNECT_STARTUP_S="120"):
+    with told(cluster, connect_workers=count, connect_startup_seconds=120):
         yield
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from core.settings.prometheus_address import Service
 from infra.functions import rbac
-from infra.functions.volumes_access import GROUP, ROLE
 from local.kubernetes.client import ApiError
 from local.kubernetes.images import PROCESS_IMAGE
 from tests.integration.cluster import Cluster
 
 PATIENCE_SECONDS = 180.0
+GROUP, ROLE = "stillwater:volumes", "stillwater-volumes"
 RBAC = "apis/rbac.authorization.k8s.io/v1"
 
 
@@ -42,16 +42,16 @@ def served(cluster: Cluster, service: Service, command: Sequence[str]) -> Iterat
 
 @contextmanager
 def allowed(cluster: Cluster, service: Service) -> Iterator[None]:
-    """Allow λ volumes what infra.functions.volumes_access does where a spec names this Service."""
+    """Allow λ volumes what infra.functions.volumes does where a spec names this Service."""
     (rule,) = rbac.may_get("services/proxy", [service.resource_name])
     metadata = {"name": ROLE}
     role = {
         "metadata": metadata,
         "rules": [
             {
-                "apiGroups": rule.api_groups,
+                "apiGroups": [rule.api_group],
                 "resources": rule.resources,
-                "resourceNames": rule.resource_names,
+                "resourceNames": rule.names,
                 "verbs": rule.verbs,
             }
         ],

@@ -12,7 +12,7 @@ import yaml
 from rich.console import Console
 
 from cli.engine.progress import Step
-from cli.provision import run_layers
+from cli.twin import run_layers
 from cli.twin_layers import TwinLayers
 from core.naming import KAFKA, LAYERS
 from local.demo import spec as demo_spec
@@ -96,7 +96,7 @@ def test_a_destroyed_environment_leaves_nothing(cluster: Cluster) -> None:
     assert leftovers.in_kubernetes(twin.api)
     twin.keep()
     said = io.StringIO()
-    run_layers("destroy", demo_spec.ENVIRONMENT, Console(file=said))
+    run_layers("destroy", Console(file=said))
     assert [layer for layer in LAYERS if layer not in said.getvalue()] == []
     assert left_over(twin) == "", left_over(twin)
 

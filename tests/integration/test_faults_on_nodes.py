@@ -20,6 +20,7 @@ from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
+from tests.integration.retold import retold
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN_SECONDS = 10.0
@@ -97,7 +98,7 @@ def deaf_to_kafka(cluster: Cluster) -> Iterator[None]:
     """Give λ tick an address of Kafka at which nobody answers, for the block."""
     functions = cluster.twin.aws("lambda")
     before = functions.get_function_configuration(FunctionName=TICK)["Environment"]["Variables"]
-    changed = {**before, "STILLWATER_KAFKA_BOOTSTRAP": NOBODY}
+    changed = retold(before, kafka_bootstrap=[NOBODY])
     functions.update_function_configuration(FunctionName=TICK, Environment={"Variables": changed})
     try:
         yield

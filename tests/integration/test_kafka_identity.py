@@ -35,9 +35,10 @@ from core.availability.kafka_rights import rights_for
 from core.cluster.rights import FUNCTION_CALLS
 from core.errors import StillwaterError
 from core.naming import cluster_ca_secret, function_user
+from core.settings.functions import KafkaIdentity
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.adapters.kafka_identity import KafkaAccess, KafkaIdentity
+from handlers.adapters.kafka_identity import KafkaAccess
 from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claimed

@@ -16,10 +16,10 @@ import urllib3
 from core.health.kafka_metrics import Metric
 from core.health.metadata_errors import snapshot, vetoes
 from handlers.adapters.exporters import PodExporters
-from infra.functions.access import GROUP
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
 
 pytestmark = pytest.mark.integration
+GROUP = "stillwater:handlers"
 NAMESPACE = "kafka"  # the ClusterSpec's default
 MEASURED_SECONDS = 10.0
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

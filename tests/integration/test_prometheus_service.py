@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ import pytest
 from core.naming import claim as claim_name
 from core.settings import prometheus_address
 from core.settings.prometheus_address import Service
-from handlers.store.kept import complete
+from core.settings.volumes import PrometheusSettings, Volumes
 from handlers.store.records import DynamoRecords
-from handlers.volume.settings import VARIABLE
+from handlers.store.settings import read_settings
 from local import environment
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
+from tests.integration.retold import retold
 from tests.integration.served_prometheus import allowed, served
 from tests.integration.stored_series import RATES, Busy, Room, exposition, store
 from tests.integration.volume_stage import FUNCTION, schedule_stilled
@@ -76,10 +78,10 @@ def asking(cluster: Cluster, volume_ids: Mapping[str, str]) -> Iterator[None]:
     functions = cluster.twin.aws("lambda")
     described = functions.get_function_configuration(FunctionName=FUNCTION)
     before = described["Environment"]["Variables"]
-    known = complete(before, client=cluster.twin.aws("dynamodb"))
-    asked = {**json.loads(known[VARIABLE]), "prometheus": {"address": ADDRESS, "labels": {}}}
+    known = read_settings(Volumes, before, client=cluster.twin.aws("dynamodb"))
+    asked = replace(known.volumes, prometheus=PrometheusSettings(ADDRESS, {}))
     records = DynamoRecords(
-        before["STILLWATER_LEDGER_TABLE"],
+        known.ledger_table,
         environment.REGION,
         client=cluster.twin.aws("dynamodb"),
     )
@@ -92,7 +94,7 @@ def asking(cluster: Cluster, volume_ids: Mapping[str, str]) -> Iterator[None]:
 
     with schedule_stilled(cluster):
         remembered = {key: records.read(key).document for key in keys}
-        tell({**before, VARIABLE: json.dumps(asked)})
+        tell(retold(before, volumes=asked))
         try:
             yield
         finally:

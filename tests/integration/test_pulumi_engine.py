@@ -49,7 +49,8 @@ import pulumi, pulumi_aws as aws
 role = aws.iam.Role("role", assume_role_policy='{"Version": "2012-10-17", "Statement": []}')
 function = aws.lambda_.Function(
     "function", name="thin-function", role=role.arn, runtime="python3.11", handler="code.handler",
-    code=pulumi.FileArchive(pulumi.Config().require("code")), environment={"variables": {"A": "1"}})
+    code=pulumi.FileArchive(pulumi.Config().require("code")),
+    environment={"variables": {"ON": "1"}})
 aws.eks.AccessEntry(
     "entry", cluster_name="thin", principal_arn=role.arn, kubernetes_groups=["thin:readers"])
 pulumi.export("sha", function.code_sha256)

@@ -8,7 +8,6 @@ own limits see the real clock.
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from core import naming
 from core.cost import pricing
 from core.errors import Conflict
 from core.rotation.run_record import NodeTurn, Options, Run, open_run
+from core.settings.volumes import Volumes
 from core.volumes.forecast import Sample
 from core.volumes.ledger import History
 from handlers.adapters.claims import EksClaims
@@ -31,14 +31,13 @@ from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import FillView, KafkaFills
 from handlers.adapters.load import CloudWatchLoads
 from handlers.store import volume_records
-from handlers.store.kept import complete
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
+from handlers.store.settings import read_settings
 from handlers.volume.departures import Departing
 from handlers.volume.observe import Lookout
-from handlers.volume.settings import VolumeSettings
 from handlers.volume.sources import Sources
-from handlers.volumes import Steward
+from handlers.volume.steward import Steward
 from local import environment
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
@@ -244,7 +243,8 @@ def set_up(cluster: Cluster, pool: str, broker: int, **policy: Any) -> Iterator[
 
 def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) -> Stage:
     described = cluster.twin.aws("lambda").get_function(FunctionName=FUNCTION)["Configuration"]
-    variables = complete(described["Environment"]["Variables"], client=cluster.twin.aws("dynamodb"))
+    variables = described["Environment"]["Variables"]
+    told = read_settings(Volumes, variables, client=cluster.twin.aws("dynamodb"))
     assumed = cluster.twin.aws("sts").assume_role(
         RoleArn=described["Role"], RoleSessionName="volumes"
     )["Credentials"]
@@ -252,18 +252,17 @@ def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) 
         assumed["AccessKeyId"], assumed["SecretAccessKey"], assumed["SessionToken"]
     )
     region = environment.REGION
-    records = DynamoRecords(variables["STILLWATER_LEDGER_TABLE"], region)
+    records = DynamoRecords(told.ledger_table, region)
     api = EksApi(
-        endpoint=variables["STILLWATER_EKS_ENDPOINT"],
-        ca_pem=base64.b64decode(variables["STILLWATER_EKS_CA"]).decode(),
-        eks_cluster=variables["STILLWATER_EKS_CLUSTER"],
+        endpoint=told.api.endpoint,
+        ca_pem=told.api.ca_pem,
+        eks_cluster=told.api.eks_cluster,
         region=region,
         session=session,
     )
-    fill = Scaled(KafkaFills(cluster.bootstrap.split(","), "PLAINTEXT"), broker)
+    fill = Scaled(KafkaFills(cluster.bootstrap.split(",")), broker)
     runs = LedgerRuns(records, REHEARSAL)
-    settings = VolumeSettings.from_env(variables)
-    of_pool = settings.pools[pool]
+    of_pool = told.volumes.pools[pool]
     # What other tests made of the other pools is left alone.
     alone = {pool: replace(of_pool, policy=replace(of_pool.policy, **policy))}
     steward = Steward(
@@ -272,7 +271,7 @@ def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) 
             sources=Sources(ebs=Ec2Ebs(region), fills=fill, loads=CloudWatchLoads(region)),
             departing=Departing(ledger=cluster.ledger, runs=runs, records=records),
             records=records,
-            settings=replace(settings, pools=alone),
+            settings=replace(told.volumes, pools=alone),
         ),
         book=pricing.book(region),
     )

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+import os
 import socket
 from collections.abc import Iterator
 from typing import Any
 
+import botocore.loaders
+import botocore.session
 import pytest
 import urllib3.util.connection  # noqa: F401 - binds ::1 once, when it is first imported
+
+# moto makes 1,300 images, with a volume each, for every test that meets EC2; none looks at one.
+os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported to itself: the collector would look through it at every turn."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models_read_once() -> Iterator[None]:
+    """Keep botocore's models: every boto3 session would read megabytes of JSON again."""
+    with pytest.MonkeyPatch.context() as patch:
+        one = functools.cache(botocore.loaders.create_loader)
+        patch.setattr(botocore.session, "create_loader", one)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -199,8 +199,13 @@ class Cloud:
         return name
 
     def role(self, name: str) -> dict[str, Any]:
+        trust = {
+            "Effect": "Allow",
+            "Principal": {"Service": "lambda.amazonaws.com"},
+            "Action": "sts:AssumeRole",
+        }
         made = self.iam.create_role(
-            RoleName=name, AssumeRolePolicyDocument=json.dumps({"Statement": []})
+            RoleName=name, AssumeRolePolicyDocument=json.dumps({"Statement": [trust]})
         )
         self.later(self.iam.delete_role, RoleName=name)
         return dict(made["Role"])

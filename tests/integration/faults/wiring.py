@@ -8,21 +8,21 @@ from handlers import interruption, sweep, tick
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory
 from handlers.incidents.act import Effects
+from handlers.incidents.broom import Broom
+from handlers.incidents.desk import Desk
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
+from handlers.incidents.loop import Loop
 from handlers.incidents.notices import Notices
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
-from handlers.interruption import Desk
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
-from handlers.sweep import Broom
-from handlers.tick import Loop
 from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.unit.handlers import tables

@@ -129,6 +129,21 @@ def test_a_users_mistake_is_a_sentence_and_exit_code_1() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_where_the_twin_is_not_installed_its_commands_say_what_installs_it() -> None:
+    absent = (
+        "real = entry._run\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'local':\n"
+        "            raise ModuleNotFoundError(name=name)\n"
+        "sys.meta_path.insert(0, Absent())"
+    )
+    done = entry("real(['setup'])", before=absent)
+    assert done.returncode == 1
+    assert done.stderr.endswith("`pip install 'stillwater[twin]'` installs both.\n")
+    assert "Traceback" not in done.stderr
+
+
 def test_an_unknown_command_is_exit_code_2() -> None:
     done = run("no-such-command")
     assert done.returncode == 2

@@ -56,6 +56,18 @@ def test_a_region_without_prices_is_counted_and_its_dollars_are_unknown(
     assert all(line["quantity"] and line["usd"] is None for line in document["lines"])
 
 
+def test_extended_support_is_counted_where_it_is_chosen(tmp_path: Path) -> None:
+    chosen = tmp_path / "spec.yaml"
+    kept = "kubernetes:\n"
+    chosen.write_text(EXAMPLE.read_text().replace(kept, f"{kept}  upgrade_policy: extended\n", 1))
+    (line,) = [
+        each
+        for each in json.loads(estimated("--json", spec=chosen).output)["lines"]
+        if each["item"] == "eks_extended_support_hour"
+    ]
+    assert (line["quantity"], line["usd"]) == ("730", "365.00")
+
+
 def test_a_users_own_prices_take_the_place_of_the_shipped(tmp_path: Path) -> None:
     document = json.loads(pricing.SHIPPED.read_text())
     document["regions"]["us-east-1"]["eks_cluster_hour"]["usd"] = "0.6"

@@ -1,80 +1,240 @@
-"""cli.provision: what `destroy` does beside the engine, by what the environment's spec says."""
+"""cli.provision: what is asked before a run, and what `destroy` does beside the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from pulumi.automation import OpType
+from rich.console import Console
 
 from cli import farewell, provision, stack_settings
-from cli.engine.layers import Around
+from cli.engine.changes import Change, Operation
+from cli.engine.layers import Around, Scope
+from cli.engine.progress import LayerResult, Step
 from cli.stack_settings import Described
+from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, LAYERS
+from infra.eks.api import ApiError
 from tests.unit.infra.programs import spec
 
 FOUND = {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "eks_cluster_name": "test-orders"}
+CHANGE = Change(urn="urn:pulumi:t::s::aws:ec2/vpc:Vpc::vpc", operation=Operation.CREATE)
+VOLUME = {
+    "spec": {
+        "claimRef": {"namespace": "kafka", "name": "data-0-orders-0"},
+        "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-0a"},
+        "capacity": {"storage": "100Gi"},
+    }
+}
 
 
 class Stacks:
-    """Layers that are all destroyed at once."""
+    """Layers whose operations end at once; notes which were called."""
 
-    def __init__(self, outputs: Mapping[str, Any]) -> None:
-        self._outputs = outputs
+    changes: tuple[Change, ...] = (CHANGE,)
+    outputs_: Mapping[str, Any] = FOUND
+    called: list[str]
+
+    def __init__(self, *_arguments: Any, layers: Sequence[str] = LAYERS, **_options: Any) -> None:
+        self.layers = layers
 
     def outputs(self, layer: str) -> Mapping[str, Any]:
         assert layer == FOUNDATION
-        return self._outputs
+        return self.outputs_
 
-    def destroy(self, around: Around | None) -> list[Any]:
-        for layer in reversed(LAYERS):
+    def preview(self) -> list[LayerResult]:
+        self.called.append("preview")
+        return [LayerResult(layer=x, seconds=0.0, changes=self.changes) for x in self.layers]
+
+    def up(self) -> list[LayerResult]:
+        self.called.append(f"up {' '.join(self.layers)}")
+        return []
+
+    def destroy(self, around: Around | None) -> list[LayerResult]:
+        self.called.append("destroy")
+        for layer in reversed(self.layers):
             if around is not None:
                 around.before(layer)
                 around.after(layer)
         return []
 
 
+class Api:
+    def __init__(self, volumes: list[dict[str, Any]] | None) -> None:
+        self._volumes = volumes
+
+    def get(self, path: str) -> dict[str, Any]:
+        assert path == "/api/v1/persistentvolumes"
+        if self._volumes is None:
+            raise ApiError(403, "Forbidden", "forbidden")
+        return {"items": self._volumes}
+
+
 @pytest.fixture
-def deleted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str | None, str]]:
-    """What went, in its order, and of which region, profile and namespace."""
-    found: list[tuple[str, str, str | None, str]] = []
-    monkeypatch.setattr(provision, "_cluster_api", lambda region, profile, _: (region, profile))
+def stacks(monkeypatch: pytest.MonkeyPatch) -> type[Stacks]:
+    made = type("Made", (Stacks,), {"called": []})
+    monkeypatch.setattr(provision, "Layers", made)
+    monkeypatch.setattr(stack_settings, "require", lambda _environment: None)
+    describe(monkeypatch, ephemeral=True)
+    monkeypatch.setattr(provision, "_cluster_api", lambda *_: Api([VOLUME]))
+    return made
+
+
+def describe(monkeypatch: pytest.MonkeyPatch, *, ephemeral: bool) -> None:
+    described = Described(spec(ephemeral=ephemeral), "me")
+    monkeypatch.setattr(stack_settings, "described", lambda _environment: described)
+
+
+@pytest.fixture
+def deleted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """What went beside the engine, in its order, and of which namespace."""
+    found: list[tuple[str, str]] = []
     for what in ("let_brokers_go", "delete_retained"):
         monkeypatch.setattr(
-            farewell, what, lambda api, namespace, what=what: found.append((what, *api, namespace))
+            farewell, what, lambda _api, namespace, what=what: found.append((what, namespace))
         )
     return found
 
 
-def destroy(outputs: Mapping[str, Any]) -> None:
-    stacks: Any = Stacks(outputs)
-    provision.run("destroy", stacks, provision._farewell("test", stacks))
+def wanted(*, yes: bool = False, **options: Any) -> provision.Asked:
+    return provision.asked(
+        options.get("layers", ()), options.get("targets", ()), refresh=False, yes=yes, diff=False
+    )
+
+
+def pipe() -> Console:
+    return Console(file=io.StringIO(), width=80)
+
+
+def said(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def answering(answer: str, monkeypatch: pytest.MonkeyPatch) -> Console:
+    console = Console(
+        file=io.StringIO(), force_terminal=True, force_interactive=True, no_color=True, width=200
+    )
+    monkeypatch.setattr(console, "input", lambda *_a, **_k: answer)
+    return console
+
+
+def test_up_shows_what_would_change_and_changes_nothing_unasked(stacks: type[Stacks]) -> None:
+    console = pipe()
+    with pytest.raises(StillwaterError, match="say --yes"):
+        provision.up("prod", console, wanted())
+    assert stacks.called == ["preview"]
+    assert "+ VPC vpc" in said(console)
+
+
+def test_up_goes_on_once_it_is_told_to(
+    stacks: type[Stacks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provision.up("prod", answering("yes", monkeypatch), wanted())
+    provision.up("prod", pipe(), wanted(yes=True, layers=("kafka", "foundation")))
+    assert stacks.called == ["preview", f"up {' '.join(LAYERS)}", "up foundation kafka"]
+
+
+def test_where_nothing_is_to_change_nobody_is_asked(stacks: type[Stacks]) -> None:
+    stacks.changes = ()
+    console = pipe()
+    provision.up("prod", console, wanted())
+    assert "Nothing is to be done." in said(console)
 
 
 @pytest.mark.parametrize(
     ("ephemeral", "outputs", "expected"),
     [
-        pytest.param(
-            True,
-            FOUND,
-            [
-                ("let_brokers_go", "us-east-1", "me", "kafka"),
-                ("delete_retained", "us-east-1", "me", "kafka"),
-            ],
-            id="ephemeral",
-        ),
+        pytest.param(True, FOUND, ["let_brokers_go", "delete_retained"], id="ephemeral"),
         pytest.param(False, FOUND, [], id="to be kept"),
         pytest.param(True, {}, [], id="the cluster is gone already"),
     ],
 )
 def test_brokers_and_volumes_go_with_an_ephemeral_environment_alone(
+    stacks: type[Stacks],
     monkeypatch: pytest.MonkeyPatch,
-    deleted: list[tuple[str, str, str | None, str]],
+    deleted: list[tuple[str, str]],
     ephemeral: bool,
     outputs: Mapping[str, Any],
-    expected: list[tuple[str, str, str | None, str]],
+    expected: list[str],
 ) -> None:
-    described = Described(spec(ephemeral=ephemeral), "me")
-    monkeypatch.setattr(stack_settings, "described", lambda _environment: described)
-    destroy(outputs)
-    assert deleted == expected
+    stacks.outputs_ = outputs
+    describe(monkeypatch, ephemeral=ephemeral)
+    provision.destroy("test", pipe(), wanted(yes=True))
+    assert deleted == [(what, "kafka") for what in expected]
+
+
+@pytest.mark.parametrize(
+    ("volumes", "sentence"),
+    [
+        ([VOLUME], "data-0-orders-0 (100Gi, vol-0a)"),
+        (None, "which they are could not be read"),
+    ],
+)
+def test_a_destroy_names_the_volumes_and_asks_for_the_environments_name(
+    stacks: type[Stacks],
+    monkeypatch: pytest.MonkeyPatch,
+    deleted: list[tuple[str, str]],
+    volumes: list[dict[str, Any]] | None,
+    sentence: str,
+) -> None:
+    monkeypatch.setattr(provision, "_cluster_api", lambda *_: Api(volumes))
+    console = answering("yes", monkeypatch)
+    with pytest.raises(StillwaterError, match="the answer was not 'test'"):
+        provision.destroy("test", console, wanted())
+    assert (stacks.called, deleted) == ([], [])
+    assert sentence in said(console)
+    assert "deleted for good" in said(console)
+    provision.destroy("test", answering("test", monkeypatch), wanted())
+    assert stacks.called == ["destroy"]
+
+
+def test_an_environment_to_be_kept_says_that_the_engine_will_refuse(
+    stacks: type[Stacks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe(monkeypatch, ephemeral=False)
+    console = answering("no", monkeypatch)
+    with pytest.raises(StillwaterError):
+        provision.destroy("test", console, wanted())
+    assert "is not `ephemeral`" in said(console)
+    assert "are kept" in said(console)
+
+
+def test_layers_and_targets_are_checked_before_anything_runs() -> None:
+    with pytest.raises(InvalidInput, match="--layer kafca: there is no such layer"):
+        wanted(layers=("kafca",))
+    with pytest.raises(InvalidInput, match="say which by --layer"):
+        wanted(targets=("vpc",))
+
+
+def test_a_target_is_any_resource_of_that_name_or_the_one_of_a_urn() -> None:
+    urn = "urn:pulumi:t::s::aws:ec2/vpc:Vpc::vpc"
+    assert Scope((urn, "vpc"), refresh=True).options == {
+        "target": [urn, "**::vpc"],
+        "refresh": True,
+    }
+    assert Scope().options == {"target": None, "refresh": None}
+
+
+def test_an_interruption_says_what_it_leaves(
+    stacks: type[Stacks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_self: Stacks) -> list[LayerResult]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stacks, "up", stop)
+    console = pipe()
+    with pytest.raises(KeyboardInterrupt):
+        provision.up("prod", console, wanted(yes=True))
+    assert "the same command again goes on with prod" in " ".join(said(console).split())
+
+
+def test_piped_progress_is_a_line_for_each_resource_that_changes() -> None:
+    console = pipe()
+    with provision._steps(console) as on_step:
+        for operation, state in ((OpType.CREATE, "done"), (OpType.SAME, "done")):
+            on_step(Step("kafka", "aws:ec2/vpc:Vpc", "vpc", operation.value, state))
+    assert said(console) == "kafka: create vpc: done\n"

@@ -66,7 +66,7 @@ def test_one_leaver_with_any_single_fault_breaks_no_rule(stage: Stage) -> None:
     assert len(tally.states) > 5_000
 
 
-@pytest.mark.parametrize("first", range(0, 240, 60))
+@pytest.mark.parametrize("first", [0, 60])
 def test_walks_of_many_faults_break_no_rule(stage: Stage, first: int) -> None:
     tally = Tally()
     for seed in range(first, first + 60):

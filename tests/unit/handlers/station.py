@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from handlers.incidents.act import Effects
+from handlers.incidents.broom import Broom
+from handlers.incidents.desk import Desk
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
+from handlers.incidents.loop import Loop
 from handlers.incidents.notices import Notices
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
-from handlers.interruption import Desk
-from handlers.rotate import Conductor
+from handlers.rotation.conductor import Conductor
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import RunChronicle
 from handlers.store.runs import LedgerRuns
-from handlers.sweep import Broom
-from handlers.tick import Loop
 from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster, FakeQueue, three_brokers
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger

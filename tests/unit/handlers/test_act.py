@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from core.availability.lease import valid_holder
 from core.errors import Conflict
 from core.incidents.observation import ForwardDrain, TakeLease, TerminateInGroup
+from core.incidents.record import State
+from handlers.adapters.aws import tick_message
 from handlers.incidents.act import perform
 from tests.unit.handlers.fakes import OLD, hook_event
 from tests.unit.handlers.station import Station
@@ -43,3 +46,15 @@ def test_an_invocation_that_was_overtaken_terminates_nothing(station: Station) -
     with pytest.raises(Conflict):
         perform(overtaken, (TerminateInGroup(decrement=True),), station.loop.effects, station.now)
     assert station.cluster.terminated == []
+
+
+@pytest.mark.parametrize(("by", "left"), [(None, None), ("ada", OLD)])
+def test_a_lease_renewed_for_an_incident_that_has_seen_its_drain_end_is_given_back(
+    station: Station, by: str | None, left: str | None
+) -> None:
+    over = station.ledger.put(
+        replace(station.incident(), state=State.RELEASED, release_asked_by=by)
+    )
+    station.ledger.take_lease(over.id, station.now, 900.0, node_id=10, out=True)
+    station.loop.turn(tick_message(over.id, over.version - 1), station.now)
+    assert valid_holder(station.ledger.leases(), station.now) == left

@@ -74,6 +74,24 @@ def test_a_doubt_that_lasts_calls_a_person_once_and_one_that_ends_is_forgotten(
     assert station.incident().doubted_since is None
 
 
+def test_a_kafka_that_answers_nothing_calls_a_person_once_it_has_lasted(station: Station) -> None:
+    station.cluster.kafka = None
+    replaced(station)
+    station.tick()
+    begun = station.incident().doubted_since
+    assert begun is not None
+    while station.now <= begun + BLIND_SECONDS:
+        assert station.incident().pages == ()
+        station.now += 120
+        station.tick()
+    station.tick()
+    assert station.incident().pages == ("kafka_silent",)
+    assert station.incident().state is State.HOLDING
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert station.incident().doubted_since is None
+
+
 def test_leaders_stay_where_a_reading_hides_a_partition(station: Station) -> None:
     station.cluster.kafka = replace(healthy_kafka(), doubts=(HIDDEN,))
     leadership = Leadership(station.cluster, MemoryRecords(), "orders")

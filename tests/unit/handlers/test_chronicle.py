@@ -102,7 +102,7 @@ def test_a_refused_call_is_an_error_of_the_ledger_and_a_lost_race_is_none(
 def test_what_was_counted_is_one_line_of_embedded_metrics(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("STILLWATER_PREFIX", "local-orders")
+    monkeypatch.setenv("STILLWATER_SETTINGS", '{"prefix":"local-orders"}')
     # The real one is one for the whole process, whatever is asked for.
     monkeypatch.setattr(metrics, "Metrics", EphemeralMetrics)
     monkeypatch.setattr(metrics, "_metrics", functools.cache(metrics._metrics.__wrapped__))

@@ -104,11 +104,3 @@ def test_a_field_of_a_later_version_is_left_out() -> None:
     document = records.read("freezes#orders").document
     document["incidents"][0]["mood"] = "grim"
     assert len(stored(document).current(NOW)) == 1
-
-
-def test_whoever_listens_hears_of_what_was_written_and_of_nothing_else() -> None:
-    heard: list[str] = []
-    freezes = LedgerFreezes(MemoryRecords(), "orders", lambda incident: heard.append(incident.key))
-    freezes.note(SHIFT, NOW)
-    freezes.note(SHIFT, NOW)
-    assert heard == ["autoshift:use1-az1"]

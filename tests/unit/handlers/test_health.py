@@ -19,10 +19,10 @@ from core.health.kafka_metrics import Metric, parse
 from core.health.pods import PodSeen
 from core.metric_names import CLUSTER_HEALTH
 from core.views import ClusterView
-from handlers import health
 from handlers.adapters import metrics
 from handlers.adapters.exporters import Scrapes
-from handlers.health import Examiner, KafkaNode, nodes_in
+from handlers.examination import examiner as examining
+from handlers.examination.examiner import Examiner
 from handlers.store.freezes import LedgerFreezes
 from tests.unit.handlers.fakes import healthy_kafka
 from tests.unit.handlers.memory_ledger import MemoryLedger
@@ -168,8 +168,8 @@ def test_the_answer_comes_in_time_though_every_source_hangs(
         def __getattr__(self, _name: str) -> Any:
             return lambda *_arguments: never.wait(60)
 
-    monkeypatch.setattr(health, "MARGIN_SECONDS", 0.1)
-    monkeypatch.setattr(health, "STAGGER_SECONDS", 0.01)
+    monkeypatch.setattr(examining, "MARGIN_SECONDS", 0.1)
+    monkeypatch.setattr(examining, "STAGGER_SECONDS", 0.01)
     silent: Any = Hanging()
     hung = replace(
         examiner,
@@ -192,14 +192,6 @@ def test_the_answer_comes_in_time_though_every_source_hangs(
         "the ledger",
         *(f"metrics of node {n}" for n in ROLES),
     }
-
-
-def test_nodes_are_read_as_infra_writes_them() -> None:
-    assert nodes_in("controller/controller-a:0 broker/broker-a:10,11") == [
-        KafkaNode(0, "controller-a", "controller"),
-        KafkaNode(10, "broker-a", "broker"),
-        KafkaNode(11, "broker-a", "broker"),
-    ]
 
 
 def test_an_exporter_that_is_silent_leaves_its_node_unknown_and_the_cluster_serving(

@@ -15,7 +15,7 @@ from core.incidents.observation import CompleteHook, HookResult
 from core.incidents.record import State, merge, open_incident
 from handlers.incidents.act import logger as act_logger
 from handlers.incidents.act import perform
-from handlers.sweep import logger as sweep_logger
+from handlers.incidents.broom import logger as sweep_logger
 from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.walks import announced, drained, replaced

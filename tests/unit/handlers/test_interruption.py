@@ -9,7 +9,7 @@ from core.errors import Conflict
 from core.events import Kind
 from core.incidents.record import Incident, State
 from handlers import interruption
-from handlers.interruption import Desk
+from handlers.incidents.desk import Desk
 from tests.announcements import load
 from tests.unit.handlers.fakes import NEW, OLD, TAG, ec2_event, hook_event
 from tests.unit.handlers.memory_ledger import MemoryLedger

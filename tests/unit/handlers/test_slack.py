@@ -1,4 +1,4 @@
-"""handlers.slack: each thing is said once, whatever fails, and nothing waits."""
+"""handlers.stories.teller: each thing is said once, whatever fails, and nothing waits."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from core.errors import StillwaterError
 from core.incidents.record import Incident
 from core.rotation.run_record import Options, Run, noted, open_run
 from core.slack.incident_thread import LONGEST_POST_SECONDS, Thread, head_message
+from core.slack.zone_thread import worth_telling
 from handlers import slack
 from handlers.adapters.slack import RateLimited, Refused, Unreachable
-from handlers.slack import MOST_ATTEMPTS, RenewedChannel, Teller
+from handlers.store.freezes import LedgerFreezes, LostZone
+from handlers.store.notifying import ZoneChronicle
 from handlers.store.runs import LedgerRuns
 from handlers.store.table import Table
 from handlers.store.threads import DynamoThreads, Threads
+from handlers.stories.teller import MOST_ATTEMPTS, RenewedChannel, Teller
 from tests.unit.core.availability.clusters import turn_of
 from tests.unit.core.slack.test_incident_thread import incident
 from tests.unit.handlers.fake_slack import FakeChannel, MemoryThreads
@@ -44,11 +47,20 @@ class Newsroom:
     def knows(self, of: Incident) -> None:
         self.ledger.put(of)
 
-    def take(self, message: str = MESSAGE) -> None:
-        runs = LedgerRuns(self.records, "orders")
-        teller = Teller(
-            self.ledger, runs, self.threads, self.channel, self.stories, "local-orders", 3600
+    def teller(self, cluster: str, hold_limit_seconds: float) -> Teller:
+        return Teller(
+            ledger=self.ledger,
+            runs=LedgerRuns(self.records, "orders"),
+            threads=self.threads,
+            channel=self.channel,
+            stories=self.stories,
+            freezes=LedgerFreezes(self.records, "orders"),
+            cluster=cluster,
+            hold_limit_seconds=hold_limit_seconds,
         )
+
+    def take(self, message: str = MESSAGE) -> None:
+        teller = self.teller("local-orders", 3600)
         teller.take(message, lambda: self.now)
 
     @property
@@ -225,10 +237,7 @@ def test_a_token_that_slack_refuses_is_read_again_once() -> None:
 def test_the_entry_reports_only_the_stories_that_failed(
     newsroom: Newsroom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = LedgerRuns(newsroom.records, "orders")
-    teller = Teller(
-        newsroom.ledger, runs, newsroom.threads, newsroom.channel, newsroom.stories, "c", 1
-    )
+    teller = newsroom.teller("c", 1)
     monkeypatch.setattr(slack, "_teller", lambda: teller)
     records = [
         {"messageId": str(number), "body": body, "eventSource": "aws:sqs"}
@@ -236,6 +245,32 @@ def test_the_entry_reports_only_the_stories_that_failed(
     ]
     answer = slack.handler({"Records": records}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "1"}]}
+
+
+def test_a_zones_incident_is_one_thread_with_its_history(newsroom: Newsroom) -> None:
+    freezes = LedgerFreezes(newsroom.records, "orders")
+    shift = LostZone("use1-az4", "us-east-1a", source="autoshift", occurred_at=newsroom.now)
+    freezes.note(shift, newsroom.now)
+    queue = FakeQueue()
+    told = ZoneChronicle(queue)
+    for _ in range(2):
+        (found,) = freezes.incidents()
+        assert worth_telling(found, newsroom.now)
+        told(found)
+    ((message, _),) = queue.sent
+    newsroom.take(message)
+    newsroom.take(message)
+    ((_, under, head),) = newsroom.channel.messages
+    assert under is None
+    assert "zone us-east-1a · frozen" in head.text
+    freezes.note(replace(shift, over=True), newsroom.now + 60)
+    (found,) = freezes.incidents()
+    told(found)
+    newsroom.take(queue.sent[-1][0])
+    (head, reply) = [message for _, _, message in newsroom.channel.messages]
+    assert "thawed" in head.text
+    assert reply.text.startswith("thawed: ")
+    assert not worth_telling(found, newsroom.now + 7200)
 
 
 def test_a_rotation_run_is_one_thread_too(newsroom: Newsroom) -> None:

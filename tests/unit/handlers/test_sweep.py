@@ -149,7 +149,7 @@ def test_stalled_volumes_and_planned_events_are_found_where_no_event_came(
     station: Station,
 ) -> None:
     station.cluster.checks = {
-        OLD: StatusView(instance_id=OLD, impaired={"attached EBS": station.now - 300}),
+        OLD: StatusView(instance_id=OLD, impaired={"attached EBS": station.now - 700}),
         "i-0b": StatusView(
             instance_id="i-0b",
             events=(ScheduledEvent(event_id="e", code="x", description="", not_before=None),),
@@ -157,7 +157,7 @@ def test_stalled_volumes_and_planned_events_are_found_where_no_event_came(
     }
     assert station.broom.sweep(station.now)["opened"] == 2
     assert station.broom.sweep(station.now)["opened"] == 0
-    assert station.incident().kind is Kind.VOLUME_PROBLEM
+    assert station.incident().kind is Kind.SICK_NODE
     assert station.incident("i-0b").kind is Kind.SCHEDULED_CHANGE
 
 

@@ -101,7 +101,9 @@ def test_what_is_unknown_is_counted_once_the_cluster_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     counts: list[str] = []
-    monkeypatch.setattr("handlers.volumes.metrics.count", lambda name, _=1: counts.append(name))
+    monkeypatch.setattr(
+        "handlers.volume.steward.metrics.count", lambda name, _=1: counts.append(name)
+    )
     at = desk(World(load=Load()))
     at.look()
     at.world.now += HOUR - LOOK

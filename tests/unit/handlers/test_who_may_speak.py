@@ -10,7 +10,8 @@ import pytest
 from core.events.origin import Home
 from tests.announcements import load
 from tests.unit.handlers.fakes import OLD, ec2_event, hook_event
-from tests.unit.handlers.station import Station
+from tests.unit.handlers.health_events import DAY, health_event
+from tests.unit.handlers.station import START, Station
 
 HOME = Home("123456789012", "us-east-1")
 SPOT = ec2_event("EC2 Spot Instance Interruption Warning", OLD)
@@ -107,3 +108,19 @@ def test_a_refresh_that_failed_calls_a_person(
 ) -> None:
     station.announce(json.dumps(load("refresh-failed")))
     assert len(pages(caplog)) == 1
+
+
+@pytest.mark.parametrize(
+    ("due", "said_at", "opens"),
+    [
+        (START - 20 * DAY, START - 40 * DAY, False),
+        (START + DAY, START - 40 * DAY, True),  # announced long before, as AWS does
+        (START - DAY, START - 20 * DAY, True),  # late, and AWS may be late, too
+        (START - 20 * DAY, START - DAY, True),  # AWS repeats it: it means it still
+    ],
+)
+def test_a_schedule_replayed_weeks_after_its_date_is_told_and_not_acted_on(
+    station: Station, due: float, said_at: float, *, opens: bool
+) -> None:
+    station.announce(health_event(due=due, said_at=said_at))
+    assert bool(station.ledger.open_incidents()) is opens

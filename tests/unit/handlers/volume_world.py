@@ -14,6 +14,7 @@ from typing import Any
 
 from core.cost import pricing
 from core.errors import Conflict
+from core.settings.volumes import PoolSettings, VolumeSettings
 from core.volumes.ledger import Modification, State
 from core.volumes.limits import Gp3, Performance, steps
 from core.volumes.policy import Policy
@@ -26,9 +27,8 @@ from handlers.adapters.volume_series import VolumeSeries
 from handlers.store.runs import LedgerRuns
 from handlers.volume.departures import Departing
 from handlers.volume.observe import Lookout
-from handlers.volume.settings import PoolSettings, VolumeSettings
 from handlers.volume.sources import Sources
-from handlers.volumes import Steward
+from handlers.volume.steward import Steward
 from local.aws.modifications import Refused, Shape, check
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords

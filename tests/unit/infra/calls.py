@@ -326,6 +326,7 @@ def _operations(service: str) -> Mapping[str, str]:
     return {xform_name(operation): operation for operation in model.operation_names}
 
 
+@functools.cache
 def iam_action(service: str, method: str) -> str:
     """Return the IAM action of a boto3 method.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.unit.infra import programs
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded
 
@@ -14,9 +16,13 @@ __all__ = ["cache", "layers"]
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the functions' zip in a directory of the session's own."""
+    """Keep the functions' zip, and recorded programs, in a directory of the session's own."""
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "recorded"
+    shared.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STILLWATER_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("STILLWATER_CACHE", str(shared))
+        patch.setattr(programs, "KEPT", [shared])
         yield
 
 

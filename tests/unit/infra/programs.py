@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import functools
+import hashlib
 import json
+import pickle
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from core.cluster import ClusterSpec, parse
@@ -11,6 +16,8 @@ from core.naming import LAYERS
 from stacks.program import main
 from tests.unit.infra.recording import Recorded, run_program
 
+# Where the workers of one session of unit tests keep what they recorded; nobody else keeps it.
+KEPT: list[Path] = []
 ZONES = ["us-east-1a", "us-east-1b", "us-east-1c"]
 CONTROLLER = {
     "name": "controller",
@@ -68,7 +75,26 @@ def run_layers(
     raw: Mapping[str, Any] | None = None, *, real_sizes: bool = False
 ) -> dict[str, Recorded]:
     """Run all layers in order, each reading what the earlier ones exported."""
-    raw = raw or description()
+    return dict(pickle.loads(_recorded(json.dumps(raw or description()), real_sizes)))  # noqa: S301
+
+
+@functools.cache
+def _recorded(raw: str, real_sizes: bool) -> bytes:
+    """Return the layers of a description, pickled; recorded once by all the session's workers."""
+    if not KEPT:
+        return pickle.dumps(_run_layers(json.loads(raw), real_sizes))
+    key = hashlib.sha256(f"{real_sizes} {raw}".encode()).hexdigest()
+    with (KEPT[0] / key).open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        found = file.read()
+        if not found:
+            found = pickle.dumps(_run_layers(json.loads(raw), real_sizes))
+            file.write(found)
+        return found
+
+
+def _run_layers(raw: Mapping[str, Any], real_sizes: bool) -> dict[str, Recorded]:
     done: dict[str, Recorded] = {}
     for layer in LAYERS:
         references = {f"{raw['environment']}-{name}": run.outputs for name, run in done.items()}

@@ -13,9 +13,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import pulumi
 from pulumi.runtime import mocks, rpc, settings, stack, sync_await
+from pulumi.runtime import resource as registration
+from pulumi.runtime.proto.source_pb2 import StackTrace
 
 from tests.unit.infra.real_outputs import real
 
@@ -114,6 +117,8 @@ def run_program(
 
     def run() -> None:
         loop = asyncio.new_event_loop()
+        # A program's first exception is raised; the tasks that met the same one say nothing more.
+        loop.set_exception_handler(lambda _loop, _context: None)
         asyncio.set_event_loop(loop)
         try:
             monitor = _Monitor(
@@ -133,7 +138,9 @@ def run_program(
             with warnings.catch_warnings():
                 # pulumi_aws announces its own deprecated classes while it is imported.
                 warnings.filterwarnings("ignore", category=DeprecationWarning, module="pulumi_aws")
-                sync_await._sync_await(stack.run_in_stack(program))
+                # Where in the source a resource was made is a tenth of a run, and nobody reads it.
+                with mock.patch.object(registration, "_get_stack_trace", StackTrace):
+                    sync_await._sync_await(stack.run_in_stack(program))
         finally:
             # The one thing not kept per context: a failed program's tasks would fail the next one.
             settings.SETTINGS.outputs.clear()

@@ -1,18 +1,17 @@
-"""Each function may make the calls its code makes, and no other.
+"""Each function may make the calls its code makes, of the resources it knows, and no other.
 
 What the code calls is derived from it (calls.py); what Lambda itself calls with a function's role,
-from how the function is wired. A table of both in the docstring of handlers is held against them.
+from how the function is wired; of which resources, from the settings it is told.
 """
 
 from __future__ import annotations
 
 import ast
-import re
+import functools
 from collections.abc import Mapping
 
 import pytest
 
-import handlers
 from tests.unit.infra import calls
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded, Resource
@@ -37,6 +36,10 @@ IN_A_VPC = {
 @pytest.fixture(scope="module", params=["asg", "direct", "karpenter"])
 def recorded(request: pytest.FixtureRequest, cache: None) -> Mapping[str, Recorded]:
     return run_layers(VARIANTS[request.param])
+
+
+# By role alone: the shape of a cluster changes no code.
+called = functools.cache(calls.of_role)
 
 
 def functions(layers: Mapping[str, Recorded]) -> dict[str, tuple[Recorded, Resource]]:
@@ -77,7 +80,7 @@ def test_a_role_allows_what_its_function_calls_and_nothing_else(
     recorded: Mapping[str, Recorded],
 ) -> None:
     for role, (layer, function) in functions(recorded).items():
-        needed = calls.of_role(role) | for_lambda(layer, function)
+        needed = called(role) | for_lambda(layer, function)
         allowed = granted(layer, function)
         assert needed - allowed == set(), f"λ {role} is denied what it calls"
         assert allowed - needed == set(), f"λ {role} may do what it never does; take it away"
@@ -97,30 +100,6 @@ def test_there_is_a_function_for_every_entry_point(recorded: Mapping[str, Record
 
 def test_no_call_hides_behind_a_client_under_another_name() -> None:
     assert calls.unattributed() == []
-
-
-def documented() -> dict[str, set[str]]:
-    """Read the table of calls in the docstring of handlers."""
-    table = (handlers.__doc__ or "").partition("AWS actions")[2].partition("\n\n")[0]
-    found: dict[str, set[str]] = {}
-    role = service = ""
-    roles = entry_points()
-    for line in table.splitlines()[1:]:
-        # A role starts at the first column, its calls at the second, a continuation deeper.
-        first = line.split()[0]
-        if first in roles:
-            role = first
-            line = line.replace(role, " " * len(role), 1)  # noqa: PLW2901 - the rest of it
-        for prefix, action in re.findall(r"(?:([a-z0-9]+):)?([A-Z][A-Za-z]+)(?=[,\s])", line + " "):
-            service = prefix or service
-            found.setdefault(role, set()).add(f"{service}:{action}")
-    return found
-
-
-def test_the_documented_table_is_true(recorded: Mapping[str, Recorded]) -> None:
-    for role, (layer, function) in functions(recorded).items():
-        polled = for_lambda(layer, function) & POLLING
-        assert documented()[role] == calls.of_role(role) | polled, role
 
 
 # The derivation itself.

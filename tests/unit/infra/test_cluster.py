@@ -65,6 +65,7 @@ def test_system_nodes_stand_in_every_zone_in_a_group_of_its_own(foundation: Reco
         ("coredns", False),
         ("aws-ebs-csi-driver", False),
         ("snapshot-controller", False),
+        ("eks-node-monitoring-agent", False),
     ],
 )
 def test_an_addon_stands_on_the_side_of_the_nodes_it_must(
@@ -110,6 +111,11 @@ def test_every_addon_has_a_pinned_version(foundation: Recorded) -> None:
     pinned = {a.inputs["addonName"]: a.inputs["addonVersion"] for a in foundation.of(ADDON)}
     assert pinned == ADDONS
     assert set(pinned) >= {"snapshot-controller", "eks-pod-identity-agent", "coredns"}
+
+
+def test_the_monitoring_agent_is_left_out_where_nobody_wants_it() -> None:
+    assert set(ADDONS) - set(addons.wanted(node_monitoring=False)) == {addons.NODE_MONITORING}
+    assert addons.wanted(node_monitoring=True) == tuple(ADDONS)
 
 
 def test_another_kubernetes_needs_another_kube_proxy() -> None:

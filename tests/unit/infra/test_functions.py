@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import fields
+from typing import Any
+
 import pytest
 
-from core.errors import InvalidInput
-from handlers.kafka_access import kafka_identity
-from handlers.settings import Reader, Settings
+from core.settings.functions import Tick, kept
+from infra.functions.catalogue import EVERY, LOOP
+from infra.functions.settings import policy
+from infra.functions.webhook import WEBHOOK
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 from tests.unit.infra.told import told
 
 FUNCTION, MAPPING = "lambda/function:Function", "lambda/eventSourceMapping:EventSourceMapping"
 KAFKA_RULE = "handlers-network-to-kafka"
-ROLES = ("interruption", "tick", "sweep", "rotate")
+ROLES = {each.name for each in EVERY} - {WEBHOOK.name}
 
 
 @pytest.fixture
@@ -33,38 +38,51 @@ def test_only_our_own_groups_can_be_held_or_released(operations: Recorded) -> No
     assert all(f":{ACCOUNT}:autoScalingGroup:" in arn for arn in hold["Resource"])
 
 
-def environment(operations: Recorded, role: str) -> dict[str, str]:
-    return told(operations, f"handlers-{role}-function")
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_the_environment_is_what_the_handlers_read(operations: Recorded, role: str) -> None:
-    settings = Settings.from_env(
-        environment(operations, role), speaks_to_kubernetes=role != "interruption"
-    )
+def test_what_is_rendered_is_what_the_handlers_read(operations: Recorded) -> None:
     timings = spec().timings
-    assert settings.prefix == "test-orders"
-    assert settings.ledger_table == operations.outputs["ledger_table"]
-    assert settings.ticks_queue_url == operations.outputs["ticks_queue_url"]
-    assert settings.kafka_bootstrap[0] == "kafka.stillwater.internal:10010"
-    assert settings.policy.heartbeat_timeout_seconds == timings.hook_heartbeat_timeout_seconds
-    assert settings.policy.post_condition_wait_seconds == timings.post_condition_wait_seconds
+    for definition in LOOP:
+        settings: Any = told(
+            operations, f"handlers-{definition.name}-function", definition.settings
+        )
+        assert settings.prefix == "test-orders"
+        assert settings.ledger_table == operations.outputs["ledger_table"]
+        assert settings.ticks_queue_url == operations.outputs["ticks_queue_url"]
+    tick = told(operations, "handlers-tick-function", Tick)
+    assert tick.kafka_bootstrap[0] == "kafka.stillwater.internal:10010"
+    assert tick.kafka.secret == "orders-stillwater-tick"
+    assert tick.policy.heartbeat_timeout_seconds == timings.hook_heartbeat_timeout_seconds
+    assert tick.policy.post_condition_wait_seconds == timings.post_condition_wait_seconds
 
 
-def test_every_variable_is_read_by_the_handlers(operations: Recorded) -> None:
-    variables = environment(operations, "tick")
-    # Without its queue, Slack is off.
-    of_kafka = {"STILLWATER_KAFKA_SECURITY", "STILLWATER_KAFKA_AUTHENTICATION"}
-    others = set(variables) - {"STILLWATER_REGION", "STILLWATER_STORIES_QUEUE_URL"} - of_kafka
-    for name in others:
-        without = {key: value for key, value in variables.items() if key != name}
-        with pytest.raises(InvalidInput, match=name):
-            Settings.from_env(without)
-    for name in of_kafka:
-        reader = Reader({key: value for key, value in variables.items() if key != name})
-        kafka_identity(reader, "tick")
-        with pytest.raises(InvalidInput, match=name):
-            reader.check()
+def test_a_function_is_told_what_its_settings_name_and_nothing_else(
+    layers: dict[str, Recorded],
+) -> None:
+    platform = {WEBHOOK.name: layers["platform"]}
+    for definition in EVERY:
+        layer = platform.get(definition.name, layers["operations"])
+        (function,) = [
+            each
+            for each in layer.of(FUNCTION)
+            if each.inputs["handler"] == f"handlers.{definition.name}.handler"
+        ]
+        variables = function.inputs["environment"]["variables"]
+        assert set(variables) <= {"STILLWATER_SETTINGS", "STILLWATER_KEPT"}
+        short = set(json.loads(variables["STILLWATER_SETTINGS"]))
+        assert not short & kept(definition.settings)
+        assert short | kept(definition.settings) == {f.name for f in fields(definition.settings)}
+        # Lambda measures what it stores, with every quote escaped.
+        assert len(json.dumps(variables)) < 3000
+
+
+def test_no_hook_is_believed_to_last_longer_than_aws_lets_it() -> None:
+    long = spec(timings={"hook_heartbeats": 100, "hook_heartbeat_timeout_seconds": 7200})
+    assert policy(long).hook_limit_seconds == 172_800
+
+
+def test_a_broker_is_watched_for_at_least_its_session_timeout() -> None:
+    short = spec(timings={"post_condition_hold_seconds": 1})
+    watched = policy(short).post_condition_hold_seconds
+    assert watched == short.timings.broker_session_timeout_seconds
 
 
 def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
@@ -86,7 +104,7 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
         "test-kafka": {"load_balancer_security_group_id": "sg-2", "bootstrap": "127.0.0.1:10010"},
     }
     recorded = run_layer("operations", raw, outputs)
-    assert environment(recorded, "tick")["STILLWATER_KAFKA_SECURITY"] == "PLAINTEXT"
+    assert told(recorded, "handlers-tick-function", Tick).kafka.security == "PLAINTEXT"
     role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
     granted = [rule["resources"] for rule in role.inputs["rules"]]
     assert granted == [["pods"], ["poddisruptionbudgets"], ["pods/proxy"]]
@@ -124,7 +142,7 @@ def test_all_functions_run_the_same_zip_by_its_hash(
     hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), webhook)}
     assert len(hashes) == 1
     names = {f.inputs["handler"] for f in operations.of(FUNCTION)}
-    assert names == {f"handlers.{role}.handler" for role in (*ROLES, "slack", "health", "volumes")}
+    assert names == {f"handlers.{role}.handler" for role in ROLES}
 
 
 def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) -> None:
@@ -221,9 +239,7 @@ def test_lambda_finds_the_rights_it_asks_a_role_in_a_vpc_for(operations: Recorde
 
 def test_logs_do_not_stay_for_ever(operations: Recorded) -> None:
     groups = operations.of("cloudwatch/logGroup:LogGroup")
-    assert {g.inputs["name"] for g in groups} == {
-        f"/aws/lambda/test-orders-{r}" for r in (*ROLES, "slack", "health", "volumes")
-    }
+    assert {g.inputs["name"] for g in groups} == {f"/aws/lambda/test-orders-{r}" for r in ROLES}
     assert all(g.inputs["retentionInDays"] > 0 for g in groups)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from core.settings.functions import Health
 from handlers import health as handler
-from infra.functions.health import nodes
+from infra.functions.settings import nodes
 from tests.unit.infra.programs import description, run_layers, spec
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.told import told
@@ -46,8 +47,7 @@ def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected:
 def test_without_connect_and_metrics_it_reaches_no_pod(cache: None) -> None:
     bare = run_layers(description(metrics={"enabled": False}))["operations"]
     assert [resources for resources, *_ in granted(bare)] == [["pods"], ["secrets"]]
-    variables = bare.one("lambda/function:Function", "health-function-function").inputs
-    assert variables["environment"]["variables"]["STILLWATER_EXPORTERS"] == "off"
+    assert not told(bare, "health-function-function", Health).exporters
 
 
 def test_it_is_known_to_the_cluster_by_a_group_of_its_own(connected: Recorded) -> None:
@@ -91,8 +91,8 @@ def test_the_environment_is_what_the_handler_reads(
     connected: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     function = connected.one("lambda/function:Function", "health-function-function").inputs
-    for name, value in told(connected, "health-function-function").items():
-        monkeypatch.setenv(name, value)
+    settings = told(connected, "health-function-function", Health)
+    monkeypatch.setattr(handler, "read_settings", lambda _: settings)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     examiner = handler._examiner.__wrapped__()
@@ -115,6 +115,6 @@ def test_nodes_are_those_that_the_pools_run() -> None:
             for pool in description()["pools"]
         ]
     )
-    assert nodes(described).endswith(
-        "broker/broker-a:10,11 broker/broker-b:20,21 broker/broker-c:30,31"
-    )
+    brokers = [(n.node_pool, n.node_id) for n in nodes(described) if n.role == "broker"]
+    pools = ["broker-a"] * 2 + ["broker-b"] * 2 + ["broker-c"] * 2
+    assert brokers == list(zip(pools, (10, 11, 20, 21, 30, 31), strict=True))

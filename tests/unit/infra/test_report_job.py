@@ -8,6 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+from core.cluster.facts import of_spec
 from core.settings import facts
 from infra.analytics import bill_export, report_request, spark_wheel
 from infra.iam import Account
@@ -110,7 +111,7 @@ def test_the_job_is_told_what_the_spec_says_of_the_cluster(layers: dict[str, Rec
     (written,) = [each for each in objects if each.inputs["key"].startswith("facts/")]
     assert known.facts == f"s3://{BUCKET}/{written.inputs['key']}"
     content = written.inputs["content"].encode()
-    assert facts.parse(content, "the facts") == facts.of_spec(programs.spec())
+    assert facts.parse(content, "the facts") == of_spec(programs.spec())
 
 
 def test_another_spec_is_other_facts_under_the_same_key() -> None:

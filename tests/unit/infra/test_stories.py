@@ -10,9 +10,10 @@ import pytest
 
 from core.cluster import parse
 from core.errors import InvalidInput
-from handlers.slack import SlackSettings
+from core.settings.functions import Interruption, Slack, Sweep, Tick, Webhook, Writing
 from tests.unit.infra.programs import description, run_layer, run_layers
 from tests.unit.infra.recording import ACCOUNT, RANDOM_PASSWORD, Recorded
+from tests.unit.infra.told import told
 
 FUNCTION = "lambda/function:Function"
 
@@ -27,19 +28,15 @@ def platform(layers: dict[str, Recorded]) -> Recorded:
     return layers["platform"]
 
 
-def variables(recorded: Recorded, name: str) -> dict[str, str]:
-    return dict(recorded.one(FUNCTION, name).inputs["environment"]["variables"])
-
-
 def statements(recorded: Recorded, name: str) -> dict[str, dict[str, Any]]:
     found = recorded.one("iam/rolePolicy:RolePolicy", name).policy_statements
     return {statement["Sid"]: statement for statement in found}
 
 
 def test_slack_reads_what_it_is_told_by_its_environment(operations: Recorded) -> None:
-    settings = SlackSettings.from_env(variables(operations, "stories-slack-function"))
+    settings = told(operations, "stories-slack-function", Slack)
     assert settings.channel == "C0HARBOUR1"
-    assert settings.secret == "orders/slack"
+    assert settings.secret_name == "orders/slack"
     assert settings.api_url == "https://slack.com/api/"
     assert settings.stories_queue_url.endswith("/test-orders-stories")
 
@@ -54,19 +51,22 @@ def test_slack_may_change_its_own_items_and_know_its_own_secret_alone(operations
 
 
 def test_everybody_who_writes_the_ledger_may_ask_for_a_story(operations: Recorded) -> None:
-    for role in ("interruption", "tick", "sweep"):
+    writing: tuple[type[Writing], ...] = (Interruption, Tick, Sweep)
+    for kind in writing:
+        role = kind.__name__.lower()
         asked = statements(operations, f"handlers-{role}-policy")["AskForAStory"]
         assert asked["Resource"][0].endswith(":test-orders-stories")
-        variable = variables(operations, f"handlers-{role}-function")
-        assert variable["STILLWATER_STORIES_QUEUE_URL"].endswith("/test-orders-stories")
+        url = told(operations, f"handlers-{role}-function", kind).stories_queue_url
+        assert url is not None
+        assert url.endswith("/test-orders-stories")
 
 
 def test_without_a_slack_section_nothing_of_it_is_made() -> None:
     operations = run_layers(description(slack=None))["operations"]
     assert not [f for f in operations.of(FUNCTION) if f.name.startswith("stories")]
     assert "AskForAStory" not in statements(operations, "handlers-tick-policy")
-    environment = variables(operations, "handlers-tick-function")
-    assert "STILLWATER_STORIES_QUEUE_URL" not in environment
+    tick = told(operations, "handlers-tick-function", Tick)
+    assert tick.stories_queue_url is None
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_the_webhook_writes_incidents_and_what_it_ignored(platform: Recorded) ->
 def test_the_webhook_knows_table_and_queue_of_the_layer_above(
     platform: Recorded, operations: Recorded
 ) -> None:
-    told = variables(platform, "webhook-function-function")
-    assert told["STILLWATER_LEDGER_TABLE"] == operations.outputs["ledger_table"]
-    assert told["STILLWATER_TICKS_QUEUE_URL"] == operations.outputs["ticks_queue_url"]
+    settings = told(platform, "webhook-function-function", Webhook)
+    assert settings.ledger_table == operations.outputs["ledger_table"]
+    assert settings.ticks_queue_url == operations.outputs["ticks_queue_url"]
 
 
 def test_the_token_is_drawn_once_and_kept(platform: Recorded) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 
 import pytest
 
 from core.cluster import ClusterSpec, parse
+from core.settings import codec
+from core.settings.volumes import VolumeSettings
 from core.volumes.limits import Gp3, Performance
-from handlers.volume.settings import VARIABLE, VolumeSettings
-from infra.functions.volumes import policies
+from infra.functions.settings import volumes
 from infra.kafka.storage import StorageArgs, _performances
 from tests.unit.infra.programs import description, run_layer
 from tests.unit.infra.recording import Recorded
@@ -134,9 +136,12 @@ def spec(**volumes: object) -> ClusterSpec:
     )
 
 
+def reread(described: ClusterSpec) -> VolumeSettings:
+    return codec.read(VolumeSettings, json.loads(codec.write(codec.document(volumes(described)))))
+
+
 def test_the_function_reads_what_is_rendered_for_it() -> None:
-    rendered = policies(spec(mode="apply", max_monthly_increase_usd=50))
-    read = VolumeSettings.from_env({VARIABLE: rendered})
+    read = reread(spec(mode="apply", max_monthly_increase_usd=50))
     assert (read.applies, read.frozen, read.budget_usd) == (True, False, Decimal(50))
     assert set(read.pools) == {"node-a", "node-b", "node-c"}
     pool = read.pools["node-a"]
@@ -152,7 +157,7 @@ def test_controllers_volumes_are_grown_and_never_raised() -> None:
             metrics={"prometheus": {"address": WORKSPACE, "labels": {"cluster": "prod"}}},
         )
     )
-    read = VolumeSettings.from_env({VARIABLE: policies(described)})
+    read = reread(described)
     role = {pool.name: pool.role for pool in described.pools}
     for name, pool in read.pools.items():
         assert pool.policy.grow_only is not role[name.rpartition("-")[0]].is_broker

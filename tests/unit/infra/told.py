@@ -1,20 +1,22 @@
-"""What a recorded function knows as it starts: its environment, and what is kept for it."""
+"""What a recorded function is told: its environment, and what is kept for it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
-from handlers.store.kept import complete
-from infra.functions.kept import VARIABLE
+from handlers.store.settings import read_settings
 from tests.unit.infra.kept_items import KeptItems
 from tests.unit.infra.recording import Recorded
 
 FUNCTION = "lambda/function:Function"
+T = TypeVar("T")
 
 
-def told(recorded: Recorded, function: str) -> dict[str, str]:
-    """Return the variables of a function, with those in the ledger's table."""
-    variables: dict[str, Any] = recorded.one(FUNCTION, function).inputs["environment"]["variables"]
+def told(recorded: Recorded, function: str, kind: type[T]) -> T:
+    """Return a function's settings as it reads them when it starts."""
     client: Any = KeptItems(recorded)
-    found = complete(variables, client=client)
-    return {name: value for name, value in found.items() if name != VARIABLE}
+    return read_settings(kind, variables(recorded, function), client=client)
+
+
+def variables(recorded: Recorded, function: str) -> dict[str, str]:
+    return dict(recorded.one(FUNCTION, function).inputs["environment"]["variables"])

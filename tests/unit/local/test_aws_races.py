@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from local.aws import identity
 from local.aws.server import Application
+from local.iam.guard import Guard
 
 WRITERS = 24
 ROUNDS = 50
@@ -31,7 +33,7 @@ def restless_threads() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def call(application: Application, operation: str, body: dict[str, Any]) -> str:
+def call(application: Application, key: str, operation: str, body: dict[str, Any]) -> str:
     """Send one signed request and return its status."""
     content = json.dumps(body).encode()
     statuses: list[str] = []
@@ -44,7 +46,7 @@ def call(application: Application, operation: str, body: dict[str, Any]) -> str:
         "HTTP_HOST": "dynamodb.us-east-1.amazonaws.com",
         "HTTP_X_AMZ_TARGET": TARGET + operation,
         "HTTP_AUTHORIZATION": "AWS4-HMAC-SHA256 "
-        "Credential=AKIA/20261120/us-east-1/dynamodb/aws4_request, Signature=x",
+        f"Credential={key}/20261120/us-east-1/dynamodb/aws4_request, Signature=x",
         "CONTENT_TYPE": "application/x-amz-json-1.0",
         "CONTENT_LENGTH": str(len(content)),
         "wsgi.url_scheme": "http",
@@ -62,9 +64,11 @@ def call(application: Application, operation: str, body: dict[str, Any]) -> str:
 
 @pytest.mark.usefixtures("restless_threads")
 def test_of_24_conditional_writers_one_wins_every_time() -> None:
-    application = Application(lambda *_: [])
+    application = Application(lambda *_: [], Guard(lambda *_, **__: None))
+    key = identity.create_admin().access_key_id
     created = call(
         application,
+        key,
         "CreateTable",
         {
             "TableName": "ledger",
@@ -83,7 +87,7 @@ def test_of_24_conditional_writers_one_wins_every_time() -> None:
             "Item": {"pk": {"S": key}},
             "ConditionExpression": "attribute_not_exists(pk)",
         }
-        return call(application, "PutItem", item).startswith("200")
+        return call(application, key, "PutItem", item).startswith("200")
 
     with ThreadPoolExecutor(WRITERS) as pool:
         winners = [sum(pool.map(write, [f"k{number}"] * WRITERS)) for number in range(ROUNDS)]

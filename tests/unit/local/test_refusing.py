@@ -11,8 +11,9 @@ from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_provider import AwsProvider
 from local.pulumi.aws_store import Store
 from local.pulumi.provider import Existing, Resource, one_sentence
+from local.refusals import afterwards
 from local.refusals.refusal import Refused
-from tests.unit.local.test_refusals import SEEDED
+from tests.unit.local.test_refusals import EXPORT, SEEDED
 
 # Kept in the provider's own store alone: nothing answers for AWS here.
 ENTRY = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
@@ -66,3 +67,16 @@ def test_an_update_is_refused_before_anything_changes(provider: AwsProvider) -> 
     existing = Existing(resource("aws:sqs/queue:Queue"), "url", {"name": "q"}, {"name": "q"})
     with pytest.raises(Refused, match="VisibilityTimeout"):
         provider.update(existing, {"name": "q", "visibilityTimeoutSeconds": 90_000})
+
+
+def test_what_aws_adds_by_itself_is_a_difference_unless_the_program_says_it(
+    provider: AwsProvider,
+) -> None:
+    """As it stands after `up`: AWS's answer is what the next one compares with."""
+    token = "aws:bcmdata/export:Export"
+    settled = afterwards.answered(token, EXPORT, provider.aws.account)
+    for inputs, replaced in ((EXPORT, ["export"]), (settled, [])):
+        existing = Existing(resource(token), "arn", inputs, inputs)
+        found = provider.diff(existing, inputs).changes
+        assert [change.top for change in found if change.replaces] == replaced
+        assert bool(found) == bool(replaced)

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 
 from core.cluster import ClusterSpec, parse
+from core.cluster.facts import of_spec
 from core.cost import pricing
-from core.settings.facts import Facts, of_spec
+from core.settings.facts import Facts
+from core.settings.volumes import VolumeSettings
 from core.volumes.deciding import decide
 from core.volumes.decisions import Decision, Kind
 from core.volumes.forecast import Forecast
@@ -24,8 +26,7 @@ from core.volumes.limits import Gp3, Performance
 from core.volumes.sizing import GIB, MIB
 from core.volumes.troubles import class_of
 from core.volumes.views import Hour, Load, VolumeSet, VolumeView
-from handlers.volume.settings import VARIABLE, VolumeSettings
-from infra.functions.volumes import policies
+from infra.functions.settings import volumes
 from local.demo import spec as demo_spec
 from local.place import Place
 from tests.unit.spark.test_storage_job import advised as sized
@@ -48,7 +49,7 @@ def facts(described: ClusterSpec) -> Facts:
 
 @pytest.fixture(scope="module")
 def settings(described: ClusterSpec) -> VolumeSettings:
-    return VolumeSettings.from_env({VARIABLE: policies(described)})
+    return volumes(described)
 
 
 def advised(

@@ -11,6 +11,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from spark import schemas
 from spark.report import actions, formats, story, words
@@ -21,6 +22,18 @@ from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 from spark.transforms.easy import Easy, EasySaving
 from tests.unit.spark import month
+
+
+@pytest.fixture
+def drawn() -> None:
+    """Asked for by who looks at the drawings, too."""
+
+
+@pytest.fixture(autouse=True)
+def _undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the drawings empty: they are most of a story's time, and few look at them."""
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr(Figure, "savefig", lambda _, to, **__: to.write("<svg></svg>"))
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +273,7 @@ def test_somebody_elses_words_stay_words_in_markdown_and_in_a_message() -> None:
     assert "<https" not in formats.write(story.told(only), Format.SLACK)
 
 
-def test_nothing_of_the_inputs_can_run_in_the_page() -> None:
+def test_nothing_of_the_inputs_can_run_in_the_page(drawn: None) -> None:
     attack = "</td><script>alert(1)</script>"
     told = story.told(
         month.evidence(

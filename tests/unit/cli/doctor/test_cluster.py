@@ -15,6 +15,7 @@ from cli.doctor.target import Target
 from core.cluster.expected import expected
 from core.doctor import snapshot
 from handlers.adapters.eks import EksApi
+from infra.kafka.cluster import kafka_spec
 from tests.unit.infra.programs import spec
 
 GUIDE = Path(__file__).resolve().parents[4] / "docs" / "how-to" / "doctor.md"
@@ -53,9 +54,9 @@ def item(name: str, **rest: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": labels, **rest.pop("metadata", {})}, **rest}
 
 
-def test_an_empty_cluster_is_read_in_seven_lists() -> None:
+def test_an_empty_cluster_is_read_in_eight_lists() -> None:
     found, api = read()
-    assert len(api.asked) == len(found) == 7
+    assert len(api.asked) == len(found) == 8
     assert all(members == {} for members in found.values())
     assert api.asked["/api/v1/namespaces"] == {"fieldSelector": "metadata.name=kafka"}
 
@@ -179,3 +180,28 @@ def test_the_drain_timeout_is_in_the_handlers_environment() -> None:
     assert handler == snapshot.TerminationHandler(drain_timeout_seconds=420, grace_seconds=450)
     (handler,) = read(deployments=[deployment(other)])[0]["termination_handlers"].values()
     assert handler.drain_timeout_seconds is None
+
+
+def test_a_kafka_says_whom_its_listeners_let_in_and_what_they_may_do() -> None:
+    door = {"name": "nlb", "tls": False}
+    asks = {"name": "internal", "tls": True, "authentication": {"type": "scram-sha-512"}}
+    rules = {"type": "simple", "superUsers": ["CN=ops"]}
+    config = {"allow.everyone.if.no.acl.found": "true"}
+    kafka = {"listeners": [door, asks], "authorization": rules, "config": config}
+    found, _ = read(kafkas=[item("orders", spec={"kafka": kafka})])
+    assert found["kafkas"]["orders"] == snapshot.Kafka(
+        doors=frozenset(
+            {
+                "nlb asks nobody who they are, without TLS",
+                "internal asks for scram-sha-512, over TLS",
+            }
+        ),
+        authorization="simple",
+        super_users=frozenset({"CN=ops"}),
+        everyone_may=True,
+    )
+
+
+def test_a_kafka_is_made_as_the_doctor_expects_it() -> None:
+    made = item("orders", spec=kafka_spec(SPEC))
+    assert read(kafkas=[made])[0]["kafkas"] == EXPECTED.snapshot.kafkas

@@ -17,7 +17,9 @@ from tests.unit.policies import policy_with
 
 # Each cluster is asked about every node of it under three margins: 10,000 questions and more.
 MANY = settings(
-    max_examples=1_000, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=3 * settings.default.max_examples,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 MARGINS = (0, 1, 2)
 

@@ -27,7 +27,9 @@ from tests.unit.core.availability.clusters import around, clusters, turn_of
 from tests.unit.policies import policy_with
 
 MANY = settings(
-    max_examples=600, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=3 * settings.default.max_examples,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 NOW_MS = 1_000_000
 

@@ -74,6 +74,12 @@ def test_partitions_are_as_well_as_the_worst_of_them(
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
 
 
+def test_an_offline_partition_names_who_still_holds_all_of_it() -> None:
+    gone = replace(partition(1, (), led=False), eligible=(30,))
+    verdict = partitions_verdict(replace(WHOLE, partitions=(partition(0), gone)))
+    assert "Broker 30 still holds all of t-1 (ELR)" in verdict.reason
+
+
 @pytest.mark.parametrize(
     ("view", "health", "words"),
     [

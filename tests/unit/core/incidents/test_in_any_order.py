@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.availability.consent import may_leave
@@ -179,7 +179,6 @@ def check_release(incident: Incident, observation: Observation) -> None:
         assert observation.now - incident.broker_back_at >= POLICY.post_condition_hold_seconds
 
 
-@settings(max_examples=300)
 @given(st.data(), policies, announcements)
 def test_whatever_is_seen_only_allowed_steps_are_taken(
     data: st.DataObject, policy: Policy, first: Interruption
@@ -216,7 +215,6 @@ def test_whatever_is_seen_only_allowed_steps_are_taken(
     assert [t.at for t in incident.transitions] == sorted(t.at for t in incident.transitions)
 
 
-@settings(max_examples=400)
 @given(
     st.data(),
     policies,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.rotation.estimate import expecting, medians, together
@@ -102,7 +102,6 @@ minutes_since_epoch = st.integers(20_000 * 1440, 20_014 * 1440)
 lengths = st.integers(1, 300) | st.integers(1, 6_000)
 
 
-@settings(max_examples=150, deadline=None)
 @given(windows, minutes_since_epoch, lengths)
 def test_a_node_begins_at_the_first_minute_from_which_the_window_stays_open_for_it(
     window: Window, now: int, takes: int
@@ -139,7 +138,6 @@ def test_nobody_waits_where_any_time_will_do(window: Window, now: int, takes: in
     assert wait_of(turn, moment, Options(), policy_with(maintenance=None)) is None
 
 
-@settings(max_examples=200, deadline=None)
 @given(clusters().map(calm), windows, minutes_since_epoch, st.integers(1, 200), st.integers(1, 4))
 def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
     view: ClusterView, window: Window, now: int, takes: int, most: int

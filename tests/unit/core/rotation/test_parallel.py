@@ -21,7 +21,9 @@ from tests.unit.core.availability.clusters import around, calm, clusters, turn_o
 from tests.unit.policies import policy_with
 
 MANY = settings(
-    max_examples=1_000, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=3 * settings.default.max_examples,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 ZONES = ("us-east-1a", "us-east-1b")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from core.rotation.observation import RunObservation
-from core.rotation.progress import next_step
+from core.rotation.progress import OVERTAKEN_AFTER_SECONDS, next_step
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
 from core.rotation.step import Begin, Call, RunStep
 from core.views import ClusterView, PartitionView, VoterView
@@ -13,7 +15,8 @@ from tests.unit.core.availability.clusters import around, turn_of
 from tests.unit.policies import policy_with
 
 THREE = (10, 20, 30)
-DEADLINE = 60.0
+DEADLINE = 120.0
+LATER = 1.0 + OVERTAKEN_AFTER_SECONDS
 
 
 def whole() -> ClusterView:
@@ -43,8 +46,20 @@ def begun(step: RunStep) -> list[int]:
     return [action.node_id for action in step.actions if isinstance(action, Begin)]
 
 
+def refused(*node_ids: int) -> Run:
+    """Return a run at which these were refused at its first turn."""
+    return next_step(a_run(), seen_at(1.0, busy=node_ids), policy_with()).run
+
+
+def test_one_that_may_not_go_for_a_moment_keeps_its_place() -> None:
+    step = next_step(refused(10), seen_at(LATER - 1.0, busy=(10,)), policy_with())
+    assert begun(step) == []
+    assert step.run.reason.startswith("Node 10 waits.")
+    assert begun(next_step(step.run, seen_at(LATER), policy_with())) == [10]
+
+
 def test_one_that_may_not_go_does_not_stop_those_behind_it() -> None:
-    step = next_step(a_run(), seen_at(1.0, busy=(10,)), policy_with())
+    step = next_step(refused(10), seen_at(LATER, busy=(10,)), policy_with())
     assert begun(step) == [20]
     waits = step.run.turn_of(10)
     assert waits.phase is Phase.WAITING
@@ -53,13 +68,23 @@ def test_one_that_may_not_go_does_not_stop_those_behind_it() -> None:
 
 
 def test_the_one_that_was_passed_over_is_tried_again_first() -> None:
-    run = next_step(a_run(), seen_at(1.0, busy=(10,)), policy_with()).run
+    run = next_step(refused(10), seen_at(LATER, busy=(10,)), policy_with()).run
     back = run.with_turn(replace(run.turn_of(20), phase=Phase.DONE))
     assert begun(next_step(back, seen_at(500.0), policy_with())) == [10]
+    # Refused all the while, it holds nobody up for another minute.
+    assert begun(next_step(back, seen_at(500.0, busy=(10,)), policy_with())) == [30]
+
+
+def _all_refused(until: float) -> RunStep:
+    run = refused(*THREE)
+    for now in (LATER, until):
+        step = next_step(run, seen_at(now, busy=THREE), policy_with())
+        run = step.run
+    return step
 
 
 def test_where_nobody_may_go_the_run_says_who_waits_for_what() -> None:
-    step = next_step(a_run(), seen_at(1.0, busy=THREE), policy_with())
+    step = _all_refused(LATER + OVERTAKEN_AFTER_SECONDS)
     assert begun(step) == []
     for node_id in THREE:
         assert f"Node {node_id} waits." in step.run.reason
@@ -67,16 +92,17 @@ def test_where_nobody_may_go_the_run_says_who_waits_for_what() -> None:
 
 
 def test_what_all_wait_for_is_said_once() -> None:
-    seen = replace(seen_at(1.0), kafka=replace(whole(), reassigning=("t-0",)))
-    step = next_step(a_run(), seen, policy_with())
-    assert step.run.reason.startswith("Nodes 10, 20, 30 wait. 1 partitions are being reassigned")
+    run = a_run()
+    for now in (1.0, LATER, LATER + OVERTAKEN_AFTER_SECONDS):
+        seen = replace(seen_at(now), kafka=replace(whole(), reassigning=("t-0",)))
+        run = next_step(run, seen, policy_with()).run
+    assert run.reason.startswith("Nodes 10, 20, 30 wait. 1 partitions are being reassigned")
 
 
 def test_a_deadline_counts_while_nobody_goes_and_the_first_is_who_it_stopped_at() -> None:
-    policy = policy_with()
-    run = next_step(a_run(), seen_at(1.0, busy=THREE), policy).run
+    run = refused(*THREE)
     assert [turn.since for turn in run.turns] == [1.0, None, None]
-    step = next_step(run, seen_at(2.0 + DEADLINE, busy=THREE), policy)
+    step = _all_refused(2.0 + DEADLINE)
     assert step.run.state is RunState.STOPPED
     assert [a.key for a in step.actions if isinstance(a, Call)] == ["blocked:10"]
     assert "Node 20 waits." in step.run.reason
@@ -84,8 +110,9 @@ def test_a_deadline_counts_while_nobody_goes_and_the_first_is_who_it_stopped_at(
 
 def test_while_somebody_goes_nobodys_deadline_counts() -> None:
     policy = policy_with()
-    run = next_step(a_run(), seen_at(1.0, busy=THREE), policy).run
-    run = next_step(run, seen_at(50.0, busy=(10, 20)), policy).run
+    run = refused(*THREE)
+    for now in (LATER, LATER + OVERTAKEN_AFTER_SECONDS):
+        run = next_step(run, seen_at(now, busy=(10, 20)), policy).run
     assert run.turn_of(30).phase is Phase.LEAVING
     back = run.with_turn(replace(run.turn_of(30), phase=Phase.DONE))
     step = next_step(back, seen_at(5_000.0, busy=(10, 20)), policy)
@@ -93,9 +120,38 @@ def test_while_somebody_goes_nobodys_deadline_counts() -> None:
 
 
 def test_a_node_behind_whose_pod_is_missing_for_now_is_not_taken_off_the_run() -> None:
-    seen = seen_at(1.0)
-    seen = replace(seen, pods=tuple(pod for pod in seen.pods if pod.node_id != 30))
-    step = next_step(a_run(), seen, policy_with())
-    assert begun(step) == []
+    run = a_run()
+    for now in (1.0, LATER, LATER + OVERTAKEN_AFTER_SECONDS):
+        seen = seen_at(now)
+        seen = replace(seen, pods=tuple(pod for pod in seen.pods if pod.node_id != 30))
+        step = next_step(run, seen, policy_with())
+        run = step.run
+        assert begun(step) == []
     assert step.run.turn_of(30).phase is Phase.WAITING
     assert "Node 30 is part of the cluster and has no pod" in step.run.reason
+
+
+@pytest.mark.parametrize(
+    ("behind", "begins"),
+    [
+        ((0,), True),
+        ((0, 2, 0), False),
+        ((0, 2, 0, 0, 0), True),
+        ((2,), False),  # Whether it grows or shrinks, one reading does not tell.
+        ((5, 3, 2), False),
+        ((5, 2, 2, 2), True),
+    ],
+)
+def test_a_run_begins_once_the_number_of_partitions_out_of_sync_has_settled(
+    behind: tuple[int, ...], begins: bool
+) -> None:
+    run = a_run()
+    for now, count in enumerate(behind):
+        # Replicas of somebody else's brokers, so that nothing but their number speaks against it.
+        lag = tuple(PartitionView("u", n, 40, (40, 50), (40,), 1) for n in range(count))
+        view = whole()
+        view = replace(view, brokers=view.brokers | {40, 50}, partitions=view.partitions + lag)
+        step = next_step(run, around(view, now=float(now)), policy_with())
+        run = replace(run, out_of_sync=step.run.out_of_sync)
+    assert bool(begun(step)) is begins, step.run.reason
+    assert begins or "partitions out of sync is not the same" in step.run.reason

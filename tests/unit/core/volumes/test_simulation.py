@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.volumes.decisions import Kind
@@ -23,7 +23,7 @@ policies = st.builds(
 budgets = st.sampled_from([None, Decimal(0), Decimal(5), Decimal(40)])
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10**6), policy=policies, budget=budgets)
 def test_thirty_days_hold_every_promise(seed: int, policy: Policy, budget: Decimal | None) -> None:
     world = Simulation(seed, policy, budget)
@@ -43,7 +43,7 @@ def test_thirty_days_hold_every_promise(seed: int, policy: Policy, budget: Decim
 
 def test_a_simulation_grows_raises_and_lowers() -> None:
     kinds: set[Kind] = set()
-    for seed in range(6):
+    for seed in range(2):
         world = Simulation(seed, Policy(apply=True), None)
         world.run()
         kinds |= {d.kind for _, d in world.changes}

@@ -29,10 +29,9 @@ def credentials() -> Iterator[None]:
 def group(credentials: None) -> Iterator[str]:
     with mock_aws():
         ec2 = boto3.client("ec2", region_name=REGION)
-        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
         ec2.create_launch_template(
             LaunchTemplateName="template",
-            LaunchTemplateData={"ImageId": image, "InstanceType": "m7i.large"},
+            LaunchTemplateData={"ImageId": "ami-0123456789abcdef0", "InstanceType": "m7i.large"},
         )
         boto3.client("autoscaling", region_name=REGION).create_auto_scaling_group(
             AutoScalingGroupName="g",

@@ -17,9 +17,10 @@ from kafka.errors import (
 )
 
 from core.errors import StillwaterError
+from core.settings.functions import KafkaIdentity
 from handlers.adapters import kafka_identity
 from handlers.adapters.eks import EksApi
-from handlers.adapters.kafka_identity import KafkaAccess, KafkaIdentity
+from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.tls import certificate_ends_at
 from tests.unit.certificates import Issued, issue
 

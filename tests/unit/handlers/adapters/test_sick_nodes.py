@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from handlers.adapters.kubernetes import _sick
+import pytest
+
+from handlers.adapters.kubernetes import _sick, _unready_since
 
 
 def test_only_the_agents_conditions_that_are_false_are_trouble() -> None:
@@ -19,3 +21,12 @@ def test_only_the_agents_conditions_that_are_false_are_trouble() -> None:
     ]
     assert _sick({"status": {"conditions": conditions}}) == {"StorageReady": 1_795_168_800.0}
     assert _sick({"status": {}}) == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "since"), [("True", None), ("False", 1_795_168_800.0), ("Unknown", 1_795_168_800.0)]
+)
+def test_a_kubelet_that_is_silent_is_not_ready_since_then(status: str, since: float | None) -> None:
+    ready = {"type": "Ready", "status": status, "lastTransitionTime": "2026-11-20T10:00:00Z"}
+    assert _unready_since({"status": {"conditions": [ready]}}) == since
+    assert _unready_since({"status": {}}) is None

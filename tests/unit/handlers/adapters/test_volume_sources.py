@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import DescribeLogDirsResponse
 
-from core.errors import InvalidInput, StillwaterError
+from core.errors import StillwaterError
 from core.volumes.limits import Gp3, Performance
 from handlers.adapters.claims import FIELD_MANAGER, EksClaims
 from handlers.adapters.fill import FillView, _fills
 from handlers.adapters.load import CloudWatchLoads, load
-from handlers.volume.settings import VARIABLE, VolumeSettings
 from local.kafka.fake_cluster import FakeKafka
 from tests.unit.kafka_in_memory import FakeClient
 
@@ -214,9 +213,3 @@ def test_cloudwatch_is_asked_500_metrics_at_a_time_page_after_page() -> None:
     assert [len(q["MetricDataQueries"]) for q in fake.asked] == [500, 500, 102, 102]
     assert len(found) == 100
     assert found["vol-0"].instance_exceeded_share is not None
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"mode": "apply"}'])
-def test_settings_that_nobody_rendered_are_a_sentence(text: str) -> None:
-    with pytest.raises(InvalidInput, match="run `pulumi up`"):
-        VolumeSettings.from_env({VARIABLE: text})

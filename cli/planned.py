@@ -1,0 +1,90 @@
+"""Shows what a run would change, so that a person can read it, and asks before it is done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+
+from cli.engine.changes import Change, Operation
+from cli.engine.progress import LayerResult
+from core.errors import StillwaterError
+
+_SIGNS = {
+    Operation.CREATE: ("+", "green"),
+    Operation.UPDATE: ("~", "yellow"),
+    Operation.REPLACE: ("!", "red"),
+    Operation.DELETE: ("-", "red"),
+}
+_DONE = {
+    Operation.CREATE: "to create",
+    Operation.UPDATE: "to change",
+    Operation.REPLACE: "to replace",
+    Operation.DELETE: "to delete",
+}
+
+
+def show(results: Iterable[LayerResult], console: Console, *, diff: bool = False) -> None:
+    """Print every layer's changes by the part they belong to."""
+    for result in results:
+        for line, style in lines(result, diff=diff):
+            console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | None]]:
+    """Return one layer's changes as lines, each with its style."""
+    if result.skipped:
+        return [(f"{result.layer}: {result.skipped}", None)]
+    found: list[tuple[str, str | None]] = [(f"{result.layer}: {counted(result.changes)}", "bold")]
+    for part in sorted({change.part for change in result.changes}):
+        found.append((f"  {part}", None))
+        of_part = [change for change in result.changes if change.part == part]
+        for change in sorted(of_part, key=lambda c: (_order(c), c.kind, c.name)):
+            found += _told(change, diff=diff)
+    return found
+
+
+def counted(changes: Sequence[Change]) -> str:
+    """Return `3 to create, 1 to replace`."""
+    counts = Counter(change.operation for change in changes)
+    return ", ".join(f"{counts[o]} {_DONE[o]}" for o in _SIGNS if counts[o]) or "nothing to change"
+
+
+def _order(change: Change) -> int:
+    """Sort what takes something away before what adds."""
+    order = (Operation.DELETE, Operation.REPLACE, Operation.UPDATE, Operation.CREATE)
+    return order.index(change.operation)
+
+
+def _told(change: Change, *, diff: bool) -> list[tuple[str, str | None]]:
+    sign, style = _SIGNS[change.operation]
+    notes = []
+    if change.operation is Operation.REPLACE:
+        cause = f" because of {', '.join(change.because)}" if change.because else ""
+        notes.append(f"made anew{cause}")
+    elif change.operation is Operation.UPDATE and change.differences and not diff:
+        notes.append(", ".join(difference.path for difference in change.differences))
+    if change.protected and change.operation in {Operation.REPLACE, Operation.DELETE}:
+        notes.append("protected: the engine refuses")
+    said = f"    {sign} {change.kind} {change.name}" + (f": {'; '.join(notes)}" if notes else "")
+    found: list[tuple[str, str | None]] = [(said, style)]
+    if diff:
+        found += [(f"        {d.path}: {d.before} -> {d.after}", None) for d in change.differences]
+    return found
+
+
+def agreed(question: str, answer: str, console: Console, *, yes: bool) -> None:
+    """Ask, and raise unless the answer is given; `yes` answers for a program.
+
+    Raises StillwaterError where nobody can be asked, or where the answer is another.
+    """
+    if yes:
+        return
+    if not (console.is_terminal and console.is_interactive):
+        raise StillwaterError(
+            f"Nothing was changed: {question} Nobody can answer here; say --yes to go on."
+        )
+    given = console.input(f"{question} ({answer}) ", markup=False)
+    if given.strip() != answer:
+        raise StillwaterError(f"Nothing was changed: the answer was not {answer!r}.")

@@ -1,0 +1,56 @@
+"""Asks whether Kafka, or a person in its place, lets the node of an incident go.
+
+core.incidents.terminating asks before a drain, core.incidents.draining before it is sent again.
+"""
+
+from __future__ import annotations
+
+from core.availability.consent import may_leave
+from core.events import Kind
+from core.incidents.decisions import hooked
+from core.incidents.observation import NOT_ASKED, Observation, Policy
+from core.incidents.record import Incident
+
+
+def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool, str]:
+    """Say whether Kafka, or a person in its place, lets the node go, and why."""
+    if incident.release_asked_by:
+        return True, f"{incident.release_asked_by} lets Kafka node {incident.node_id} go."
+    if seen.kafka is None or incident.node_id is None:
+        return False, seen.kafka_silence or NOT_ASKED
+    verdict = may_leave(
+        incident.node_id,
+        seen.kafka,
+        isr_margin=policy.isr_margin,
+        beside=seen.beside,
+        even_last=_insists(incident, seen, policy),
+    )
+    budget = seen.refusing_budget(incident.pod_name)
+    if verdict.allowed and seen.beside and budget is not None:
+        # The eviction would only wait in the termination handler, and run out of its time there.
+        away = ", ".join(str(node_id) for node_id in sorted(seen.beside))
+        return False, (
+            f"Kafka node {incident.node_id} may leave together with {away}, and "
+            f"PodDisruptionBudget {budget.name} lets no other pod go until one is Ready again."
+        )
+    return verdict.allowed, verdict.reason
+
+
+def _insists(incident: Incident, seen: Observation, policy: Policy) -> bool:
+    """Say whether AWS takes the instance, and waits no longer: past the limit, or near its date."""
+    rotated = any(key.startswith(f"{Kind.ROTATION}:") for key in incident.announcements)
+    if rotated or incident.called_off:
+        return False
+    due = incident.due_at
+    if due is not None and seen.now >= due - policy.hold_limit_seconds:
+        return True
+    return hooked(incident) and seen.now - incident.held_since > policy.hold_limit_seconds
+
+
+def overruled(incident: Incident, seen: Observation, policy: Policy) -> bool:
+    """Say whether AWS's word alone lets a node go that is some partition's last in sync."""
+    if seen.kafka is None or incident.node_id is None or incident.release_asked_by:
+        return False
+    margin = policy.isr_margin
+    plain = may_leave(incident.node_id, seen.kafka, isr_margin=margin, beside=seen.beside)
+    return not plain.allowed and consent(incident, seen, policy)[0]

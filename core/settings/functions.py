@@ -1,0 +1,166 @@
+"""What each function is told: a frozen type apiece, which infra renders and the handler reads.
+
+A function gets only what it reads. Fields marked KEPT are too long for a function's environment and
+wait in the ledger's table (infra.functions.kept, handlers.store.settings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from core.incidents.observation import Policy
+from core.naming import managed_tag
+
+KEPT: Mapping[str, Any] = {"kept": True}
+# A tick takes seconds. One that takes longer than this is taken for dead and its incident carried
+# on; where it was only slow, versions in the ledger and idempotent effects keep that harmless.
+LONGEST_TICK_SECONDS = 45.0
+
+
+def kept(kind: type) -> frozenset[str]:
+    """Return the fields of a settings type that wait in the ledger's table."""
+    return frozenset(each.name for each in fields(kind) if each.metadata.get("kept"))
+
+
+def late_seconds(tick_interval_seconds: float) -> float:
+    """Return how late a tick is when it is taken for lost."""
+    return max(3 * tick_interval_seconds, LONGEST_TICK_SECONDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiServer:
+    """The cluster's API server, and the authority that signed its certificate."""
+
+    eks_cluster: str
+    endpoint: str
+    ca_pem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaIdentity:
+    """How a function connects to Kafka. Nothing of it is secret: Secrets are named, not held."""
+
+    security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    authentication: Literal["none", "tls", "scram-sha-512", "oauth", "aws-iam"]
+    namespace: str
+    secret: str
+    authority_secret: str
+    token_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaNode:
+    """One node of the spec: its pool in its zone, and its role."""
+
+    node_id: int
+    node_pool: str
+    role: Literal["broker", "controller", "combined"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionSettings:
+    """What every function is told."""
+
+    prefix: str
+    cluster: str
+    region: str
+    ledger_table: str
+
+    @property
+    def managed_tag(self) -> str:
+        """The tag key that says an instance or group belongs to this cluster."""
+        return managed_tag(self.prefix)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InCluster(FunctionSettings):
+    """What a function that speaks to the API server is told."""
+
+    namespace: str
+    api: ApiServer = field(metadata=KEPT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InKafka(InCluster):
+    """What a function that speaks to Kafka is told."""
+
+    kafka_bootstrap: tuple[str, ...]
+    kafka: KafkaIdentity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing(FunctionSettings):
+    """What a function that writes incidents is told: whom it tells of them."""
+
+    ticks_queue_url: str
+    # None: Slack is off.
+    stories_queue_url: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interruption(Writing):
+    """λ interruption."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tick(Writing, InKafka):
+    """λ tick."""
+
+    nth_queue_url: str
+    policy: Policy
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a lease outlives its last renewal.
+
+        A holder that has not ticked for a whole heartbeat timeout has lost its hooks, too.
+        """
+        return self.policy.heartbeat_timeout_seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep(Writing, InCluster):
+    """λ sweep."""
+
+    archive_bucket: str
+    tick_interval_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotate(InKafka):
+    """λ rotate."""
+
+    ticks_queue_url: str
+    policy: Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health(InKafka):
+    """λ health; without metrics, no exporter is asked."""
+
+    nodes: tuple[KafkaNode, ...] = field(metadata=KEPT)
+    exporters: bool
+    connect_workers: int
+    connect_startup_seconds: float
+    connect_probe_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slack(FunctionSettings):
+    """λ slack."""
+
+    stories_queue_url: str
+    channel: str
+    secret_name: str
+    api_url: str
+    hold_limit_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Webhook(FunctionSettings):
+    """λ webhook."""
+
+    ticks_queue_url: str
+    secret_arn: str

@@ -1,0 +1,45 @@
+"""What λ volumes is told: each pool's policy, the budget, and whether anything may be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from core.settings.functions import KEPT, InKafka
+from core.volumes.limits import Gp3
+from core.volumes.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """The policy of a pool, and what the ClusterSpec asks of each of its volumes."""
+
+    policy: Policy
+    volumes: tuple[Gp3, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusSettings:
+    """Where Prometheus is (core.settings.prometheus_address), and which series there are ours."""
+
+    address: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSettings:
+    """The policies by KafkaNodePool."""
+
+    applies: bool
+    frozen: bool
+    budget_usd: Decimal | None
+    pools: Mapping[str, PoolSettings]
+    prometheus: PrometheusSettings | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Volumes(InKafka):
+    """λ volumes."""
+
+    volumes: VolumeSettings = field(metadata=KEPT)

@@ -1,0 +1,75 @@
+"""A zone's incident as one Slack thread: its state in the head, a reply per entry of its history.
+
+λ slack asks `next_step` as it asks core.slack.incident_thread about an instance's.
+"""
+
+from __future__ import annotations
+
+from core.fields import digest
+from core.slack.incident_thread import Message, Step, Thread, context, header, section
+from core.slack.text import escaped, time_shown
+from core.words import span
+from core.zones.incident import ZoneEntry, ZoneIncident, ZoneState, ends_at, speaker
+
+PREFIX = "zone:"
+_SYMBOLS = {ZoneState.WATCHED: "○", ZoneState.FROZEN: "▲", ZoneState.THAWED: "●"}
+LONGEST_TEXT = 2900
+# An end is told this long after it, in case the first message about it got lost.
+TOLD_SECONDS = 3600.0
+
+
+def story_id(incident: ZoneIncident) -> str:
+    """Name a zone's story; one that begins again under AWS's key goes on in its thread."""
+    return f"{PREFIX}{digest(incident.key)}"
+
+
+def visible(incident: ZoneIncident) -> str:
+    """Return a fingerprint of what a thread shows; equal ones need no look at Slack."""
+    return head_message(incident, "").fingerprint + digest(repr(incident.history))
+
+
+def worth_telling(incident: ZoneIncident, now: float) -> bool:
+    """Say whether a story may have more to tell: it goes on, or ended a moment ago."""
+    last = incident.history[-1].at if incident.history else incident.opened_at
+    return bool(incident.history) and (incident.open or now - last < TOLD_SECONDS)
+
+
+def next_step(incident: ZoneIncident, thread: Thread, cluster: str) -> Step | None:
+    """Return what to tell next; None: Slack says all that is known."""
+    id_ = story_id(incident)
+    head = head_message(incident, cluster)
+    if thread.ts is None:
+        return Step(f"{id_}/head", "head", head)
+    for entry in incident.history[1:]:
+        key = f"{id_}/{digest(f'{entry.at!r} {entry.state} {entry.actor} {entry.reason}')}"
+        if key not in thread.told:
+            return Step(key, "reply", _reply(entry))
+    if thread.head != head.fingerprint:
+        return Step(f"{id_}/edit", "edit", head)
+    return None
+
+
+def head_message(incident: ZoneIncident, cluster: str) -> Message:
+    """Render the thread's first message: which zone, what AWS says, what is done, until when."""
+    title = f"{_SYMBOLS[incident.state]} {incident.where} · {incident.state.value}"
+    lines = [f"*Now:* {escaped(incident.reason)}"]
+    if incident.said:
+        lines.append(f"*{speaker(incident.source)} says:* {escaped(incident.said)}")
+    if incident.state is ZoneState.FROZEN:
+        lines.append(f"*Next:* {escaped(ends_at(incident))}")
+    parts = [escaped(cluster), escaped(incident.key), f"opened {time_shown(incident.opened_at)}"]
+    if incident.owner is not None:
+        parts.append(f"decided by {escaped(incident.owner)}")
+    if not incident.open and incident.history:
+        parts.append(f"took {span(incident.history[-1].at - incident.opened_at)}")
+    return Message(
+        f"{title}: {incident.reason}"[:LONGEST_TEXT],
+        (header(title), section("\n".join(lines)), context(" · ".join(p for p in parts if p))),
+    )
+
+
+def _reply(entry: ZoneEntry) -> Message:
+    text = f"{entry.state.value}: {entry.reason}"
+    said = section(f"{_SYMBOLS[entry.state]} *{entry.state.value}* {escaped(entry.reason)}")
+    by = context(f"{escaped(entry.actor)} · {time_shown(entry.at)}")
+    return Message(text[:LONGEST_TEXT], (said, by))

@@ -1,0 +1,1 @@
+"""Asks everybody who knows something about the cluster how it does."""

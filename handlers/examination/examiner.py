@@ -1,0 +1,132 @@
+"""Asks all sources at once how the cluster does, and answers within a bound whatever they do.
+
+200 healthy, 503 starting or degraded, 500 unhealthy or unable to tell; a JSON body with the reason
+and every part.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from core.errors import StillwaterError
+from core.health.cluster import NEEDED, ClusterHealth, Kind, Part, cluster_health, document
+from core.health.examination import LEDGER, Expected, Seen, Silence, parts
+from core.health.kafka_metrics import NodeMetrics
+from core.health.verdict import Health, HealthVerdict
+from core.metric_names import CLUSTER_HEALTH
+from core.settings.environment import named
+from core.views import ClusterView
+from handlers.adapters import metrics
+from handlers.adapters.connect import Fetch, ask
+from handlers.adapters.deadline import first_of, within
+from handlers.adapters.exporters import Exporters
+from handlers.adapters.kafka import KafkaCluster
+from handlers.adapters.pods import Pods
+from handlers.store.freezes import Freezes
+from handlers.store.ledger import Ledger
+
+logger = Logger(service="stillwater")
+# A broker that is frozen costs whoever asks it first many seconds, so the next is asked beside it.
+STAGGER_SECONDS = 2.0
+# What a worker's answer takes on its way, on top of the time its probe has.
+MARGIN_SECONDS = 2.0
+# All exporters are asked at once, by a function that has a third of a processor.
+EXPORTER_SECONDS = 6.0
+# What CloudWatch is told (core.metric_names).
+SEVERITY = {200: 0, 503: 1, 500: 2}
+KAFKA, PODS, INCIDENTS, FREEZES = "kafka", "pods", "incidents", "freezes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examiner:
+    """Asks everybody who knows something about the cluster."""
+
+    cluster: str
+    expected: Expected
+    kafka: Sequence[KafkaCluster]  # one per bootstrap address
+    pods: Pods
+    workers: Mapping[str, Fetch]
+    exporters: Exporters
+    exporting: Mapping[int, str]  # node id -> pod, of those that export metrics
+    ledger: Ledger
+    freezes: Freezes
+    probe_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """How long an examination takes at most."""
+        return self.probe_seconds + MARGIN_SECONDS
+
+    def examine(self, now: float) -> ClusterHealth:
+        """Return the cluster's health; a source that is silent leaves its parts unknown."""
+        questions: dict[str, Callable[[], Any]] = {
+            KAFKA: self._kafka,
+            PODS: self.pods.pods,
+            INCIDENTS: self.ledger.open_incidents,
+            FREEZES: lambda: self.freezes.current(now),
+            **{
+                worker: functools.partial(ask, fetch, self.probe_seconds)
+                for worker, fetch in self.workers.items()
+            },
+            **{pod: functools.partial(self._metrics, pod) for pod in self.exporting.values()},
+        }
+        answers = within(self.seconds, questions)
+        seen = Seen(
+            kafka=answers[KAFKA],
+            pods=answers[PODS],
+            incidents=answers[INCIDENTS],
+            freezes=answers[FREEZES],
+            workers={worker: answers[worker] for worker in self.workers},
+            metrics={node_id: answers[pod] for node_id, pod in self.exporting.items()},
+        )
+        return cluster_health(parts(seen, self.expected, now))
+
+    def answer(self, now: float) -> dict[str, Any]:
+        """Return the answer in the form in which Lambda speaks HTTP."""
+        started = time.monotonic()
+        health = self.examine(now)
+        return _told(self.cluster, health, now, time.monotonic() - started)
+
+    def _kafka(self) -> ClusterView:
+        if not self.kafka:
+            raise StillwaterError("No bootstrap address is known.")
+        return first_of(
+            [each.read for each in self.kafka],
+            stagger_seconds=STAGGER_SECONDS,
+            seconds=self.seconds,
+        )
+
+    def _metrics(self, pod: str) -> NodeMetrics | Silence:
+        # One at a time: each has its own thread already, and its own silence.
+        found = self.exporters.scrape([pod])
+        told, silent = [*found.metrics.values()], [*found.silent.values()]
+        return told[0] if told else Silence(" ".join(silent) or f"Pod {pod} is no Kafka node's.")
+
+
+def _told(cluster: str, health: ClusterHealth, now: float, seconds: float) -> dict[str, Any]:
+    if not health.verdict.healthy:
+        # So that a caller's 503 can still be explained when nobody has kept its body.
+        logger.warning(health.verdict.reason, status_code=health.status_code)
+    metrics.count(CLUSTER_HEALTH, SEVERITY[health.status_code])
+    return {
+        "statusCode": health.status_code,
+        "headers": {"content-type": "application/json", "cache-control": "no-store"},
+        "body": json.dumps(document(cluster, health, now, seconds), ensure_ascii=False),
+    }
+
+
+def unable(error: Exception, now: float, started: float) -> dict[str, Any]:
+    """Answer while the ledger is silent at a start: whom to ask stands in it."""
+    reason = f"Whom to ask stands in the ledger's table, which does not answer: {error}"
+    verdict = HealthVerdict(Health.UNKNOWN, reason, (LEDGER,))
+    health = cluster_health(Part(kind, kind.value, verdict) for kind in (*NEEDED, Kind.INCIDENTS))
+    cluster = named(os.environ, "cluster") or ""
+    return _told(cluster, health, now, time.monotonic() - started)

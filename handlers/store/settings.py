@@ -1,0 +1,80 @@
+"""Reads what a function is told: its environment, and an item of the ledger's table for the rest.
+
+Lambda takes 4 KB of variables, and the cluster's certificate alone is 1.5 KB; the volumes' policies
+grow with every pool. The item's key is the hash of its content and stands in the environment, so a
+change is another item and new containers, and no function ever reads another version's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import boto3
+from botocore.config import Config
+
+from core.errors import InvalidInput
+from core.settings import codec
+from core.settings.environment import CONTENT, KEPT, SETTINGS
+from handlers.store.table import Table
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+T = TypeVar("T")
+# A function that starts while the table is silent says so in seconds, not in botocore's minutes.
+PATIENCE = Config(connect_timeout=2, read_timeout=2, retries={"total_max_attempts": 2})
+REMEDY = "the operations stack renders it, so run `pulumi up` on it again."
+
+
+def read_settings(
+    cls: type[T],
+    environment: Mapping[str, str] = os.environ,
+    *,
+    client: DynamoDBClient | None = None,
+) -> T:
+    """Return a function's settings; the table is asked at most once.
+
+    Raises InvalidInput with one sentence per problem; botocore's errors where the table does not
+    answer within seconds.
+    """
+    told = _told(environment)
+    # What somebody sets by hand on the function holds.
+    told = {**_kept(environment, told, client), **told}
+    try:
+        return codec.read(cls, told)
+    except InvalidInput as error:
+        found = [f"{SETTINGS} is wrong: {problem}; {REMEDY}" for problem in error.problems]
+        raise InvalidInput(found) from None
+
+
+def _told(environment: Mapping[str, str]) -> dict[str, Any]:
+    text = environment.get(SETTINGS, "")
+    try:
+        told = json.loads(text)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise InvalidInput([f"{SETTINGS} is {text[:80]!r}, and must be a JSON object; {REMEDY}"])
+    return told
+
+
+def _kept(
+    environment: Mapping[str, str], told: Mapping[str, Any], client: DynamoDBClient | None
+) -> dict[str, Any]:
+    key = environment.get(KEPT)
+    if not key:
+        return {}
+    region, table = str(told.get("region")), str(told.get("ledger_table"))
+    asked = client or boto3.client("dynamodb", region_name=region, config=PATIENCE)
+    item = Table(table, region, client=asked).item(key)
+    if item is None:
+        problem = (
+            f"The table {table} has no item {key}, which the environment names; the operations "
+            f"stack writes both, so run `pulumi up` on it again."
+        )
+        raise InvalidInput([problem])
+    found: dict[str, Any] = json.loads(item[CONTENT]["S"])
+    return found

@@ -1,0 +1,1 @@
+"""Tells incidents and rotation runs in Slack, each in a thread of its own."""

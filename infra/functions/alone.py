@@ -1,0 +1,55 @@
+"""A function that carries no incidents: with its schedule, its settings and its way in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+
+from infra.functions.access import NAMES, Names, grant
+from infra.functions.definition import Definition, Scope
+from infra.functions.function import Function, FunctionArgs, Placement
+from infra.functions.kept import keep
+from infra.functions.packaging import Package
+from infra.functions.schedule import wake
+from infra.functions.settings import Late, settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class AloneArgs:
+    definition: Definition
+    scope: Scope
+    package: Package
+    late: Late
+    placement: Placement
+
+
+class Alone(pulumi.ComponentResource):
+    """One function, called by its own name."""
+
+    function: Function
+
+    def __init__(self, args: AloneArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        definition, spec = args.definition, args.scope.spec
+        name = definition.name
+        super().__init__(f"stillwater:infra:{name.title()}", name, None, opts)
+        told = settings(definition, spec, args.late)
+        inside = definition.kubernetes is not None
+        kept = keep(f"{name}-kept", name, args.late["ledger_table"], told, self) if inside else None
+        self.function = Function(
+            f"{name}-function",
+            FunctionArgs(
+                definition=definition,
+                scope=args.scope,
+                package=args.package,
+                settings=told,
+                kept=kept,
+                placement=args.placement if inside else None,
+            ),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        if name not in NAMES:
+            names = Names(type="", component=name)
+            grant(names, definition, spec, self.function.role_arn, parent=self)
+        wake(name, definition, spec.prefix, self.function, self)
+        self.register_outputs({"name": self.function.name})

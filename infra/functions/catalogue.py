@@ -1,0 +1,27 @@
+"""Lists every Lambda there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.cluster import ClusterSpec
+from infra.functions.definition import Definition
+from infra.functions.health import HEALTH
+from infra.functions.interruption import INTERRUPTION
+from infra.functions.rotate import ROTATE
+from infra.functions.slack import SLACK
+from infra.functions.sweep import SWEEP
+from infra.functions.tick import TICK
+from infra.functions.volumes import VOLUMES
+from infra.functions.webhook import WEBHOOK
+
+# What carries incidents: infra.functions.loop makes them together.
+LOOP = (INTERRUPTION, TICK, SWEEP, ROTATE)
+# What stands beside the loop, each by itself: infra.functions.alone.
+ALONE = (HEALTH, VOLUMES)
+EVERY = (*LOOP, *ALONE, SLACK, WEBHOOK)
+
+
+def functions(spec: ClusterSpec) -> Sequence[Definition]:
+    """Return the functions of a cluster; without Slack, nobody tells it."""
+    return [each for each in EVERY if each is not SLACK or spec.slack is not None]

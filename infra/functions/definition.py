@@ -1,0 +1,126 @@
+"""Defines a Lambda once: what it is called, told, woken by, and may do.
+
+Zip, environment, policies, RBAC, alarms and docs/reference/functions.md follow from it. What it may
+do is said by names alone, so that it can be read and tested without making anything; its ACLs in
+Kafka follow from its calls (core.cluster.rights).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pulumi
+
+from core import naming
+from core.cluster import ClusterSpec
+from core.settings.functions import FunctionSettings
+from infra import iam
+from infra.functions.rbac import Rights
+
+# Lambda gives processor time by memory; below this the imports alone take seconds.
+MEMORY_MIB = 512
+# In the ledger's table, beside incidents and volumes: what is too long for an environment.
+SETTINGS_KEYS = "settings#*"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reads:
+    """A queue that wakes a function: how many messages at a time, and how many times at once."""
+
+    queue: str
+    batch: int
+    at_once: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """Whose function it is: what a right's resources are named after."""
+
+    spec: ClusterSpec
+    account: iam.Account
+
+    def queue(self, role: str) -> str:
+        return self.account.arn("sqs", naming.queue(self.spec.prefix, role))
+
+    @property
+    def table(self) -> str:
+        return self.account.arn("dynamodb", f"table/{naming.ledger_table(self.spec.prefix)}")
+
+    def secret(self, name: str) -> str:
+        # Secrets Manager ends every secret's ARN with six characters of its own.
+        return self.account.arn("secretsmanager", f"secret:{name}-??????")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """One Lambda: `handlers.<name>.handler`, known to AWS as `<prefix>-<name>`."""
+
+    name: str
+    description: str
+    settings: type[FunctionSettings]
+    may: Callable[[Scope], Sequence[iam.Statement]]
+    # In the cluster; a function that has no rights there stands outside the VPC.
+    kubernetes: Callable[[ClusterSpec], Rights] | None = None
+    # Woken at fixed times: EventBridge's expression, and what the function then does.
+    schedule: tuple[str, str] | None = None
+    reads: Reads | None = None
+    # None: the spec's own limit.
+    timeout_seconds: int | None = None
+    memory_mib: int = MEMORY_MIB
+    # How many may run at once; None: as many as the account allows.
+    reserved_concurrency: Callable[[ClusterSpec], int | None] = lambda _: None
+
+    def timeout(self, spec: ClusterSpec) -> int:
+        return self.timeout_seconds or spec.timings.lambda_timeout_seconds
+
+
+def read_queue(scope: Scope, role: str) -> iam.Statement:
+    actions = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
+    return iam.Statement(sid="ReadItsQueue", actions=actions, resources=[scope.queue(role)])
+
+
+def send(scope: Scope, sid: str, role: str) -> iam.Statement:
+    return iam.Statement(sid=sid, actions=["sqs:SendMessage"], resources=[scope.queue(role)])
+
+
+def ask_and_tell(scope: Scope) -> list[iam.Statement]:
+    """Return the rights of a function that writes incidents: ticks, and stories if there are."""
+    asking = [send(scope, "AskForATick", "ticks")]
+    return asking if scope.spec.slack is None else [*asking, send(scope, "AskForAStory", "stories")]
+
+
+def keep_the_ledger(scope: Scope) -> iam.Statement:
+    actions = ["dynamodb:GetItem", "dynamodb:PutItem"]
+    return iam.Statement(sid="KeepTheLedger", actions=actions, resources=[scope.table])
+
+
+def find_open(scope: Scope) -> iam.Statement:
+    open_index = f"{scope.table}/index/open"
+    return iam.Statement(
+        sid="FindOpenIncidents", actions=["dynamodb:Query"], resources=[open_index]
+    )
+
+
+def on_items(scope: Scope, sid: str, calls: Sequence[str], *keys: str) -> iam.Statement:
+    """Return the right to items of the ledger, by patterns of their partition key."""
+    return iam.Statement(
+        sid=sid,
+        actions=[f"dynamodb:{call}" for call in calls],
+        resources=[scope.table],
+        conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(keys)}},
+    )
+
+
+def read_settings(scope: Scope) -> iam.Statement:
+    return on_items(scope, "ReadItsSettings", ["GetItem"], SETTINGS_KEYS)
+
+
+def look(*actions: str) -> iam.Statement:
+    # Describe calls of EC2 and Auto Scaling, and metrics' data, take no resource.
+    return iam.Statement(sid="LookAround", actions=actions, resources=iam.ANY_RESOURCE)
+
+
+def know(secret: pulumi.Input[str], sid: str = "KnowItsToken") -> iam.Statement:
+    actions = ["secretsmanager:GetSecretValue"]
+    return iam.Statement(sid=sid, actions=actions, resources=[secret])

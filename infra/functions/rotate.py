@@ -1,0 +1,60 @@
+"""λ rotate: reads what a plan rests on, and changes nothing in the cluster.
+
+It starts runs and answers people; whatever is done to nodes is done by the tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.cluster import ClusterSpec
+from core.settings.functions import Rotate
+from infra import iam
+from infra.functions import rbac
+from infra.functions.definition import (
+    Definition,
+    Scope,
+    find_open,
+    keep_the_ledger,
+    look,
+    send,
+)
+from infra.functions.settings import kafka_secrets
+from infra.kafka.cluster import exporting_pods
+
+
+def _may(scope: Scope) -> Sequence[iam.Statement]:
+    return [
+        send(scope, "AskForATurn", "ticks"),
+        keep_the_ledger(scope),
+        find_open(scope),
+        look(
+            "autoscaling:DescribeAutoScalingGroups",
+            "ec2:DescribeInstances",
+            "ec2:DescribeLaunchTemplateVersions",
+        ),
+    ]
+
+
+def _rights(spec: ClusterSpec) -> rbac.Rights:
+    return rbac.Rights(
+        group="stillwater:rotate",
+        everywhere=[
+            rbac.may("", ["nodes"], ["list"]),
+            rbac.may("storage.k8s.io", ["csinodes"], ["list"]),
+        ],
+        inside=[
+            rbac.may("", ["pods"], ["list"]),
+            *rbac.may_read_metrics(exporting_pods(spec)),
+            *rbac.may_get("secrets", kafka_secrets(spec, "rotate")),
+        ],
+    )
+
+
+ROTATE = Definition(
+    name="rotate",
+    description="Plan, start and stop a rotation of nodes, when a person asks",
+    settings=Rotate,
+    may=_may,
+    kubernetes=_rights,
+)

@@ -1,0 +1,60 @@
+"""λ sweep: looks at everything every minute, and files what is over.
+
+One that fails needs no dead letter, the next makes up for it. What the tick is allowed to change,
+the sweep has no use for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.cluster import ClusterSpec
+from core.settings.functions import Sweep
+from infra import iam
+from infra.functions import archive, rbac
+from infra.functions.definition import (
+    Definition,
+    Scope,
+    ask_and_tell,
+    find_open,
+    keep_the_ledger,
+    look,
+)
+
+
+def _may(scope: Scope) -> Sequence[iam.Statement]:
+    account = scope.account
+    bucket = archive.bucket_name(scope.spec.prefix, account.account_id)
+    filed = f"arn:{account.partition}:s3:::{bucket}/{archive.PREFIX}*"
+    return [
+        *ask_and_tell(scope),
+        keep_the_ledger(scope),
+        find_open(scope),
+        look(
+            "autoscaling:DescribeAutoScalingGroups",
+            "ec2:DescribeAvailabilityZones",
+            "ec2:DescribeInstances",
+            "ec2:DescribeInstanceStatus",
+        ),
+        iam.Statement(sid="FileIncidents", actions=["s3:PutObject"], resources=[filed]),
+    ]
+
+
+def _rights(_: ClusterSpec) -> rbac.Rights:
+    return rbac.Rights(
+        group="stillwater:sweep",
+        everywhere=[
+            rbac.may("", ["nodes"], ["list"]),
+            rbac.may("storage.k8s.io", ["csinodes"], ["list"]),
+        ],
+    )
+
+
+SWEEP = Definition(
+    name="sweep",
+    description="What no event told and no tick carries, and what is over",
+    settings=Sweep,
+    may=_may,
+    kubernetes=_rights,
+    schedule=("rate(1 minute)", "wakes the sweep"),
+)

@@ -1,0 +1,171 @@
+"""Reads from moto who an access key is, what a resource is, and which policies both have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from moto.autoscaling.models import autoscaling_backends
+from moto.awslambda.models import lambda_backends
+from moto.dynamodb.models import dynamodb_backends
+from moto.ec2.models import ec2_backends
+from moto.elbv2.models import elbv2_backends
+from moto.iam.models import iam_backends
+from moto.s3.models import s3_backends
+from moto.secretsmanager.models import secretsmanager_backends
+from moto.sns.models import sns_backends
+from moto.sqs.models import sqs_backends
+from moto.sts.models import sts_backends
+
+from local.aws.identity import ADMIN_USER, PARTITION
+from local.aws.locks import IDENTITY
+from local.environment import ACCOUNT
+from local.iam.need import arn
+from local.iam.policy import Document, Policies, Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who an access key belongs to; `role` or `user` is a name."""
+
+    principal: Principal
+    user_id: str
+    role: str = ""
+    user: str = ""
+    session_policy: str = ""
+
+    @property
+    def administrator(self) -> bool:
+        return self.user == ADMIN_USER
+
+
+def caller(access_key: str) -> Caller | None:
+    """Return who an access key belongs to, or None for one nobody was given."""
+    with IDENTITY:
+        session = sts_backends[ACCOUNT][PARTITION].get_assumed_role_from_access_key(access_key)
+        if session is not None:
+            return Caller(
+                principal=Principal(
+                    arn=session.arn, account=session.account_id, role_arn=session.role_arn
+                ),
+                user_id=session.user_id,
+                role=session.role_arn.rpartition("/")[2],
+                session_policy=session.policy or "",
+            )
+        for user in iam_backends[ACCOUNT][PARTITION].users.values():
+            if any(key.access_key_id == access_key for key in user.access_keys):
+                return Caller(
+                    principal=Principal(arn=user.arn, account=user.account_id),
+                    user_id=user.id,
+                    user=user.name,
+                )
+    return None
+
+
+def policies(who: Caller, resource: str) -> Policies:
+    """Return what is asked about a call: the caller's policies, their bounds, the resource's."""
+    iam = iam_backends[ACCOUNT][PARTITION]
+    with IDENTITY:
+        owners = iam.roles.values() if who.role else iam.users.values()
+        owner = next((each for each in owners if each.name == (who.role or who.user)), None)
+        if owner is None:
+            return Policies()
+        attached = [each.document for each in owner.managed_policies.values()]
+        bound = getattr(owner, "permissions_boundary_arn", None)
+        boundary = iam.managed_policies[bound].document if bound else None
+        return Policies(
+            identity=[_document(text) for text in (*owner.policies.values(), *attached)],
+            resource=resource_policy(resource),
+            boundary=_document(boundary) if boundary else None,
+            session=_document(who.session_policy) if who.session_policy else None,
+        )
+
+
+def trust_of(role_arn: str) -> Document | None:
+    """Return the trust policy of a role, or None where there is no such role."""
+    with IDENTITY:
+        for role in iam_backends[ACCOUNT][PARTITION].roles.values():
+            if role.arn == role_arn:
+                return _document(role.assume_role_policy_document)
+    return None
+
+
+def resource_policy(resource: str) -> Document | None:
+    """Return the policy of the queue, bucket, topic or function an ARN names, if it has one."""
+    if resource.count(":") < 5:
+        return None
+    service, region, account, name = resource.split(":", 5)[2:]
+    text: Any = None
+    if service == "sqs":
+        queue = sqs_backends[account][region].queues.get(name)
+        text = queue and queue.policy
+    elif service == "s3":
+        bucket = s3_backends[ACCOUNT][PARTITION].buckets.get(name.partition("/")[0])
+        text = bucket and bucket.policy
+    elif service == "sns":
+        topic = sns_backends[account][region].topics.get(resource)
+        text = topic and topic.policy
+    elif service == "lambda":
+        kept = lambda_backends[account][region]._lambdas._functions  # noqa: SLF001  # moto's public lookup raises
+        function = kept.get(name.removeprefix("function:").partition(":")[0], {}).get("latest")
+        text = function and {"Statement": function.policy.statements}
+    return _document(text) if text else None
+
+
+def _document(text: Any) -> Document:
+    document: Document = text if isinstance(text, Mapping) else json.loads(text)
+    return document
+
+
+class MotoFacts:
+    """The account's resources as moto holds them."""
+
+    def group_arn(self, region: str, name: str) -> str:
+        group = autoscaling_backends[ACCOUNT][region].autoscaling_groups.get(name)
+        if group is not None:
+            return str(group.arn)
+        return arn("autoscaling", region, f"autoScalingGroup:*:autoScalingGroupName/{name}")
+
+    def group_of(self, region: str, instance_id: str) -> str:
+        for group in list(autoscaling_backends[ACCOUNT][region].autoscaling_groups.values()):
+            if any(state.instance.id == instance_id for state in list(group.instance_states)):
+                return str(group.name)
+        return ""
+
+    def secret_arn(self, region: str, name_or_arn: str) -> str:
+        secret = secretsmanager_backends[ACCOUNT][region].secrets.get(name_or_arn)
+        if secret is not None:
+            return str(secret.arn)
+        named = name_or_arn.startswith("arn:")
+        return name_or_arn if named else arn("secretsmanager", region, f"secret:{name_or_arn}")
+
+    def role_of_profile(self, name: str) -> str:
+        profiles = iam_backends[ACCOUNT][PARTITION].instance_profiles.values()
+        roles = [role for each in list(profiles) if each.name == name for role in each.roles]
+        return str(roles[0].arn) if roles else arn("iam", "", "role/none")
+
+    def hash_key(self, region: str, table: str, index: str) -> str:
+        found = dynamodb_backends[ACCOUNT][region].tables.get(table)
+        if found is None:
+            return ""
+        if index:
+            schema = next(i for i in found.all_indexes() if i.name == index).schema
+            return next(str(k["AttributeName"]) for k in schema if k["KeyType"] == "HASH")
+        return str(found.hash_key_attr)
+
+    def tags(self, region: str, resource: str) -> Mapping[str, str]:
+        service, name = resource.split(":")[2], resource.rpartition("/")[2]
+        if service == "ec2":
+            return dict(ec2_backends[ACCOUNT][region].tags.get(name, {}))
+        if service == "elasticloadbalancing":
+            found = elbv2_backends[ACCOUNT][region].tagging_service
+            return dict(found.get_tag_dict_for_resource(resource))
+        if service == "autoscaling":
+            group = autoscaling_backends[ACCOUNT][region].autoscaling_groups.get(name)
+            return {each["key"]: each["value"] for each in group.tags} if group else {}
+        if service == "secretsmanager":
+            secret = secretsmanager_backends[ACCOUNT][region].secrets.get(resource)
+            return {each["Key"]: each["Value"] for each in (secret.tags or [])} if secret else {}
+        return {}

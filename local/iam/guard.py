@@ -1,0 +1,171 @@
+"""Stands in front of moto: a call of a role is answered only where its policies allow it.
+
+Access key -> session -> role -> policies, as moto keeps them, so that what `up` attached is what
+counts. The twin's administrator, whose policy allows everything, is not asked: it is the hand of
+whoever tries things out. What nobody can judge is refused and said aloud in the twin's log.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from core.errors import InvalidInput
+from local.environment import ACCOUNT
+from local.iam import accounts, refusals, requests
+from local.iam.accounts import Caller
+from local.iam.need import Facts, Need, UnmappedCall
+from local.iam.policy import Policies, Principal, Request, decide, trusts
+from local.iam.resources import needs
+from local.iam.switch import enforced
+
+LOG = logging.getLogger(__name__)
+# What IAM lets everybody do.
+FREE = {"sts:GetCallerIdentity"}
+Journal = Callable[..., None]
+
+
+class Guard:
+    """Judges requests; `refusal` is None for one that may pass."""
+
+    def __init__(self, journal: Journal, facts: Facts | None = None) -> None:
+        self._journal, self._facts = journal, facts or accounts.MotoFacts()
+        self._off = not enforced()
+        self._administrators: set[str] = set()
+        # Said once each: a controller asks the same every few seconds.
+        self.seen: set[tuple[str, str, str, bool]] = set()
+
+    def refusal(self, environ: dict[str, Any]) -> refusals.Answer | None:
+        """Return what AWS answers to a request that IAM does not allow; None: it may pass."""
+        signed = requests.signature(environ)
+        if self._off or signed is None or signed.access_key in self._administrators:
+            return None
+        caller = accounts.caller(signed.access_key)
+        service = requests.service_of(signed)
+        if caller is None:
+            LOG.error("refused at %s: the access key %s is nobody's", service, signed.access_key)
+            return refusals.unknown_key(service, requests.protocol_of(environ, service))
+        if caller.administrator:
+            self._administrators.add(signed.access_key)
+            return None
+        try:
+            call = requests.read(environ, signed)
+        except Exception as error:  # noqa: BLE001  # whatever cannot be read cannot be allowed
+            protocol = requests.protocol_of(environ, service)
+            return self._unjudged(caller, service, protocol, "Unreadable", repr(error))
+        return self.judged(call, caller)
+
+    def judged(self, call: requests.Call, caller: Caller) -> refusals.Answer | None:
+        """Return the refusal of a call, or None."""
+        if f"{call.service}:{call.operation}" in FREE:
+            return None
+        try:
+            for need in needs(call, self._facts):
+                refused = self._refused(call, caller, need)
+                if refused is not None:
+                    return refused
+        except (UnmappedCall, InvalidInput, LookupError) as error:
+            return self._unjudged(caller, call.service, call.protocol, call.operation, repr(error))
+        return None
+
+    def _refused(self, call: requests.Call, caller: Caller, need: Need) -> refusals.Answer | None:
+        request = Request(
+            action=need.action,
+            resource=need.resource,
+            principal=caller.principal,
+            context=context(need, caller, call.region),
+        )
+        verdict = decide(request, accounts.policies(caller, need.resource))
+        self._note(caller, need, allowed=verdict.allowed)
+        if verdict.allowed:
+            return None
+        LOG.warning("%s", refusals.sentence(request, verdict.because))
+        return refusals.denied(call.service, call.protocol, request, verdict.because)
+
+    def _note(self, caller: Caller, need: Need, *, allowed: bool) -> None:
+        noted = (caller.role or caller.user, need.action, need.resource, allowed)
+        if noted not in self.seen:
+            self.seen.add(noted)
+            self._journal(
+                "iam",
+                "iam_judged",
+                principal=noted[0],
+                action=need.action,
+                resource=need.resource,
+                allowed=allowed,
+            )
+
+    def _unjudged(
+        self, caller: Caller, service: str, protocol: str, operation: str, why: str
+    ) -> refusals.Answer:
+        """Refuse what the twin cannot judge, and say so: an unknown is never good news."""
+        request = Request(action=f"{service}:{operation}", resource="*", principal=caller.principal)
+        LOG.error(
+            "refused %s to %s: local/iam/resources.py does not say what it needs (%s)",
+            request.action,
+            caller.principal.arn,
+            why,
+        )
+        self._journal("iam", "iam_unjudged", principal=caller.role, action=request.action, why=why)
+        because = "because the twin's IAM does not know what this call needs"
+        return refusals.denied(service, protocol, request, because)
+
+
+def context(need: Need, caller: Caller, region: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the keys IAM compares: those of every request, the caller's and the call's own.
+
+    The twin's transport stands for TLS, as its addresses stand for a VPC.
+    """
+    now = int(time.time())
+    keys: dict[str, tuple[str, ...]] = {
+        "aws:SecureTransport": ("true",),
+        "aws:ViaAWSService": ("false",),
+        "aws:PrincipalIsAWSService": ("false",),
+        "aws:PrincipalAccount": (ACCOUNT,),
+        "aws:PrincipalArn": (caller.principal.role_arn or caller.principal.arn,),
+        "aws:PrincipalType": ("AssumedRole" if caller.role else "User",),
+        "aws:userid": (caller.user_id,),
+        "aws:RequestedRegion": (region,),
+        "aws:ResourceAccount": (ACCOUNT,),
+        "aws:CurrentTime": (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),),
+        "aws:EpochTime": (str(now),),
+        **({"aws:username": (caller.user,)} if caller.user else {}),
+        **{key: tuple(values) for key, values in need.keys.items()},
+    }
+    return {key.lower(): values for key, values in keys.items()}
+
+
+def check_delivery(service: str, action: str, target: str, source: str) -> None:
+    """Raise PermissionError unless a target's own policy lets an AWS service act for `source`.
+
+    A queue, function or topic without a policy lets no service in.
+    """
+    if not enforced():
+        return
+    principal = Principal(arn=f"arn:aws:iam::{ACCOUNT}:{service}", account=ACCOUNT, service=service)
+    keys = {
+        "aws:SourceArn": source,
+        "aws:SourceAccount": ACCOUNT,
+        "aws:SecureTransport": "true",
+        "aws:PrincipalIsAWSService": "true",
+        "aws:ViaAWSService": "false",
+    }
+    request = Request(
+        action=action,
+        resource=target,
+        principal=principal,
+        context={key.lower(): (value,) for key, value in keys.items()},
+    )
+    verdict = decide(request, Policies(resource=accounts.resource_policy(target)))
+    if not verdict.allowed:
+        raise PermissionError(f"{service} may not {action} at {target} for {source}")
+
+
+def may_assume(service: str, role_arn: str) -> bool:
+    """Say whether a role's trust lets an AWS service make sessions of it; always, while off."""
+    if not enforced():
+        return True
+    trust = accounts.trust_of(role_arn)
+    return trust is not None and trusts(trust, service, role_arn, "sts:AssumeRole")

@@ -1,0 +1,226 @@
+"""Says what each call needs: IAM's actions, the ARN of what each is about, and its own keys.
+
+One entry per operation that a role of ours makes, by botocore's names. A call without one is
+refused by the guard and named in the twin's log: nobody may do here what nobody looked up.
+Source: AWS service authorization reference, "Actions, resources, and condition keys" per service.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from local.iam import ec2
+from local.iam.need import Facts, Need, UnmappedCall, arn, resource_tag_keys
+from local.iam.requests import Call
+
+# Operations that look and take no resource.
+READS_ALL: Mapping[str, re.Pattern[str]] = {
+    "autoscaling": re.compile(r"Describe\w+"),
+    "cloudwatch": re.compile(r"GetMetricData|ListMetrics"),
+    "elbv2": re.compile(r"Describe\w+"),
+    "iam": re.compile(r"ListInstanceProfiles"),
+    "pricing": re.compile(r"GetProducts"),
+    "sts": re.compile(r"GetCallerIdentity"),
+}
+# IAM's prefix where it is not botocore's name.
+PREFIXES = {"elbv2": "elasticloadbalancing"}
+ON_A_GROUP = {
+    "CompleteLifecycleAction",
+    "RecordLifecycleActionHeartbeat",
+    "SetDesiredCapacity",
+    "SetInstanceProtection",
+    "TerminateInstanceInAutoScalingGroup",
+    "UpdateAutoScalingGroup",
+}
+ON_A_TARGET_GROUP = {"DeregisterTargets", "RegisterTargets"}
+# Operation -> action, for SQS: a batch needs what its single call needs.
+OF_A_QUEUE = {
+    "ChangeMessageVisibility": "ChangeMessageVisibility",
+    "ChangeMessageVisibilityBatch": "ChangeMessageVisibility",
+    "DeleteMessage": "DeleteMessage",
+    "DeleteMessageBatch": "DeleteMessage",
+    "GetQueueAttributes": "GetQueueAttributes",
+    "GetQueueUrl": "GetQueueUrl",
+    "ReceiveMessage": "ReceiveMessage",
+    "SendMessage": "SendMessage",
+    "SendMessageBatch": "SendMessage",
+}
+OF_AN_OBJECT = {
+    "AbortMultipartUpload": "AbortMultipartUpload",
+    "CompleteMultipartUpload": "PutObject",
+    "CreateMultipartUpload": "PutObject",
+    "DeleteObject": "DeleteObject",
+    "GetObject": "GetObject",
+    "HeadObject": "GetObject",
+    "PutObject": "PutObject",
+    "UploadPart": "PutObject",
+}
+OF_A_BUCKET = {
+    "GetBucketLocation": "GetBucketLocation",
+    "HeadBucket": "ListBucket",
+    "ListObjects": "ListBucket",
+    "ListObjectsV2": "ListBucket",
+}
+OF_A_TABLE = {"DeleteItem", "DescribeTable", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"}
+
+
+def needs(call: Call, facts: Facts) -> list[Need]:
+    """Return what a call needs; raises UnmappedCall where nothing here says it."""
+    reads = READS_ALL.get(call.service)
+    if reads is not None and reads.fullmatch(call.operation):
+        return [Need(action=f"{PREFIXES.get(call.service, call.service)}:{call.operation}")]
+    service = SERVICES.get(call.service)
+    found = list(service(call, facts)) if service is not None else []
+    if not found:
+        raise UnmappedCall(f"{call.service}:{call.operation}")
+    return found
+
+
+def _autoscaling(call: Call, facts: Facts) -> Iterator[Need]:
+    if call.operation in ON_A_GROUP:
+        given = call.parameters
+        name = given.get("AutoScalingGroupName") or facts.group_of(
+            call.region, given.get("InstanceId", "")
+        )
+        resource = facts.group_arn(call.region, name)
+        keys = resource_tag_keys(facts.tags(call.region, resource))
+        yield Need(action=f"autoscaling:{call.operation}", resource=resource, keys=keys)
+
+
+def _balancers(call: Call, facts: Facts) -> Iterator[Need]:
+    if call.operation in ON_A_TARGET_GROUP:
+        resource = call.parameters["TargetGroupArn"]
+        keys = resource_tag_keys(facts.tags(call.region, resource))
+        yield Need(action=f"elasticloadbalancing:{call.operation}", resource=resource, keys=keys)
+
+
+def _queues(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+    action = OF_A_QUEUE.get(call.operation)
+    if action is not None:
+        given = call.parameters
+        name = given.get("QueueName") or str(given["QueueUrl"]).rpartition("/")[2]
+        yield Need(action=f"sqs:{action}", resource=arn("sqs", call.region, name))
+
+
+def _tables(call: Call, facts: Facts) -> Iterator[Need]:
+    if call.operation not in OF_A_TABLE:
+        return
+    given = call.parameters
+    table, index = str(given["TableName"]).rpartition("/")[2], str(given.get("IndexName") or "")
+    resource = f"table/{table}" + (f"/index/{index}" if index else "")
+    key = facts.hash_key(call.region, table, index)
+    leading = _leading_key(given, key)
+    yield Need(
+        action=f"dynamodb:{call.operation}",
+        resource=arn("dynamodb", call.region, resource),
+        keys={"dynamodb:LeadingKeys": (leading,)} if leading is not None else {},
+    )
+
+
+def _leading_key(given: Mapping[str, Any], key: str) -> str | None:
+    """Return the value of the partition key a call names, or None."""
+    item = given.get("Key") or given.get("Item") or {}
+    if key in item:
+        return str(next(iter(item[key].values())))
+    names = given.get("ExpressionAttributeNames") or {}
+    for name, value in re.findall(r"(#?\w+)\s*=\s*(:\w+)", given.get("KeyConditionExpression", "")):
+        if names.get(name, name) == key:
+            return str(next(iter(given["ExpressionAttributeValues"][value].values())))
+    return None
+
+
+def _secrets(call: Call, facts: Facts) -> Iterator[Need]:
+    if call.operation in ("DescribeSecret", "GetSecretValue"):
+        resource = facts.secret_arn(call.region, call.parameters["SecretId"])
+        keys = resource_tag_keys(facts.tags(call.region, resource))
+        yield Need(action=f"secretsmanager:{call.operation}", resource=resource, keys=keys)
+
+
+def _objects(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+    given, operation = call.parameters, call.operation
+    bucket = f"arn:aws:s3:::{given.get('Bucket', '')}"
+    if operation in OF_AN_OBJECT:
+        yield Need(action=f"s3:{OF_AN_OBJECT[operation]}", resource=f"{bucket}/{given['Key']}")
+    elif operation in OF_A_BUCKET:
+        asked = {
+            f"s3:{key}": (str(given[name]),)
+            for key, name in {"prefix": "Prefix", "delimiter": "Delimiter"}.items()
+            if given.get(name)
+        }
+        yield Need(action=f"s3:{OF_A_BUCKET[operation]}", resource=bucket, keys=asked)
+    elif operation == "DeleteObjects":
+        for each in given["Delete"]["Objects"]:
+            yield Need(action="s3:DeleteObject", resource=f"{bucket}/{each['Key']}")
+
+
+def _logs(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+    if call.operation in ("CreateLogStream", "PutLogEvents"):
+        given = call.parameters
+        stream = f"log-group:{given['logGroupName']}:log-stream:{given['logStreamName']}"
+        yield Need(action=f"logs:{call.operation}", resource=arn("logs", call.region, stream))
+
+
+def _clusters(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+    given = call.parameters
+    if call.operation == "DescribeCluster":
+        resource = arn("eks", call.region, f"cluster/{given['name']}")
+        yield Need(action="eks:DescribeCluster", resource=resource)
+    elif call.operation == "DescribeNodegroup":
+        path = f"nodegroup/{given['clusterName']}/{given['nodegroupName']}/*"
+        yield Need(action="eks:DescribeNodegroup", resource=arn("eks", call.region, path))
+
+
+def _profiles(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+    if call.operation == "GetInstanceProfile":
+        name = call.parameters["InstanceProfileName"]
+        yield Need(
+            action="iam:GetInstanceProfile", resource=arn("iam", "", f"instance-profile/{name}")
+        )
+
+
+def _catalogue(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+    """Glue asks for the catalog, the database and the table of every call about a table."""
+    given = call.parameters
+    database = given.get("DatabaseName") or given.get("Name", "")
+    kinds = ["catalog", f"database/{database}"]
+    if call.operation == "GetTables":
+        kinds.append(f"table/{database}/*")
+    elif call.operation in ("CreateTable", "GetTable", "UpdateTable"):
+        kinds.append(f"table/{database}/{given.get('Name') or given['TableInput']['Name']}")
+    elif call.operation != "GetDatabase":
+        return
+    for kind in kinds:
+        yield Need(action=f"glue:{call.operation}", resource=arn("glue", call.region, kind))
+
+
+def _jobs(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+    if call.operation == "StartJobRun":
+        given = call.parameters
+        application = arn("emr-serverless", call.region, f"/applications/{given['applicationId']}")
+        yield Need(action="emr-serverless:StartJobRun", resource=application)
+        if given.get("tags"):
+            runs = f"{application}/jobruns/*"
+            yield Need(action="emr-serverless:TagResource", resource=runs)
+        yield Need(
+            action="iam:PassRole",
+            resource=given["executionRoleArn"],
+            keys={"iam:PassedToService": ("emr-serverless.amazonaws.com",)},
+        )
+
+
+SERVICES: Mapping[str, Callable[[Call, Facts], Iterator[Need]]] = {
+    "autoscaling": _autoscaling,
+    "dynamodb": _tables,
+    "ec2": ec2.needs,
+    "eks": _clusters,
+    "elbv2": _balancers,
+    "emr-serverless": _jobs,
+    "glue": _catalogue,
+    "iam": _profiles,
+    "logs": _logs,
+    "s3": _objects,
+    "secretsmanager": _secrets,
+    "sqs": _queues,
+}

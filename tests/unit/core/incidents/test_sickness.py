@@ -1,0 +1,156 @@
+"""sickness: two who agree are believed, one alone must last; one leaves, and never with many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.incidents.inventory import StatusView
+from core.incidents.observation import NodeView
+from core.incidents.sickness import Concern, Departure, Recovery, Ward, findings
+
+NOW = 1_795_168_800.0
+OLD_AGE = NOW - 90 * 86_400
+# Two machines in each of three zones.
+IDS = {f"i-{zone}{n}": f"us-east-1{zone}" for zone in "abc" for n in (1, 2)}
+
+
+def node(instance_id: str, **changed: Any) -> NodeView:
+    view = NodeView(
+        name=f"ip-{instance_id}",
+        instance_id=instance_id,
+        zone=IDS[instance_id],
+        pool="broker",
+        ready=True,
+        schedulable=True,
+        csi_ready=True,
+        created_at=OLD_AGE,
+    )
+    return replace(view, **changed)
+
+
+def storage(seconds: float) -> dict[str, Any]:
+    return {"sick": {"StorageReady": NOW - seconds}}
+
+
+def unready(seconds: float) -> dict[str, Any]:
+    return {"ready": False, "unready_since": NOW - seconds}
+
+
+def checks(**failing: float) -> dict[str, StatusView]:
+    """Return EC2's answer about everybody: i_a1=300 says that its system check fails for 300 s."""
+    named = {key.replace("_", "-"): seconds for key, seconds in failing.items()}
+    return {
+        id_: StatusView(
+            instance_id=id_, impaired={"system": NOW - named[id_]} if id_ in named else {}
+        )
+        for id_ in IDS
+    }
+
+
+def ward(
+    ill: Mapping[str, Mapping[str, Any]],
+    statuses: Mapping[str, StatusView] | None = None,
+    **changed: Any,
+) -> Ward:
+    nodes = [node(id_, **ill.get(id_, {})) for id_ in IDS]
+    known = checks() if statuses is None else statuses
+    return replace(Ward(now=NOW, nodes=nodes, running=IDS.keys(), statuses=known), **changed)
+
+
+def leaving(found: Ward) -> list[str | None]:
+    return [f.patient.node.instance_id for f in findings(found) if isinstance(f, Departure)]
+
+
+def concerns(found: Ward) -> list[str]:
+    return [f.reason for f in findings(found) if isinstance(f, Concern)]
+
+
+@pytest.mark.parametrize(
+    ("ill", "failing", "leaves"),
+    [
+        pytest.param(storage(1799), {}, False, id="the agent alone, not for long enough"),
+        pytest.param(storage(1800), {}, True, id="the agent alone, as long as EKS waits"),
+        pytest.param(unready(1799), {}, False, id="the kubelet alone, not for long enough"),
+        pytest.param(unready(1800), {}, True, id="the kubelet alone, for long"),
+        pytest.param({}, {"i_a1": 599}, False, id="EC2 alone, while it may still recover it"),
+        pytest.param({}, {"i_a1": 600}, True, id="EC2 alone, for long"),
+        pytest.param(storage(120), {"i_a1": 120}, True, id="the agent and EC2"),
+        pytest.param(storage(120) | unready(120), {}, True, id="the agent and the kubelet"),
+        pytest.param(unready(130), {"i_a1": 119}, False, id="a reboot looks like both"),
+        pytest.param(
+            {"sick": {"StorageReady": NOW - 300, "KernelReady": NOW - 300}},
+            {},
+            False,
+            id="two conditions of one agent are one witness",
+        ),
+    ],
+)
+def test_two_who_agree_are_believed_and_one_alone_must_last(
+    ill: Mapping[str, Any], failing: Mapping[str, float], leaves: bool
+) -> None:
+    assert leaving(ward({"i-a1": ill}, checks(**failing))) == (["i-a1"] if leaves else [])
+
+
+def test_what_was_sick_at_birth_is_a_persons() -> None:
+    latched = {"created_at": NOW - 86_400, "sick": {"NetworkingReady": NOW - 86_400 + 30}}
+    (said,) = concerns(ward({"i-a1": latched}))
+    assert "restart its pod" in said
+    young = {"created_at": NOW - 3000} | storage(1800)
+    (said,) = concerns(ward({"i-a1": young}))
+    assert "within an hour of its birth" in said
+    assert leaving(ward({"i-a1": latched})) == leaving(ward({"i-a1": young})) == []
+
+
+@pytest.mark.parametrize(
+    "ids", [("i-a1", "i-a2"), ("i-a1", "i-b1", "i-c1")], ids=["a zone", "the cluster"]
+)
+def test_where_many_are_sick_nobody_leaves_and_somebody_is_told(ids: tuple[str, ...]) -> None:
+    found = ward({id_: storage(7200) for id_ in ids})
+    assert leaving(found) == []
+    (said,) = concerns(found)
+    assert "which no departure mends" in said
+
+
+def test_a_sick_machine_in_a_zone_in_trouble_is_the_zones() -> None:
+    found = ward({"i-a1": storage(7200)}, zones_in_trouble={"us-east-1a"})
+    assert list(findings(found)) == []
+
+
+def test_the_clearest_case_goes_first_and_nobody_beside_it() -> None:
+    ill = {"i-a1": storage(7200), "i-b1": storage(300)}
+    found = ward(ill, checks(i_b1=300))
+    assert leaving(found) == ["i-b1", "i-a1"]
+    assert list(findings(replace(found, treated={"i-b1"}))) == []
+
+
+def test_only_who_is_called_well_by_everybody_is_well_again() -> None:
+    assert list(findings(ward({}, treated={"i-a1"}))) == [Recovery("i-a1")]
+    assert list(findings(ward({}, statuses={}, treated={"i-a1"}))) == []
+    assert list(findings(ward({"i-a1": {"ready": False}}, treated={"i-a1"}))) == []
+    assert list(findings(ward({"i-a1": storage(1)}, treated={"i-a1"}))) == []
+
+
+def test_what_leaves_or_does_not_run_is_nobodys_patient() -> None:
+    found = ward({"i-a1": storage(7200)})
+    assert list(findings(replace(found, leaving={"i-a1"}))) == []
+    assert list(findings(replace(found, running=IDS.keys() - {"i-a1"}))) == []
+
+
+@given(
+    st.dictionaries(st.sampled_from(sorted(IDS)), st.sampled_from([storage(7200), unready(7200)])),
+    st.sets(st.sampled_from(sorted(IDS.values()))),
+)
+def test_never_does_anybody_leave_where_a_third_is_sick(
+    ill: Mapping[str, Mapping[str, Any]], zones: set[str]
+) -> None:
+    going = leaving(ward(ill, zones_in_trouble=zones))
+    assert not going or len(ill) <= len(IDS) / 3
+    for id_ in going:
+        assert IDS[id_] not in zones
+        assert sum(IDS[other] == IDS[id_] for other in ill) == 1

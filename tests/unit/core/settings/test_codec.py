@@ -1,0 +1,74 @@
+"""core.settings.codec: what is written is read again, and what is wrong is named by its path."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInput
+from core.settings import codec
+from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
+from core.volumes.limits import Gp3, Performance
+from core.volumes.policy import Policy
+from core.window import Window
+from tests.unit.policies import policy_with
+
+VOLUMES = VolumeSettings(
+    applies=True,
+    frozen=False,
+    budget_usd=Decimal("50.5"),
+    pools={"broker-a": PoolSettings(Policy(apply=True), (Gp3(500, Performance(4000, 140)),))},
+    prometheus=PrometheusSettings("http://prometheus.monitoring.svc:9090", {"cluster": "prod"}),
+)
+WINDOW = Window(days=frozenset({"sat", "sun"}), start_minute=180, duration_minutes=120)
+
+
+WRITTEN = [VOLUMES, policy_with(), policy_with(maintenance=WINDOW)]
+
+
+@pytest.mark.parametrize("settings", WRITTEN, ids=["volumes", "policy", "window"])
+def test_what_is_written_is_read_again(settings: Any) -> None:
+    told = json.loads(codec.write(codec.document(settings)))
+    assert codec.read(type(settings), told) == settings
+
+
+def changed(path: str, value: object) -> dict[str, Any]:
+    """Return the document of VOLUMES with another value at a path."""
+    told: dict[str, Any] = codec.document(VOLUMES)
+    *above, last = path.split(".")
+    inside: Any = told
+    for name in above:
+        inside = inside[int(name) if name.isdigit() else name]
+    inside[last] = value
+    return told
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("applies", 1, "applies is 1, and must be true or false"),
+        ("budget_usd", "-1", "budget_usd is '-1', and must be an amount"),
+        ("budget_usd", "plenty", "budget_usd is 'plenty', and must be an amount"),
+        ("pools", [], "pools is [], and must be a list or an object"),
+        ("pools.broker-a", None, "pools.broker-a is None, and must be an object"),
+        ("pools.broker-a.policy.step_gib", 2.5, "must be a whole number"),
+        ("pools.broker-a.policy.act_days", float("inf"), "must be a number"),
+        ("pools.broker-a.policy.act_days", True, "must be a number"),
+        ("pools.broker-a.volumes.0.size", 1, "pools.broker-a.volumes[0].size is unknown"),
+        ("prometheus.address", "", "prometheus.address is '', and must be text"),
+    ],
+)
+def test_a_wrong_value_is_one_clause_that_says_where(path: str, value: object, said: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        codec.read(VolumeSettings, changed(path, value))
+    (problem,) = raised.value.problems
+    assert said in problem
+
+
+def test_a_word_is_one_of_those_there_are() -> None:
+    told = {**codec.document(policy_with()), "drain_route": "sideways"}
+    with pytest.raises(InvalidInput, match="drain_route is 'sideways', and must be held or direct"):
+        codec.read(type(policy_with()), told)

@@ -1,0 +1,156 @@
+"""A machine that is sick and not dead: replaced through the loop, or told; never two at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.events import Kind
+from core.incidents.inventory import StatusView
+from core.incidents.record import State
+from core.metric_names import PAGES_SENT
+from handlers.incidents import broom
+from handlers.store.freezes import LostZone
+from tests.unit.handlers.fakes import NEW, OLD, group_of, hook_event
+from tests.unit.handlers.station import START, Station
+
+ZONE = "us-east-1a"
+HOUR = 3600.0
+
+
+def fall_sick(station: Station, instance_id: str = OLD, since: float = START - HOUR) -> None:
+    ill = replace(station.cluster.node_views[instance_id], sick={"StorageReady": since})
+    station.cluster.node_views[instance_id] = ill
+
+
+@pytest.fixture
+def station() -> Station:
+    station = Station()
+    station.cluster.checks = {id_: StatusView(instance_id=id_) for id_ in (OLD, "i-0b", "i-0c")}
+    fall_sick(station)
+    return station
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    counted: list[str] = []
+    monkeypatch.setattr(broom.metrics, "count", counted.append)
+    return counted
+
+
+def until(station: Station, state: State) -> None:
+    for _ in range(40):
+        if station.incident().state is state:
+            return
+        station.tick()
+    raise AssertionError(f"never {state}: {station.incident().reason}")
+
+
+def opened(station: Station) -> int:
+    return station.broom.sweep(station.now)["opened"]
+
+
+def test_a_sick_machine_is_replaced_before_it_dies(station: Station) -> None:
+    cluster = station.cluster
+    assert opened(station) == 1
+    assert station.incident().kind is Kind.SICK_NODE
+    until(station, State.REPLACING)
+    station.tick()
+    station.tick()
+    assert cluster.desired_calls == [(group_of(ZONE), 2)]
+    assert cluster.terminated == []
+    cluster.add_instance(NEW, ZONE)
+    cluster.add_node(NEW)
+    for _ in range(4):
+        station.tick()
+    assert cluster.terminated == [(OLD, True)]
+    station.announce(hook_event("drain"))
+    station.announce(hook_event("gate"))
+    until(station, State.DRAINING)
+    cluster.place_pod(10, NEW)
+    until(station, State.RELEASED)
+    assert opened(station) == 0
+
+
+def test_the_next_sick_machine_waits_until_the_first_has_left(station: Station) -> None:
+    for id_ in ("i-0e", "i-0f", "i-0g"):  # so many that two are no more than a share
+        station.cluster.add_instance(id_, "us-east-1c")
+        station.cluster.add_node(id_)
+    assert opened(station) == 1
+    fall_sick(station, "i-0b")
+    station.now += 60
+    assert opened(station) == 0
+    # Its termination governs it by now, and it still is what leaves.
+    station.ledger.put(replace(station.incident(), kind=Kind.ASG_TERMINATE))
+    assert opened(station) == 0
+    station.ledger.put(replace(station.incident(), state=State.RELEASED))
+    station.cluster.node_views.pop(OLD)
+    assert opened(station) == 1
+    assert station.incident("i-0b").kind is Kind.SICK_NODE
+
+
+def test_one_that_gets_well_is_not_replaced_after_all(station: Station) -> None:
+    opened(station)
+    until(station, State.REPLACING)
+    station.cluster.node_views[OLD] = replace(station.cluster.node_views[OLD], sick={})
+    station.now += 60
+    assert opened(station) == 1  # the word that calls it off
+    until(station, State.CANCELLED)
+    assert "well again" in station.incident().reason
+    assert station.cluster.terminated == []
+    fall_sick(station, since=station.now)
+    station.now += HOUR
+    assert opened(station) == 1
+    assert station.incident(f"{OLD}.2").open
+
+
+def test_a_sick_spare_takes_nobodys_pod(station: Station) -> None:
+    opened(station)
+    until(station, State.REPLACING)
+    station.cluster.add_instance(NEW, ZONE)
+    station.cluster.add_node(NEW)
+    fall_sick(station, NEW)
+    for _ in range(3):
+        station.tick()
+    assert station.incident().state is State.REPLACING
+    assert "StorageReady" in station.incident().reason
+
+
+def test_a_frozen_zone_keeps_its_sick_machines(station: Station) -> None:
+    station.freezes.note(
+        LostZone("use1-az4", ZONE, source="autoshift", occurred_at=station.now), station.now
+    )
+    assert opened(station) == 0
+
+
+def test_several_sick_machines_are_told_once_and_stay(station: Station, pages: list[str]) -> None:
+    fall_sick(station, "i-0b")
+    for _ in range(3):
+        station.now += 60
+        assert opened(station) == 0
+    assert pages == [PAGES_SENT]
+
+
+@pytest.mark.parametrize("lifecycle", ["Standby", "EnteringStandby", "ReplacingRootVolume", None])
+def test_a_machine_that_its_group_set_aside_is_told_once_a_day(
+    station: Station, pages: list[str], lifecycle: str | None
+) -> None:
+    station.cluster.node_views[OLD] = replace(station.cluster.node_views[OLD], sick={})
+    if lifecycle is None:
+        station.cluster.set_groups_without(OLD)
+    else:
+        station.cluster.set_lifecycle(OLD, lifecycle)
+    for _ in range(3):
+        station.now += 60
+        assert opened(station) == 0
+    assert pages == [PAGES_SENT]
+    station.now += 86_400
+    station.broom.sweep(station.now)
+    assert pages == 2 * [PAGES_SENT]
+
+
+def test_a_sick_machine_that_was_retained_is_not_opened_every_minute(station: Station) -> None:
+    opened(station)
+    station.ledger.put(replace(station.incident(), state=State.RETAINED))
+    assert opened(station) == 0

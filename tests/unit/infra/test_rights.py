@@ -1,0 +1,129 @@
+"""A right taken out of a policy, one at a time: the call that needed it is refused and named.
+
+And the other way round: a right that no call needs is a finding. By the twin's own judge, which
+tests/integration/lint holds against an independent one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from local.iam.accounts import Caller
+from local.iam.guard import context
+from local.iam.policy import Policies, Principal, Request, Verdict, decide
+from local.iam.resources import needs
+from tests.unit.infra.programs import run_layers
+from tests.unit.infra.recording import ACCOUNT, Recorded
+from tests.unit.infra.rights import CALLS, GROUP, TAGS
+from tests.unit.infra.variants import VARIANTS
+
+POLICY = "iam/rolePolicy:RolePolicy"
+
+
+class Described:
+    """The account as rights.py describes it."""
+
+    def group_arn(self, region: str, name: str) -> str:
+        group = f"autoScalingGroup:0a1b2c3d:autoScalingGroupName/{name}"
+        return f"arn:aws:autoscaling:{region}:{ACCOUNT}:{group}"
+
+    def group_of(self, region: str, instance_id: str) -> str:
+        return GROUP
+
+    def secret_arn(self, region: str, name_or_arn: str) -> str:
+        return f"arn:aws:secretsmanager:{region}:{ACCOUNT}:secret:{name_or_arn}-AbCdEf"
+
+    def role_of_profile(self, name: str) -> str:
+        return f"arn:aws:iam::{ACCOUNT}:role/{name}"
+
+    def hash_key(self, region: str, table: str, index: str) -> str:
+        return "open" if index else "pk"
+
+    def tags(self, region: str, resource: str) -> Mapping[str, str]:
+        return TAGS.get(resource.rpartition("/")[2], {})
+
+
+CALLER = Caller(
+    principal=Principal(
+        arn=f"arn:aws:sts::{ACCOUNT}:assumed-role/judged/test",
+        account=ACCOUNT,
+        role_arn=f"arn:aws:iam::{ACCOUNT}:role/judged",
+    ),
+    user_id="AROAJUDGED:test",
+    role="judged",
+)
+
+
+@pytest.fixture(scope="module")
+def documents(layers: Mapping[str, Recorded]) -> Mapping[str, dict[str, Any]]:
+    """Every role's own policy, of a cluster with groups and of one with Karpenter."""
+    karpenter = run_layers(VARIANTS["karpenter"])
+    both = [*karpenter.values(), *layers.values()]
+    return {each.name: each.policy for layer in both for each in layer.of(POLICY)}
+
+
+def requests(name: str) -> Iterator[Request]:
+    for call in CALLS[name]:
+        for need in needs(call, Described()):
+            yield Request(
+                action=need.action,
+                resource=need.resource,
+                principal=CALLER.principal,
+                context=context(need, CALLER, call.region),
+            )
+
+
+def judged(document: Mapping[str, Any], request: Request) -> Verdict:
+    return decide(request, Policies(identity=[document]))
+
+
+def without(document: Mapping[str, Any], right: str) -> dict[str, Any]:
+    """Return a policy that lacks one action everywhere."""
+    left = [
+        {**each, "Action": [action for action in each["Action"] if action != right]}
+        for each in document["Statement"]
+    ]
+    return {**document, "Statement": [each for each in left if each["Action"]]}
+
+
+def rights(document: Mapping[str, Any]) -> set[str]:
+    return {action for each in document["Statement"] for action in each["Action"]}
+
+
+def test_every_policy_has_its_calls(documents: Mapping[str, Any]) -> None:
+    assert documents.keys() == CALLS.keys()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_call_is_allowed(documents: Mapping[str, Any], name: str) -> None:
+    for request in requests(name):
+        verdict = judged(documents[name], request)
+        assert verdict.allowed, f"{request.action} on {request.resource} {verdict.because}"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_right_taken_away_is_missed_and_named(documents: Mapping[str, Any], name: str) -> None:
+    asked = list(requests(name))
+    unused = []
+    for right in sorted(rights(documents[name])):
+        verdicts = [(each, judged(without(documents[name], right), each)) for each in asked]
+        refused = [(each, verdict) for each, verdict in verdicts if not verdict.allowed]
+        assert {each.action for each, _ in refused} <= {right}
+        if not refused:
+            unused.append(right)
+        assert all(f"allows the {right} action" in verdict.because for _, verdict in refused)
+    assert unused == [], f"{name} holds rights that no call needs; take them away"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_statement_is_there_in_vain(documents: Mapping[str, Any], name: str) -> None:
+    """Where two statements grant one action, each has a call of its own."""
+    asked = list(requests(name))
+    document = documents[name]
+    for statement in document["Statement"]:
+        left = [each for each in document["Statement"] if each is not statement]
+        lacking = {**document, "Statement": left}
+        assert any(not judged(lacking, each).allowed for each in asked), statement["Sid"]
