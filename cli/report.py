@@ -66,7 +66,6 @@ def on_this_machine(asked: Asked, console: Console) -> Document:
 
 
 def _made(asked: Asked, console: Console) -> Document:
-    from local.spark import classes  # noqa: PLC0415 - starts Spark's imports
     from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import every  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
@@ -85,10 +84,7 @@ def _made(asked: Asked, console: Console) -> Document:
         today=asked.today,
         kafka=tag_keys.parsed(asked.cluster_tag, asked.pool_tag),
     )
-    settings = {
-        **classes.settings(),
-        **(asked.warehouse.settings() if asked.warehouse else {}),
-    }
+    settings = asked.warehouse.settings() if asked.warehouse else None
     with console.status("Spark makes the report"), local_session(settings=settings) as session:
         store = _store(session, asked)
         made = job.run(session, store, inputs, finished=asked.finished)

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,19 +52,9 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
 
 
 def submit(
-    master: str,
-    python: Path,
-    wheel: Path,
-    launcher: Path,
-    arguments: Sequence[str],
-    folder: Path,
-    environment: Mapping[str, str] | None = None,
+    master: str, python: Path, wheel: Path, launcher: Path, arguments: Sequence[str], folder: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run the wheel by spark-submit, where `python` is all the Python that there is.
-
-    `environment` is what the driver and the workers find beside the machine's own.
-    """
-    given = environment or {}
+    """Run the wheel by spark-submit, where `python` is all the Python that there is."""
     settings = {
         # Everything stays on loopback: a driver that asks the resolver for its name waits for it.
         "spark.driver.host": LOOPBACK,
@@ -75,7 +65,6 @@ def submit(
         "spark.executor.extraJavaOptions": SMALL_JAVA,
         "spark.local.dir": str(folder / "scratch"),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
-        **{f"spark.executorEnv.{name}": value for name, value in given.items()},
     }
     return subprocess.run(
         [
@@ -85,12 +74,7 @@ def submit(
             *("--py-files", str(wheel), str(launcher), *arguments),
         ],
         cwd=folder,
-        env={
-            **_environment(),
-            **given,
-            "PYSPARK_PYTHON": str(python),
-            "PYSPARK_DRIVER_PYTHON": str(python),
-        },
+        env={**_environment(), "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)},
         capture_output=True,
         text=True,
         check=False,
