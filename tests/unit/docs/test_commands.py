@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import yaml
 from cli.main import app
 from core.cluster import ClusterSpec
 from core.cluster.estimate import Usage
+from core.settings import functions
 from core.timing import FACTS
 from tests.unit.docs import markdown
 
@@ -34,7 +36,9 @@ _UNITS = (
     "_cidrs",
 )
 _SETTING = re.compile(rf"[a-z][a-z_]*(?:{'|'.join(_UNITS)})")
-KNOWN = FIELDS | FACTS.keys() | set(Usage.__slots__)
+# What the functions are told has its own page.
+TOLD = {each.name for cls in vars(functions).values() if is_dataclass(cls) for each in fields(cls)}
+KNOWN = FIELDS | FACTS.keys() | set(Usage.__slots__) | TOLD
 _COMMAND = re.compile(r"(?:^|&&|;|\bdo )\s*(?:\.venv/bin/)?stillwater +([^;&|#]*)")
 _TARGET = re.compile(r"^%?[a-z%-]+(?=:)", re.MULTILINE)
 _EXPORT = re.compile(r'pulumi\.export\("(\w+)"')

@@ -14,13 +14,26 @@ import pytest
 from local.iam.accounts import Caller
 from local.iam.guard import context
 from local.iam.policy import Policies, Principal, Request, Verdict, decide
+from local.iam.requests import Call
 from local.iam.resources import needs
+from tests.unit.infra import calls
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import ACCOUNT, Recorded
-from tests.unit.infra.rights import CALLS, GROUP, TAGS
+from tests.unit.infra.rights import CALLS, GROUP, TAGS, look
 from tests.unit.infra.variants import VARIANTS
 
 POLICY = "iam/rolePolicy:RolePolicy"
+# Policy -> the entry point of handlers/ whose calls it is for.
+FUNCTIONS = {
+    "handlers-interruption-policy": "interruption",
+    "handlers-rotate-policy": "rotate",
+    "handlers-sweep-policy": "sweep",
+    "handlers-tick-policy": "tick",
+    "health-function-policy": "health",
+    "stories-slack-policy": "slack",
+    "volumes-function-policy": "volumes",
+    "webhook-function-policy": "webhook",
+}
 
 
 class Described:
@@ -65,8 +78,18 @@ def documents(layers: Mapping[str, Recorded]) -> Mapping[str, dict[str, Any]]:
     return {each.name: each.policy for layer in both for each in layer.of(POLICY)}
 
 
+def calls_of(name: str) -> Iterator[Call]:
+    """Yield a role's calls: those of the table, and what its function's code only looks at."""
+    yield from CALLS[name]
+    if name in FUNCTIONS:
+        for action in sorted(calls.of_role(FUNCTIONS[name])):
+            service, operation = action.split(":")
+            if operation.startswith("Describe"):
+                yield from look(service, operation)
+
+
 def requests(name: str) -> Iterator[Request]:
-    for call in CALLS[name]:
+    for call in calls_of(name):
         for need in needs(call, Described()):
             yield Request(
                 action=need.action,
