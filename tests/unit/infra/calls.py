@@ -34,6 +34,12 @@ SERVICES = {"autoscaling", "cloudwatch", "dynamodb", "ec2", "elbv2", "events", "
 # Calls that IAM lets everybody make.
 FREE = {"sts:GetCallerIdentity"}
 MAKERS = {"client", "resource"}
+# Methods of handlers.adapters.eks.EksApi, and the verb RBAC knows each by.
+VERBS = {"list": "list", "find": "get", "text": "get", "relay": "get"} | {
+    "merge": "patch",
+    "apply": "patch",
+    "delete": "delete",
+}
 
 
 @dataclass
@@ -59,6 +65,13 @@ class Made:
 def of_role(role: str) -> set[str]:
     """Return the IAM actions that the code behind handlers.<role>.handler may need."""
     return _Walk().actions(role)
+
+
+def in_kubernetes(role: str) -> set[tuple[str, str]]:
+    """Return what that code may ask of the API server: verbs, and resources as RBAC names them."""
+    walk = _Walk()
+    walk.actions(role)
+    return walk.requests
 
 
 @functools.cache
@@ -95,6 +108,7 @@ class _Walk:
         self._typed: set[tuple[Made, str]] = set()
         self._seen: set[tuple[str, int]] = set()
         self._found: set[str] = set()
+        self.requests: set[tuple[str, str]] = set()
 
     def actions(self, role: str) -> set[str]:
         module = modules()[f"{PACKAGE}.{role}"]
@@ -130,6 +144,7 @@ class _Walk:
             return
         self._seen.add(key)
         self._found |= set(_calls(function, _clients(owner or function) | _clients(function)))
+        self.requests |= set(_requests(module, function, owner))
         known = _types(module, function, owner)
         used = _used_as_functions(function)
         for node in ast.walk(function):
@@ -284,6 +299,57 @@ def _calls(function: ast.FunctionDef, clients: Mapping[str, str]) -> Iterator[st
         if method in ("get_paginator", "get_waiter"):
             method = str(ast.literal_eval(node.args[0]))
         yield iam_action(clients[kept], method)
+
+
+def _requests(
+    module: Module, function: ast.FunctionDef, owner: ast.ClassDef | None
+) -> Iterator[tuple[str, str]]:
+    """Yield what a function asks of the API server, by the paths it asks for."""
+    names = _assigned(module.tree) | (_assigned(owner) if owner else {}) | _assigned(function)
+    for node in ast.walk(function):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        receiver = node.func.value
+        kept = receiver.attr if isinstance(receiver, ast.Attribute) else getattr(receiver, "id", "")
+        if kept.lstrip("_") == "api" and node.func.attr in VERBS:
+            path = _path(node.args[0], names)
+            yield VERBS[node.func.attr], _resource(path)
+
+
+def _assigned(scope: ast.AST) -> dict[str, ast.AST]:
+    """Return what is assigned to the names and the own attributes of a scope."""
+    return {
+        target.attr if isinstance(target, ast.Attribute) else target.id: node.value
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Attribute | ast.Name)
+    }
+
+
+def _path(value: ast.AST, names: Mapping[str, ast.AST]) -> str:
+    """Return a path as it is written, `{}` for what only the caller knows."""
+    if isinstance(value, ast.Constant):
+        return str(value.value)
+    if isinstance(value, ast.JoinedStr):
+        return "".join(_path(part, names) for part in value.values)
+    if isinstance(value, ast.FormattedValue):
+        return _path(value.value, names)
+    name = value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
+    return _path(names[name], names) if name in names else "{}"
+
+
+def _resource(path: str) -> str:
+    """Return a path's resource, with its subresource.
+
+    >>> _resource("/api/v1/namespaces/{}/pods/{}:9404/proxy/metrics")
+    'pods/proxy'
+    """
+    segments = path.partition("?")[0].strip("/").split("/")
+    below = segments[2:] if segments[0] == "api" else segments[3:]
+    if below[0] == "namespaces":
+        below = below[2:]
+    return "/".join(each.partition("{")[0] for each in below[0:3:2])
 
 
 def unattributed() -> list[str]:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
 import pytest
 
+from infra.functions.catalogue import EVERY
 from tests.unit.infra import calls
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded, Resource
+from tests.unit.infra.told import told
 from tests.unit.infra.variants import VARIANTS
 
 FUNCTION = "lambda/function:Function"
@@ -40,6 +44,7 @@ def recorded(request: pytest.FixtureRequest, cache: None) -> Mapping[str, Record
 
 # By role alone: the shape of a cluster changes no code.
 called = functools.cache(calls.of_role)
+asked_of_kubernetes = functools.cache(calls.in_kubernetes)
 
 
 def functions(layers: Mapping[str, Recorded]) -> dict[str, tuple[Recorded, Resource]]:
@@ -53,14 +58,17 @@ def functions(layers: Mapping[str, Recorded]) -> dict[str, tuple[Recorded, Resou
 
 def granted(layer: Recorded, function: Resource) -> set[str]:
     """Return what the policies of a function's role allow."""
+    return {action for each in statements(layer, function) for action in each["Action"]}
+
+
+def statements(layer: Recorded, function: Resource) -> list[dict[str, Any]]:
     role = function.inputs["role"].rpartition("/")[2]
-    return {
-        action
+    return [
+        statement
         for policy in layer.of(POLICY)
         if policy.inputs["role"] == role
         for statement in policy.policy_statements
-        for action in statement["Action"]
-    }
+    ]
 
 
 def for_lambda(layer: Recorded, function: Resource) -> set[str]:
@@ -100,6 +108,98 @@ def test_there_is_a_function_for_every_entry_point(recorded: Mapping[str, Record
 
 def test_no_call_hides_behind_a_client_under_another_name() -> None:
     assert calls.unattributed() == []
+
+
+def known_resources(layers: Mapping[str, Recorded], role: str) -> Mapping[str, set[str]]:
+    """Return what a function's settings name, by the actions it is needed for."""
+    layer, function = functions(layers)[role]
+    definition = next(each for each in EVERY if each.name == role)
+    known: Any = told(layer, function.name, definition.settings)
+    urls = [getattr(known, f.name) for f in fields(known) if f.name.endswith("_queue_url")]
+    secret = str(getattr(known, "secret_arn", getattr(known, "secret_name", "")))
+    table = f"table/{known.ledger_table}"
+    fed = [m for m in layer.of(MAPPING) if m.inputs["functionName"] == function.inputs["name"]]
+    # By name: a group that is made again keeps its place, and under Karpenter there is none.
+    held = {
+        f"autoScalingGroup:*:autoScalingGroupName/{known.prefix}-{pool}-{zone}"
+        for pool in ("controller", "broker")
+        for zone in "abc"
+    }
+    return {
+        "sqs:SendMessage": {url.rpartition("/")[2] for url in urls if url},
+        "sqs:": {m.inputs["eventSourceArn"].rpartition(":")[2] for m in fed},
+        "dynamodb:Query": {f"{table}/index/open"},
+        "dynamodb:": {table},
+        "secretsmanager:": {
+            f"secret:{secret.rpartition(':secret:')[2].removesuffix('-AbCdEf')}-??????"
+        },
+        "s3:PutObject": {f"{getattr(known, 'archive_bucket', '')}/incidents/*"},
+        "autoscaling:": held,
+    }
+
+
+def test_a_role_is_granted_what_its_settings_name_and_nothing_else(
+    recorded: Mapping[str, Recorded],
+) -> None:
+    for role, (layer, function) in functions(recorded).items():
+        known = known_resources(recorded, role)
+        for statement in statements(layer, function):
+            actions = set(statement["Action"])
+            named = {arn.split(":", 5)[-1] for arn in statement["Resource"]}
+            if actions <= LOGGING | IN_A_VPC:
+                continue  # Lambda itself asks for these.
+            for action in actions:
+                if named == {"*"}:
+                    # Neither Describe calls nor metrics' data know a resource.
+                    assert action.partition(":")[2].startswith(("Describe", "GetMetricData")), role
+                else:
+                    expected = next(of for start, of in known.items() if action.startswith(start))
+                    assert named <= expected, (role, action)
+
+
+# What a description may leave out: TLS, metrics and Connect, a Prometheus, volumes that change.
+AT_TIMES = {
+    ("get", "secrets"),
+    ("get", "pods/proxy"),
+    ("get", "services/proxy"),
+    ("patch", "kafkanodepools"),
+}
+
+
+def in_the_cluster(layer: Recorded, role: str) -> set[tuple[str, str]]:
+    """Return what RBAC grants the group that a function's access entry names."""
+    rbac = "rbac.authorization.k8s.io/v1:"
+    entries = [
+        each.inputs["kubernetesGroups"][0]
+        for each in layer.of("eks/accessEntry:AccessEntry")
+        if each.inputs["principalArn"].endswith(f"-{role}")
+    ]
+    bound = {
+        (binding.inputs["roleRef"]["kind"], binding.inputs["roleRef"]["name"])
+        for kind in ("ClusterRoleBinding", "RoleBinding")
+        for binding in layer.of(f"{rbac}{kind}")
+        if binding.inputs["subjects"][0]["name"] in entries
+    }
+    return {
+        (verb, resource)
+        for kind in ("ClusterRole", "Role")
+        for each in layer.of(f"{rbac}{kind}")
+        if (kind, each.inputs["metadata"]["name"]) in bound
+        for rule in each.inputs["rules"]
+        for verb in rule["verbs"]
+        for resource in rule["resources"]
+    }
+
+
+def test_rbac_allows_what_a_function_asks_the_api_server_and_nothing_else(
+    recorded: Mapping[str, Recorded],
+) -> None:
+    for role, (layer, function) in functions(recorded).items():
+        asked = asked_of_kubernetes(role)
+        allowed = in_the_cluster(layer, role)
+        assert bool(function.inputs.get("vpcConfig")) == bool(allowed), role
+        assert asked - allowed <= AT_TIMES, f"λ {role} is denied what it asks"
+        assert allowed - asked == set(), f"λ {role} may do what it never does; take it away"
 
 
 # The derivation itself.
