@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from infra.eks.api import WATCH_SECONDS
 from local.kubernetes import control_plane
-from local.kubernetes.client import WATCH_SECONDS, Api, ApiError, Informer
+from local.kubernetes.client import Api, ApiError, Informer
 from tests.integration.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
