@@ -54,6 +54,8 @@ class Asked:
     # The tags that mean Kafka and its pools; ours where none is named.
     cluster_tag: str | None = None
     pool_tag: str | None = None
+    # Every job has made the tables already: the report is told of them.
+    finished: bool = False
 
 
 def on_this_machine(asked: Asked, console: Console) -> Document:
@@ -85,7 +87,7 @@ def _made(asked: Asked, console: Console) -> Document:
     settings = asked.warehouse.settings() if asked.warehouse else None
     with console.status("Spark makes the report"), local_session(settings=settings) as session:
         store = _store(session, asked)
-        made = job.run(session, store, inputs)
+        made = job.run(session, store, inputs, finished=asked.finished)
         store.tidy(datetime.now(UTC))
     for line in page.summary(made.document):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -142,9 +144,13 @@ def on_emr(asked: Asked, console: Console) -> Document:
             history=asked.history or bill_in_s3.kept(s3, emr.told(job, "history")),
         )
         shared = {
-            name: value
-            for name in ("bill", "metrics", "history")
-            if bill_in_s3.is_in_s3(value := getattr(asked, name))
+            **{
+                name: value
+                for name in ("bill", "metrics", "history")
+                if bill_in_s3.is_in_s3(value := getattr(asked, name))
+            },
+            "cluster-tag": asked.cluster_tag,
+            "pool-tag": asked.pool_tag,
         }
         run = emr.submit(client, job, token=uuid.uuid4().hex, months=months, instead=shared)
         console.print(f"Job run {run.run_id} on {run.application_id}", highlight=False)
@@ -152,7 +158,9 @@ def on_emr(asked: Asked, console: Console) -> Document:
         emr.fetch(s3, run, asked.tables)
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(f"The job on EMR could not be run: {error}.") from None
-    return on_this_machine(replace(asked, bill=None), console)
+    # What the job read stays where it is: its tables hold what they say.
+    asked = replace(asked, bill=None, finished=True)
+    return _made(asked, console)
 
 
 RUNNERS: Mapping[str, Callable[[Asked, Console], Document]] = {

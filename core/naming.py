@@ -112,6 +112,11 @@ def cluster_ca_secret(cluster: str) -> str:
     return f"{cluster}-cluster-ca-cert"
 
 
+def clients_ca_secret(cluster: str) -> str:
+    """Return the Secret with the authority that signs the users' certificates."""
+    return f"{cluster}-clients-ca-cert"
+
+
 def headless_service(cluster: str) -> str:
     return f"{cluster}-kafka-brokers"
 

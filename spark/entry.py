@@ -28,7 +28,17 @@ from spark.ingest.files import address_of, files_of
 from spark.jobs import cost, every, ingest, nodes, transfer
 from spark.months import Held, unsettled
 from spark.session import CONVENTIONS
-from spark.tables import DELIVERIES, UNKNOWN_PERIOD, IcebergStore, ParquetStore, Store
+from spark.tables import (
+    COST,
+    DELIVERIES,
+    TRANSFER,
+    UNKNOWN_PERIOD,
+    IcebergStore,
+    ParquetStore,
+    Store,
+)
+
+COST_AND_TRANSFER = {COST: cost.cost_table, TRANSFER: transfer.not_explained}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -57,14 +67,12 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
     cluster = chosen.cluster or (given.facts.cluster if given.facts else None)
     kafka = every.kafka_of(session, given)
     delivery = bill.read(session, chosen.bill, months=months or (), kafka=kafka)
-    ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
+    made = {} if chosen.all_jobs else COST_AND_TRANSFER
+    ingested = ingest.run(session, delivery, store, now=now, cluster=cluster, beside=made)
     periods = list(ingested.months)
     if chosen.all_jobs:
         nodes.run(session, store, delivery, periods)
         _every(session, store, given, periods)
-    else:
-        cost.run(store, periods)
-        transfer.run(session, store, periods)
     store.tidy(now)
     unreadable = sum(ingested.quarantined.values())
     beside = ((chosen.metrics, given.metrics), (chosen.history, given.history))

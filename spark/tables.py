@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from threading import Lock
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -140,6 +141,8 @@ class IcebergStore:
     def __init__(self, session: SparkSession, namespace: str) -> None:
         self._session, self._namespace = session, namespace
         self._written: set[str] = set()
+        # Tables are written side by side, and the namespace is the first one's to make.
+        self._making = Lock()
 
     def read(self, table: Table) -> DataFrame:
         if not self._session.catalog.tableExists(self._name(table)):
@@ -152,7 +155,8 @@ class IcebergStore:
 
     def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
         frame = require_schema(rows, table.schema, f"The table {table.name}")
-        self._make(table)
+        with self._making:
+            self._make(table)
         self._written.add(table.name)
         # The condition also empties a month that has no rows any more, in the same commit.
         chosen = frame.where(F.col(PARTITION).isin(*periods))

@@ -171,7 +171,8 @@ class Ground:
         return list(result.samples(self.cluster.twin))
 
     def admin(self) -> KafkaAdminClient:
-        return KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap.split(","))
+        servers, settings = self.cluster.bootstrap.split(","), self.cluster.access()()
+        return KafkaAdminClient(bootstrap_servers=servers, **settings)
 
     def _behind(self, node_id: int) -> bool:
         view = self.cluster.kafka()

@@ -100,7 +100,7 @@ class Nodes:
 
     def wait_until_up(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while unfenced_brokers(self.bootstrap) != list(BROKERS):
+        while unfenced_brokers(lambda: {"bootstrap_servers": self.bootstrap}) != list(BROKERS):
             self.check_alive()
             if time.monotonic() > deadline:
                 raise StillwaterError(f"Not every broker was up after {START_SECONDS:.0f} s.")

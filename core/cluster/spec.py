@@ -107,6 +107,14 @@ class ClusterSpec(Frozen):
     node](../how-to/set-up-the-bill-export.md#what-ran-on-a-node): for the report, at two lines more
     per pod and hour.
     """
+    bill_cluster_tag: (
+        Annotated[str, Field(pattern=r"^[^=\s][^=]*(=.*\S)?$", max_length=385)] | None
+    ) = None
+    """The tag that means Kafka on the bill, for the scheduled report: a key, whose value names the
+    cluster, or `key=value`; without it `stillwater:cluster`.
+    """
+    bill_pool_tag: Annotated[str, Field(pattern=r"^[^=\s][^=]*$", max_length=128)] | None = None
+    """The key of the tag that names a node's pool on the bill; without it `stillwater:pool`."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on everything, beside the project's own; thirty at most, as the narrowest of what
     carries them takes them. Objects in S3 carry none.

@@ -15,7 +15,7 @@ import ssl
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import urllib3
@@ -23,7 +23,6 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from core.errors import StillwaterError
 from core.settings.functions import KafkaIdentity
-from handlers.adapters.eks import EksApi
 from handlers.adapters.tls import certificate_ends_at, trusting
 
 TOKEN_TIMEOUT_SECONDS = 5.0
@@ -32,10 +31,17 @@ MECHANISMS = {"scram-sha-512": "SCRAM-SHA-512", "oauth": "OAUTHBEARER", "aws-iam
 _CERTIFICATE_KEYS = (("user.crt", "user.key"), ("tls.crt", "tls.key"))
 
 
+class Finds(Protocol):
+    """An API server's objects."""
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        """Return the object at a path, or None."""
+
+
 class KafkaAccess:
     """What kafka-python needs to connect as an identity."""
 
-    def __init__(self, identity: KafkaIdentity, api: EksApi) -> None:
+    def __init__(self, identity: KafkaIdentity, api: Finds) -> None:
         self._identity, self._api = identity, api
 
     def __call__(self) -> dict[str, Any]:

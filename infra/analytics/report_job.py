@@ -42,6 +42,8 @@ class ReportJobArgs:
     # Where the sweep files closed incidents.
     incidents_bucket: pulumi.Input[str]
     tags: Mapping[str, str]
+    bill_cluster_tag: str | None = None
+    bill_pool_tag: str | None = None
 
 
 class ReportJob(pulumi.ComponentResource):
@@ -234,7 +236,11 @@ class ReportJob(pulumi.ComponentResource):
     def _described(self) -> Described:
         args = self._args
         return Described(
-            name=naming.reports(args.prefix), cluster=args.cluster, bill=args.bill, tags=args.tags
+            name=naming.reports(args.prefix),
+            cluster=args.cluster,
+            bill=args.bill,
+            tags=args.tags,
+            bill_tags={"--cluster-tag": args.bill_cluster_tag, "--pool-tag": args.bill_pool_tag},
         )
 
 

@@ -31,6 +31,8 @@ class Described:
     # Where the export writes, below the bucket.
     bill: str
     tags: Mapping[str, str]
+    # Options that say which tags mean Kafka; None is ours.
+    bill_tags: Mapping[str, str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +88,7 @@ def _arguments(job: Described, made: Made) -> list[str]:
         *("--facts", f"{made.root}/{made.facts}"),
         *("--metrics", f"{made.root}/{METRICS}"),
         *("--history", f"s3://{made.incidents_bucket}/{archive.FOLDER}"),
+        *(word for name, tag in job.bill_tags.items() if tag for word in (name, tag)),
         "--all-jobs",
         # Never years of months: the tables keep those that are final.
         "--unsettled",

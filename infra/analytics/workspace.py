@@ -49,6 +49,9 @@ class AnalyticsArgs:
     # Its bills go with it.
     ephemeral: bool
     split_cost_allocation: bool = False
+    # The tags that mean Kafka and its pools on the bill, where they are not ours.
+    bill_cluster_tag: str | None = None
+    bill_pool_tag: str | None = None
 
 
 class Analytics(pulumi.ComponentResource):
@@ -104,6 +107,8 @@ class Analytics(pulumi.ComponentResource):
                 facts=args.facts,
                 incidents_bucket=args.incidents_bucket,
                 tags=args.tags,
+                bill_cluster_tag=args.bill_cluster_tag,
+                bill_pool_tag=args.bill_pool_tag,
             ),
             opts=self._child,
         )

@@ -22,10 +22,13 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
-from local.demo import sequence
+from local.demo import clients, sequence
+from local.demo.clients import CONSUMER, PRODUCER, WATCHER, Connect, connecting
 from local.demo.sequence import Seen
+from local.kubernetes.client import Api
+from local.place import Place
 
-TOPIC = "orders"
+TOPIC = clients.TOPIC
 PARTITIONS = 12
 REPLICATION_FACTOR = 3
 MIN_INSYNC_REPLICAS = 2
@@ -78,9 +81,9 @@ class Samples:
             self._file.write(json.dumps(fields) + "\n")
 
 
-def create_topic(bootstrap: list[str]) -> None:
+def create_topic(connect: Connect) -> None:
     """Create the topic, replicated over all three zones, unless it exists."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin = KafkaAdminClient(**connect())
     try:
         if TOPIC not in admin.list_topics():
             admin.create_topics(
@@ -97,12 +100,10 @@ def create_topic(bootstrap: list[str]) -> None:
         admin.close()
 
 
-def unfenced_brokers(bootstrap: list[str]) -> list[int]:
+def unfenced_brokers(connect: Connect) -> list[int]:
     """Return the ids of the brokers that are registered and unfenced; none while nobody answers."""
     try:
-        admin = KafkaAdminClient(
-            bootstrap_servers=bootstrap, request_timeout_ms=4_000, bootstrap_timeout_ms=4_000
-        )
+        admin = KafkaAdminClient(**connect(), request_timeout_ms=4_000, bootstrap_timeout_ms=4_000)
     except KafkaError:
         return []
     try:
@@ -114,10 +115,10 @@ def unfenced_brokers(bootstrap: list[str]) -> list[int]:
     return sorted(b["broker_id"] for b in brokers if not b.get("is_fenced"))
 
 
-def produce(bootstrap: list[str], stop: threading.Event, tally: Tally, samples: Samples) -> None:
+def produce(connect: Connect, stop: threading.Event, tally: Tally, samples: Samples) -> None:
     """Send at a steady rate, never waiting for one record before the next is due."""
     producer = KafkaProducer(
-        bootstrap_servers=bootstrap,
+        **connect(),
         acks="all",
         enable_idempotence=True,
         linger_ms=0,
@@ -154,10 +155,10 @@ def produce(bootstrap: list[str], stop: threading.Event, tally: Tally, samples: 
     producer.close()
 
 
-def consume(bootstrap: list[str], stop: threading.Event, seen: Seen, samples: Samples) -> None:
+def consume(connect: Connect, stop: threading.Event, seen: Seen, samples: Samples) -> None:
     """Read along as a live consumer would: how late each record is, and what breaks."""
     consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **connect(),
         group_id=None,
         auto_offset_reset="earliest",
         metadata_max_age_ms=5_000,
@@ -178,13 +179,13 @@ def consume(bootstrap: list[str], stop: threading.Event, seen: Seen, samples: Sa
     consumer.close()
 
 
-def watch_isr(bootstrap: list[str], stop: threading.Event, samples: Samples) -> None:
+def watch_isr(connect: Connect, stop: threading.Event, samples: Samples) -> None:
     """Sample the smallest ISR and who is missing, as the leaders report it."""
     admin: KafkaAdminClient | None = None
     while not stop.wait(ISR_SAMPLE_SECONDS):
         try:
             admin = admin or KafkaAdminClient(
-                bootstrap_servers=bootstrap, request_timeout_ms=4_000, bootstrap_timeout_ms=4_000
+                **connect(), request_timeout_ms=4_000, bootstrap_timeout_ms=4_000
             )
             partitions = admin.describe_topics([TOPIC])[0]["partitions"]
         except KafkaError:
@@ -209,11 +210,9 @@ def watch_isr(bootstrap: list[str], stop: threading.Event, samples: Samples) -> 
         admin.close()
 
 
-def read_back(bootstrap: list[str]) -> Seen:
+def read_back(connect: Connect) -> Seen:
     """Read the whole topic from its beginning to its end and return what was found."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest"
-    )
+    consumer = KafkaConsumer(**connect(), group_id=None, auto_offset_reset="earliest")
     partitions = [TopicPartition(TOPIC, p) for p in range(PARTITIONS)]
     consumer.assign(partitions)
     ends = consumer.end_offsets(partitions)
@@ -226,13 +225,13 @@ def read_back(bootstrap: list[str]) -> Seen:
     return found
 
 
-def bytes_between_zones(bootstrap: list[str]) -> int:
+def bytes_between_zones(connect: Connect) -> int:
     """Return the bytes that followers hold: each was sent to another zone once.
 
     Every replica of a partition is in a zone of its own, and internal topics are replicated too.
     Clients' own traffic is not in it.
     """
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin = KafkaAdminClient(**connect())
     try:
         sizes: dict[tuple[str, int], list[int]] = {}
         for broker in admin.describe_log_dirs():
@@ -253,16 +252,20 @@ def run(bootstrap: list[str], directory: Path) -> Summary:
         signal.signal(number, lambda *_: stop.set())
     tally, seen = Tally(), Seen()
     samples = Samples(directory / "samples.jsonl")
-    create_topic(bootstrap)
+    api = Api.from_kubeconfig(Place.load().path("kubeconfig"))
+    producer, consumer, watcher = (
+        connecting(api, bootstrap, user) for user in (PRODUCER, CONSUMER, WATCHER)
+    )
+    create_topic(producer)
     side = threading.Event()
     threads = [
-        threading.Thread(target=consume, args=(bootstrap, side, seen, samples), daemon=True),
-        threading.Thread(target=watch_isr, args=(bootstrap, side, samples), daemon=True),
+        threading.Thread(target=consume, args=(consumer, side, seen, samples), daemon=True),
+        threading.Thread(target=watch_isr, args=(watcher, side, samples), daemon=True),
     ]
     for thread in threads:
         thread.start()
-    produce(bootstrap, stop, tally, samples)
-    found = read_back(bootstrap)
+    produce(producer, stop, tally, samples)
+    found = read_back(consumer)
     side.set()
     for thread in threads:
         thread.join(10)
@@ -276,7 +279,7 @@ def run(bootstrap: list[str], directory: Path) -> Summary:
         out_of_order=found.out_of_order,
         consumed_live=len(seen.numbers),
         live_disorder=seen.duplicates + seen.out_of_order,
-        bytes_between_zones=bytes_between_zones(bootstrap),
+        bytes_between_zones=bytes_between_zones(watcher),
     )
     partial = directory / "summary.json.partial"
     partial.write_text(json.dumps(asdict(summary)))

@@ -12,12 +12,13 @@ from typing import Any
 import yaml
 
 from core.naming import TWIN_ENVIRONMENT
+from local.demo import clients
 from local.environment import REGION
 from local.place import Place
 from local.slack import workspace as slack
 
 ENVIRONMENT = TWIN_ENVIRONMENT
-CLUSTER = "harbour"
+CLUSTER = clients.CLUSTER
 ZONES = tuple(f"{REGION}{letter}" for letter in "abc")
 
 
@@ -68,19 +69,7 @@ def spec(place: Place) -> dict[str, Any]:
             },
         ],
         "kafka": {
-            "listener": {
-                # The twin has no certificates of its own yet; a real cluster's default is TLS.
-                "tls": False,
-                "authentication": "none",
-                "anonymous_clients": True,
-                "advertised_host": place.nlb_host,
-            },
-            "internal_listener": {
-                "tls": False,
-                "authentication": "none",
-                "anonymous_clients": True,
-            },
-            "authorization": "none",
+            **_security(place),
             # A process on this machine answers sooner than a pod on EKS.
             "probes": {
                 "readiness": {
@@ -93,6 +82,7 @@ def spec(place: Place) -> dict[str, Any]:
                 "liveness": {"initial_delay_seconds": 60, "failure_threshold": 6},
             },
         },
+        "users": clients.users() if clients.asking() else [],
         # Strimzi's chart and images are in no registry the twin reaches: its stand-in runs already.
         "strimzi": {"operator": "external"},
         # A sink of the twin's own, with a page that shows the threads.
@@ -108,6 +98,18 @@ def spec(place: Place) -> dict[str, Any]:
             # A drain must be over, whatever waits in a queue, before its node is kept.
             "nth_queue_retention_seconds": 900,
         },
+    }
+
+
+def _security(place: Place) -> dict[str, Any]:
+    """Return what both listeners ask: certificates, as by default, or nobody anything."""
+    if clients.asking():
+        return {"listener": {"advertised_host": place.nlb_host}}
+    open_to_all = {"tls": False, "authentication": "none", "anonymous_clients": True}
+    return {
+        "listener": {**open_to_all, "advertised_host": place.nlb_host},
+        "internal_listener": open_to_all,
+        "authorization": "none",
     }
 
 

@@ -18,6 +18,11 @@ CLUSTER_ID = "cluster.id"
 METADATA_VERSION = "metadata.version"
 # Stands in server.config for the address the pod is given only when it starts.
 POD_ADDRESS = "${POD_ADDRESS}"
+# Secrets of PEM texts; next to each mount <mount>.pem stands for all of it in one file.
+NODE_CERTS = "/opt/kafka/node-certs"
+CLUSTER_CA_CERTS = "/opt/kafka/cluster-ca-certs"
+CLIENT_CA_CERTS = "/opt/kafka/client-ca-certs"
+CONNECT_CERTS = "/opt/kafka/connect-certs"
 # A Connect worker mounts this one instead.
 CONNECT_CONFIG = "connect.properties"
 # Stands for the rack: what the node the pod was scheduled to carries under the label named here.

@@ -32,7 +32,7 @@ from core.health.node import (
     with_metrics,
 )
 from core.views import ClusterView
-from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.kafka import Access, KafkaAdmin
 
 # Milliseconds on an idle machine; on a busy one a JVM may wait for its turn.
 SCRAPE_SECONDS = 2.0
@@ -75,7 +75,9 @@ class _Reading:
 class Observer:
     """Observes nodes; `look` is one round, `ask_cluster` what it takes from the cluster itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, access: Access | None = None) -> None:
+        """Take how the cluster is asked: in the clear and without a name unless told."""
+        self._access = access
         self._reading = _Reading(0.0, None)
         self._memories: dict[int, _Memory] = {}
         self._silent: frozenset[int] = frozenset()
@@ -100,7 +102,8 @@ class Observer:
             key=lambda node: (node.node_id in self._silent, node.node_id),
         )
         try:
-            view = KafkaAdmin([f"{n.host}:{REPLICATION_PORT}" for n in asked]).read()
+            addresses = [f"{n.host}:{REPLICATION_PORT}" for n in asked]
+            view = KafkaAdmin(addresses, self._access).read()
         except StillwaterError:
             view = None
         if view is not None or asked_at - self._reading.asked_at > READING_KEPT_SECONDS:

@@ -42,15 +42,22 @@ def effective(template: str, address: str, mounts: Mapping[str, Path], rack: str
 
     Settings of the template win over our defaults.
     """
-    text = in_place(template, address, rack)
-    for path in sorted(mounts, key=len, reverse=True):
-        # Only a whole path: /data-1 is no prefix of /data-10.
-        text = re.sub(
-            rf"(?<=[=,]){re.escape(path)}(?=[/,\n]|$)", str(mounts[path]).replace("\\", r"\\"), text
-        )
+    text = real_paths(in_place(template, address, rack), mounts)
     given = settings(text)
     extra = [f"{k}={v}" for k, v in SMALL_HEAP_DEFAULTS.items() if k not in given]
     return "\n".join([text.rstrip("\n"), *extra]) + "\n"
+
+
+def real_paths(text: str, mounts: Mapping[str, Path]) -> str:
+    """Return a configuration with this machine's directories for the pod's."""
+    for path in sorted(mounts, key=len, reverse=True):
+        # Only a whole path: /data-1 is no prefix of /data-10.
+        text = re.sub(
+            rf"(?<=[=,:]){re.escape(path)}(?=[/,:\n]|$)",
+            str(mounts[path]).replace("\\", r"\\"),
+            text,
+        )
+    return text
 
 
 def settings(config: str) -> dict[str, str]:
@@ -102,10 +109,30 @@ def main(arguments: Sequence[str]) -> None:
     os.execvp(java[0], [*java, *program])  # noqa: S606  # a list, no shell
 
 
+def pem_files(mounts: Mapping[str, Path], work: Path) -> dict[str, Path]:
+    """Write each mount of certificates as one file; return the files by <mount>.pem.
+
+    Kafka reads a key with its certificates, and several authorities, from one file each.
+    """
+    found = {}
+    for path, directory in mounts.items():
+        if path.endswith("-certs"):
+            texts = [each.read_text() for end in ("key", "crt") for each in _ending(directory, end)]
+            joined = found[f"{path}.pem"] = work / f"{Path(path).name}.pem"
+            joined.touch(mode=0o600)
+            joined.write_text("\n".join(texts))
+    return found
+
+
+def _ending(directory: Path, end: str) -> list[Path]:
+    return sorted(directory.glob(f"*.{end}"))
+
+
 def _kafka(given: argparse.Namespace, java: Sequence[str]) -> list[str]:
     """Write the node's configuration, format what is new; return the main class and arguments."""
-    mounts = {path: Path(real) for path, _, real in (m.partition("=") for m in given.mount)}
+    mounts = _mounts(given)
     template = (given.config / SERVER_CONFIG).read_text()
+    mounts |= pem_files(mounts, given.work)
     config = effective(template, given.address, mounts, given.rack)
     server_config = given.work / SERVER_CONFIG
     server_config.write_text(config)
@@ -120,11 +147,16 @@ def _kafka(given: argparse.Namespace, java: Sequence[str]) -> list[str]:
     return ["kafka.Kafka", str(server_config)]
 
 
+def _mounts(given: argparse.Namespace) -> dict[str, Path]:
+    return {path: Path(real) for path, _, real in (m.partition("=") for m in given.mount)}
+
+
 def _connect(given: argparse.Namespace) -> list[str]:
     """Write the worker's configuration; return the main class and arguments."""
     properties: Path = given.work / CONNECT_CONFIG
-    template = (given.config / CONNECT_CONFIG).read_text()
-    properties.write_text(in_place(template, given.address, given.rack))
+    mounts = _mounts(given)
+    text = in_place((given.config / CONNECT_CONFIG).read_text(), given.address, given.rack)
+    properties.write_text(real_paths(text, {**mounts, **pem_files(mounts, given.work)}))
     return ["org.apache.kafka.connect.cli.ConnectDistributed", str(properties)]
 
 

@@ -23,6 +23,7 @@ from core.health.rules import RuleSet, alive, liveness, readiness, ready
 from local.kafka.observer import Node, Observer
 from local.kubernetes import dns, resolver, strimzi_resources
 from local.kubernetes.client import Api, Informer, Object
+from local.kubernetes.strimzi_admin import OperatorAccess
 from local.place import Place
 
 # While a node starts, stops or is in trouble, every second counts; the rest of the time it is CPU
@@ -51,7 +52,7 @@ class Agent:
     """Looks at the Kafka pods of each cluster all the time, and answers from the last look."""
 
     def __init__(self, api: Api, place: Place) -> None:
-        self._place = place
+        self._api, self._place = api, place
         self._pods = Informer(
             api,
             "/api/v1/pods",
@@ -77,7 +78,8 @@ class Agent:
         for cluster, nodes in self._clusters().items():
             observer = self._observers.get(cluster)
             if observer is None:
-                observer = self._observers[cluster] = Observer()
+                access = OperatorAccess(self._api, *cluster, by_address=True)
+                observer = self._observers[cluster] = Observer(access)
                 threading.Thread(
                     target=self._watch, args=(cluster, observer, stop), daemon=True
                 ).start()

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-VALID_DAYS = 30
+VALID = dt.timedelta(days=30)
 # Clocks of a container and its host may differ by a little.
 BACKDATED = dt.timedelta(minutes=5)
 
@@ -41,31 +41,31 @@ class Authority:
     @classmethod
     def create(cls, directory: Path, name: str) -> Authority:
         """Make an authority and write <name>.crt and <name>.key."""
-        key = _new_key()
+        key = new_key()
         subject = _named(f"stillwater twin {name}")
         certificate = (
-            _builder(subject, subject, key)
+            builder(subject, subject, key)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(_usage(signs_certificates=True), critical=True)
+            .add_extension(usage(signs_certificates=True), critical=True)
             .sign(key, hashes.SHA256())
         )
         return cls(_write(directory, name, certificate, key), certificate, key)
 
     def issue(self, directory: Path, name: str, hosts: Sequence[str]) -> KeyPair:
         """Make a serving certificate for hosts (names or addresses); write <name>.crt and .key."""
-        key = _new_key()
+        key = new_key()
         identifier = x509.SubjectKeyIdentifier.from_public_key(self.key.public_key())
         certificate = (
-            _builder(_named(name), self.certificate.subject, key)
+            builder(_named(name), self.certificate.subject, key)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(signs_certificates=False), critical=True)
+            .add_extension(usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
                 critical=False,
             )
             .add_extension(
-                x509.SubjectAlternativeName([_alternative(host) for host in hosts]), critical=False
+                x509.SubjectAlternativeName([alternative(host) for host in hosts]), critical=False
             )
             .sign(self.key, hashes.SHA256())
         )
@@ -75,11 +75,11 @@ class Authority:
 def service_account_key(directory: Path) -> Path:
     """Write the key that signs ServiceAccount tokens as sa.key; its public half is derived."""
     path = directory / "sa.key"
-    _write_key(path, _new_key())
+    _write_key(path, new_key())
     return path
 
 
-def _new_key() -> ec.EllipticCurvePrivateKey:
+def new_key() -> ec.EllipticCurvePrivateKey:
     # An RSA key costs up to a second of a busy core, an elliptic curve's a millisecond.
     return ec.generate_private_key(ec.SECP256R1())
 
@@ -88,16 +88,20 @@ def _named(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
-def _alternative(host: str) -> x509.GeneralName:
+def alternative(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         return x509.DNSName(host)
 
 
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+def builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    valid: dt.timedelta = VALID,
 ) -> x509.CertificateBuilder:
+    """Return what every certificate of the twin has in common, valid from now on."""
     now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
@@ -106,12 +110,12 @@ def _builder(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - BACKDATED)
-        .not_valid_after(now + dt.timedelta(days=VALID_DAYS))
+        .not_valid_after(now + valid)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
 
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+def usage(*, signs_certificates: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,
         content_commitment=False,

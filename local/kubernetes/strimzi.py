@@ -3,8 +3,8 @@
 Watches Strimzi's resources and its own pods in every namespace, and makes what Strimzi 1.2.0 would
 make of them, as far as this twin goes. A Kafka: Services, ConfigMaps, claims, a disruption budget,
 and one pod per node that is made again, by the same name and on the same volumes, whenever it is
-gone. A KafkaConnect: workers. A KafkaTopic: a topic. It issues no certificates and answers for no
-users. The real operator is in no registry.
+gone. A KafkaConnect: workers. A KafkaTopic: a topic. A KafkaUser: credentials and rights. It issues
+the certificates of all of them. The real operator is in no registry.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import logging
 import secrets
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,11 +23,13 @@ from core.errors import InvalidInput
 from local.journal import journal
 from local.kubernetes import crds, dns, resolver, strimzi_resources
 from local.kubernetes.client import Api, ApiError, Informer
+from local.kubernetes.strimzi_authorities import Authorities
 from local.kubernetes.strimzi_connects import Connects
 from local.kubernetes.strimzi_model import Cluster, Node, node_ids, read
 from local.kubernetes.strimzi_objects import STRIMZI, Object, Objects, resource_path
 from local.kubernetes.strimzi_rolling import start_order
 from local.kubernetes.strimzi_topics import TopicOperator
+from local.kubernetes.strimzi_users import UserOperator
 from local.place import Place
 
 LOG = logging.getLogger("strimzi")
@@ -53,11 +55,13 @@ class Operator:
             self._changed,
             labelSelector=f"{strimzi_resources.KIND_LABEL}=Kafka",
         )
+        self._authorities = Authorities(api, self._objects, self._changed)
         self._connects = Connects(api, self._objects, self._changed)
         self._topics = TopicOperator(api, self._objects)
+        self._users = UserOperator(api, self._objects)
         self._informers = (
-            *(self._kafkas, self._pools, self._pods),
-            *(*self._connects.informers, *self._topics.informers),
+            *(self._kafkas, self._pools, self._pods, *self._authorities.informers),
+            *(*self._connects.informers, *self._topics.informers, *self._users.informers),
         )
 
     def run(self, stop: threading.Event) -> None:
@@ -65,7 +69,8 @@ class Operator:
         for informer in self._informers:
             informer.wait_synced(60)
         threading.Thread(target=self._stop_waiting, args=(stop,), daemon=True).start()
-        threading.Thread(target=self._topics.run, args=(stop,), daemon=True).start()
+        for operator in (self._topics, self._users):
+            threading.Thread(target=operator.run, args=(stop,), daemon=True).start()
         while not stop.is_set():
             self._wake.clear()
             if stop.is_set():  # told between the two lines above: nobody wakes us again
@@ -142,20 +147,22 @@ class Operator:
     def _reconcile_pods(self, cluster: Cluster, *, roll: bool = True) -> list[str]:
         """Make missing pods, remove surplus ones, restart one outdated one; return who is not
         ready yet."""
-        wanted = {
-            cluster.pod(node): self._pod(cluster, node) for node in start_order(cluster.nodes)
-        }
         live = {
             name: pod
             for (namespace, name), pod in self._pods.objects.items()
             if namespace == cluster.namespace
             and pod["metadata"]["labels"].get(naming.CLUSTER_LABEL) == cluster.name
         }
+        issued = self._authorities.bring(cluster, live)
+        wanted = {
+            cluster.pod(node): self._pod(cluster, node, issued[cluster.pod(node)])
+            for node in start_order(cluster.nodes)
+        }
         return self._objects.bring(wanted, live, roll=roll)
 
-    def _pod(self, cluster: Cluster, node: Node) -> dict[str, Any]:
+    def _pod(self, cluster: Cluster, node: Node, issued: Mapping[str, str]) -> dict[str, Any]:
         config = strimzi_resources.config_map(cluster, node)
-        return strimzi_resources.pod(cluster, node, config)
+        return strimzi_resources.pod(cluster, node, config, issued)
 
     def _cluster_id(self, kafka: Object) -> str:
         """Return the id every volume is formatted with: chosen once, kept in the status."""

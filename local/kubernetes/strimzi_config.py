@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from local.kafka.container import POD_ADDRESS, RACK
-from local.kubernetes.strimzi_model import Cluster, Listener, Node
+from local.kafka.container import (
+    CLIENT_CA_CERTS,
+    CLUSTER_CA_CERTS,
+    NODE_CERTS,
+    POD_ADDRESS,
+    RACK,
+)
+from local.kubernetes.strimzi_certificates import ORGANIZATION
+from local.kubernetes.strimzi_model import SCRAM, TLS, Cluster, Listener, Node
 
 CONTROL_PLANE, CONTROL_PLANE_PORT = "CONTROLPLANE-9090", 9090
 REPLICATION, REPLICATION_PORT = "REPLICATION-9091", 9091
+
+SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 METRICS_PORT_NAME, METRICS_PORT = "tcp-prometheus", 9404
 REPORTER = "io.strimzi.kafka.metrics.KafkaPrometheusMetricsReporter"
@@ -37,6 +46,7 @@ def server_config(cluster: Cluster, node: Node) -> str:
     settings = {
         **dict(_identity(cluster, node)),
         **dict(_listeners(cluster, node)),
+        **dict(_security(cluster, node)),
         **dict(_storage(node)),
         **reporters(cluster.metrics, brokers=True),
         **{key: plain(value) for key, value in cluster.config.items()},
@@ -73,13 +83,50 @@ def _listeners(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
             host = listener.host_of(node.node_id) or cluster.host(node)
             advertised[name] = f"{host}:{listener.port_of(node.node_id)}"
             bound[name] = f"{POD_ADDRESS}:{listener.port}"
-    names = [CONTROL_PLANE, REPLICATION, *(listener_name(x) for x in cluster.listeners)]
     yield "listeners", _named(bound)
     yield "advertised.listeners", _named(advertised)
-    yield "listener.security.protocol.map", ",".join(f"{name}:PLAINTEXT" for name in names)
     yield "controller.listener.names", CONTROL_PLANE
     if node.is_broker:
         yield "inter.broker.listener.name", REPLICATION
+
+
+def _security(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
+    """Ask everybody for a certificate where nodes speak to each other, clients as they are told."""
+    if not cluster.asks:
+        names = [CONTROL_PLANE, REPLICATION, *(listener_name(x) for x in cluster.listeners)]
+        yield "listener.security.protocol.map", ",".join(f"{name}:PLAINTEXT" for name in names)
+        return
+    protocols = {CONTROL_PLANE: "SSL", REPLICATION: "SSL"}
+    for what, path in (("keystore", NODE_CERTS), ("truststore", CLUSTER_CA_CERTS)):
+        yield f"ssl.{what}.type", "PEM"
+        yield f"ssl.{what}.location", f"{path}.pem"
+    for name in (CONTROL_PLANE, REPLICATION):
+        yield f"listener.name.{name.lower()}.ssl.client.auth", "required"
+    for listener in cluster.listeners:
+        name, prefix = listener_name(listener), f"listener.name.{listener_name(listener).lower()}"
+        asks_password = listener.authentication == SCRAM
+        transport = "SSL" if listener.tls else "PLAINTEXT"
+        protocols[name] = f"SASL_{transport}" if asks_password else transport
+        if not node.is_broker:
+            continue
+        if listener.authentication == TLS:
+            yield f"{prefix}.ssl.client.auth", "required"
+            yield f"{prefix}.ssl.truststore.type", "PEM"
+            yield f"{prefix}.ssl.truststore.location", f"{CLIENT_CA_CERTS}.pem"
+        elif asks_password:
+            yield f"{prefix}.sasl.enabled.mechanisms", "SCRAM-SHA-512"
+            yield f"{prefix}.scram-sha-512.sasl.jaas.config", f"{SCRAM_MODULE} required;"
+    yield "listener.security.protocol.map", ",".join(f"{n}:{p}" for n, p in protocols.items())
+    if cluster.authorized:
+        yield "authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+        yield "super.users", ";".join(f"User:{name}" for name in super_users(cluster.name))
+
+
+def super_users(cluster: str) -> list[str]:
+    """Return whom no ACL holds: Strimzi's own parts, whether they run or not (KafkaCluster)."""
+    parts = ("kafka", "entity-topic-operator", "entity-user-operator", "kafka-exporter")
+    names = [*(f"{cluster}-{part}" for part in parts), f"{cluster}-cruise-control"]
+    return [f"CN={name},O={ORGANIZATION}" for name in (*names, "cluster-operator")]
 
 
 def _storage(node: Node) -> Iterator[tuple[str, str]]:

@@ -12,9 +12,23 @@ from typing import Any
 
 from core import naming
 from core.errors import InvalidInput
-from local.kafka.container import CONFIG_MOUNT, CONNECT_CONFIG, POD_ADDRESS, RACK, RACK_LABEL
-from local.kubernetes.strimzi_config import METRICS_PORT, METRICS_PORT_NAME, plain, reporters
-from local.kubernetes.strimzi_model import allowed_metrics, rack_label
+from local.kafka.container import (
+    CLUSTER_CA_CERTS,
+    CONFIG_MOUNT,
+    CONNECT_CERTS,
+    CONNECT_CONFIG,
+    POD_ADDRESS,
+    RACK,
+    RACK_LABEL,
+)
+from local.kubernetes.strimzi_config import (
+    METRICS_PORT,
+    METRICS_PORT_NAME,
+    SCRAM_MODULE,
+    plain,
+    reporters,
+)
+from local.kubernetes.strimzi_model import SCRAM, TLS, allowed_metrics, rack_label
 from local.kubernetes.strimzi_resources import (
     DEFAULT_GRACE_SECONDS,
     KIND_LABEL,
@@ -28,6 +42,9 @@ REST_PORT_NAME, REST_PORT = "rest-api", 8083
 HEALTH = {"httpGet": {"path": "/health", "port": REST_PORT_NAME}}
 PROBE_DEFAULTS = {"initialDelaySeconds": 60, "timeoutSeconds": 5}
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
+DIRECTORY_PROVIDER = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+# The worker's own client, and those of its connectors.
+CLIENTS = ("", "producer.", "consumer.", "admin.")
 REQUIRED = (
     "replicas",
     "bootstrapServers",
@@ -63,12 +80,11 @@ def read(connect: Object) -> Workers:
     """Read a KafkaConnect; raises InvalidInput with a sentence for all that cannot run here."""
     metadata, spec = connect["metadata"], connect["spec"]
     problems = [f"{field} is missing." for field in REQUIRED if field not in spec]
-    problems += [
-        f"it asks for {field}, but the twin's operator issues no certificates and knows no users; "
-        f"leave it out."
-        for field in ("tls", "authentication")
-        if spec.get(field)
-    ]
+    how = (spec.get("authentication") or {}).get("type", TLS)
+    if how not in {TLS, SCRAM}:
+        problems.append(
+            f"authentication is {how}, and the twin's operator knows {TLS} and {SCRAM}."
+        )
     if problems:
         raise InvalidInput(f"KafkaConnect {metadata['name']}: {problem}" for problem in problems)
     return Workers(metadata["name"], metadata["namespace"], metadata["uid"], spec)
@@ -114,8 +130,11 @@ def config_map(workers: Workers, pod_name: str) -> Rendered:
     return rendered
 
 
-def pod(workers: Workers, pod_name: str, config: Rendered) -> Rendered:
-    """Return one worker's pod, marked with a revision of all that a restart would change."""
+def pod(workers: Workers, pod_name: str, config: Rendered, credentials: str = "") -> Rendered:
+    """Return one worker's pod, marked with a revision of all that a restart would change.
+
+    `credentials` is a digest of the Secrets it reads.
+    """
     template = (workers.spec.get("template") or {}).get("pod") or {}
     rendered = _object(workers, "v1", "Pod", pod_name)
     rendered["metadata"]["labels"][naming.POD_NAME_LABEL] = pod_name
@@ -130,9 +149,14 @@ def pod(workers: Workers, pod_name: str, config: Rendered) -> Rendered:
             "terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS
         ),
         "containers": [_container(workers)],
-        "volumes": [{"name": "connect-config", "configMap": {"name": pod_name}}],
+        "volumes": [
+            {"name": "connect-config", "configMap": {"name": pod_name}},
+            *({"name": name, "secret": source} for _, name, source in secrets(workers)),
+        ],
     }
-    revision = digest([rendered["spec"], rendered["metadata"]["labels"], config["data"]])
+    revision = digest(
+        [rendered["spec"], rendered["metadata"]["labels"], config["data"], credentials]
+    )
     rendered["metadata"]["annotations"] = {REVISION: revision}
     return rendered
 
@@ -155,9 +179,62 @@ def _settings(workers: Workers, pod_name: str) -> dict[str, str]:
         "listeners": f"http://{POD_ADDRESS}:{REST_PORT}",
         "rest.advertised.host.name": f"{pod_name}.{workers.component}.{workers.namespace}.svc",
         "rest.advertised.port": str(REST_PORT),
+        **_security(workers),
         **rack,
         **reporters(allowed_metrics(spec), brokers=False),
     }
+
+
+def _security(workers: Workers) -> dict[str, str]:
+    """Return how the worker, its producers and its consumers trust Kafka and who they are to it."""
+    spec, said = workers.spec, {}
+    if not spec.get("tls") and not spec.get("authentication"):
+        return {}
+    transport = "SSL" if spec.get("tls") else "PLAINTEXT"
+    if spec.get("tls"):
+        said["ssl.truststore.type"] = "PEM"
+        said["ssl.truststore.location"] = f"{CLUSTER_CA_CERTS}.pem"
+    shown = spec.get("authentication") or {}
+    if shown.get("type") == TLS:
+        said["ssl.keystore.type"] = "PEM"
+        said["ssl.keystore.location"] = f"{CONNECT_CERTS}.pem"
+    elif shown.get("type") == SCRAM:
+        transport = f"SASL_{transport}"
+        said["sasl.mechanism"] = "SCRAM-SHA-512"
+        # The password is read where the worker runs, and stands in no ConfigMap.
+        secret = shown["passwordSecret"]
+        password = f"${{directory:{CONNECT_CERTS}:{secret['password']}}}"
+        said["sasl.jaas.config"] = (
+            f'{SCRAM_MODULE} required username="{shown["username"]}" password="{password}";'
+        )
+    providers = {
+        "config.providers": "directory",
+        "config.providers.directory.class": DIRECTORY_PROVIDER,
+    }
+    said["security.protocol"] = transport
+    return {
+        **(providers if shown.get("type") == SCRAM else {}),
+        **{f"{who}{key}": value for who in CLIENTS for key, value in said.items()},
+    }
+
+
+def secrets(workers: Workers) -> list[tuple[str, str, Rendered]]:
+    """Return mount path, volume and source of each Secret that workers read."""
+    found = []
+    trusted = ((workers.spec.get("tls") or {}).get("trustedCertificates")) or []
+    if trusted:
+        source = {"secretName": trusted[0]["secretName"]}
+        found.append((CLUSTER_CA_CERTS, "cluster-ca-certs", source))
+    shown = workers.spec.get("authentication") or {}
+    if shown.get("type") == TLS:
+        pair = shown["certificateAndKey"]
+        items = [{"key": pair[part], "path": pair[part]} for part in ("certificate", "key")]
+        source = {"secretName": pair["secretName"], "items": items}
+        found.append((CONNECT_CERTS, "connect-certs", source))
+    elif shown.get("type") == SCRAM:
+        source = {"secretName": shown["passwordSecret"]["secretName"]}
+        found.append((CONNECT_CERTS, "connect-certs", source))
+    return found
 
 
 def _container(workers: Workers) -> Rendered:
@@ -172,7 +249,10 @@ def _container(workers: Workers) -> Rendered:
         "resources": spec.get("resources") or {},
         "readinessProbe": {**HEALTH, **(spec.get("readinessProbe") or PROBE_DEFAULTS)},
         "livenessProbe": {**HEALTH, **(spec.get("livenessProbe") or PROBE_DEFAULTS)},
-        "volumeMounts": [{"name": "connect-config", "mountPath": CONFIG_MOUNT}],
+        "volumeMounts": [
+            {"name": "connect-config", "mountPath": CONFIG_MOUNT},
+            *({"name": name, "mountPath": path} for path, name, _ in secrets(workers)),
+        ],
     }
 
 

@@ -8,9 +8,18 @@ from collections.abc import Callable
 from core import naming
 from core.errors import InvalidInput
 from local.kubernetes.client import Api, ApiError, Informer
-from local.kubernetes.strimzi_connect import KIND, Workers, config_map, pod, read, surroundings
+from local.kubernetes.lookups import find
+from local.kubernetes.strimzi_connect import (
+    KIND,
+    Workers,
+    config_map,
+    pod,
+    read,
+    secrets,
+    surroundings,
+)
 from local.kubernetes.strimzi_objects import STRIMZI, Object, Objects, resource_path
-from local.kubernetes.strimzi_resources import KIND_LABEL
+from local.kubernetes.strimzi_resources import KIND_LABEL, digest
 
 LOG = logging.getLogger("strimzi")
 
@@ -19,7 +28,7 @@ class Connects:
     """The Connect side of the operator."""
 
     def __init__(self, api: Api, objects: Objects, changed: Callable[[str, Object], None]) -> None:
-        self._objects = objects
+        self._api, self._objects = api, objects
         self._connects = Informer(api, f"{STRIMZI}/kafkaconnects", changed)
         self._pods = Informer(api, "/api/v1/pods", changed, labelSelector=f"{KIND_LABEL}={KIND}")
         self.informers = (self._connects, self._pods)
@@ -46,7 +55,8 @@ class Connects:
                 connect, path, ready=False, reason="InvalidResource", message=str(error)
             )
             return
-        waiting = self._bring(workers)
+        missing, credentials = self._credentials(workers)
+        waiting = missing or self._bring(workers, credentials)
         self._objects.report(
             connect,
             path,
@@ -55,7 +65,7 @@ class Connects:
             message=f"Waiting for {', '.join(waiting)}." if waiting else "",
         )
 
-    def _bring(self, workers: Workers) -> list[str]:
+    def _bring(self, workers: Workers, credentials: str) -> list[str]:
         """Apply the cluster's objects; return the workers that are not ready yet."""
         for rendered in surroundings(workers):
             self._objects.apply(rendered)
@@ -63,7 +73,7 @@ class Connects:
         for name in workers.pods:
             config = config_map(workers, name)
             self._objects.apply(config)
-            wanted[name] = pod(workers, name, config)
+            wanted[name] = pod(workers, name, config, credentials)
         live = {
             name: pod
             for (namespace, name), pod in self._pods.objects.items()
@@ -71,3 +81,11 @@ class Connects:
             and pod["metadata"]["labels"].get(naming.CLUSTER_LABEL) == workers.name
         }
         return self._objects.bring(wanted, live)
+
+    def _credentials(self, workers: Workers) -> tuple[list[str], str]:
+        """Return the Secrets that are not there yet, and a digest of those that are."""
+        names = [source["secretName"] for _, _, source in secrets(workers)]
+        path = f"/api/v1/namespaces/{workers.namespace}/secrets"
+        found = {name: find(self._api, f"{path}/{name}") for name in names}
+        missing = [f"Secret {name}" for name, held in found.items() if held is None]
+        return missing, digest([(held or {}).get("data") for held in found.values()])

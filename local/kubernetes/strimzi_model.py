@@ -20,6 +20,7 @@ Object = Mapping[str, Any]
 
 NEXT_NODE_IDS = "strimzi.io/next-node-ids"
 LISTENER_TYPES = ("internal", "cluster-ip")
+TLS, SCRAM = "tls", "scram-sha-512"
 # On a Kafka: which of core.health's rule sets its pods' probes ask; `ports` for none of them.
 # Strict is what a Kafka without it gets, unless the twin was told another.
 HEALTH_RULES, PORTS = "stillwater.dev/health-rules", "ports"
@@ -35,6 +36,11 @@ class Listener:
     type: str
     advertised_host: str | None = None
     advertised_port: str | None = None
+    tls: bool = False
+    # How clients say who they are; None: nobody is asked.
+    authentication: str | None = None
+    # What else its certificates serve.
+    alternative_names: tuple[str, ...] = ()
 
     def host_of(self, node_id: int) -> str | None:
         if self.advertised_host is None:
@@ -87,10 +93,17 @@ class Cluster:
     # Which metrics are exposed, as regular expressions; empty: no reporter runs.
     metrics: tuple[str, ...]
     nodes: tuple[Node, ...]
+    # Whether an authorizer asks what a client may do.
+    authorized: bool = False
     # Which of core.health's rule sets the probes ask, and host and port of who answers them; None:
     # probes ask whether the port is open, which needs nobody.
     health_rules: str | None = None
     health_agent: tuple[str, int] | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Say whether anybody is asked who it is; where nobody is, nodes speak in the clear too."""
+        return self.authorized or any(each.tls or each.authentication for each in self.listeners)
 
     def pod(self, node: Node) -> str:
         return naming.pod(self.name, node.pool, node.node_id)
@@ -112,6 +125,10 @@ def read(
     )
     listeners = tuple(_listener(raw) for raw in spec.get("listeners") or [])
     problems = [*_role_problems(nodes), *_listener_problems(spec.get("listeners") or [])]
+    if (authorizes := (spec.get("authorization") or {}).get("type", "simple")) != "simple":
+        problems.append(
+            f"authorization {authorizes} is none the twin's operator knows; use simple."
+        )
     if problems:
         raise InvalidInput(f"Kafka {metadata['name']}: {problem}" for problem in problems)
     budget = (spec.get("template") or {}).get("podDisruptionBudget") or {}
@@ -131,6 +148,7 @@ def read(
         rack_label=rack_label(spec),
         metrics=allowed_metrics(spec),
         nodes=tuple(sorted(nodes, key=lambda node: node.node_id)),
+        authorized=bool(spec.get("authorization")),
         health_rules=_health_rules(kafka),
     )
 
@@ -244,6 +262,9 @@ def _listener(raw: Mapping[str, Any]) -> Listener:
         type=raw["type"],
         advertised_host=configuration.get("advertisedHostTemplate"),
         advertised_port=configuration.get("advertisedPortTemplate"),
+        tls=bool(raw.get("tls")),
+        authentication=(raw.get("authentication") or {}).get("type"),
+        alternative_names=tuple((configuration.get("bootstrap") or {}).get("alternativeNames", ())),
     )
 
 
@@ -264,14 +285,14 @@ def _listener_problems(listeners: Iterable[Mapping[str, Any]]) -> list[str]:
                 f"listener {raw['name']} has the type {raw['type']}, but the twin's operator "
                 f"knows {' and '.join(LISTENER_TYPES)} only."
             )
-        if raw.get("authentication"):
+        asks = (raw.get("authentication") or {}).get("type")
+        if asks not in {None, TLS, SCRAM}:
             problems.append(
-                f"listener {raw['name']} asks for authentication, but the twin's operator knows "
-                f"no users; leave it out."
+                f"listener {raw['name']} asks for authentication {asks}, but the twin's operator "
+                f"knows {TLS} and {SCRAM} only."
             )
-        if raw.get("tls"):
+        if asks == TLS and not raw.get("tls"):
             problems.append(
-                f"listener {raw['name']} asks for TLS, but the twin's operator issues no "
-                f"certificates; set tls to false."
+                f"listener {raw['name']} asks for certificates without TLS; set tls to true."
             )
     return problems

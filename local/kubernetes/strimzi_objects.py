@@ -21,6 +21,7 @@ STRIMZI = f"/apis/{crds.GROUP}/{crds.VERSION}"
 PATHS = {
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
     "Service": "/api/v1/namespaces/{}/services",
+    "Secret": "/api/v1/namespaces/{}/secrets",
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
     "Pod": "/api/v1/namespaces/{}/pods",

@@ -13,9 +13,12 @@ from typing import Any
 
 from core import naming
 from local.kafka.container import (
+    CLIENT_CA_CERTS,
+    CLUSTER_CA_CERTS,
     CLUSTER_ID,
     CONFIG_MOUNT,
     METADATA_VERSION,
+    NODE_CERTS,
     RACK_LABEL,
     SERVER_CONFIG,
 )
@@ -70,7 +73,7 @@ def selector(cluster: Cluster, **more: str) -> dict[str, str]:
 
 
 def service_account(cluster: Cluster) -> Rendered:
-    return _object(cluster, "v1", "ServiceAccount", f"{cluster.name}-kafka")
+    return owned_object(cluster, "v1", "ServiceAccount", f"{cluster.name}-kafka")
 
 
 def services(cluster: Cluster) -> list[Rendered]:
@@ -131,7 +134,7 @@ def budget(cluster: Cluster) -> Rendered:
     Only an integer minAvailable works for pods whose owner has no scale: a maxUnavailable or a
     percentage lets nothing ever be evicted.
     """
-    rendered = _object(cluster, "policy/v1", "PodDisruptionBudget", f"{cluster.name}-kafka")
+    rendered = owned_object(cluster, "policy/v1", "PodDisruptionBudget", f"{cluster.name}-kafka")
     rendered["spec"] = {
         "minAvailable": max(0, len(cluster.nodes) - cluster.max_unavailable),
         "selector": {"matchLabels": selector(cluster)},
@@ -139,8 +142,13 @@ def budget(cluster: Cluster) -> Rendered:
     return rendered
 
 
-def pod(cluster: Cluster, node: Node, config: Rendered) -> Rendered:
-    """Return the node's pod, marked with a revision of all that a restart would change."""
+def pod(
+    cluster: Cluster, node: Node, config: Rendered, issued: Mapping[str, str] | None = None
+) -> Rendered:
+    """Return the node's pod, marked with a revision of all that a restart would change.
+
+    `issued` are annotations that tell which certificates it shows and trusts.
+    """
     template = (node.pool_spec.get("template") or {}).get("pod") or {}
     name = cluster.pod(node)
     rendered = _of_pool(cluster, node, "Pod", name)
@@ -178,11 +186,14 @@ def pod(cluster: Cluster, node: Node, config: Rendered) -> Rendered:
                 for volume in node.volumes
             ),
             {"name": "broker-config", "configMap": {"name": name}},
+            *(_secret_volume(volume, secret) for volume, secret, _ in _secrets(cluster, node)),
         ],
     }
+    marks = dict(issued or {})
     rendered["metadata"]["annotations"] = {
         **(metadata.get("annotations") or {}),
-        REVISION: digest([rendered["spec"], rendered["metadata"]["labels"], config["data"]]),
+        **marks,
+        REVISION: digest([rendered["spec"], rendered["metadata"]["labels"], config["data"], marks]),
     }
     return rendered
 
@@ -220,8 +231,30 @@ def _container(cluster: Cluster, node: Node) -> Rendered:
                 for volume in node.volumes
             ),
             {"name": "broker-config", "mountPath": CONFIG_MOUNT},
+            *(
+                {"name": volume, "mountPath": path, "readOnly": True}
+                for volume, _, path in _secrets(cluster, node)
+            ),
         ],
     }
+
+
+def _secrets(cluster: Cluster, node: Node) -> list[tuple[str, str, str]]:
+    """Return volume, Secret and mount path of what a node shows and of what it trusts."""
+    if not cluster.asks:
+        return []
+    mounted = [
+        ("node-certs", cluster.pod(node), NODE_CERTS),
+        ("cluster-ca-certs", naming.cluster_ca_secret(cluster.name), CLUSTER_CA_CERTS),
+    ]
+    if node.is_broker:
+        clients = naming.clients_ca_secret(cluster.name)
+        mounted.append(("client-ca-certs", clients, CLIENT_CA_CERTS))
+    return mounted
+
+
+def _secret_volume(volume: str, secret: str) -> Rendered:
+    return {"name": volume, "secret": {"secretName": secret, "defaultMode": 0o400}}
 
 
 def _asked(cluster: Cluster, node: Node, question: str) -> Rendered | None:
@@ -282,7 +315,7 @@ def _claim(cluster: Cluster, node: Node, volume: Mapping[str, Any]) -> Rendered:
 def _service(
     cluster: Cluster, name: str, selects: Mapping[str, str], ports: list[Rendered]
 ) -> Rendered:
-    rendered = _object(cluster, "v1", "Service", name)
+    rendered = owned_object(cluster, "v1", "Service", name)
     rendered["spec"] = {"type": "ClusterIP", "selector": dict(selects), "ports": ports}
     return rendered
 
@@ -296,12 +329,12 @@ def _of_pool(cluster: Cluster, node: Node, kind: str, name: str) -> Rendered:
 
     A Kafka that is deleted leaves its nodes running until their pools are.
     """
-    rendered = _object(cluster, "v1", kind, name)
+    rendered = owned_object(cluster, "v1", kind, name)
     rendered["metadata"]["ownerReferences"] = [_owner("KafkaNodePool", node.pool, node.pool_uid)]
     return rendered
 
 
-def _object(cluster: Cluster, api_version: str, kind: str, name: str) -> Rendered:
+def owned_object(cluster: Cluster, api_version: str, kind: str, name: str) -> Rendered:
     return {
         "apiVersion": api_version,
         "kind": kind,

@@ -10,8 +10,6 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic
@@ -19,13 +17,13 @@ from kafka.errors import KafkaError, UnknownTopicOrPartitionError
 
 from core import naming
 from core.errors import StillwaterError
-from local.kubernetes.client import Api, ApiError, Informer
-from local.kubernetes.strimzi_config import REPLICATION_PORT, plain
+from local.kubernetes.client import Api, Informer
+from local.kubernetes.strimzi_admin import admin, runs
+from local.kubernetes.strimzi_config import plain
 from local.kubernetes.strimzi_objects import STRIMZI, Object, Objects, resource_path
 
 LOG = logging.getLogger("strimzi")
 RETRY_SECONDS = 2.0
-BOOTSTRAP_MS, REQUEST_MS = 3_000, 10_000
 UNKNOWN_TOPIC = 3
 
 
@@ -62,17 +60,17 @@ class TopicOperator:
     def _reconcile_all(self) -> None:
         waiting = [t for t in list(self._topics.objects.values()) if not _settled(t)]
         for kafka in sorted({_kafka_of(topic) for topic in waiting}):
-            if not self._runs(kafka):
+            if not runs(self._api, *kafka):
                 continue
-            with _admin(*kafka) as admin:
+            with admin(self._api, *kafka) as client:
                 for topic in waiting:
                     if _kafka_of(topic) == kafka:
-                        self._reconcile(admin, topic)
+                        self._reconcile(client, topic)
 
-    def _reconcile(self, admin: KafkaAdminClient, topic: Object) -> None:
+    def _reconcile(self, client: KafkaAdminClient, topic: Object) -> None:
         reason, message = "", ""
         try:
-            _bring(admin, topic)
+            _bring(client, topic)
         except Refused as error:
             reason, message = "NotSupported", str(error)
         except KafkaError as error:
@@ -82,46 +80,33 @@ class TopicOperator:
 
     def _delete(self, topic: Object) -> None:
         kafka = _kafka_of(topic)
-        if not self._runs(kafka):
+        if not runs(self._api, *kafka):
             return  # the cluster goes as a whole, and its volumes keep the records
-        with _admin(*kafka) as admin:
+        with admin(self._api, *kafka) as client:
             try:
-                admin.delete_topics([topic_name(topic)])
+                client.delete_topics([topic_name(topic)])
             except UnknownTopicOrPartitionError:
                 return
-
-    def _runs(self, kafka: tuple[str, str]) -> bool:
-        """Say whether a Kafka is there to stay."""
-        namespace, name = kafka
-        try:
-            found = self._api.get(f"{STRIMZI}/namespaces/{namespace}/kafkas/{name}")
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return False
-        conditions = (found.get("status") or {}).get("conditions") or []
-        ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-        return ready and "deletionTimestamp" not in found["metadata"]
 
 
 def topic_name(topic: Object) -> str:
     return str((topic.get("spec") or {}).get("topicName") or topic["metadata"]["name"])
 
 
-def _bring(admin: KafkaAdminClient, topic: Object) -> None:
+def _bring(client: KafkaAdminClient, topic: Object) -> None:
     """Make the topic what its resource says; raises Refused for what no topic can become."""
     name, spec = topic_name(topic), topic.get("spec") or {}
     config = {key: plain(value) for key, value in (spec.get("config") or {}).items()}
     partitions, replicas = int(spec.get("partitions") or -1), int(spec.get("replicas") or -1)
-    (found,) = admin.describe_topics([name])
+    (found,) = client.describe_topics([name])
     if found["error_code"] == UNKNOWN_TOPIC:
-        admin.create_topics([NewTopic(name, partitions, replicas, topic_configs=config)])
+        client.create_topics([NewTopic(name, partitions, replicas, topic_configs=config)])
         return
     _check(name, found["partitions"], partitions, replicas)
     if partitions > len(found["partitions"]):
-        admin.create_partitions({name: partitions})
+        client.create_partitions({name: partitions})
     if config:
-        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, config)])
+        client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, config)])
 
 
 def _check(name: str, found: list[dict[str, Any]], partitions: int, replicas: int) -> None:
@@ -152,19 +137,3 @@ def _settled(topic: Object) -> bool:
 def _kafka_of(topic: Object) -> tuple[str, str]:
     metadata = topic["metadata"]
     return metadata["namespace"], (metadata.get("labels") or {}).get(naming.CLUSTER_LABEL, "")
-
-
-@contextmanager
-def _admin(namespace: str, cluster: str) -> Iterator[KafkaAdminClient]:
-    """Connect as Strimzi's topic operator does: to the port brokers replicate on."""
-    service = naming.bootstrap_service(cluster)
-    admin = KafkaAdminClient(
-        bootstrap_servers=f"{service}.{namespace}.svc:{REPLICATION_PORT}",
-        bootstrap_timeout_ms=BOOTSTRAP_MS,
-        request_timeout_ms=REQUEST_MS,
-        client_id="strimzi-topic-operator",
-    )
-    try:
-        yield admin
-    finally:
-        admin.close()

@@ -1,8 +1,9 @@
-"""Reads an export's Parquet on this machine in Arrow, and adds its lines up as it reads them.
+"""Reads an export's Parquet in Arrow, here or in S3, and adds its lines up as it reads them.
 
 Spark makes rows of columns before it can add anything up; here Python workers of the same Spark job
-hand it rows that stand for a day (spark.ingest.combine). Whatever this cannot do (files elsewhere,
-another format, money that is delivered as text) Spark's own reader does: the same lines, slower.
+hand it rows that stand for a day (spark.ingest.combine). Whatever this cannot do (files that its
+workers cannot open, another format, money that is delivered as text) Spark's own reader does: the
+same lines, slower.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from core.errors import InvalidInput
 from spark.ingest.combine import combined, total
 from spark.ingest.control import Control
 from spark.ingest.grain import Grain
+from spark.ingest.objects import is_known, parquet
 from spark.ingest.sieve import sieved
 from spark.schemas import PARTS
 
@@ -35,6 +37,9 @@ from spark.schemas import PARTS
 LINES_AT_ONCE = 1 << 20
 # Of each core, so that none waits long for the other's last one.
 PARTS_PER_CORE = 2
+# A share that a worker lost is read again.
+LINES_OF_A_SHARE = 8 << 20
+FOOTERS_AT_ONCE = 16
 PARQUET = ".parquet"
 
 
@@ -89,7 +94,7 @@ class Columns:
         like = combined(pa.RecordBatch.from_pylist([], wanted), summed)
         like = like.append_column(self.period, pa.array([], pa.string()))
         kind = from_arrow_schema(like.schema, prefer_timestamp_ntz=True)
-        shares = _shares(self.pieces, self.session.sparkContext.defaultParallelism)
+        shares = self._shares()
         rows = _Rows(shares, wanted, tuple(summed), self.period, kind, grain)
         lines = self.session.range(0, len(shares), 1, len(shares)).mapInArrow(rows, kind)
         absent = {n: F.lit(None).cast(PARTS) for n in amounts if n.lower() not in spelled}
@@ -100,19 +105,21 @@ class Columns:
 
     def _control(self, cost: str) -> dict[str, Control]:
         """Return what each month's files hold, straight from their cost column."""
-
-        def held(piece: Piece) -> Control:
-            with _read(piece) as file:
-                column = file.read_row_group(piece.row_group, [cost], use_threads=False)[cost]
-                sums = [total(chunk) for chunk in column.chunks]
-            known = sum(count for count, _ in sums)
-            return Control(piece.lines, piece.lines - known, exactly(billed for _, billed in sums))
-
+        held = partial(_held, cost=cost)
+        found: Iterable[Control]
+        if _is_local(self.session):
+            with ThreadPoolExecutor(self.session.sparkContext.defaultParallelism) as pool:
+                found = list(pool.map(held, self.pieces))
+        else:
+            count = len(self._shares())
+            found = self.session.sparkContext.parallelize(self.pieces, count).map(held).collect()
         months: dict[str, Control] = defaultdict(lambda: Control(0, 0, Decimal(0)))
-        with ThreadPoolExecutor(self.session.sparkContext.defaultParallelism) as pool:
-            for piece, found in zip(self.pieces, pool.map(held, self.pieces), strict=True):
-                months[piece.period] += found
+        for piece, control in zip(self.pieces, found, strict=True):
+            months[piece.period] += control
         return {period: month for period, month in sorted(months.items()) if month.lines}
+
+    def _shares(self) -> list[list[Piece]]:
+        return _shares(self.pieces, self.session.sparkContext.defaultParallelism)
 
 
 def opened(
@@ -123,23 +130,62 @@ def opened(
     `months` holds a billing period and its files each.
     """
     files = [(month, address) for month, addresses in months for address in addresses]
-    is_here = str(session.sparkContext.master).startswith("local")
-    if not is_here or not all(_is_local_parquet(address) for _, address in files):
+    addresses = [address for _, address in files]
+    if not all(address.endswith(PARQUET) and is_known(address) for address in addresses):
         return None
-    pieces = []
-    schemas = []
     try:
-        for month, address in files:
-            with pq.ParquetFile(address, memory_map=True) as file:
-                schemas.append(file.schema_arrow.remove_metadata())
-                for number in range(file.num_row_groups):
-                    lines = file.metadata.row_group(number).num_rows
-                    pieces.append(Piece(address, number, lines, month))
-        schema = pa.unify_schemas(schemas)
+        with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
+            footers = list(pool.map(_footer, addresses))
+        schema = pa.unify_schemas([schema for schema, _ in footers])
     except (pa.ArrowException, OSError):
         # Spark's own reader says what is wrong with a file, or can read it.
         return None
-    return Columns(session, pieces, schema, period) if pieces else None
+    pieces = [
+        Piece(address, number, lines, month)
+        for (month, address), (_, groups) in zip(files, footers, strict=True)
+        for number, lines in enumerate(groups)
+    ]
+    if not pieces or not (_is_local(session) or _workers_can_read(session, addresses[0])):
+        return None
+    return Columns(session, pieces, schema, period)
+
+
+def _is_local(session: SparkSession) -> bool:
+    return str(session.sparkContext.master).startswith("local")
+
+
+def _footer(address: str) -> tuple[pa.Schema, list[int]]:
+    """Return a file's columns, and how many lines each of its row groups has."""
+    with parquet(address) as file:
+        groups = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
+        return file.schema_arrow.remove_metadata(), groups
+
+
+def _workers_can_read(session: SparkSession, address: str) -> bool:
+    """Say whether the workers have pyarrow, and the rights that the driver has."""
+    context = session.sparkContext
+    count = context.defaultParallelism
+    found = context.parallelize(range(count), count).map(partial(_is_readable, address=address))
+    return all(found.collect())
+
+
+def _is_readable(_: int, address: str) -> bool:
+    try:
+        from spark.ingest import objects  # noqa: PLC0415 - whether there is pyarrow is the question
+
+        with objects.parquet(address):
+            return True
+    except (ImportError, OSError, ValueError):
+        return False
+
+
+def _held(piece: Piece, cost: str) -> Control:
+    """Return what a piece holds, straight from its cost column."""
+    with _read(piece) as file:
+        column = file.read_row_group(piece.row_group, [cost], use_threads=False)[cost]
+        sums = [total(chunk) for chunk in column.chunks]
+    known = sum(count for count, _ in sums)
+    return Control(piece.lines, piece.lines - known, exactly(billed for _, billed in sums))
 
 
 @dataclass(frozen=True)
@@ -176,16 +222,12 @@ class _Rows:
 def _read(piece: Piece, numbered: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
     """Yield a piece's file; one that is damaged, or cannot be added up, is a sentence."""
     try:
-        with pq.ParquetFile(piece.address, memory_map=True, read_dictionary=list(numbered)) as file:
+        with parquet(piece.address, tuple(numbered)) as file:
             yield file
     except (pa.ArrowException, OSError, OverflowError) as error:
         reason = str(error).splitlines()[0].rstrip(" :.")
         problem = f"The file {Path(piece.address).name} is damaged ({reason}); export it again."
         raise InvalidInput([problem]) from error
-
-
-def _is_local_parquet(address: str) -> bool:
-    return address.endswith(PARQUET) and Path(address).is_absolute()
 
 
 def _texts(schema: pa.Schema) -> list[str]:
@@ -212,7 +254,8 @@ def _with_all(lines: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
 
 def _shares(pieces: Sequence[Piece], cores: int) -> list[list[Piece]]:
     """Share pieces out evenly by their lines, the largest first."""
-    count = min(len(pieces), cores * PARTS_PER_CORE)
+    lines = sum(piece.lines for piece in pieces)
+    count = min(len(pieces), max(cores * PARTS_PER_CORE, -(-lines // LINES_OF_A_SHARE)))
     shares: list[list[Piece]] = [[] for _ in range(count)]
     sizes = [0] * count
     for piece in sorted(pieces, key=lambda piece: piece.lines, reverse=True):

@@ -34,8 +34,20 @@ class Files(Protocol):
 
 
 def files_of(session: SparkSession, address: str) -> Files:
-    """Return the file system that an address belongs to."""
-    return HadoopFiles(session) if _URI.match(address) else LocalFiles()
+    """Return the file system that an address belongs to.
+
+    S3 is Hadoop's where Spark was given it, as on EMR; elsewhere Arrow reads it.
+    """
+    if not _URI.match(address):
+        return LocalFiles()
+    hadoop = HadoopFiles(session)
+    if address.startswith("s3") and not hadoop.knows(address):
+        try:
+            from spark.ingest.objects import S3Files  # noqa: PLC0415 - needs pyarrow
+        except ImportError:
+            return hadoop
+        return S3Files()
+    return hadoop
 
 
 def address_of(path: str | Path) -> str:
@@ -73,6 +85,16 @@ class HadoopFiles:
         jvm: Any = session._jvm  # noqa: SLF001 - pyspark has no other way to Hadoop's files
         context: Any = session._jsc  # noqa: SLF001 - the same
         self._jvm, self._configuration = jvm, context.hadoopConfiguration()
+
+    def knows(self, address: str) -> bool:
+        """Say whether there is a file system for an address's scheme at all."""
+        scheme = address.split(":", 1)[0]
+        try:
+            kind = self._jvm.org.apache.hadoop.fs.FileSystem
+            kind.getFileSystemClass(scheme, self._configuration)
+        except Py4JJavaError:
+            return False
+        return True
 
     def below(self, folder: str, suffix: str) -> list[str]:
         found = []

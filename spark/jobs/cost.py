@@ -26,15 +26,15 @@ def run(store: Store, periods: Collection[str], *, rotations: DataFrame | None =
     With the ledger's ROTATIONS an instance's cost is the broker's that it carried.
     """
     usage = store.read(tables.USAGE).where(F.col("billing_period").isin(*periods))
-    if rotations is not None:
-        usage = with_nodes(usage, rotations)
-    store.replace(tables.COST, cost_table(usage), periods)
+    store.replace(tables.COST, cost_table(usage, rotations), periods)
     return store.read(tables.COST)
 
 
-def cost_table(usage: DataFrame) -> DataFrame:
+def cost_table(usage: DataFrame, rotations: DataFrame | None = None) -> DataFrame:
     """Turn USAGE into the COST table."""
     rows = require_schema(usage, USAGE, "The cost job's input")
+    if rotations is not None:
+        rows = with_nodes(rows, rotations)
     table = rows.groupBy(*KEYS).agg(
         F.sum("charges").alias("charges"), *(total_of(name).alias(name) for name in SUMS)
     )

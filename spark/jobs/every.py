@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -112,42 +113,84 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
 
     Raises InvalidInput for a bill, a month or an input that cannot be read.
     """
-    now = datetime.now(UTC)
-    cluster = inputs.facts.cluster if inputs.facts else None
-    notes: Sequence[str] = ()
-    if inputs.bill is not None:
-        kafka = kafka_of(session, inputs)
-        delivery = bill.read(session, inputs.bill, kafka=kafka)
-        notes = delivery.notes
-        ingested = ingest.run(session, delivery, store, now=now, cluster=cluster)
-        nodes.run(session, store, delivery, list(ingested.months))
-    deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
-    today = inputs.today or now.date()
-    month = _month(inputs.month, deliveries, today)
-    note = deliveries[month]
     read = _inputs(session, inputs)
     try:
-        months = [month] if inputs.bill is None else list(deliveries)
-        cost.run(store, months, rotations=read.rotations)
-        report = replace(_report(store, month, note, today), tag=inputs.kafka.spoken)
-        evidence = replace(
-            _of_bill(session, store, read, report, month),
-            notes=(*_other_months(month, deliveries, report.currency), *notes, *_notes(inputs)),
-        )
-        if inputs.facts is not None:
-            book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
-            own = _of_cluster(session, store, inputs.facts, book, read, month)
-            evidence = replace(
-                evidence,
-                resync=own.rotations,
-                storage=own.volumes,
-                economics=own.designs,
-                notes=(*evidence.notes, *own.notes),
-            )
+        notes: Sequence[str] = ()
+        if inputs.bill is not None:
+            notes = _ingested(session, store, inputs, inputs.bill, read)
+        return _known(session, store, inputs, read, notes)
     finally:
         read.samples.unpersist()
         read.rotations.unpersist()
+
+
+def _ingested(
+    session: SparkSession, store: Store, inputs: Inputs, address: str | Path, read: _Read
+) -> Sequence[str]:
+    """Run the jobs on every month of a bill, and return what the bill cannot say."""
+    delivery = bill.read(session, address, kafka=kafka_of(session, inputs))
+    ingested = ingest.run(
+        session,
+        delivery,
+        store,
+        now=datetime.now(UTC),
+        cluster=inputs.facts.cluster if inputs.facts else None,
+        beside={
+            tables.COST: partial(cost.cost_table, rotations=read.rotations),
+            tables.TRANSFER: partial(transfer.transfer_table, traffic=read.traffic),
+        },
+    )
+    nodes.run(session, store, delivery, list(ingested.months))
+    return delivery.notes
+
+
+def _known(
+    session: SparkSession, store: Store, inputs: Inputs, read: _Read, notes: Sequence[str]
+) -> Known:
+    """Run the other jobs on one month, and return what all tables say of it."""
+    deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
+    today = inputs.today or datetime.now(UTC).date()
+    month = _month(inputs.month, deliveries, today)
+    note = deliveries[month]
+    if inputs.bill is None:
+        cost.run(store, [month], rotations=read.rotations)
+        transfer.run(session, store, [month], traffic=read.traffic)
+    report = replace(_report(store, month, note, today), tag=inputs.kafka.spoken)
+    evidence = replace(
+        _of_bill(store, read, report, month),
+        notes=(*_other_months(month, deliveries, report.currency), *notes, *_notes(inputs)),
+    )
+    if inputs.facts is not None:
+        book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
+        own = _of_cluster(session, store, inputs.facts, book, read, month)
+        evidence = replace(
+            evidence,
+            resync=own.rotations,
+            storage=own.volumes,
+            economics=own.designs,
+            notes=(*evidence.notes, *own.notes),
+        )
     return Known(evidence, note.billed_cost)
+
+
+def finished(store: Store, inputs: Inputs) -> Known:
+    """Return what tables that every job has made say of one month; nothing is made again."""
+    deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
+    today = inputs.today or datetime.now(UTC).date()
+    month = _month(inputs.month, deliveries, today)
+    recent = F.col("billing_period").isin(_before(month), month)
+    own = F.col("billing_period") == month
+    report = replace(_report(store, month, deliveries[month], today), tag=inputs.kafka.spoken)
+    evidence = replace(
+        _of_tables(store, report, month, store.read(tables.COST).where(recent)),
+        unit=store.read(UNIT_TABLE).where(recent).collect(),
+        anomalies=store.read(ANOMALIES_TABLE).where(own).collect(),
+        resync=store.read(RESYNC_TABLE).where(own).collect(),
+        storage=store.read(STORAGE_TABLE).where(own).collect(),
+        economics=store.read(ECONOMICS_TABLE).where(own).collect(),
+        notes=(*_other_months(month, deliveries, report.currency), *_notes(inputs)),
+    )
+    return Known(evidence, deliveries[month].billed_cost)
 
 
 def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
@@ -227,9 +270,7 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
     return _Read(seen, past.persist(), moved)
 
 
-def _of_bill(
-    session: SparkSession, store: Store, read: _Read, report: Report, month: str
-) -> Evidence:
+def _of_bill(store: Store, read: _Read, report: Report, month: str) -> Evidence:
     """Run the jobs that need a bill alone, on the month and the one before."""
     recent = [_before(month), month]
     paid = store.read(tables.COST).where(F.col("billing_period").isin(*recent)).persist()
@@ -238,20 +279,27 @@ def _of_bill(
     try:
         store.replace(UNIT_TABLE, units, recent)
         store.replace(ANOMALIES_TABLE, odd, recent)
-        return Evidence(
-            report=report,
-            month=month,
-            all_days=_days(paid),
-            tags=_tags(store, report, month),
-            easy=easy_savings(store.read(tables.USAGE).where(F.col("billing_period") == month)),
-            transfer=_transfer(session, store, read, month),
-            nodes=_nodes(store, month),
+        return replace(
+            _of_tables(store, report, month, paid),
             unit=units.collect(),
             anomalies=odd.where(F.col("billing_period") == month).collect(),
         )
     finally:
         for frame in (odd, units, paid):
             frame.unpersist()
+
+
+def _of_tables(store: Store, report: Report, month: str, paid: DataFrame) -> Evidence:
+    """Return what the bill's own tables say; `paid` is the cost of the month and the one before."""
+    return Evidence(
+        report=report,
+        month=month,
+        all_days=_days(paid),
+        tags=_tags(store, report, month),
+        easy=easy_savings(store.read(tables.USAGE).where(F.col("billing_period") == month)),
+        transfer=_flows(store.read(tables.TRANSFER), month),
+        nodes=_nodes(store, month),
+    )
 
 
 def _of_cluster(
@@ -291,8 +339,7 @@ def _last_day(usage: DataFrame, month: str) -> date:
     return last[0] if last and last[0] else date.fromisoformat(f"{month}-01")
 
 
-def _transfer(session: SparkSession, store: Store, read: _Read, month: str) -> list[Row]:
-    moved = transfer.run(session, store, [month], traffic=read.traffic)
+def _flows(moved: DataFrame, month: str) -> list[Row]:
     rows = moved.where(F.col("billing_period") == month).groupBy(
         "day", "cluster", "flow", "certainty", "currency"
     )

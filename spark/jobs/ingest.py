@@ -1,15 +1,17 @@
 """The ingest job: a bill becomes the usage table, month by month, every dollar in one row.
 
     read -> require_lines -> sum to a day -> say of each line what it is and whose -> require_schema
-         -> reconcile -> replace the months -> note the delivery
+         -> reconcile -> replace the months, and of the tables beside -> note the delivery
 
 The bill is read once for the table and once, one column of it, for the control total. Nothing of
-its size is ever in the driver's memory.
+its size is ever in the driver's memory. What it was added up to is kept while tables are written
+of it side by side: nothing that was just written is read back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -26,6 +28,7 @@ from spark.ingest.delivery import SECOND_HEADER, Delivery, Refresh, readable
 from spark.months import settled_on
 from spark.schemas import (
     CHARGES,
+    HAS_NET,
     IS_UNREADABLE,
     MONEY,
     QUARANTINE,
@@ -33,7 +36,7 @@ from spark.schemas import (
     require_lines,
     require_schema,
 )
-from spark.tables import UNKNOWN_PERIOD, Store
+from spark.tables import UNKNOWN_PERIOD, Store, Table
 from spark.tag_keys import OURS, KafkaTags, spellings
 from spark.transforms.amortise import DISCOUNTS
 from spark.transforms.attribute import Attribution, attributed
@@ -42,6 +45,8 @@ from spark.transforms.daily import TOTALS, net_of_discounts, said, summed
 from spark.transforms.found_tags import found_tags
 
 CLUSTERS_SHOWN = 10
+# A table made of USAGE alone.
+Made = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +75,12 @@ def run(
     *,
     now: datetime,
     cluster: str | None = None,
+    beside: Mapping[Table, Made] | None = None,
 ) -> Ingested:
     """Make the store hold the months of this delivery and nothing older of them.
 
-    `cluster` is one that the bill must name on some line. Raises InvalidInput for a bill without
+    `cluster` is one that the bill must name on some line, `beside` tables that are made of USAGE
+    alone and replaced with it. Raises InvalidInput for a bill without
     rows, of two currencies, without that cluster's tag, or into tables that hold another bill;
     StillwaterError when the table does not add up to the bill. Nothing is written then.
     """
@@ -81,9 +88,8 @@ def run(
         months = delivery.control()
         if not months:
             raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
-        with frames.kept(by_day(*delivery.parts, kafka=delivery.kafka)) as days:
-            net = days.transform(net_of_discounts) if _is_discounted(days) else days
-            rows = described(net, delivery.kafka)
+        days = by_day(*delivery.parts, kafka=delivery.kafka)
+        with frames.kept(table_of(described(days, delivery.kafka), IS_UNREADABLE, HAS_NET)) as rows:
             placed = _placed(rows, cluster)
             _require_one_currency(placed, delivery.label)
             _require_cluster(placed, rows, delivery, cluster)
@@ -93,8 +99,10 @@ def run(
             if any(found.values()):
                 _require_one_header(delivery)
                 if (joined := delivery.joined()) is not None:
-                    return run(session, joined, store, now=now, cluster=cluster)
-            store.replace(tables.USAGE, table_of(rows), list(months))
+                    return run(session, joined, store, now=now, cluster=cluster, beside=beside)
+            is_discounted = any(row.is_discounted for row in placed.values())
+            net = rows.transform(net_of_discounts) if is_discounted else rows
+            _write(store, net.select(*USAGE.names), list(months), beside or {})
             if any(found.values()):
                 store.replace(tables.QUARANTINE, quarantine(delivery.lines), list(months))
             else:
@@ -114,8 +122,8 @@ def run(
 
 def usage(*parts: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
     """Turn a bill's lines into the USAGE table, and IS_UNREADABLE beside it."""
-    days = by_day(*parts, kafka=kafka).transform(net_of_discounts)
-    return table_of(described(days, kafka), IS_UNREADABLE)
+    rows = table_of(described(by_day(*parts, kafka=kafka), kafka), IS_UNREADABLE, HAS_NET)
+    return rows.transform(net_of_discounts).drop(HAS_NET)
 
 
 def by_day(*parts: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
@@ -136,9 +144,16 @@ def table_of(rows: DataFrame, *beside: str) -> DataFrame:
     return whole.select(*USAGE.names, *beside)
 
 
-def _is_discounted(days: DataFrame) -> bool:
-    # All of them are counted: to look for the first, Spark makes one partition after the other.
-    return days.where(F.col("category").isin(*DISCOUNTS)).count() > 0
+def _write(
+    store: Store, usage: DataFrame, periods: Sequence[str], beside: Mapping[Table, Made]
+) -> None:
+    """Replace these months of USAGE and of the tables made of it, all at once."""
+    made = {tables.USAGE: usage, **{table: make(usage) for table, make in beside.items()}}
+    # While one table is planned another is written.
+    with ThreadPoolExecutor(len(made)) as pool:
+        under_way = [pool.submit(store.replace, *each, periods) for each in made.items()]
+        for write in under_way:
+            write.result()
 
 
 def quarantine(lines: DataFrame) -> DataFrame:
@@ -168,20 +183,19 @@ def reconcile(control: Mapping[str, Control], placed: Mapping[str, Row]) -> None
 
 
 def _placed(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
-    named = {"billed_cost": "billed_cost"}
     is_ours = F.col("attribution") != Attribution.NOBODY.value
     months = rows.groupBy("billing_period").agg(
         F.sum(CHARGES).alias("charges"),
-        *money.added(rows, named),
+        F.coalesce(F.sum("billed_cost"), F.lit(0)).cast(MONEY).alias("billed"),
         F.sum(F.when(F.col(IS_UNREADABLE), F.col(CHARGES)).otherwise(0)).alias("quarantined"),
         # Of two currencies or more these are two.
         F.min(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("currency"),
         F.max(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("another_currency"),
         F.max(_is(cluster)).alias("names_it"),
         F.max(is_ours).alias("has_kafka"),
+        F.max(F.coalesce(F.col("category").isin(*DISCOUNTS), F.lit(False))).alias("is_discounted"),  # noqa: FBT003 - a literal column
     )
-    billed = money.finished(months, named)["billed_cost"]
-    return {row.billing_period: row for row in months.withColumn("billed", billed).collect()}
+    return {row.billing_period: row for row in months.collect()}
 
 
 def _is(cluster: str | None) -> Column:

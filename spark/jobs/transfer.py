@@ -30,6 +30,11 @@ def run(
     return store.read(tables.TRANSFER)
 
 
+def not_explained(usage: DataFrame) -> DataFrame:
+    """Turn USAGE into the TRANSFER table of a month without counters."""
+    return transfer_table(usage, frames.empty(usage.sparkSession, TRAFFIC))
+
+
 def transfer_table(usage: DataFrame, traffic: DataFrame) -> DataFrame:
     """Turn USAGE and TRAFFIC into the TRANSFER table."""
     known = require_schema(traffic, TRAFFIC, "The transfer job's counters")

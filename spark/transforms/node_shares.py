@@ -44,7 +44,7 @@ def node_shares(usage: DataFrame, pods: DataFrame, hours: DataFrame) -> DataFram
     keys = (*_NODE_DAY, "paid_by", *POD)
     summed = scaled.groupBy(*keys).agg(*money.sums(scaled, _TOTALS))
     placed = summed.select(*keys, *(c.alias(n) for n, c in money.finished(summed, _TOTALS).items()))
-    known = placed.join(F.broadcast(nodes), list(_NODE_DAY)).withColumn("kind", _kind())
+    known = placed.join(nodes, list(_NODE_DAY)).withColumn("kind", _kind())
     table = known.select(*NODE_SHARES.names).unionByName(_rest(nodes, placed))
     return require_schema(table, NODE_SHARES, "The node shares table")
 
@@ -69,7 +69,7 @@ def _nodes(usage: DataFrame) -> DataFrame:
 
 
 def _of(rows: DataFrame, nodes: DataFrame) -> DataFrame:
-    return rows.join(F.broadcast(nodes), ["billing_period", "instance_id"], "left_semi")
+    return rows.join(nodes, ["billing_period", "instance_id"], "left_semi")
 
 
 def _scaled(pods: DataFrame, hours: DataFrame) -> DataFrame:

@@ -52,7 +52,7 @@ def _of_the_broker(windows: DataFrame, samples: DataFrame) -> DataFrame:
         lambda frame: of_all_topics(frame, BYTES_IN, REPLICATION_IN)
     ).transform(increases)
     keys = windows.select("incident", "cluster", "node_id", "opened_at", "from", "to")
-    return counted.join(F.broadcast(keys), ["cluster", "node_id"]).where(
+    return counted.join(keys, ["cluster", "node_id"]).where(
         F.col("at").between(F.col("from"), F.col("to"))
     )
 
@@ -87,7 +87,7 @@ def _returns(restarts: DataFrame, samples: DataFrame) -> DataFrame:
         "cluster", F.col("node_id").alias("leader"), "at", "value"
     )
     others = (
-        short.join(F.broadcast(restarts), "cluster")
+        short.join(restarts, "cluster")
         .where((F.col("leader") != F.col("node_id")) & (F.col("at") <= F.col("to")))
         .groupBy("incident", "last_seen_at", "returned_at", "step", "at")
         .agg(F.sum("value").alias("short"))
@@ -149,7 +149,7 @@ def _held(restarts: DataFrame, samples: DataFrame) -> DataFrame:
     seen = restarts.select("incident", "cluster", "node_id", "last_seen_at")
     latest = Window.partitionBy("incident", "series").orderBy(F.col("at").desc())
     return (
-        sizes.join(F.broadcast(seen), ["cluster", "node_id"])
+        sizes.join(seen, ["cluster", "node_id"])
         .where(
             F.col("at").between(
                 _moved(F.col("last_seen_at"), -BEFORE_SECONDS), F.col("last_seen_at")

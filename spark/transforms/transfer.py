@@ -84,7 +84,7 @@ def by_flow(transfers: DataFrame, traffic: DataFrame) -> DataFrame:
     known = traffic.select("day", "cluster", "rack_aware_consumers", *sizes)
     joined = (
         transfers.where(crossing)
-        .join(F.broadcast(known), ["day", "cluster"], "left")
+        .join(known, ["day", "cluster"], "left")
         .withColumn("_consume", _consumed())
     )
     shared = joined.select("*", F.inline(_parts()).alias(*_PART))

@@ -22,6 +22,8 @@ def build(layer: Layer) -> None:
             incidents_bucket=layer.earlier(OPERATIONS).text("incidents_bucket"),
             tags=layer.tags.everywhere,
             ephemeral=layer.spec.ephemeral,
+            bill_cluster_tag=layer.spec.bill_cluster_tag,
+            bill_pool_tag=layer.spec.bill_pool_tag,
             split_cost_allocation=layer.spec.split_cost_allocation,
         ),
         opts=layer.on_aws,

@@ -18,12 +18,13 @@ from core import naming
 from core.errors import StillwaterError
 from core.incidents.record import Incident
 from core.views import ClusterView
-from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.kafka import Access, KafkaAdmin
 from handlers.store.ledger import DynamoLedger, rounds
 from local import environment, journal
 from local.demo import load, narration, result
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
+from local.demo.clients import ADMINISTRATOR, access
 from local.twin import Twin
 from tests.integration.waiting import PATIENCE_SECONDS, until
 
@@ -66,6 +67,10 @@ class Cluster:
     def bootstrap(self) -> str:
         return str(self.outputs["bootstrap"])
 
+    def access(self, user: str = ADMINISTRATOR) -> Access:
+        """Return how one of the demo's users connects."""
+        return access(self.twin.api, user)
+
     @property
     def ledger(self) -> DynamoLedger:
         return DynamoLedger(
@@ -78,7 +83,7 @@ class Cluster:
     def kafka(self) -> ClusterView | None:
         """Return one reading of Kafka, or None while nobody answers."""
         try:
-            return KafkaAdmin(self.bootstrap.split(",")).read()
+            return KafkaAdmin(self.bootstrap.split(","), self.access()).read()
         except StillwaterError:
             return None
 
@@ -162,7 +167,7 @@ class Cluster:
     @contextlib.contextmanager
     def admin(self) -> Iterator[KafkaAdminClient]:
         """Kafka's administration, opened anew: an older client knows no broker that returned."""
-        client = KafkaAdminClient(bootstrap_servers=self.bootstrap.split(","))
+        client = KafkaAdminClient(bootstrap_servers=self.bootstrap.split(","), **self.access()())
         try:
             yield client
         finally:

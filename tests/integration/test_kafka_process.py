@@ -1,11 +1,14 @@
 """A real Kafka node, started as the twin's kubelet starts it: formats once, stops on SIGTERM.
 
+Its listeners ask for certificates, put together from what Secrets hold.
+
 It needs no twin, and a node of its own: empty volumes, a first start, an end.
 """
 
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,10 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from local import environment
 from local.kafka import container, jars
+from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes import strimzi_resources
+from local.kubernetes.strimzi_admin import show
+from local.kubernetes.strimzi_authorities import served_hosts
 from local.kubernetes.strimzi_model import node_ids, read
 from local.place import Place, claimed
 from local.processes import Child, Processes
@@ -53,6 +59,8 @@ def kafka(place: Place) -> dict[str, Any]:
         "name": "nlb",
         "port": 9094,
         "type": "cluster-ip",
+        "tls": True,
+        "authentication": {"type": "tls"},
         "configuration": {
             "advertisedHostTemplate": broker_host(place),
         },
@@ -90,11 +98,31 @@ class KafkaNode:
             # What every new ext4 file system has, and what kills a broker that finds it.
             (directory / "lost+found").mkdir(parents=True)
             self.mounts[f"/var/lib/kafka/data-{volume['id']}"] = directory
+        self.trusting = self._issue(sorted(served_hosts(cluster, node)))
         pod_ip = f"10.{place.number}.1.5"
         place.path("hosts").write_text(f"{place.socket_address(pod_ip)} {cluster.host(node)}\n")
         self.command = container.command(
             self.pod, self.pod["spec"]["containers"][0], {}, self.mounts, pod_ip, place
         )
+
+    def _issue(self, hosts: list[str]) -> ssl.SSLContext:
+        """Write what the operator's Secrets would hold; return how a user of its connects."""
+        authority = certificates.authority("cluster-ca v0")
+        issued = certificates.component(authority, "c-kafka", hosts)
+        secrets = {
+            container.NODE_CERTS: {"node.crt": issued.certificate, "node.key": issued.key},
+            container.CLUSTER_CA_CERTS: {"ca.crt": authority.certificate},
+            container.CLIENT_CA_CERTS: {"ca.crt": authority.certificate},
+        }
+        for path, data in secrets.items():
+            self.mounts[path] = self.place.path(Path(path).name)
+            self.mounts[path].mkdir()
+            for name, text in data.items():
+                (self.mounts[path] / name).write_text(text)
+        context = ssl.create_default_context(cadata=authority.certificate)
+        user = certificates.user(authority, "billing")
+        show(context, user.certificate, user.key)
+        return context
 
     def start(self) -> Child:
         variables = environment.base(self.place)
@@ -134,7 +162,8 @@ def node(tmp_path: Path) -> Iterator[KafkaNode]:
 
 def test_a_node_formats_its_volumes_once_and_keeps_its_records(node: KafkaNode) -> None:
     first = node.start()
-    producer = KafkaProducer(bootstrap_servers=node.bootstrap, acks="all")
+    named: dict[str, Any] = {"security_protocol": "SSL", "ssl_context": node.trusting}
+    producer = KafkaProducer(bootstrap_servers=node.bootstrap, acks="all", **named)
     offset = producer.send("kept", b"before the restart").get(PATIENCE_SECONDS).offset
     producer.close()
 
@@ -142,7 +171,7 @@ def test_a_node_formats_its_volumes_once_and_keeps_its_records(node: KafkaNode) 
     assert first.popen.returncode == 143, "SIGTERM did not reach Kafka itself"
 
     node.start()
-    consumer = KafkaConsumer(bootstrap_servers=node.bootstrap, consumer_timeout_ms=120_000)
+    consumer = KafkaConsumer(bootstrap_servers=node.bootstrap, consumer_timeout_ms=120_000, **named)
     consumer.assign([TopicPartition("kept", 0)])
     consumer.seek(TopicPartition("kept", 0), offset)
     assert next(consumer).value == b"before the restart"

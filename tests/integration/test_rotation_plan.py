@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.admin import NewTopic
 from kafka.errors import TopicAlreadyExistsError
 from rich.console import Console
 
@@ -39,7 +39,7 @@ def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotor:
 def lonely_topic(cluster: Cluster) -> Iterator[str]:
     """A topic that nobody can keep up: one replica, on one broker."""
     name = f"lonely-{uuid.uuid4().hex[:8]}"
-    with admin(cluster) as client, suppress(TopicAlreadyExistsError):
+    with cluster.admin() as client, suppress(TopicAlreadyExistsError):
         client.create_topics([NewTopic(name, replica_assignments={0: [BROKER]})])
     cluster.until(
         lambda: (view := cluster.kafka()) and any(p.topic == name for p in view.partitions),
@@ -49,17 +49,8 @@ def lonely_topic(cluster: Cluster) -> Iterator[str]:
     try:
         yield name
     finally:
-        with admin(cluster) as client:
+        with cluster.admin() as client:
             client.delete_topics([name])
-
-
-@contextmanager
-def admin(cluster: Cluster) -> Iterator[KafkaAdminClient]:
-    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
-    try:
-        yield client
-    finally:
-        client.close()
 
 
 @contextmanager

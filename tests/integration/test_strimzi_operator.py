@@ -254,11 +254,11 @@ def test_a_paused_kafka_gets_its_pods_back_and_nothing_else(world: World, runnin
 
 def test_what_it_cannot_run_is_said_in_the_status(world: World) -> None:
     resource = copy.deepcopy(kafka("refused"))
-    resource["spec"]["kafka"]["listeners"][0]["tls"] = True
+    resource["spec"]["kafka"]["listeners"][0]["authentication"] = {"type": "custom"}
     provision(world, "refused", resource)
     said = world.eventually("a condition", lambda: world.ready("refused"))
     assert (said["status"], said["reason"]) == ("False", "InvalidResource")
-    assert "listener nlb asks for TLS" in said["message"]
+    assert "listener nlb asks for authentication custom" in said["message"]
     assert world.pods("refused") == {}
 
 

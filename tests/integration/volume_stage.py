@@ -159,7 +159,7 @@ class Stage:
     def write(self, mib: int) -> None:
         """Write really so much to the broker."""
         servers = self.cluster.bootstrap.split(",")
-        producer = KafkaProducer(bootstrap_servers=servers, acks=1)
+        producer = KafkaProducer(bootstrap_servers=servers, acks=1, **self.cluster.access()())
         for _ in range(mib * 4):
             producer.send(self.topic, bytes(MIB // 4))
         producer.flush(60)
@@ -260,7 +260,7 @@ def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) 
         region=region,
         session=session,
     )
-    fill = Scaled(KafkaFills(cluster.bootstrap.split(",")), broker)
+    fill = Scaled(KafkaFills(cluster.bootstrap.split(","), cluster.access()), broker)
     runs = LedgerRuns(records, REHEARSAL)
     of_pool = told.volumes.pools[pool]
     # What other tests made of the other pools is left alone.

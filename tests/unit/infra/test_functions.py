@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from dataclasses import fields
 from typing import Any
@@ -72,6 +73,34 @@ def test_a_function_is_told_what_its_settings_name_and_nothing_else(
         assert short | kept(definition.settings) == {f.name for f in fields(definition.settings)}
         # Lambda measures what it stores, with every quote escaped.
         assert len(json.dumps(variables)) < 3000
+
+
+OPENS = {
+    "interruption": "_desk",
+    "tick": "_loop",
+    "sweep": "_broom",
+    "rotate": "_conductor",
+    "health": "_examiner",
+    "volumes": "_steward",
+    "webhook": "_door",
+}
+
+
+@pytest.mark.parametrize("role", OPENS)
+def test_an_entry_point_opens_what_it_needs_by_what_is_rendered_for_it(
+    layers: dict[str, Recorded], role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    (definition,) = [each for each in EVERY if each.name == role]
+    layer = layers["platform" if role == WEBHOOK.name else "operations"]
+    (function,) = [
+        f for f in layer.of(FUNCTION) if f.inputs["handler"] == f"handlers.{role}.handler"
+    ]
+    settings = told(layer, function.name, definition.settings)
+    entry = importlib.import_module(f"handlers.{role}")
+    monkeypatch.setattr(entry, "read_settings", {definition.settings: settings}.__getitem__)
+    assert getattr(entry, OPENS[role]).__wrapped__() is not None
 
 
 def test_no_hook_is_believed_to_last_longer_than_aws_lets_it() -> None:

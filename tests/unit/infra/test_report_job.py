@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.cluster.facts import of_spec
 from core.settings import facts
-from infra.analytics import bill_export, spark_wheel
+from infra.analytics import bill_export, report_request, spark_wheel
 from infra.iam import Account
 from spark import entry
 from spark.ingest import cur, splits
@@ -71,6 +71,27 @@ def test_the_schedule_starts_the_job_that_the_stack_hands_out(layers: dict[str, 
     export = analytics.one("bcmdata/export:Export").inputs["export"]
     known = entry.parser().parse_args(told(layers))
     assert known.bill == f"{bucket}export/{export['name']}"
+
+
+def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None:
+    made = report_request.Made(
+        **dict.fromkeys(("application", "role", "bucket", "wheel", "launcher"), "x"),
+        facts="facts/cluster.json",
+        incidents_bucket="incidents",
+        database="tables",
+    )
+
+    def known(cluster_tag: str | None, pool_tag: str | None) -> tuple[str | None, str | None]:
+        tags = {"--cluster-tag": cluster_tag, "--pool-tag": pool_tag}
+        job = report_request.Described(
+            name="reports", cluster="orders", bill="export/x", tags={}, bill_tags=tags
+        )
+        submitted = report_request.start(job, made)["JobDriver"]["SparkSubmit"]
+        chosen = entry.parser().parse_args(submitted["EntryPointArguments"])
+        return chosen.cluster_tag, chosen.pool_tag
+
+    assert known("team=streaming", "pool") == ("team=streaming", "pool")
+    assert known(None, None) == (None, None)
 
 
 def test_the_job_makes_every_table_of_the_months_that_are_not_final(

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from core import cluster, timing
-from local.demo import costs
+from core.cluster import rights
+from local.demo import clients, costs
 from local.demo import spec as demo_spec
 from local.demo.result import judge
 from local.place import Place
@@ -73,6 +74,19 @@ def test_the_demos_cluster_is_valid_and_its_timeouts_agree() -> None:
     spec = cluster.parse(demo_spec.spec(Place(11, Path("/nowhere"))))
     assert [v.sentence for v in timing.check(spec)] == []
     assert spec.network.vpc_cidr == "10.11.0.0/16"
+
+
+def test_a_kafka_that_asks_knows_the_demos_clients_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(clients.ASKING_VARIABLE, "true")
+    described = cluster.parse(demo_spec.spec(Place(41, Path("/unused"))))
+    asked = rights.listeners(described.kafka).values()
+    assert {listener.authentication for listener in asked} == {"tls"}
+    may = {client.name: client.sentence for client in rights.clients(described)}
+    assert may["producer"].endswith("may Create, Describe, Write on topic orders.")
+    assert may["consumer"].endswith("may Describe, Read on topic orders.")
+    assert len(may) == len(clients.users()) + len(rights.FUNCTION_CALLS)
+    (finding,) = rights.findings(described)
+    assert finding.startswith("User administrator has Alter on the cluster")
 
 
 def test_what_an_earlier_run_was_billed_is_not_in_the_next_ones_report(tmp_path: Path) -> None:

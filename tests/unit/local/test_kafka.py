@@ -26,6 +26,24 @@ def test_paths_and_address_become_this_machines() -> None:
     assert config["log.dirs"] == "/v/one/kafka-log10,/v/ten/kafka-log10"
 
 
+def test_certificates_and_their_key_become_one_file_that_nobody_else_reads(tmp_path: Path) -> None:
+    secret, work = tmp_path / "secret", tmp_path / "work"
+    secret.mkdir()
+    work.mkdir()
+    for name in ("pod.crt", "pod.key", "ca.p12"):
+        (secret / name).write_text(f"<{name}>")
+    made = run.pem_files({"/opt/kafka/node-certs": secret, "/data": tmp_path}, work)
+    joined = made.pop("/opt/kafka/node-certs.pem")
+    assert not made
+    assert joined.read_text() == "<pod.key>\n<pod.crt>"
+    assert joined.stat().st_mode & 0o777 == 0o600
+    template = "ssl.keystore.location=/opt/kafka/node-certs.pem\nx=${d:/opt/kafka/node-certs:a}\n"
+    mounts = {"/opt/kafka/node-certs": secret, "/opt/kafka/node-certs.pem": joined}
+    real = run.settings(run.effective(template, "a", mounts))
+    assert real["ssl.keystore.location"] == str(joined)
+    assert real["x"] == f"${{d:{secret}:a}}"
+
+
 def test_a_small_heap_gets_a_small_cleaner_unless_the_config_says_otherwise() -> None:
     key = "log.cleaner.dedupe.buffer.size"
     assert run.settings(run.effective(TEMPLATE, "a", {}))[key] == "8388608"

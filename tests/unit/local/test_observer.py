@@ -104,7 +104,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     found: list[list[str]] = []
 
     class Mute:
-        def __init__(self, bootstrap: list[str]) -> None:
+        def __init__(self, bootstrap: list[str], _access: None) -> None:
             found.append(bootstrap)
 
         def read(self) -> ClusterView:

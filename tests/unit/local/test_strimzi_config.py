@@ -120,7 +120,12 @@ def test_port_templates_are_nothing_but_arithmetic(template: str) -> None:
 @pytest.mark.parametrize(
     ("change", "pools", "says"),
     [
-        pytest.param({"tls": True}, POOLS, "listener nlb asks for TLS", id="tls"),
+        pytest.param(
+            {"authentication": {"type": "tls"}}, POOLS, "certificates without TLS", id="tls"
+        ),
+        pytest.param(
+            {"authentication": {"type": "custom"}}, POOLS, "authentication custom", id="custom"
+        ),
         pytest.param({"type": "ingress"}, POOLS, "type ingress", id="listener-type"),
         pytest.param({}, POOLS[1:], "no node pool has the role controller", id="no-controller"),
         pytest.param({}, POOLS[:1], "no node pool has the role broker", id="no-broker"),

@@ -17,6 +17,7 @@ from local.kafka.run import in_place, settings
 from local.kubernetes import resolver
 from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
 from local.kubernetes.strimzi_resources import REVISION
+from local.kubernetes.strimzi_rolling import revision
 from local.place import Place
 from tests.unit.infra.programs import spec
 
@@ -98,16 +99,39 @@ def test_a_changed_setting_is_another_revision() -> None:
     assert annotations[0] != annotations[1]
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"tls": {"trustedCertificates": []}}, "asks for tls"),
-        ({"authentication": {"type": "tls"}}, "asks for authentication"),
-    ],
-)
-def test_what_it_cannot_run_is_one_sentence(change: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidInput, match=says):
-        read(resource(**change))
+def test_what_it_cannot_run_is_one_sentence() -> None:
+    with pytest.raises(InvalidInput, match="authentication is custom"):
+        read(resource(authentication={"type": "custom"}))
+
+
+def test_workers_and_their_connectors_show_the_certificate_of_their_user() -> None:
+    metadata = {"name": "c", "namespace": "kafka", "uid": "u"}
+    workers = read({"metadata": metadata, "spec": connect_spec(spec(), Connect())})
+    config = settings(config_map(workers, "c-connect-0")["data"]["connect.properties"])
+    for prefix in ("", "producer.", "consumer.", "admin."):
+        assert config[f"{prefix}security.protocol"] == "SSL"
+        assert config[f"{prefix}ssl.keystore.location"] == "/opt/kafka/connect-certs.pem"
+    rendered = pod(workers, "c-connect-0", {"data": {}})
+    volumes = {v["name"]: v.get("secret") for v in rendered["spec"]["volumes"]}
+    assert volumes["cluster-ca-certs"] == {"secretName": "orders-cluster-ca-cert"}
+    # The user's Secret also holds its authority, which is no part of what it shows.
+    shown = volumes["connect-certs"]
+    assert [item["key"] for item in shown["items"]] == ["user.crt", "user.key"]
+    renewed = pod(workers, "c-connect-0", {"data": {}}, "another digest")
+    assert revision(renewed) != revision(rendered)
+
+
+def test_a_workers_password_stands_in_no_config_map() -> None:
+    told = resource(
+        authentication={
+            "type": "scram-sha-512",
+            "username": "workers",
+            "passwordSecret": {"secretName": "workers", "password": "password"},
+        }
+    )
+    config = settings(config_map(read(told), "c-connect-0")["data"]["connect.properties"])
+    assert config["security.protocol"] == "SASL_PLAINTEXT"
+    assert "${directory:/opt/kafka/connect-certs:password}" in config["sasl.jaas.config"]
 
 
 def test_the_demos_own_description_can_have_workers() -> None:

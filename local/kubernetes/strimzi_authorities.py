@@ -1,0 +1,231 @@
+"""A Kafka's two authorities and what the cluster's own signs, in Secrets as Strimzi keeps them.
+
+`<cluster>-cluster-ca(-cert)` signs what brokers, controllers and operators show each other,
+`<cluster>-clients-ca(-cert)` what users show. An authority whose key is replaced stays trusted
+beside the new one, and nobody shows a certificate of the new one before every pod trusts it: pods
+roll once to trust it, and again to show it. Strimzi drops the old one afterwards; here it stays.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from core import naming
+from local.kubernetes import strimzi_certificates as certificates
+from local.kubernetes.client import Api, Informer
+from local.kubernetes.lookups import find
+from local.kubernetes.strimzi_certificates import Issued
+from local.kubernetes.strimzi_model import Cluster, Node
+from local.kubernetes.strimzi_objects import Object, Objects
+from local.kubernetes.strimzi_resources import KIND_LABEL, Rendered, digest, owned_object
+
+FORCE_REPLACE = "strimzi.io/force-replace"
+KEY_GENERATION = "strimzi.io/ca-key-generation"
+CLUSTER_GENERATION = "strimzi.io/cluster-ca-key-generation"
+CLIENTS_GENERATION = "strimzi.io/clients-ca-key-generation"
+CERTIFICATE_HASH = "strimzi.io/server-cert-hash"
+OPERATOR = "cluster-operator"
+Annotations = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """An authority as its Secrets hold it; `trusted` are its certificates, older ones included."""
+
+    current: Issued
+    generation: int
+    trusted: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """An authority, and whether every pod trusts it: before that nobody may show what it signs."""
+
+    authority: Authority
+    trusted_by_all: bool
+
+    def stands_for(self, issued: Issued, hosts: Sequence[str]) -> bool:
+        """Say whether a certificate may stay: it serves these hosts, and its signer is no older."""
+        is_current = certificates.is_of(issued.certificate, self.authority.current.certificate)
+        serves = certificates.hosts_of(issued.certificate) == set(hosts)
+        return serves and (is_current or not self.trusted_by_all)
+
+
+class Authorities:
+    """Makes, replaces and hands out what the cluster operator issues."""
+
+    def __init__(self, api: Api, objects: Objects, changed: Callable[[str, Object], None]) -> None:
+        self._api, self._objects = api, objects
+        self._secrets = Informer(
+            api, "/api/v1/secrets", changed, labelSelector=f"{KIND_LABEL}=Kafka"
+        )
+        self.informers = (self._secrets,)
+
+    def bring(self, cluster: Cluster, live: Mapping[str, Object]) -> dict[str, Annotations]:
+        """Issue what is missing or outdated; return what each pod is marked with for it."""
+        if not cluster.asks:
+            return {cluster.pod(node): {} for node in cluster.nodes}
+        of_cluster = self._authority(cluster, naming.cluster_ca_secret(cluster.name))
+        of_clients = self._authority(cluster, naming.clients_ca_secret(cluster.name))
+        everybody_trusts = all(
+            _generation(pod, CLUSTER_GENERATION) >= of_cluster.generation for pod in live.values()
+        )
+        signer = Signer(of_cluster, everybody_trusts)
+        self._certificate(cluster, operator_secret(cluster.name), OPERATOR, signer)
+        marks = {}
+        for node in cluster.nodes:
+            name, component = cluster.pod(node), naming.kafka_component(cluster.name)
+            hosts = sorted(served_hosts(cluster, node))
+            issued = self._certificate(cluster, name, component, signer, hosts)
+            marks[name] = {
+                CLUSTER_GENERATION: str(of_cluster.generation),
+                CERTIFICATE_HASH: digest(issued.certificate),
+            }
+            if node.is_broker:
+                marks[name][CLIENTS_GENERATION] = str(of_clients.generation)
+        return marks
+
+    def _authority(self, cluster: Cluster, certificate_secret: str) -> Authority:
+        key_secret = certificate_secret.removesuffix("-cert")
+        # The watch may be behind our own writing: a second authority would be trusted by nobody.
+        for look in (self._held, self._found):
+            key = look(cluster.namespace, key_secret)
+            known = authority_of(key, look(cluster.namespace, certificate_secret))
+            if known is not None and not _forced(key):
+                return known
+        fresh = replaced(known, key_secret.removeprefix(f"{cluster.name}-"))
+        marked = {KEY_GENERATION: str(fresh.generation)}
+        password = secrets.token_urlsafe(9)
+        store = certificates.trust_store(fresh.trusted.values(), password)
+        self._apply(
+            cluster,
+            certificate_secret,
+            {**fresh.trusted, "ca.p12": store, "ca.password": password},
+            marked,
+        )
+        self._apply(cluster, key_secret, {"ca.key": fresh.current.key}, marked)
+        if _forced(key):
+            path = _path(cluster.namespace, key_secret)
+            self._api.merge(path, {"metadata": {"annotations": {FORCE_REPLACE: None}}})
+        return fresh
+
+    def _certificate(
+        self, cluster: Cluster, secret: str, name: str, signer: Signer, hosts: Sequence[str] = ()
+    ) -> Issued:
+        """Return a component's certificate: the one it has while that serves, else another."""
+        file = OPERATOR if name == OPERATOR else secret
+        # The watch may be behind our own writing.
+        for look in (self._held, self._found):
+            stored = data_of(look(cluster.namespace, secret))
+            if f"{file}.crt" in stored:
+                issued = Issued(stored[f"{file}.crt"], stored[f"{file}.key"])
+                if signer.stands_for(issued, hosts):
+                    return issued
+        issued = certificates.component(signer.authority.current, name, hosts)
+        data = {f"{file}.crt": issued.certificate, f"{file}.key": issued.key}
+        self._apply(cluster, secret, data, {})
+        return issued
+
+    def _held(self, namespace: str, name: str) -> Object | None:
+        return self._secrets.objects.get((namespace, name))
+
+    def _found(self, namespace: str, name: str) -> Object | None:
+        return find(self._api, _path(namespace, name))
+
+    def _apply(
+        self, cluster: Cluster, name: str, data: Mapping[str, str | bytes], marked: Annotations
+    ) -> None:
+        rendered = owned_object(cluster, "v1", "Secret", name)
+        rendered["metadata"]["annotations"] = marked
+        self._objects.apply(with_data(rendered, data))
+
+
+def operator_secret(cluster: str) -> str:
+    """Return where the cluster operator's own certificate is."""
+    return f"{cluster}-cluster-operator-certs"
+
+
+def served_hosts(cluster: Cluster, node: Node) -> set[str]:
+    """Return every name a node is dialled by: its own, and those of the Services and balancers."""
+    names = {cluster.host(node), cluster.host(node).removesuffix(".cluster.local")}
+    if not node.is_broker:
+        return names
+    services = [
+        naming.bootstrap_service(cluster.name),
+        naming.headless_service(cluster.name),
+    ]
+    for listener in cluster.listeners:
+        names |= {*listener.alternative_names, listener.host_of(node.node_id) or cluster.host(node)}
+        if listener.type == "cluster-ip":
+            port = listener.port
+            services += [
+                naming.listener_bootstrap_service(cluster.name, listener.name, port),
+                naming.listener_broker_service(
+                    cluster.name, node.pool, node.node_id, listener.name, port
+                ),
+            ]
+    return names | {
+        f"{service}{rest}"
+        for service in services
+        for rest in (
+            *("", f".{cluster.namespace}", f".{cluster.namespace}.svc"),
+            f".{cluster.namespace}.svc.cluster.local",
+        )
+    }
+
+
+def data_of(secret: Object | None) -> dict[str, str]:
+    """Return what a Secret holds as text."""
+    data = ((secret or {}).get("data") or {}).items()
+    return {k: base64.b64decode(v).decode() for k, v in data if not k.endswith(".p12")}
+
+
+def with_data(rendered: Rendered, data: Mapping[str, str | bytes]) -> Rendered:
+    """Return a Secret with its data as the API takes it."""
+    encoded = {
+        key: base64.b64encode(value if isinstance(value, bytes) else value.encode()).decode()
+        for key, value in data.items()
+    }
+    return {**rendered, "type": "Opaque", "data": encoded}
+
+
+def authority_of(key_secret: Object | None, certificate_secret: Object | None) -> Authority | None:
+    """Return an authority of its two Secrets; None where one is missing or they are no pair."""
+    key, held = data_of(key_secret), data_of(certificate_secret)
+    generations = {_generation(each, KEY_GENERATION) for each in (key_secret, certificate_secret)}
+    if "ca.key" not in key or "ca.crt" not in held or len(generations) > 1:
+        return None
+    trusted = {name: text for name, text in held.items() if name.endswith(".crt")}
+    return Authority(Issued(held["ca.crt"], key["ca.key"]), generations.pop(), trusted)
+
+
+def replaced(known: Authority | None, name: str) -> Authority:
+    """Return a new authority that stands beside the one before it."""
+    if known is None:
+        fresh = certificates.authority(f"{name} v0")
+        return Authority(fresh, 0, {"ca.crt": fresh.certificate})
+    generation = known.generation + 1
+    fresh = certificates.authority(f"{name} v{generation}")
+    ended = certificates.ends_at(known.current.certificate).strftime("%Y-%m-%dT%H-%M-%SZ")
+    older = {key: text for key, text in known.trusted.items() if key != "ca.crt"}
+    older[f"ca-{ended}.crt"] = known.current.certificate
+    return Authority(fresh, generation, {"ca.crt": fresh.certificate, **older})
+
+
+def _forced(secret: Object | None) -> bool:
+    return _annotations(secret).get(FORCE_REPLACE) == "true"
+
+
+def _generation(item: Object | None, annotation: str) -> int:
+    return int(_annotations(item).get(annotation, "0"))
+
+
+def _annotations(item: Object | None) -> Mapping[str, str]:
+    return ((item or {}).get("metadata") or {}).get("annotations") or {}
+
+
+def _path(namespace: str, name: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/secrets/{name}"

@@ -1,0 +1,324 @@
+"""The twin's user operator: KafkaUsers become Secrets, passwords in Kafka, and ACLs.
+
+As Strimzi's does: a certificate of the clients' authority or a password, in a Secret of the user's
+name that is made again when it is gone; exactly the ACLs of the resource, and none of a user whose
+resource is gone. Quotas are left out.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import queue
+import secrets
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    KafkaAdminClient,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+from kafka.errors import KafkaError
+
+from core import naming
+from core.errors import StillwaterError
+from local.kubernetes import strimzi_certificates as certificates
+from local.kubernetes.client import Api, Informer
+from local.kubernetes.lookups import find
+from local.kubernetes.strimzi_admin import admin, answers, runs
+from local.kubernetes.strimzi_authorities import (
+    CLIENTS_GENERATION,
+    Authority,
+    authority_of,
+    data_of,
+    with_data,
+)
+from local.kubernetes.strimzi_model import SCRAM, TLS
+from local.kubernetes.strimzi_objects import STRIMZI, Object, Objects, resource_path
+from local.kubernetes.strimzi_resources import KIND_LABEL
+
+LOG = logging.getLogger("strimzi")
+RETRY_SECONDS = 1.0
+KIND = "KafkaUser"
+EXTERNAL = "tls-external"
+RENEWAL = dt.timedelta(days=30)  # Strimzi's default
+PASSWORD_BYTES = 24
+WORDS = {"prefix": "PREFIXED"}
+Key = tuple[str, ...]
+
+
+class UserOperator:
+    """Brings every KafkaUser to what it says, in a thread of its own: Kafka may be slow."""
+
+    def __init__(self, api: Api, objects: Objects) -> None:
+        self._api, self._objects = api, objects
+        self._work: queue.Queue[Object | None] = queue.Queue()
+        self._users = Informer(api, f"{STRIMZI}/kafkausers", self._changed)
+        self._secrets = Informer(
+            api, "/api/v1/secrets", self._secret_changed, labelSelector=naming.CLUSTER_LABEL
+        )
+        self.informers = (self._users, self._secrets)
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until told to stop: on every change, and again on what did not succeed."""
+        while not stop.is_set():
+            try:
+                gone = self._work.get(timeout=RETRY_SECONDS)
+            except queue.Empty:
+                gone = None
+            try:
+                if gone is not None:
+                    self._forget(gone)
+                self._reconcile_all()
+            except (StillwaterError, KafkaError, OSError) as error:
+                LOG.warning("Users: %s", error)
+
+    def _changed(self, event: str, user: Object) -> None:
+        self._work.put(user if event == "DELETED" else None)
+
+    def _secret_changed(self, _event: str, _secret: Object) -> None:
+        self._work.put(None)
+
+    def _reconcile_all(self) -> None:
+        users = [
+            u for u in self._users.objects.values() if "deletionTimestamp" not in u["metadata"]
+        ]
+        for namespace, cluster in sorted({_kafka_of(user) for user in users}):
+            authority = self._authority(namespace, cluster)
+            mine = [u for u in users if _kafka_of(u) == (namespace, cluster)]
+            waiting = [u for u in mine if authority is None or not self._settled(u, authority)]
+            if not waiting or authority is None or not answers(namespace, cluster):
+                continue
+            if not self._trusted(namespace, cluster, authority):
+                continue
+            with admin(self._api, namespace, cluster) as client:
+                held = _acls(client)
+                for user in waiting:
+                    self._reconcile(client, user, authority, held)
+
+    def _reconcile(
+        self, client: KafkaAdminClient, user: Object, authority: Authority, held: Mapping[Key, ACL]
+    ) -> None:
+        reason, message = "", ""
+        try:
+            self._issue(client, user, authority)
+            _bring_acls(client, user, held)
+        except KafkaError as error:
+            reason, message = "KafkaError", f"Kafka refused the user: {error}."
+        path = resource_path("kafkausers", user)
+        said = {"username": principal(user).removeprefix("User:"), "secret": _name(user)}
+        self._api.merge(f"{path}/status", {"status": said})
+        self._objects.report(user, path, ready=not reason, reason=reason, message=message)
+
+    def _issue(self, client: KafkaAdminClient, user: Object, authority: Authority) -> None:
+        """Write the Secret, unless the one that is there serves."""
+        namespace, name, how = user["metadata"]["namespace"], _name(user), authentication(user)
+        stored = data_of(find(self._api, f"/api/v1/namespaces/{namespace}/secrets/{name}"))
+        if how == TLS and not _serves(stored, authority):
+            self._objects.apply(with_data(_secret(user), certificate_data(name, authority)))
+        elif how == SCRAM:
+            password = stored.get("password") or secrets.token_urlsafe(PASSWORD_BYTES)
+            client.alter_user_scram_credentials(
+                [UserScramCredentialUpsertion(name, ScramMechanism.SCRAM_SHA_512, password)]
+            )
+            self._objects.apply(with_data(_secret(user), password_data(name, password)))
+
+    def _settled(self, user: Object, authority: Authority) -> bool:
+        """Say whether this very description was brought about, and its Secret still serves."""
+        status = user.get("status") or {}
+        ready = any(
+            c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or []
+        )
+        stored = data_of(self._secrets.objects.get((user["metadata"]["namespace"], _name(user))))
+        how = authentication(user)
+        serves = (how == TLS and _serves(stored, authority)) or (
+            how == SCRAM and "password" in stored
+        )
+        current = status.get("observedGeneration") == user["metadata"]["generation"]
+        return ready and current and (serves or how not in {TLS, SCRAM})
+
+    def _authority(self, namespace: str, cluster: str) -> Authority | None:
+        name = naming.clients_ca_secret(cluster)
+        found = self._secrets.objects
+        return authority_of(
+            found.get((namespace, name.removesuffix("-cert"))), found.get((namespace, name))
+        )
+
+    def _trusted(self, namespace: str, cluster: str, authority: Authority) -> bool:
+        """Say whether every broker trusts the authority: who showed its certificate is let in."""
+        ours = f"{naming.CLUSTER_LABEL}={cluster},strimzi.io/broker-role=true"
+        pods = self._api.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=ours)["items"]
+        marks = [pod["metadata"].get("annotations") or {} for pod in pods]
+        return all(int(m.get(CLIENTS_GENERATION, "0")) >= authority.generation for m in marks)
+
+    def _forget(self, user: Object) -> None:
+        """Take away what a user had in Kafka; its Secret names it as its owner and goes with it."""
+        namespace, cluster = _kafka_of(user)
+        if not runs(self._api, namespace, cluster):
+            return
+        with admin(self._api, namespace, cluster) as client:
+            _remove(client, _of(principal(user), _acls(client)).values())
+            if authentication(user) == SCRAM:
+                gone = UserScramCredentialDeletion(_name(user), ScramMechanism.SCRAM_SHA_512)
+                client.alter_user_scram_credentials([gone])
+
+
+def certificate_data(name: str, authority: Authority) -> dict[str, str | bytes]:
+    """Return what the Secret of a user with a certificate holds."""
+    issued, password = certificates.user(authority.current, name), secrets.token_urlsafe(9)
+    return {
+        "ca.crt": authority.current.certificate,
+        "user.crt": issued.certificate,
+        "user.key": issued.key,
+        "user.p12": certificates.key_store(issued, name, password),
+        "user.password": password,
+    }
+
+
+def password_data(name: str, password: str) -> dict[str, str | bytes]:
+    """Return what the Secret of a user with a password holds."""
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    jaas = f'{module} required username="{name}" password="{password}";'
+    return {"password": password, "sasl.jaas.config": jaas}
+
+
+def authentication(user: Object) -> str | None:
+    """Return how a user says who it is; None: by a name that somebody else vouches for."""
+    found = (user.get("spec") or {}).get("authentication") or {}
+    return found.get("type")
+
+
+def principal(user: Object) -> str:
+    """Return what Kafka calls a user: by its certificate's subject, or by its plain name."""
+    named = _name(user)
+    return f"User:CN={named}" if authentication(user) in {TLS, EXTERNAL} else f"User:{named}"
+
+
+def acls_of(user: Object) -> dict[Key, ACL]:
+    """Return the ACLs of a resource, each by what tells it from others."""
+    rules = ((user.get("spec") or {}).get("authorization") or {}).get("acls") or []
+    found = [_acl(principal(user), rule, each) for rule in rules for each in rule["operations"]]
+    return {_key(acl): acl for acl in found}
+
+
+def _acl(whose: str, rule: Mapping[str, Any], operation: str) -> ACL:
+    resource = rule["resource"]
+    of_cluster = resource["type"] == "cluster"
+    return ACL(
+        principal=whose,
+        host=rule.get("host", "*"),
+        operation=ACLOperation[_word(operation)],
+        permission_type=ACLPermissionType[_word(rule.get("type", "allow"))],
+        resource_pattern=ResourcePattern(
+            ResourceType[_word(resource["type"])],
+            "kafka-cluster" if of_cluster else resource["name"],
+            ACLResourcePatternType[_word(resource.get("patternType", "literal"))],
+        ),
+    )
+
+
+def _word(text: str) -> str:
+    """Return a word of Strimzi's as Kafka's protocol has it: DescribeConfigs, DESCRIBE_CONFIGS."""
+    parted = "".join(f"_{c}" if c.isupper() and n else c for n, c in enumerate(text)).upper()
+    return WORDS.get(text, parted)
+
+
+def _key(acl: ACL) -> Key:
+    pattern = acl.resource_pattern
+    return (
+        *(acl.principal, acl.host, acl.operation.name, acl.permission_type.name),
+        *(pattern.resource_type.name, pattern.resource_name, pattern.pattern_type.name),
+    )
+
+
+def _acls(client: KafkaAdminClient) -> dict[Key, ACL]:
+    every = ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY)
+    found, _ = client.describe_acls(
+        ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, every)
+    )
+    return {_key(acl): acl for acl in found}
+
+
+def _of(whose: str, held: Mapping[Key, ACL]) -> dict[Key, ACL]:
+    return {key: acl for key, acl in held.items() if acl.principal == whose}
+
+
+def _bring_acls(client: KafkaAdminClient, user: Object, held: Mapping[Key, ACL]) -> None:
+    wanted, mine = acls_of(user), _of(principal(user), held)
+    missing = [wanted[key] for key in wanted.keys() - mine.keys()]
+    if missing:
+        refused = client.create_acls(missing)["failed"]
+        if refused:
+            raise KafkaError(f"an ACL was not taken: {refused[0]}")
+    _remove(client, [mine[key] for key in mine.keys() - wanted.keys()])
+
+
+def _remove(client: KafkaAdminClient, acls: Iterable[ACL]) -> None:
+    filters = [
+        ACLFilter(
+            acl.principal,
+            acl.host,
+            acl.operation,
+            acl.permission_type,
+            ResourcePatternFilter(
+                acl.resource_pattern.resource_type,
+                acl.resource_pattern.resource_name,
+                acl.resource_pattern.pattern_type,
+            ),
+        )
+        for acl in acls
+    ]
+    if filters:
+        client.delete_acls(filters)
+
+
+def _serves(stored: Mapping[str, str], authority: Authority) -> bool:
+    """Say whether a certificate is of the authority that stands now, and far from its end."""
+    if "user.crt" not in stored or "user.key" not in stored:
+        return False
+    issued = stored["user.crt"]
+    lasts = certificates.ends_at(issued) - dt.datetime.now(dt.UTC) > RENEWAL
+    return lasts and certificates.is_of(issued, authority.current.certificate)
+
+
+def _secret(user: Object) -> dict[str, Any]:
+    metadata = user["metadata"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": _name(user),
+            "namespace": metadata["namespace"],
+            "labels": {naming.CLUSTER_LABEL: _kafka_of(user)[1], KIND_LABEL: KIND},
+            "ownerReferences": [
+                {
+                    "apiVersion": "kafka.strimzi.io/v1",
+                    "kind": KIND,
+                    "name": metadata["name"],
+                    "uid": metadata["uid"],
+                    "controller": False,
+                    "blockOwnerDeletion": False,
+                }
+            ],
+        },
+    }
+
+
+def _name(user: Object) -> str:
+    return str(user["metadata"]["name"])
+
+
+def _kafka_of(user: Object) -> tuple[str, str]:
+    metadata = user["metadata"]
+    return metadata["namespace"], (metadata.get("labels") or {}).get(naming.CLUSTER_LABEL, "")

@@ -1,0 +1,80 @@
+"""Opens files in Arrow: on this machine's disk, or in S3 with whatever rights its process has.
+
+A driver lists an export with it where Spark's Hadoop knows no S3, and every worker reads its row
+groups through it (spark.ingest.arrow). Apart from the other files, since it needs pyarrow.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from urllib.parse import urlsplit
+
+import pyarrow.fs as pf  # type: ignore[import-untyped] # ships no types
+import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
+
+S3 = ("s3", "s3a", "s3n")
+
+
+def is_known(address: str) -> bool:
+    """Say whether an address can be opened here: an absolute path, file:// or S3."""
+    return address.startswith("/") or urlsplit(address).scheme in ("file", *S3)
+
+
+def parquet(address: str, numbered: tuple[str, ...] = ()) -> pq.ParquetFile:
+    """Open a Parquet file; of the columns named in `numbered` texts stay numbers of a dictionary.
+
+    Raises OSError for what is not there or may not be read, ArrowException for what is no Parquet.
+    """
+    uri = urlsplit(address)
+    wanted = list(numbered)
+    if uri.scheme in S3:
+        # Ranges of a row group are fetched together: S3 answers each in tens of milliseconds.
+        path = f"{uri.netloc}{uri.path}"
+        return pq.ParquetFile(
+            path, filesystem=_s3(uri.netloc), read_dictionary=wanted, pre_buffer=True
+        )
+    path = uri.path if uri.scheme else address
+    return pq.ParquetFile(path, memory_map=True, read_dictionary=wanted)
+
+
+class S3Files:
+    """S3 without Hadoop, as spark.ingest.files.Files."""
+
+    def below(self, folder: str, suffix: str) -> list[str]:
+        found = self._system(folder).get_file_info(
+            pf.FileSelector(_path(folder), recursive=True, allow_not_found=True)
+        )
+        names = (f"s3://{info.path}" for info in found if info.type == pf.FileType.File)
+        return sorted(name for name in names if name.endswith(suffix))
+
+    def is_file(self, address: str) -> bool:
+        return bool(self._kind(address) == pf.FileType.File)
+
+    def is_folder(self, address: str) -> bool:
+        return bool(self._kind(address) == pf.FileType.Directory)
+
+    def read(self, address: str, limit: int | None = None) -> bytes:
+        with self._system(address).open_input_file(_path(address)) as stream:
+            return bytes(stream.read() if limit is None else stream.read(limit))
+
+    def _kind(self, address: str) -> object:
+        return self._system(address).get_file_info(_path(address)).type
+
+    def _system(self, address: str) -> pf.S3FileSystem:
+        return _s3(urlsplit(address).netloc)
+
+
+def _path(address: str) -> str:
+    uri = urlsplit(address)
+    return f"{uri.netloc}{uri.path}".rstrip("/")
+
+
+@cache
+def _s3(bucket: str) -> pf.S3FileSystem:
+    # Arrow reads AWS's other variables by itself, but not these.
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if region is None and endpoint is None:
+        region = pf.resolve_s3_region(bucket)
+    return pf.S3FileSystem(region=region, endpoint_override=endpoint)

@@ -1,0 +1,157 @@
+"""What the twin's Strimzi stand-in issues: certificates, what they serve, and users' rights."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, pkcs12
+
+from local.kubernetes import strimzi_certificates as certificates
+from local.kubernetes.strimzi_authorities import (
+    KEY_GENERATION,
+    Signer,
+    authority_of,
+    replaced,
+    served_hosts,
+    with_data,
+)
+from local.kubernetes.strimzi_users import acls_of, certificate_data, password_data, principal
+from tests.unit.local.described_kafka import KAFKA, NLB, cluster, configured
+
+OPERATIONS = ["Describe", "DescribeConfigs"]
+
+
+def user(how: str | None, *acls: dict[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = {"authorization": {"type": "simple", "acls": list(acls)}}
+    if how is not None:
+        spec["authentication"] = {"type": how}
+    return {"metadata": {"name": "billing", "namespace": "kafka"}, "spec": spec}
+
+
+def asking(node_id: int = 10, **listener: Any) -> dict[str, str]:
+    kafka = copy.deepcopy(KAFKA)
+    kafka["spec"]["kafka"]["listeners"][0] |= listener
+    kafka["spec"]["kafka"]["authorization"] = {"type": "simple"}
+    return configured(node_id, cluster(kafka))
+
+
+def test_where_nobody_is_asked_nodes_speak_in_the_clear_too() -> None:
+    assert set(configured(10)["listener.security.protocol.map"].split(",")) == {
+        *("CONTROLPLANE-9090:PLAINTEXT", "REPLICATION-9091:PLAINTEXT", "NLB-9094:PLAINTEXT")
+    }
+    assert not [key for key in configured(10) if "ssl" in key or "authorizer" in key]
+
+
+def test_nodes_ask_each_other_for_certificates_whatever_a_listener_asks() -> None:
+    for node_id in (0, 10):
+        config = asking(node_id)
+        assert config["listener.security.protocol.map"].startswith(
+            "CONTROLPLANE-9090:SSL,REPLICATION-9091:SSL,NLB-9094:PLAINTEXT"
+        )
+        assert config["listener.name.controlplane-9090.ssl.client.auth"] == "required"
+        assert config["listener.name.replication-9091.ssl.client.auth"] == "required"
+        assert config["authorizer.class.name"].endswith("StandardAuthorizer")
+
+
+def test_a_listener_asks_for_certificates_of_the_clients_authority() -> None:
+    config = asking(tls=True, authentication={"type": "tls"})
+    assert config["listener.security.protocol.map"].endswith("NLB-9094:SSL")
+    assert config["listener.name.nlb-9094.ssl.client.auth"] == "required"
+    trusted = config["listener.name.nlb-9094.ssl.truststore.location"]
+    assert trusted == "/opt/kafka/client-ca-certs.pem"
+    assert config["ssl.truststore.location"] == "/opt/kafka/cluster-ca-certs.pem"
+
+
+def test_a_listener_asks_for_passwords() -> None:
+    config = asking(tls=True, authentication={"type": "scram-sha-512"})
+    assert config["listener.security.protocol.map"].endswith("NLB-9094:SASL_SSL")
+    assert config["listener.name.nlb-9094.sasl.enabled.mechanisms"] == "SCRAM-SHA-512"
+
+
+def test_super_users_are_strimzis_own() -> None:
+    assert asking()["super.users"].split(";") == [
+        *(
+            f"User:CN=coban-{part},O=io.strimzi"
+            for part in (
+                *("kafka", "entity-topic-operator", "entity-user-operator"),
+                *("kafka-exporter", "cruise-control"),
+            )
+        ),
+        "User:CN=cluster-operator,O=io.strimzi",
+    ]
+
+
+def test_a_brokers_certificate_serves_every_name_it_is_dialled_by() -> None:
+    described = cluster()
+    controller, broker = described.nodes[:2]
+    own = "coban-broker-a-10.coban-kafka-brokers.kafka.svc"
+    served = served_hosts(described, broker)
+    assert {own, f"{own}.cluster.local", "coban-kafka-bootstrap.kafka.svc", NLB} <= served
+    issued = certificates.component(certificates.authority("a"), "coban-kafka", sorted(served))
+    assert certificates.hosts_of(issued.certificate) == served
+    name = x509.load_pem_x509_certificate(issued.certificate.encode()).subject
+    assert name.rfc4514_string() == "CN=coban-kafka,O=io.strimzi"
+    assert not any("bootstrap" in host for host in served_hosts(described, controller))
+
+
+def test_nobody_shows_what_a_new_authority_signs_before_every_pod_trusts_it() -> None:
+    first = replaced(None, "cluster-ca")
+    shown = certificates.component(first.current, "coban-kafka", ["a.kafka.svc"])
+    second = replaced(first, "cluster-ca")
+    assert set(second.trusted.values()) == {first.current.certificate, second.current.certificate}
+    assert Signer(first, trusted_by_all=True).stands_for(shown, ["a.kafka.svc"])
+    assert Signer(second, trusted_by_all=False).stands_for(shown, ["a.kafka.svc"])
+    assert not Signer(second, trusted_by_all=True).stands_for(shown, ["a.kafka.svc"])
+    assert not Signer(first, trusted_by_all=True).stands_for(shown, ["another.kafka.svc"])
+
+
+def test_an_authority_whose_two_secrets_are_no_pair_is_none() -> None:
+    made = replaced(None, "clients-ca")
+    key, shown = (
+        with_data({"metadata": {"annotations": {KEY_GENERATION: generation}}}, data)
+        for generation, data in (("0", {"ca.key": made.current.key}), ("1", made.trusted))
+    )
+    assert authority_of(key, shown) is None
+    shown["metadata"]["annotations"][KEY_GENERATION] = "0"
+    assert authority_of(key, shown) == made
+    assert authority_of(None, shown) is None
+
+
+def test_a_users_secret_holds_what_strimzis_does() -> None:
+    made = replaced(None, "clients-ca")
+    held = certificate_data("billing", made)
+    assert sorted(held) == ["ca.crt", "user.crt", "user.key", "user.p12", "user.password"]
+    assert certificates.is_of(str(held["user.crt"]), made.current.certificate)
+    store, password = held["user.p12"], str(held["user.password"])
+    assert isinstance(store, bytes)
+    loaded = pkcs12.load_pkcs12(store, password.encode())
+    own = load_pem_private_key(str(held["user.key"]).encode(), None)
+    assert loaded.key.public_key() == own.public_key()  # type: ignore[union-attr]
+    said = password_data("billing", "a secret")
+    assert said["sasl.jaas.config"].endswith('username="billing" password="a secret";')  # type: ignore[union-attr,arg-type]
+
+
+def test_kafka_knows_a_user_by_certificate_or_by_plain_name() -> None:
+    names = {how: principal(user(how)) for how in ("tls", "tls-external", "scram-sha-512", None)}
+    assert set(names.values()) == {"User:CN=billing", "User:billing"}
+    assert names["tls"] == names["tls-external"] == "User:CN=billing"
+
+
+def test_acls_are_as_kafka_spells_them() -> None:
+    described = user(
+        "tls",
+        {
+            "resource": {"type": "topic", "name": "or", "patternType": "prefix"},
+            "operations": ["Read"],
+        },
+        {"resource": {"type": "cluster"}, "operations": OPERATIONS},
+        {"resource": {"type": "transactionalId", "name": "t"}, "operations": ["Write"]},
+    )
+    assert {key[2:] for key in acls_of(described)} == {
+        ("READ", "ALLOW", "TOPIC", "or", "PREFIXED"),
+        ("DESCRIBE", "ALLOW", "CLUSTER", "kafka-cluster", "LITERAL"),
+        ("DESCRIBE_CONFIGS", "ALLOW", "CLUSTER", "kafka-cluster", "LITERAL"),
+        ("WRITE", "ALLOW", "TRANSACTIONAL_ID", "t", "LITERAL"),
+    }
