@@ -10,7 +10,7 @@ from core.events import Kind
 from core.incidents.inventory import StatusView
 from core.incidents.record import State
 from core.metric_names import PAGES_SENT
-from handlers.incidents import broom
+from handlers.adapters import metrics
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.fakes import NEW, OLD, group_of, hook_event
 from tests.unit.handlers.station import START, Station
@@ -35,7 +35,7 @@ def station() -> Station:
 @pytest.fixture
 def pages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     counted: list[str] = []
-    monkeypatch.setattr(broom.metrics, "count", counted.append)
+    monkeypatch.setattr(metrics, "count", counted.append)
     return counted
 
 
