@@ -13,6 +13,7 @@ from moto.dynamodb.models import dynamodb_backends
 from moto.ec2.models import ec2_backends
 from moto.elbv2.models import elbv2_backends
 from moto.iam.models import iam_backends
+from moto.kms.models import kms_backends
 from moto.s3.models import s3_backends
 from moto.secretsmanager.models import secretsmanager_backends
 from moto.sns.models import sns_backends
@@ -107,6 +108,9 @@ def resource_policy(resource: str) -> Document | None:
     elif service == "sns":
         topic = sns_backends[account][region].topics.get(resource)
         text = topic and topic.policy
+    elif service == "kms":
+        key = kms_backends[account][region].keys.get(name.removeprefix("key/"))
+        text = key and key.policy
     elif service == "lambda":
         kept = lambda_backends[account][region]._lambdas._functions  # noqa: SLF001  # moto's public lookup raises
         function = kept.get(name.removeprefix("function:").partition(":")[0], {}).get("latest")
@@ -154,6 +158,13 @@ class MotoFacts:
             schema = next(i for i in found.all_indexes() if i.name == index).schema
             return next(str(k["AttributeName"]) for k in schema if k["KeyType"] == "HASH")
         return str(found.hash_key_attr)
+
+    def key_of_topic(self, region: str, topic_arn: str) -> str:
+        topic = sns_backends[ACCOUNT][region].topics.get(topic_arn)
+        named = str(topic.kms_master_key_id or "") if topic else ""
+        return (
+            named if named.startswith("arn:") or not named else arn("kms", region, f"key/{named}")
+        )
 
     def tags(self, region: str, resource: str) -> Mapping[str, str]:
         service, name = resource.split(":")[2], resource.rpartition("/")[2]

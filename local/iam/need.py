@@ -45,6 +45,9 @@ class Facts(Protocol):
     def hash_key(self, region: str, table: str, index: str) -> str:
         """Return the name of a table's, or its index's, partition key."""
 
+    def key_of_topic(self, region: str, topic_arn: str) -> str:
+        """Return the ARN of the key a topic encrypts with, or an empty text."""
+
     def tags(self, region: str, resource: str) -> Mapping[str, str]:
         """Return the tags of what an ARN names."""
 

@@ -104,6 +104,18 @@ def _queues(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
         yield Need(action=f"sqs:{action}", resource=arn("sqs", call.region, name))
 
 
+def _topics(call: Call, facts: Facts) -> Iterator[Need]:
+    if call.operation != "Publish":
+        return
+    topic = call.parameters["TopicArn"]
+    yield Need(action="sns:Publish", resource=topic)
+    key = facts.key_of_topic(call.region, topic)
+    # SNS encrypts in the publisher's name.
+    through = {"kms:ViaService": (f"sns.{call.region}.amazonaws.com",)}
+    for action in ("kms:GenerateDataKey", "kms:Decrypt") if key else ():
+        yield Need(action=action, resource=key, keys=through)
+
+
 def _tables(call: Call, facts: Facts) -> Iterator[Need]:
     if call.operation not in OF_A_TABLE:
         return
@@ -222,5 +234,6 @@ SERVICES: Mapping[str, Callable[[Call, Facts], Iterator[Need]]] = {
     "logs": _logs,
     "s3": _objects,
     "secretsmanager": _secrets,
+    "sns": _topics,
     "sqs": _queues,
 }

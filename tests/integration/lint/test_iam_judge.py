@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from local.iam.policy import Policies
 from tests.integration.lint import iam_judge
 from tests.unit.infra import test_rights
-from tests.unit.infra.fixtures import cache, layers
+from tests.unit.infra.programs import run_layers
+from tests.unit.infra.recording import Recorded
 from tests.unit.infra.rights import CALLS
 from tests.unit.infra.test_rights import documents
 from tests.unit.local.iam_examples import Case, examples
 
-__all__ = ["cache", "documents", "layers"]
+__all__ = ["documents"]
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(
@@ -34,13 +34,19 @@ STRICTER = {
 }
 
 
+@pytest.fixture(scope="module")
+def layers() -> Mapping[str, Recorded]:
+    return run_layers()
+
+
 def ours(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[Case]:
     """Yield every call of ours under its role's policy, and under that without its right."""
     for name in CALLS:
         for request in test_rights.requests(name):
             whole = documents[name]
             for document in (whole, test_rights.without(whole, request.action)):
-                yield Case(f"{name}: {request.action}", request, Policies(identity=[document]))
+                policies = test_rights.asked(document, request)
+                yield Case(f"{name}: {request.action}", request, policies)
 
 
 def test_the_judge_agrees_on_every_call_of_ours(

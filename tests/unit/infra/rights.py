@@ -22,6 +22,8 @@ TARGETS = (
     f"arn:aws:elasticloadbalancing:{REGION}:{ACCOUNT}:targetgroup/{PREFIX}-10/0123456789abcdef"
 )
 BILLING, ARCHIVE = f"{PREFIX}-billing-{ACCOUNT}", f"{PREFIX}-incidents-{ACCOUNT}"
+ALERTS = f"arn:aws:sns:{REGION}:{ACCOUNT}:{PREFIX}-alerts"
+KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f"
 LEDGER, DATABASE = f"{PREFIX}-incidents", "test_orders"
 OWNED = {f"kubernetes.io/cluster/{PREFIX}": "owned", "karpenter.sh/nodepool": "broker"}
 # What the resources above are tagged with, by the end of their ARNs.
@@ -133,6 +135,7 @@ CALLS: Mapping[str, Sequence[Call]] = {
         *group("CompleteLifecycleAction", "RecordLifecycleActionHeartbeat"),
         *group("SetDesiredCapacity", "SetInstanceProtection"),
         call("autoscaling", "TerminateInstanceInAutoScalingGroup", InstanceId=INSTANCE),
+        call("sns", "Publish", TopicArn=ALERTS),
         *logs("tick"),
         *in_a_vpc(),
     ],

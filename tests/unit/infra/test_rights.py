@@ -19,7 +19,7 @@ from local.iam.resources import needs
 from tests.unit.infra import calls
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import ACCOUNT, Recorded
-from tests.unit.infra.rights import CALLS, GROUP, TAGS, look
+from tests.unit.infra.rights import CALLS, GROUP, KEY, TAGS, look
 from tests.unit.infra.variants import VARIANTS
 
 POLICY = "iam/rolePolicy:RolePolicy"
@@ -55,10 +55,23 @@ class Described:
     def hash_key(self, region: str, table: str, index: str) -> str:
         return "open" if index else "pk"
 
+    def key_of_topic(self, region: str, topic_arn: str) -> str:
+        return KEY
+
     def tags(self, region: str, resource: str) -> Mapping[str, str]:
         return TAGS.get(resource.rpartition("/")[2], {})
 
 
+OF_THE_ACCOUNT = {
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"AWS": f"arn:aws:iam::{ACCOUNT}:root"},
+            "Action": "kms:*",
+            "Resource": "*",
+        }
+    ]
+}
 CALLER = Caller(
     principal=Principal(
         arn=f"arn:aws:sts::{ACCOUNT}:assumed-role/judged/test",
@@ -99,8 +112,14 @@ def requests(name: str) -> Iterator[Request]:
             )
 
 
+def asked(document: Mapping[str, Any], request: Request) -> Policies:
+    """Return what is asked: a key's own policy leaves it to those of the account, as ours does."""
+    key = OF_THE_ACCOUNT if request.resource == KEY else None
+    return Policies(identity=[document], resource=key)
+
+
 def judged(document: Mapping[str, Any], request: Request) -> Verdict:
-    return decide(request, Policies(identity=[document]))
+    return decide(request, asked(document, request))
 
 
 def without(document: Mapping[str, Any], right: str) -> dict[str, Any]:

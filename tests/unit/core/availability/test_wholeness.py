@@ -113,6 +113,14 @@ def _described(partitions: tuple[PartitionAnswer, ...]) -> dict[str, tuple[int, 
 
 def without_partitions(answers: Answers, left_out: set[int]) -> Answers:
     """Leave partitions out, and topics with the last of theirs."""
+    # What only fenced brokers hold, nobody but the metadata says.
+    unseen = {
+        place
+        for place, p in enumerate(answers.partitions)
+        if not answers.counted.intersection(p.replicas)
+    }
+    assume(left_out - unseen)
+    left_out = left_out - unseen
     kept = tuple(p for place, p in enumerate(answers.partitions) if place not in left_out)
     return replace(answers, partitions=kept, described=_described(kept))
 
