@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from cli.incident_verify import verify
 from cli.rotate import Rotor, rotor
 from core.naming import TWIN_ENVIRONMENT
 from core.rotation.run_record import Phase, Run, RunState
@@ -48,6 +51,10 @@ def test_a_run_moves_a_controller_and_a_broker_and_nothing_is_lost(
     view = cluster.settle()
     assert not set(before.values()) & set(homes(cluster).values())
     assert all(p.leader == p.replicas[0] for p in view.partitions if p.replicas[0] == BROKER)
+    # Everything the session's cluster has been through by now, held to the rules.
+    said = io.StringIO()
+    verify(TWIN_ENVIRONMENT, Console(file=said, width=200))
+    assert "incidents keep all" in said.getvalue()
 
 
 def homes(cluster: Cluster) -> dict[int, str]:
