@@ -20,10 +20,11 @@ MOST_SHOWN = 10
 def verify(named: str, console: Console) -> None:
     """Judge an environment's ledger, or archived lines; StillwaterError when a rule is broken.
 
-    `named` is an environment, a file of the archive, or a folder of such files.
+    `named` is an environment, a file of the archive, or a folder of such files; what has neither a
+    slash nor a dot is an environment, whatever folder is called like it.
     """
     place = Path(named)
-    if place.exists():
+    if "/" in named or "." in named:
         clusters = read(place)
         found = [b for histories in clusters.values() for b in breaks(histories)]
         count = sum(len(histories) for histories in clusters.values())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from cli.incident_verify import verify
+from cli.incidents import Desk
 from core.errors import InvalidInput, StillwaterError
 from core.incidents.record import Incident, State, Transition
 from handlers.store.archive import archive_line
@@ -68,3 +70,23 @@ def test_a_line_that_is_no_incident_is_a_sentence(tmp_path: Path, line: str) -> 
 def test_an_empty_folder_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="holds no archived incidents"):
         verify(str(tmp_path), Console())
+
+
+def test_an_environment_is_one_whatever_folder_is_called_like_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ledger:
+        spec = SimpleNamespace(gate=None)
+
+        def incidents(self, *, closed: bool) -> list[Incident]:
+            assert closed
+            return []
+
+    monkeypatch.chdir(tmp_path)
+    Path("local").mkdir()
+    monkeypatch.setattr(Desk, "of", lambda environment: {"local": Ledger()}[environment])
+    verify("local", Console())
+    with pytest.raises(InvalidInput, match="local holds no archived"):
+        verify("./local", Console())
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        verify("./gone", Console())
