@@ -21,7 +21,7 @@ UNIT_TESTS = (
     *(
         f"{_HANDLERS}/test_{name}.py"
         for name in (
-            *("act", "held", "kept", "never_two_out", "blind_readings", "idle_nodes", "pause"),
+            *("act", "held", "never_two_out", "blind_readings", "idle_nodes", "pause"),
             *("groups_that_refuse", "hooks_that_refuse", "planned", "loss", "observe", "tick"),
             *("sweep", "interruption", "closed_events", "pages", "walk"),
         )

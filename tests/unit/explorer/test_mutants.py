@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.explorer import judge
 from tests.explorer.mutants import BY_NAME, MUTANTS, Mutant, located
 
 # One the explorer notices within seconds.
@@ -25,6 +27,11 @@ def test_a_mutant_stands_in_one_place_and_is_python(mutant: Mutant) -> None:
 
 def test_there_are_many_and_each_has_a_name_of_its_own() -> None:
     assert len(BY_NAME) == len(MUTANTS) >= 40
+
+
+def test_the_unit_tests_that_judge_a_mutant_are_there() -> None:
+    root = Path(__file__).resolve().parents[3]
+    assert [path for path in (*judge.UNIT_TESTS, *judge.SLOW) if not (root / path).exists()] == []
 
 
 @pytest.mark.parametrize("name", HUNTED)
