@@ -377,7 +377,9 @@ def reopens(finished: Incident, interruption: Interruption) -> bool:
     known = interruption.dedupe_key in finished.announcements
     graver = _GRAVITY.index(interruption.kind) > _GRAVITY.index(finished.kind)
     asked_for = interruption.kind is Kind.ROTATION  # a person's later word
-    unwanted = finished.ignored_by is not None and not graver and not asked_for
+    # Hooks hold it now: an ignored two-minute warning has said nothing about those.
+    held = interruption.kind is Kind.ASG_TERMINATE and not finished.hooks
+    unwanted = finished.ignored_by is not None and not (graver or asked_for or held)
     return not (gone or known or unwanted)
 
 

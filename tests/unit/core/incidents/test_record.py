@@ -113,3 +113,15 @@ def test_an_incident_is_unattended_once_its_tick_is_late() -> None:
     assert unattended(incident, 1046.0, 45)
     assert unattended(opened(), 46.0, 45)
     assert not unattended(replace(incident, state=State.LOST), 9999.0, 45)
+
+
+@pytest.mark.parametrize(("hook", "again"), [(None, True), ("drain", False)])
+def test_a_termination_is_another_matter_than_an_ignored_warning(
+    hook: str | None, again: bool
+) -> None:
+    warned = announcement(Kind.SPOT_INTERRUPTION)
+    incident = open_incident(warned, 0.0)
+    if hook is not None:
+        incident = merge(incident, announcement(hook=hook), 1.0)
+    over = replace(incident, state=State.CANCELLED, ignored_by="ada")
+    assert reopens(over, announcement(hook="gate", dedupe_key="new")) is again
