@@ -52,8 +52,9 @@ class Reception:
         """
         doubted = self._doubted(found, now)
         if doubted is not None:
-            call(self.ticks, doubted, page="doubted", instance_id=found.instance_id)
+            # Kept first: while the ledger is away the message comes again, and would page anew.
             self.ignore(found.body, doubted, now)
+            call(self.ticks, doubted, page="doubted", instance_id=found.instance_id)
             return
         event = _event(found)
         if found.closed and event is not None:

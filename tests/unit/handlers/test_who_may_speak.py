@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.errors import StillwaterError
 from core.events.origin import Home
 from tests.announcements import load
 from tests.unit.handlers.fakes import OLD, ec2_event, hook_event
@@ -124,3 +125,20 @@ def test_a_schedule_replayed_weeks_after_its_date_is_told_and_not_acted_on(
 ) -> None:
     station.announce(health_event(due=due, said_at=said_at))
     assert bool(station.ledger.open_incidents()) is opens
+
+
+def test_a_warning_that_cannot_be_true_calls_nobody_before_it_is_kept(
+    station: Station, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away(*_: object) -> None:
+        raise StillwaterError("The ledger does not answer.")
+
+    station.now += 3600  # older than a spot warning can be
+    with monkeypatch.context() as patch:
+        patch.setattr(station.ledger, "record_ignored", away)
+        for _ in range(3):
+            with pytest.raises(StillwaterError):
+                station.desk.take(SPOT, station.now, home=HOME)
+    assert pages(caplog) == []
+    station.desk.take(SPOT, station.now, home=HOME)
+    assert len(pages(caplog)) == 1
