@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
+import ssl
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
@@ -130,7 +131,7 @@ class KafkaAdmin:
 
     def _ask(self, question: Callable[[Wire], T]) -> T:
         problems, remedies = [], []
-        settings = self._access()
+        settings = self._settings()
         give_up_at = time.monotonic() + READ_SECONDS
         for address in self._bootstrap:
             if time.monotonic() > give_up_at:
@@ -147,6 +148,17 @@ class KafkaAdmin:
         remedy = next((f": {each}" for each in remedies if each), "")
         said = "; ".join(problems)
         raise StillwaterError(f"No Kafka broker could be asked: {said}{remedy}.")
+
+    def _settings(self) -> Mapping[str, Any]:
+        try:
+            return self._access()
+        except ssl.SSLError as error:
+            # Strimzi writes certificate and key into one Secret, and authorities into another.
+            raise StillwaterError(
+                f"No Kafka broker could be asked: the certificates to connect with cannot be used "
+                f"({error}); see that the Secrets of the user and of the cluster's "
+                f"authority hold whole PEM texts."
+            ) from None
 
     def _ask_at(
         self, address: str, settings: Mapping[str, Any], question: Callable[[Wire], T]

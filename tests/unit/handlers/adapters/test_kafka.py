@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
@@ -197,6 +198,15 @@ def test_credentials_nobody_can_read_are_kafkas_silence() -> None:
 
     with pytest.raises(StillwaterError, match="answered 403"):
         KafkaAdmin(["a:1"], Refused()).read()
+
+
+def test_certificates_that_are_no_pair_are_kafkas_silence() -> None:
+    class HalfWritten(Renewed):
+        def __call__(self) -> dict[str, Any]:
+            raise ssl.SSLError(ssl.SSL_ERROR_SSL, "KEY_VALUES_MISMATCH")
+
+    with pytest.raises(StillwaterError, match=r"KEY_VALUES_MISMATCH.*Secrets of the user"):
+        KafkaAdmin(["a:1"], HalfWritten()).read()
 
 
 def test_a_client_that_is_not_let_in_says_why_and_what_to_do(
