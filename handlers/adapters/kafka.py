@@ -9,6 +9,7 @@ not know that broker, so every reading makes its own.
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import socket
 import ssl
@@ -115,7 +116,8 @@ class KafkaAdmin:
         self._access = access or Anonymous()
 
     def read(self, about: Collection[int] | None = None) -> ClusterView:
-        return self._ask(lambda wire: view_of(Reading(wire, about).take(), self._needed))
+        with _uncollected():
+            return self._ask(lambda wire: view_of(Reading(wire, about).take(), self._needed))
 
     def reorder(self, orders: Mapping[Partition, Order]) -> None:
         if orders:
@@ -211,6 +213,21 @@ def _connection_errors() -> Iterator[list[BaseException]]:
             log.removeFilter(reasons)
             if not log.filters:
                 log.setLevel(logging.NOTSET)
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep Python's cycle collector away: nothing in a reading is a cycle, and it looks at all.
+
+    At 200 brokers it took 40 % of the time, for nothing.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _knock(address: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import logging
 import ssl
 from collections.abc import Iterator
@@ -41,6 +43,17 @@ def test_a_reading_says_who_is_out_and_who_lags(cluster: FakeKafka) -> None:
         2,
     )
     assert not view.stale
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_reading_leaves_the_collector_as_it_was(
+    cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
+    if broken:
+        monkeypatch.setattr(kafka, "_knock", lambda _: (_ for _ in ()).throw(OSError("refused")))
+    with contextlib.suppress(StillwaterError):
+        KafkaAdmin(["a:1"]).read()
+    assert gc.isenabled()
 
 
 def test_a_connection_is_closed_after_each_reading() -> None:
