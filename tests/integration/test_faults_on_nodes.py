@@ -13,24 +13,17 @@ from typing import Any
 
 import pytest
 
-from core import naming
-from core.cluster.rights import FUNCTION_CALLS
 from core.incidents.record import Incident, State
 from local import environment
 from local.aws.instances import MARKET_TAG
-from local.demo import clients
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
-from local.demo.clients import CONSUMER, PRODUCER
-from local.kubernetes.strimzi_authorities import FORCE_REPLACE
-from local.kubernetes.strimzi_certificates import is_of
 from local.place import PLACE_VARIABLE
-from tests.integration.cluster import BROKERS, Cluster
+from tests.integration.cluster import Cluster
 from tests.integration.retold import retold
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN_SECONDS = 10.0
-asks = pytest.mark.skipif(not clients.asking(), reason=f"needs {clients.ASKING_VARIABLE}=true")
 NOBODY = "127.0.0.1:1"
 TICK = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}-tick"
 
@@ -133,54 +126,6 @@ def test_a_broker_is_held_while_kafka_is_silent_and_drained_at_a_spot_warning(
     assert over.state is State.RELEASED, over.reason
     assert over.urgent
     cluster.settle()
-
-
-@asks
-def test_certificates_renewed_in_the_middle_of_a_rotation_cost_nothing(cluster: Cluster) -> None:
-    users = (naming.function_user(demo_spec.CLUSTER, "tick"), PRODUCER)
-    before = {user: cluster.secret(user)["user.crt"] for user in users}
-    with cluster.under_load() as load:
-        rotation = demo.terminate(cluster.twin, demo.BROKER_ID)
-        entered(cluster, rotation.instance_id, State.DRAINING)
-        for user in users:
-            cluster.twin.api.delete(cluster.secret_path(user))
-        for user in users:
-            cluster.until(lambda u=user: renewed(cluster, u, before[u]), f"{user} is renewed")
-        over = cluster.released(rotation.instance_id)
-        summary = load.finish()
-    assert over.state is State.RELEASED, over.reason
-    assert (summary["lost"], summary["client_errors"]) == (0, 0), summary
-    cluster.settle()
-
-
-@asks
-def test_the_clients_authority_replaced_in_the_middle_of_a_rotation_costs_nothing(
-    cluster: Cluster,
-) -> None:
-    users = [naming.function_user(demo_spec.CLUSTER, name) for name in FUNCTION_CALLS]
-    before = {user: cluster.secret(user)["user.crt"] for user in [*users, PRODUCER, CONSUMER]}
-    authority = naming.clients_ca_secret(demo_spec.CLUSTER)
-    replaced = {"metadata": {"annotations": {FORCE_REPLACE: "true"}}}
-    with cluster.under_load() as load:
-        rotation = demo.terminate(cluster.twin, demo.BROKER_ID)
-        entered(cluster, rotation.instance_id, State.DRAINING)
-        cluster.twin.api.merge(cluster.secret_path(authority.removesuffix("-cert")), replaced)
-        over = cluster.released(rotation.instance_id)
-        # Every broker restarts to trust the new one before anybody shows its certificates.
-        for user, old in before.items():
-            cluster.until(lambda u=user, o=old: renewed(cluster, u, o), f"{user} is renewed", 180)
-        summary = load.finish()
-    assert over.state is State.RELEASED, over.reason
-    assert (summary["lost"], summary["client_errors"]) == (0, 0), summary
-    trusted = cluster.secret(authority)
-    assert is_of(cluster.secret(users[0])["user.crt"], trusted["ca.crt"])
-    cluster.settle()
-    with cluster.admin() as kafka:
-        assert len(kafka.describe_cluster()["brokers"]) == len(BROKERS)
-
-
-def renewed(cluster: Cluster, user: str, before: str) -> bool:
-    return cluster.secret(user).get("user.crt", before) != before
 
 
 def silent(cluster: Cluster, instance_id: str) -> Incident | None:
