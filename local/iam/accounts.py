@@ -181,7 +181,7 @@ class MotoFacts:
             return dict(found.get_tag_dict_for_resource(resource))
         if service == "autoscaling":
             group = autoscaling_backends[ACCOUNT][region].autoscaling_groups.get(name)
-            return {each["key"]: each["value"] for each in group.tags} if group else {}
+            return {each["Key"]: each["Value"] for each in group.tags} if group else {}
         if service == "secretsmanager":
             secret = secretsmanager_backends[ACCOUNT][region].secrets.get(resource)
             return {each["Key"]: each["Value"] for each in (secret.tags or [])} if secret else {}

@@ -258,6 +258,29 @@ def test_an_attached_policy_counts_by_its_default_version_and_so_does_a_boundary
     other = iam.create_policy(PolicyName="nodes", PolicyDocument=document("ec2:*"))
     bound = other["Policy"]["Arn"]
     iam.put_role_permissions_boundary(RoleName="worker", PermissionsBoundary=bound)
-    assert "no permissions boundary allows" in refused(
-        queues.send_message, QueueUrl=url, MessageBody="x"
-    )["Message"]
+    assert (
+        "no permissions boundary allows"
+        in refused(queues.send_message, QueueUrl=url, MessageBody="x")["Message"]
+    )
+
+
+def test_a_group_is_told_by_its_tags(account: Account) -> None:
+    scaling = account.client("autoscaling")
+    scaling.create_launch_configuration(
+        LaunchConfigurationName="plain", ImageId="ami-12c6146b", InstanceType="m7g.large"
+    )
+    for name in ("ours", "theirs"):
+        scaling.create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            LaunchConfigurationName="plain",
+            MinSize=0,
+            MaxSize=1,
+            AvailabilityZones=[f"{REGION}a"],
+            Tags=[{"Key": "cluster", "Value": name, "PropagateAtLaunch": False}],
+        )
+    condition = {"StringEquals": {"aws:ResourceTag/cluster": "ours"}}
+    key = account.session("tick", allow("autoscaling:SetDesiredCapacity", Condition=condition))
+    tick = account.client("autoscaling", key)
+    tick.set_desired_capacity(AutoScalingGroupName="ours", DesiredCapacity=0)
+    answer = refused(tick.set_desired_capacity, AutoScalingGroupName="theirs", DesiredCapacity=0)
+    assert "not authorized to perform: autoscaling:SetDesiredCapacity" in answer["Message"]
