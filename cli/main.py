@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from cli import price_commands, reporting
+from cli.project import commands as project_commands
 from cli.rotate_commands import rotate
 from cli.zone_commands import zones
 from core.errors import StillwaterError
@@ -24,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+project_commands.register(app)
 app.command("report")(reporting.report_on)
 app.add_typer(reporting.prices, name="prices")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
@@ -169,17 +171,24 @@ def destroy(environment: Environment, *, layer: Layer = None, yes: Yes = False) 
     provision.destroy(environment, console, wanted)
 
 
+Spec = Annotated[
+    Path, typer.Argument(help="A ClusterSpec, YAML or JSON; or an environment that names one.")
+]
+
+
 @app.command()
 def check(
-    spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
+    spec: Spec,
     *,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
 ) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
+    from cli.stack_settings import spec_file
     from core.cluster import rights
     from core.errors import InvalidInput
     from infra.spec import doubts_in, read
 
+    spec = spec_file(spec)
     parsed = read(spec)
     for sentence in rights.sentences(parsed):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
@@ -278,7 +287,7 @@ def health(
 
 @app.command()
 def estimate(
-    spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
+    spec: Spec,
     prices: Annotated[
         Path | None, typer.Option(help="A price file shaped like core/prices.json.")
     ] = None,
@@ -293,11 +302,12 @@ def estimate(
 ) -> None:
     """Say what a cluster costs a month at list price, and what that assumes."""
     from cli import estimate as rendered
+    from cli.stack_settings import spec_file
     from core.cluster import estimate as counted
     from core.cost import pricing
     from infra.spec import read
 
-    parsed = read(spec)
+    parsed = read(spec_file(spec))
     given = (produce_mib_per_s, readers, filled, log_gib_per_day)
     usage = counted.Usage(*(Decimal(repr(number)) for number in given))
     result = counted.monthly(parsed, pricing.book(parsed.region, prices or pricing.SHIPPED), usage)

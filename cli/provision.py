@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +25,6 @@ from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, LAYERS, TWIN_ENVIRONMENT
 
 Operation = Literal["up", "preview", "destroy"]
-REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +124,14 @@ def _planned(environment: str, console: Console, wanted: Asked) -> list[LayerRes
 @contextmanager
 def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layers]:
     """Yield the layers, with progress; an interruption is said as what it leaves."""
-    steps = _steps(console)
+    project = stack_settings.require(environment)
     try:
-        with steps as on_step:
+        with _steps(console) as on_step:
             yield Layers(
                 environment,
-                os.environ,
-                REPOSITORY,
+                _for_the_engine(os.environ),
+                project.root,
+                secrets_provider=stack_settings.secrets_provider(environment, project),
                 layers=wanted.layers,
                 scope=wanted.scope,
                 on_step=on_step,
@@ -142,6 +143,13 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
             f"it had made stays; the same command again goes on with {environment}.",
         )
         raise
+
+
+def _for_the_engine(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Let the engine find this very Python first: an installed command's is on nobody's PATH."""
+    ours = str(Path(sys.executable).parent)
+    path = environment.get("PATH", os.defpath)
+    return {**environment, "PATH": os.pathsep.join([ours, path])}
 
 
 def run(operation: Operation, layers: Layers, farewell: Around | None) -> list[LayerResult]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from cli import farewell, provision, stack_settings
 from cli.engine.changes import Change, Operation
 from cli.engine.layers import Around, Scope
 from cli.engine.progress import LayerResult, Step
+from cli.project.found import Project
 from cli.stack_settings import Described
 from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, LAYERS
@@ -74,10 +76,12 @@ class Api:
 
 
 @pytest.fixture
-def stacks(monkeypatch: pytest.MonkeyPatch) -> type[Stacks]:
+def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
     made = type("Made", (Stacks,), {"called": []})
     monkeypatch.setattr(provision, "Layers", made)
-    monkeypatch.setattr(stack_settings, "require", lambda _environment: None)
+    project = Project(tmp_path, tmp_path)
+    monkeypatch.setattr(stack_settings, "require", lambda _environment: project)
+    monkeypatch.setattr(stack_settings, "secrets_provider", lambda *_: None)
     describe(monkeypatch, ephemeral=True)
     monkeypatch.setattr(provision, "_cluster_api", lambda *_: Api([VOLUME]))
     return made
