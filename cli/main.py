@@ -255,11 +255,12 @@ def survey(
     region: Annotated[str | None, typer.Option(help="Else the one the nodes name.")] = None,
     profile: Annotated[str | None, typer.Option(help="An AWS profile.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Also a page, for whoever decides.")] = None,
 ) -> None:
     """Say of any EKS cluster with Strimzi what would let a broker die or a producer stall.
 
-    Needs no stack and no spec. Reads, and changes nothing. Exit code 0: nothing was found; 1:
-    something was; 2: a part of it, or all, could not be read.
+    Needs no stack and no spec. Reads, and changes nothing. Exit code 0: nothing that hurts was
+    found; 1: something was; 2: a part of it, or all, could not be read.
     """
     from cli.survey import command
     from core.survey.finding import NOT_READ
@@ -272,6 +273,7 @@ def survey(
             region=region,
             profile=profile,
         )
+        command.write_pages(done, html)
     except StillwaterError as error:
         complaints.print(str(error), style="red")
         raise typer.Exit(NOT_READ) from None
