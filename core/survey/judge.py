@@ -5,24 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from core.survey import balancing, kafka, leaving
+from core.survey import (
+    balancing,
+    evictions,
+    groups,
+    handlers,
+    kafka,
+    placement,
+    provisioners,
+    volumes,
+)
 from core.survey.facts import Surveyed, Unread
 from core.survey.finding import Finding, Weight, unknown
 
 _JUDGES = (
-    kafka.replication,
-    kafka.listeners,
-    kafka.zones,
     kafka.running,
-    kafka.grace,
-    kafka.placement,
-    kafka.volumes,
-    leaving.groups,
-    leaving.budgets,
-    leaving.handlers,
-    leaving.evictions,
-    leaving.node_pools,
-    leaving.orphans,
+    kafka.replication,
+    kafka.topics,
+    kafka.listeners,
+    kafka.operators,
+    kafka.eras,
+    placement.zones,
+    placement.quorum,
+    placement.grace,
+    placement.nodes,
+    placement.spot,
+    volumes.volumes,
+    groups.groups,
+    groups.orphans,
+    evictions.budgets,
+    evictions.webhooks,
+    evictions.cleaners,
+    evictions.autoscalers,
+    evictions.evictors,
+    handlers.handlers,
+    provisioners.node_pools,
     balancing.readiness,
     balancing.controller,
 )
