@@ -94,6 +94,14 @@ def offerings(asked: Asked) -> dict[str, frozenset[str]]:
     return {name: frozenset(where) for name, where in found.items()}
 
 
+def free_addresses(asked: Asked) -> dict[str, int]:
+    named = sorted(asked.needs.subnets)
+    if not named:
+        return {}
+    found = asked.client("ec2").describe_subnets(SubnetIds=named)["Subnets"]
+    return {each["SubnetId"]: int(each["AvailableIpAddressCount"]) for each in found}
+
+
 def quotas(asked: Asked) -> dict[str, float | Unasked]:
     services = {quota.service for quota in QUOTAS.values()}
     found = {service: known(_of_service, asked, service) for service in services}
@@ -372,6 +380,7 @@ PARTS: Mapping[str, Callable[[Asked], Any]] = {
     "stands": stands,
     "zones": zones,
     "offerings": offerings,
+    "free_addresses": free_addresses,
     "quotas": quotas,
     "used": used,
     "concurrency": concurrency,

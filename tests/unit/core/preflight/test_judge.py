@@ -37,6 +37,11 @@ SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
         "nowhere in the region",
         "choose another type",
     ),
+    "a subnet of sixteen addresses": (
+        {"free_addresses": {"subnet-0a": 11}},
+        "subnet-0a has 11 free addresses",
+        "name a larger subnet",
+    ),
     "no vCPUs": (
         {"quotas": {"vcpus_standard": 3.0}},
         "1 of 3 vCPUs of standard on-demand instances are used and this cluster takes 3",
