@@ -98,7 +98,9 @@ def free_addresses(asked: Asked) -> dict[str, int]:
     named = sorted(asked.needs.subnets)
     if not named:
         return {}
-    found = asked.client("ec2").describe_subnets(SubnetIds=named)["Subnets"]
+    # By a filter, which passes over what is not there.
+    chosen = [{"Name": "subnet-id", "Values": named}]
+    found = asked.client("ec2").describe_subnets(Filters=chosen)["Subnets"]
     return {each["SubnetId"]: int(each["AvailableIpAddressCount"]) for each in found}
 
 

@@ -162,8 +162,14 @@ def _subnets(needs: HasNeeds, account: Account) -> Iterator[Finding]:
         yield _unknown(part, account.free_addresses)
         return
     for subnet, wanted in needs.subnets.items():
-        free = account.free_addresses.get(subnet, 0)
-        if free < wanted:
+        free = account.free_addresses.get(subnet)
+        if free is None:
+            yield _no(
+                part,
+                f"Account {account.number} has no subnet {subnet} in {needs.region}; name one of "
+                f"`aws ec2 describe-subnets` in network.existing.",
+            )
+        elif free < wanted:
             yield _no(
                 part,
                 f"Subnet {subnet} has {free} free addresses, and the load balancer, the control "

@@ -136,6 +136,11 @@ def test_an_account_that_takes_the_cluster_has_nothing_to_say() -> None:
     assert (found, exit_code(found)) == ([], CLEAR)
 
 
+def test_a_subnet_that_is_not_there_is_said() -> None:
+    (found,) = findings(NEEDS, replace(GOOD, free_addresses={}))
+    assert "has no subnet subnet-0a in us-east-1; name one of" in found.sentence
+
+
 @pytest.mark.parametrize(("changed", "words", "remedy"), SABOTAGES.values(), ids=SABOTAGES)
 def test_a_sabotaged_account_is_one_sentence_with_its_remedy(
     changed: dict[str, Any], words: str, remedy: str
