@@ -35,6 +35,7 @@ from core.fields import (
     unreadable_time,
     volume_in,
     zone_id_in,
+    zone_name_in,
 )
 
 SCHEDULED, ISSUE = "scheduledChange", "issue"
@@ -44,6 +45,8 @@ CATEGORIES = frozenset({SCHEDULED, ISSUE})
 SCHEDULING_SERVICES = frozenset({"EC2", "EBS", "EKS"})
 # What names nobody: an account, or a word in place of one.
 MOST_SUBJECTS = 100
+# Health's fields are filled by different services.
+CLOCKS_APART_SECONDS = 300.0
 LANGUAGE = "en"
 # Part of the eventTypeCode -> what became of the volume; the first that fits.
 _VOLUME_CODES = (
@@ -57,20 +60,23 @@ _Found = Interruption | VolumeNotice | ZoneNotice | Advisory | Ignored
 
 
 class _Entity(NamedTuple):
-    """One affected entity; `resolved` once Health says so of it alone."""
+    """One affected entity; `resolved` once Health says so of it alone, `well` if it is not hurt."""
 
     value: str
     resolved: bool
+    well: bool
 
 
 def read(envelope: Envelope) -> Iterator[_Found]:
     """Yield one result per affected entity, and one for the zones that an issue speaks of."""
-    category = text(envelope.detail, "eventTypeCategory")
+    category = (text(envelope.detail, "eventTypeCategory") or "").strip()
     service = text(envelope.detail, "service")
-    planned = category == SCHEDULED and (service or "").upper() in SCHEDULING_SERVICES
+    planned = (
+        category.lower() == SCHEDULED.lower() and (service or "").upper() in SCHEDULING_SERVICES
+    )
     if planned:
         yield from _scheduled(envelope)
-    elif category == ISSUE:
+    elif category.lower() == ISSUE:
         yield from _issue(envelope)
     else:
         yield envelope.says(
@@ -112,49 +118,62 @@ def _scheduled(envelope: Envelope) -> Iterator[_Found]:
 def _issue(envelope: Envelope) -> Iterator[_Found]:
     """Yield what is wrong with each instance and volume, and with zones, by id or in prose."""
     named: list[str] = []
+    well: list[str] = []
     told = False
     for entity in _entities(envelope):
-        closed = entity.resolved or _closed(envelope)
+        closed = entity.well or _closed(envelope)
         instance_id, volume_id = instance_in(entity.value), volume_in(entity.value)
-        zone_id = zone_id_in(entity.value)
+        zone = _zone_in(entity.value, envelope)
         if instance_id is not None:
             kind = _kind(envelope)
             yield _instance(envelope, instance_id, kind, closed=closed)
         elif volume_id is not None:
             yield _volume(envelope, volume_id, closed=closed)
-        elif zone_id is not None and not entity.resolved:
-            named.append(zone_id)
+        elif zone is not None:
+            (well if entity.well else named).append(zone)
         told = told or instance_id is not None or volume_id is not None
-    zones = _zones(envelope, named)
+    zones = _zones(envelope, named, well)
     entities = list(_entities(envelope))
-    if entities and not (told or zones.zone_ids or zones.over) and _is_ours_alone(envelope):
+    speaks = zones.zone_ids or zones.healthy_ids or zones.over
+    if entities and not (told or speaks) and _is_ours_alone(envelope):
         yield _advisory(envelope, "is an issue with what is no instance, volume or zone", entities)
         return
     # An instance's own trouble needs no word about its zone, unless there is one, or it ends one.
-    if zones.zone_ids or zones.healthy_ids or zones.over or not told:
+    if speaks or not told:
         yield zones
+
+
+def _zone_in(value: object, envelope: Envelope) -> str | None:
+    """Return a zone by its id; by its name, which is each account's own, in our events alone."""
+    return zone_id_in(value) or (None if _is_public(envelope) else zone_name_in(value))
 
 
 def _is_ours_alone(envelope: Envelope) -> bool:
     """Say whether an issue of our machines or volumes was announced to this account alone."""
     service = (text(envelope.detail, "service") or "").upper()
-    scope = (text(envelope.detail, "eventScopeCode") or "").upper()
-    return service in SCHEDULING_SERVICES and scope != "PUBLIC"
+    return service in SCHEDULING_SERVICES and not _is_public(envelope)
 
 
-def _zones(envelope: Envelope, named: list[str]) -> ZoneNotice:
+def _is_public(envelope: Envelope) -> bool:
+    return (text(envelope.detail, "eventScopeCode") or "").upper() == "PUBLIC"
+
+
+def _zones(envelope: Envelope, named: list[str], well: list[str]) -> ZoneNotice:
     """Return what an issue says of zones; one that names none may be the last word about one."""
     detail = envelope.detail
     metadata = detail.get("eventMetadata")
     told = metadata.values() if isinstance(metadata, dict) else ()
     prose = _description(envelope)
     extra = "\n".join(value for value in told if isinstance(value, str))
-    words = zone_words(f"{prose[:LONGEST_PROSE]}\n{extra}"[: 2 * LONGEST_PROSE])
+    words = zone_words(f"{prose[:LONGEST_PROSE]}\n{extra}", names=not _is_public(envelope))
+    where = _zone_in(detail.get("availabilityZone"), envelope)  # a field of the API's own event
+    if where is not None and where not in {*well, *words.healthy}:
+        named = [*named, where]
     troubled = tuple(dict.fromkeys([*named, *words.troubled]))
-    words = ZoneWords(troubled, tuple(z for z in words.healthy if z not in troubled))
-    # Health gives an end only once there is one, sometimes before it closes the event: its own
-    # sample of a last word is still `open`.
-    over = _closed(envelope) or epoch(detail.get("endTime")) is not None or resolved(prose)
+    healthy = dict.fromkeys([*well, *words.healthy])
+    words = ZoneWords(troubled, tuple(z for z in healthy if z not in troubled))
+    # An end may stand there before the event is closed: AWS's sample of a last word is `open`.
+    over = _closed(envelope) or _has_ended(envelope) or resolved(prose)
     subject = "+".join(words.troubled) or "no zone"
     return ZoneNotice(
         key=text(detail, "eventArn") or f"health:{envelope.event_id}",
@@ -223,6 +242,12 @@ def _closed(envelope: Envelope) -> bool:
     return (text(envelope.detail, "statusCode") or "").strip().lower() == "closed"
 
 
+def _has_ended(envelope: Envelope) -> bool:
+    """Say whether Health gives an end that is past; one that lies ahead is a plan."""
+    ended_at, said_at = epoch(envelope.detail.get("endTime")), _updated_at(envelope)
+    return ended_at is not None and (said_at is None or ended_at <= said_at + CLOCKS_APART_SECONDS)
+
+
 def _updated_at(envelope: Envelope) -> float | None:
     detail = envelope.detail
     return epoch(detail.get("lastUpdatedTime")) or epoch(envelope.frame.get("time"))
@@ -245,11 +270,13 @@ def _key(envelope: Envelope, what: str, subject: str, *, closed: bool) -> str:
 
 def _identity(envelope: Envelope) -> Identity:
     identity = envelope.identity
+    is_copy = (text(envelope.detail, "backupEvent") or "").lower() == "true"
     return Identity(
         event_id=identity["event_id"],
         account=text(envelope.detail, "affectedAccount") or identity["account"],
-        # `region` is where the event was delivered, `eventRegion` where it happens.
-        region=text(envelope.detail, "eventRegion") or identity["region"],
+        # `region` is where the event was delivered, `eventRegion` where it happens; a copy in the
+        # backup region happens elsewhere.
+        region=text(envelope.detail, "eventRegion") or (None if is_copy else identity["region"]),
         occurred_at=identity["occurred_at"],
         body=identity["body"],
     )
@@ -258,17 +285,20 @@ def _identity(envelope: Envelope) -> Identity:
 def _entities(envelope: Envelope) -> Iterator[_Entity]:
     """Yield each affected entity once; the older schema repeats them in `resources`."""
     listed = envelope.detail.get("affectedEntities")
-    found: dict[str, bool] = {}
+    found: dict[str, str] = {}
     for entity in listed if isinstance(listed, list) else [listed]:
         # A list of plain values has been seen where a list of objects is documented.
         value = text(entity, "entityValue") if isinstance(entity, dict) else entity
-        if not isinstance(value, str) or not value:
+        if not isinstance(value, str) or not value.strip():
             continue
         status = text(entity, "status") if isinstance(entity, dict) else None
-        found[readable(value)[:LONGEST_FIELD]] = (status or "").strip().upper() == "RESOLVED"
+        found[readable(value).strip()[:LONGEST_FIELD]] = (status or "").strip().upper()
     if not found:
-        found = {value: False for value in envelope.resources if value}
-    yield from (_Entity(value, resolved) for value, resolved in found.items())
+        found = dict.fromkeys((value for value in envelope.resources if value), "")
+    for value, status in found.items():
+        # What AWS plans, it plans for machines that are well: there `resolved` alone is an end.
+        resolved = status == "RESOLVED"
+        yield _Entity(value, resolved, resolved or status == "UNIMPAIRED")
 
 
 def _description(envelope: Envelope) -> str:
