@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.unit.docs import markdown
 
@@ -45,6 +46,21 @@ def test_every_page_is_reached_from_the_readme() -> None:
             waiting += [each for each in found if each.suffix == ".md"]
     unreached = [markdown.name(page) for page in markdown.PAGES if page not in seen]
     assert not unreached
+
+
+def test_every_runbook_is_found_by_its_symptom_and_every_how_to_on_the_site() -> None:
+    docs = markdown.REPOSITORY / "docs"
+    index = docs / "runbooks" / "README.md"
+    runbooks = {page.name for page in index.parent.glob("*.md")} - {index.name}
+    assert runbooks <= set(markdown.links(index))
+    site = yaml.safe_load((markdown.REPOSITORY / "mkdocs.yml").read_text())
+    named = [page for road in site["nav"] for pages in road.values() for page in _listed(pages)]
+    assert all((docs / page).is_file() for page in named)
+    assert {f"how-to/{page.name}" for page in (docs / "how-to").glob("*.md")} <= set(named)
+
+
+def _listed(pages: str | list[str]) -> list[str]:
+    return [pages] if isinstance(pages, str) else pages
 
 
 def test_an_anchor_is_what_github_makes_of_a_heading(tmp_path: Path) -> None:
