@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from cli.terminal import Terminal
 from core.errors import StillwaterError
 
 REFUSED = 2
@@ -45,14 +45,12 @@ def survey(
         )
         command.write_files(done, html, describe)
     except StillwaterError as error:
-        Console(stderr=True).print(
-            str(error), style="red", markup=False, highlight=False, soft_wrap=True
-        )
+        Terminal(stderr=True).print(str(error), style="red")
         raise typer.Exit(NOT_READ) from None
     if as_json:
         typer.echo(command.as_json(done))
     else:
-        command.show(done, Console())
+        command.show(done, Terminal())
     raise typer.Exit(done.exit_code)
 
 
@@ -72,9 +70,7 @@ def plan(
     from cli import adopt as command
 
     try:
-        command.plans(descriptions, Console())
+        command.plans(descriptions, Terminal())
     except StillwaterError as error:
-        Console(stderr=True).print(
-            str(error), style="red", markup=False, highlight=False, soft_wrap=True
-        )
+        Terminal(stderr=True).print(str(error), style="red")
         raise typer.Exit(REFUSED) from None
