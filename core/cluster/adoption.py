@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from core.cluster.fields import Frozen
 from core.cluster.reading import Locate, validated
@@ -51,7 +51,13 @@ class Drainer(StrEnum):
     NONE = "none"
 
 
-class AdoptedKafka(Frozen):
+class _Section(BaseModel):
+    """A section of a description that is not a ClusterSpec's, nor in its reference."""
+
+    model_config = Frozen.model_config
+
+
+class AdoptedKafka(_Section):
     """One Kafka resource of Strimzi's, by where it is."""
 
     namespace: KubernetesName
@@ -68,7 +74,7 @@ class AdoptedKafka(Frozen):
         return f"{self.namespace}/{self.name}"
 
 
-class Adoption(Frozen):
+class Adoption(_Section):
     """A cluster that exists: the keys below `adopt`."""
 
     level: Level = Level.SURVEY
