@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from cli import price_commands, reporting
 from cli.project import commands as project_commands
 from cli.rotate_commands import rotate
+from cli.terminal import Terminal
 from cli.zone_commands import zones
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
@@ -23,7 +23,7 @@ app = typer.Typer(
     help="Keeps Kafka on EKS available while its nodes come and go.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 project_commands.register(app)
 app.command("report")(reporting.report_on)
@@ -35,8 +35,28 @@ volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=T
 app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
 app.add_typer(zones, name="zones")
-console = Console()
-complaints = Console(stderr=True)
+console = Terminal()
+complaints = Terminal(stderr=True)
+
+
+def _version(*, asked: bool) -> None:
+    if asked:
+        from cli.project.release import installed
+
+        typer.echo(f"stillwater {installed()}")
+        raise typer.Exit
+
+
+@app.callback()
+def everywhere(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Say which and stop."),
+    ] = False,
+) -> None:
+    """Keeps Kafka on EKS available while its nodes come and go."""
+
 
 Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
 
@@ -134,7 +154,7 @@ def preflight(
         where = target.of(environment)
         done = command.examine(where, complaints)
     except StillwaterError as error:
-        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        complaints.print(str(error), style="red")
         raise typer.Exit(NOT_ASKED) from None
     if as_json:
         typer.echo(command.as_json(done))
@@ -191,13 +211,13 @@ def check(
     spec = spec_file(spec)
     parsed = read(spec)
     for sentence in rights.sentences(parsed):
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        console.print(sentence)
     doubts = doubts_in(spec, parsed)
     if strict and doubts:
         raise InvalidInput(doubts)
     for sentence in doubts:
-        complaints.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{spec}: {parsed.prefix} is consistent.", highlight=False, soft_wrap=True)
+        complaints.print(sentence, style="yellow")
+    console.print(f"{spec}: {parsed.prefix} is consistent.")
 
 
 @app.command()
@@ -217,7 +237,7 @@ def doctor(
         diagnosis = examine.examine(where)
     except StillwaterError as error:
         # Not the usual 1, which says that something was read and differs.
-        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        complaints.print(str(error), style="red")
         raise typer.Exit(examine.NOT_READ) from None
     if as_json:
         typer.echo(report.as_json(diagnosis))
@@ -235,11 +255,12 @@ def survey(
     region: Annotated[str | None, typer.Option(help="Else the one the nodes name.")] = None,
     profile: Annotated[str | None, typer.Option(help="An AWS profile.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Also a page, for whoever decides.")] = None,
 ) -> None:
     """Say of any EKS cluster with Strimzi what would let a broker die or a producer stall.
 
-    Needs no stack and no spec. Reads, and changes nothing. Exit code 0: nothing was found; 1:
-    something was; 2: a part of it, or all, could not be read.
+    Needs no stack and no spec. Reads, and changes nothing. Exit code 0: nothing that hurts was
+    found; 1: something was; 2: a part of it, or all, could not be read.
     """
     from cli.survey import command
     from core.survey.finding import NOT_READ
@@ -252,8 +273,9 @@ def survey(
             region=region,
             profile=profile,
         )
+        command.write_pages(done, html)
     except StillwaterError as error:
-        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        complaints.print(str(error), style="red")
         raise typer.Exit(NOT_READ) from None
     if as_json:
         typer.echo(command.as_json(done))
@@ -278,7 +300,7 @@ def health(
     try:
         code = command.shown(environment, console, watch=watch, as_json=as_json)
     except StillwaterError as error:
-        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        complaints.print(str(error), style="red")
         raise typer.Exit(command.UNHEALTHY) from None
     raise typer.Exit(code)
 
@@ -314,7 +336,7 @@ def estimate(
         return
     console.print(rendered.table(result))
     for note in rendered.notes(result, usage):
-        console.print(note, highlight=False)
+        console.print(note)
 
 
 @app.command()

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
-from cli import planned, stack_settings
+from cli import aws, planned, stack_settings
 from cli.engine.layers import Around, Layers, Scope
 from cli.engine.progress import LayerResult, Step
 from cli.farewell import Farewell, FarewellApi
@@ -125,6 +125,8 @@ def _planned(environment: str, console: Console, wanted: Asked) -> list[LayerRes
 def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layers]:
     """Yield the layers, with progress; an interruption is said as what it leaves."""
     project = stack_settings.require(environment)
+    # Found missing now, not by every provider in words of its own.
+    aws.session(stack_settings.described(environment).profile)
     try:
         with _steps(console) as on_step:
             yield Layers(
@@ -200,12 +202,10 @@ def _what_goes(
 
 def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> FarewellApi:
     """Return the API of an environment's cluster, for the AWS identity that its stacks run as."""
-    import boto3  # noqa: PLC0415 - most commands need none
-
     from handlers.adapters.eks import eks_token  # noqa: PLC0415
     from infra.eks.api import Api  # noqa: PLC0415
 
-    session = boto3.Session(profile_name=profile)
+    session = aws.session(profile)
     return Api(
         str(foundation["eks_endpoint"]),
         lambda: eks_token(str(foundation["eks_cluster_name"]), region, session),

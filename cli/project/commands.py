@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from cli.terminal import Terminal
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +56,7 @@ def init(
         vpc_cidr=vpc_cidr,
         secrets_provider=secrets_provider,
     )
-    command.init(directory, given, Console(), version=installed(), force=force)
+    command.init(directory, given, Terminal(), version=installed(), force=force)
 
 
 def upgrade(
@@ -67,4 +68,4 @@ def upgrade(
     """Say what changes here between the release that requirements.txt names and the installed."""
     from cli.project import release
 
-    release.upgrade(Console(), write=write)
+    release.upgrade(Terminal(), write=write)

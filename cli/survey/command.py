@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.preflight.asked import sentence
-from cli.survey import account, kafka, machines, tools
+from cli.survey import account, kafka, machines, page, tools
 from core.errors import StillwaterError
 from core.survey.facts import Surveyed, Unread, of
 from core.survey.finding import Finding, Weight, exit_code, listed
@@ -181,6 +182,21 @@ def on(found: F | Unread, ask: Callable[[F], T]) -> T | Unread:
 def as_json(done: Survey) -> str:
     """Return a survey as one JSON object."""
     return json.dumps({"exit_code": done.exit_code, **asdict(done)}, indent=2, ensure_ascii=False)
+
+
+def write_pages(done: Survey, html: Path | None) -> None:
+    """Write the page that was asked for; raise StillwaterError where it cannot be written."""
+    if html is not None:
+        written(html, page.render(done, time.time()))
+
+
+def written(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StillwaterError(
+            f"{path} cannot be written: {error.strerror}; name a file in a directory of yours."
+        ) from None
 
 
 def show(done: Survey, console: Console) -> None:

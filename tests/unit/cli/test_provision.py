@@ -11,7 +11,7 @@ import pytest
 from pulumi.automation import OpType
 from rich.console import Console
 
-from cli import farewell, provision, stack_settings
+from cli import aws, farewell, provision, stack_settings
 from cli.engine.changes import Change, Operation
 from cli.engine.layers import Around, Scope
 from cli.engine.progress import LayerResult, Step
@@ -81,6 +81,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
     monkeypatch.setattr(provision, "Layers", made)
     project = Project(tmp_path, tmp_path)
     monkeypatch.setattr(stack_settings, "require", lambda _environment: project)
+    monkeypatch.setattr(aws, "session", lambda *_: None)
     monkeypatch.setattr(stack_settings, "secrets_provider", lambda *_: None)
     describe(monkeypatch, ephemeral=True)
     monkeypatch.setattr(provision, "_cluster_api", lambda *_: Api([VOLUME]))

@@ -110,7 +110,8 @@ def zookeeper_era() -> World:
 def local_nvme() -> World:
     world = own_groups(bare())
     for each, held in zip(world.kinds["persistentvolumes"], world.kinds["nodes"], strict=True):
-        term = {"key": "kubernetes.io/hostname", "operator": "In", "values": [held["metadata"]]}
+        name = held["metadata"]["name"]
+        term = {"key": "kubernetes.io/hostname", "operator": "In", "values": [name]}
         each["spec"] |= {
             "csi": None,
             "local": {"path": "/mnt/nvme"},
@@ -245,24 +246,9 @@ def bitnami(world: World) -> None:
     world.add("kafkaclusters", {"metadata": worlds.meta("koper", "legacy")})
 
 
-def bound(world: World, image: str = "aws-load-balancer-controller:v2.8.1") -> None:
-    """A TargetGroupBinding made after the pods, in a namespace with the label."""
-    world.only("namespaces")["metadata"]["labels"] = {
-        "elbv2.k8s.aws/pod-readiness-gate-inject": "enabled"
-    }
-    selector = {"strimzi.io/name": "orders-kafka", "strimzi.io/broker-role": "true"}
-    world.add(
-        "services",
-        {"metadata": worlds.meta("boot", "shop-kafka"), "spec": {"selector": selector}},
-    )
-    world.add(
-        "targetgroupbindings",
-        {
-            "metadata": worlds.meta("boot", "shop-kafka"),
-            "spec": {"targetType": "ip", "serviceRef": {"name": "boot"}},
-        },
-    )
-    world.add("deployments", workload("lbc", "kube-system", f"public.ecr.aws/eks/{image}"))
+def bound(world: World) -> None:
+    """A TargetGroupBinding made after the pods."""
+    worlds.bind(world, "aws-load-balancer-controller:v2.8.1", "shop-kafka", "orders")
 
 
 HEALTHY: dict[str, Callable[[], World]] = {

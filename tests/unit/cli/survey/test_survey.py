@@ -55,3 +55,24 @@ def test_a_kafka_of_others_alone_is_named_in_that_sentence(monkeypatch: pytest.M
     world.add("statefulsets", worlds.workload("kafka", "legacy", "apache/kafka:4.1.0"))
     with pytest.raises(StillwaterError, match=r"StatefulSet legacy/kafka \(apache/kafka:4.1.0\)"):
         examined(monkeypatch, world)
+
+
+def test_a_page_for_whoever_decides_says_first_what_may_happen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    world = own_groups(bare())
+    world.rules.clear()
+    world.only("kafkas")["spec"]["kafka"]["listeners"] = [{"name": "<b>plain</b>"}]
+    command.write_pages(examined(monkeypatch, world), tmp_path / "survey.html")
+    body = (tmp_path / "survey.html").read_text()
+    assert body.index("Not safely") < body.index("never hears that nodes") < body.index("plain")
+    assert "&lt;b&gt;plain" in body
+    assert "{{" not in body
+
+
+def test_a_page_that_cannot_be_written_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done = examined(monkeypatch, own_groups(bare()))
+    with pytest.raises(StillwaterError, match="cannot be written: Is a directory; name a file"):
+        command.write_pages(done, tmp_path)

@@ -35,9 +35,13 @@ def workload(name: str, namespace: str, image: str, *args: str, **env: Any) -> I
         for key, value in env.items()
     ]
     container = {"name": name, "image": image, "env": settings, "args": list(args)}
+    labels = {"app": name}
     return {
         "metadata": meta(name, namespace),
-        "spec": {"template": {"metadata": {}, "spec": {"containers": [container]}}},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
     }
 
 
@@ -181,11 +185,18 @@ def kafka_pod(name: str, cluster: str, namespace: str, roles: tuple[str, ...]) -
         "strimzi.io/name": f"{cluster}-kafka",
         **{f"strimzi.io/{r}-role": str(r in roles).lower() for r in ("broker", "controller")},
     }
-    owner = {"kind": "StrimziPodSet", "name": cluster, "controller": True}
-    apart = {"topologyKey": "kubernetes.io/hostname"}
+    owner = {
+        "apiVersion": "core.strimzi.io/v1",
+        "kind": "StrimziPodSet",
+        "name": cluster,
+        "uid": "0",
+        "controller": True,
+    }
+    apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}}
     return {
         "metadata": meta(name, namespace, labels=labels, annotations={}, ownerReferences=[owner]),
         "spec": {
+            "containers": [{"name": "kafka", "image": "quay.io/strimzi/kafka:1.2.0-kafka-4.3.1"}],
             "nodeName": f"node-of-{name}",
             "terminationGracePeriodSeconds": 330,
             "affinity": {
@@ -215,7 +226,9 @@ def claim(world: World, name: str, namespace: str) -> None:
             "spec": {
                 "persistentVolumeReclaimPolicy": "Retain",
                 "capacity": {"storage": "500Gi"},
-                "csi": {"driver": "ebs.csi.aws.com"},
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "fast",
+                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": f"vol-{name}"},
             },
         },
     )
@@ -223,7 +236,12 @@ def claim(world: World, name: str, namespace: str) -> None:
         "persistentvolumeclaims",
         {
             "metadata": meta(name, namespace),
-            "spec": {"storageClassName": "fast", "volumeName": f"pv-{name}"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "500Gi"}},
+                "storageClassName": "fast",
+                "volumeName": f"pv-{name}",
+            },
         },
     )
 
@@ -249,14 +267,24 @@ def cleaner(world: World, **env: str) -> None:
     image = "quay.io/strimzi/drain-cleaner:1.6.0"
     world.add("deployments", workload("strimzi-drain-cleaner", "ops", image, **env))
     service = {"namespace": "ops", "name": "strimzi-drain-cleaner"}
-    rules = [{"resources": ["pods/eviction"], "operations": ["CREATE"]}]
-    world.add("services", {"metadata": meta("strimzi-drain-cleaner", "ops"), "spec": {}})
+    rules = [
+        {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "resources": ["pods/eviction"],
+            "operations": ["CREATE"],
+        }
+    ]
+    world.add("services", service_of("strimzi-drain-cleaner", "ops", {}))
     world.add(
         "validatingwebhookconfigurations",
         {
             "metadata": meta("strimzi-drain-cleaner"),
             "webhooks": [
                 {
+                    "name": "drain-cleaner.strimzi.io",
+                    "sideEffects": "None",
+                    "admissionReviewVersions": ["v1"],
                     "failurePolicy": "Ignore",
                     "rules": rules,
                     "clientConfig": {"service": service},
@@ -264,6 +292,31 @@ def cleaner(world: World, **env: str) -> None:
             ],
         },
     )
+
+
+def service_of(name: str, namespace: str, selector: dict[str, str]) -> Item:
+    spec: Item = {"ports": [{"port": 443}]}
+    return {
+        "metadata": meta(name, namespace),
+        "spec": spec | ({"selector": selector} if selector else {}),
+    }
+
+
+def bind(world: World, image: str, namespace: str, cluster: str) -> None:
+    """Let a load balancer send clients to a Kafka's brokers, in a namespace with the label."""
+    selector = {"strimzi.io/name": f"{cluster}-kafka", "strimzi.io/broker-role": "true"}
+    world.add("services", service_of("boot", namespace, selector))
+    world.add(
+        "targetgroupbindings",
+        {
+            "metadata": meta("boot", namespace),
+            "spec": {"targetType": "ip", "serviceRef": {"name": "boot", "port": 443}},
+        },
+    )
+    world.add("deployments", workload("lbc", "kube-system", f"public.ecr.aws/eks/{image}"))
+    for each in world.kinds["namespaces"]:
+        if each["metadata"]["name"] == namespace:
+            each["metadata"]["labels"] = {"elbv2.k8s.aws/pod-readiness-gate-inject": "enabled"}
 
 
 def own_groups(world: World) -> World:
