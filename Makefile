@@ -23,6 +23,10 @@ setup: $(STAMP) ## Install the Python packages and build the twin's tools, once
 demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
 	@exec $(BIN)/python -m cli demo
 
+.PHONY: recording
+recording: demo ## Run the demo and keep what it printed as the README's picture
+	@cp out/demo/recording.svg docs/images/demo.svg
+
 # The product's own unit tests, and those of the twin alone.
 UNIT := $(BIN)/python -m pytest -n auto --maxprocesses 4
 PRODUCT := tests/unit --ignore tests/unit/local
