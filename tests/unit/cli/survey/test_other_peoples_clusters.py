@@ -205,6 +205,32 @@ def imds_beside_managed_groups() -> World:
     return world
 
 
+def karpenter_that_never_consolidates() -> World:
+    return provisioned(
+        bare(),
+        disruption={
+            "consolidationPolicy": "WhenEmptyOrUnderutilized",
+            "consolidateAfter": "Never",
+        },
+    )
+
+
+def windows_beside() -> World:
+    """NTH's chart for two operating systems: a DaemonSet each."""
+    world = own_groups(bare())
+    image = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6-windows"
+    other = world.add("daemonsets", workload("nth-win", "ops", image))
+    other["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/os": "windows"}
+    return world
+
+
+def mirrored_operator() -> World:
+    world = own_groups(bare())
+    (container,) = world.kinds["deployments"][0]["spec"]["template"]["spec"]["containers"]
+    container["image"] = "registry.example/platform/strimzi-kafka-operator:1.2.0-hardened"
+    return world
+
+
 def changed(build: Callable[[], World], change: Callable[[World], object]) -> Callable[[], World]:
     def made() -> World:
         world = build()
@@ -255,6 +281,9 @@ HEALTHY: dict[str, Callable[[], World]] = {
     "groups of one's own, termination handler, Drain Cleaner that lets the budget answer": own,
     "Strimzi by OLM for every namespace": olm,
     "settings as arguments": argued_handler,
+    "Strimzi from a mirror": mirrored_operator,
+    "a termination handler for Windows beside it": windows_beside,
+    "Karpenter that never consolidates": karpenter_that_never_consolidates,
     "Karpenter alone, tamed": lambda: provisioned(bare()),
     "Karpenter before v1, tamed": changed(
         karpenter_before_v1,
