@@ -272,6 +272,11 @@ def bitnami(world: World) -> None:
     world.add("kafkaclusters", {"metadata": worlds.meta("koper", "legacy")})
 
 
+def said_by_strimzi(world: World, kind: str) -> None:
+    said = {"type": kind, "status": "True", "message": "the pool has 2 nodes"}
+    world.only("kafkas")["status"] = {"conditions": [said]}
+
+
 def bound(world: World) -> None:
     """A TargetGroupBinding made after the pods."""
     worlds.bind(world, "aws-load-balancer-controller:v2.8.1", "shop-kafka", "orders")
@@ -281,6 +286,7 @@ HEALTHY: dict[str, Callable[[], World]] = {
     "groups of one's own, termination handler, Drain Cleaner that lets the budget answer": own,
     "Strimzi by OLM for every namespace": olm,
     "settings as arguments": argued_handler,
+    "a warning of Strimzi's": changed(own, lambda w: said_by_strimzi(w, "Warning")),
     "Strimzi from a mirror": mirrored_operator,
     "a termination handler for Windows beside it": windows_beside,
     "Karpenter that never consolidates": karpenter_that_never_consolidates,
@@ -402,6 +408,10 @@ SAID: dict[str, tuple[Callable[[], World], set[str]]] = {
     "a rule for spot alone": (
         changed(own, lambda w: w.rules.__setitem__(0, {"source": ["aws.ec2"]})),
         {"nth-deaf"},
+    ),
+    "Strimzi says why": (
+        changed(own, lambda w: said_by_strimzi(w, "NotReady")),
+        {"not-running"},
     ),
     "a broker that does not come back": (
         changed(
