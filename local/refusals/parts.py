@@ -61,8 +61,13 @@ def ending_of_a_fifo_topic(wanted: Wanted) -> Iterator[Refusal]:
 def rules_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
     """Each does something, after a day at the earliest."""
     operation = "PutBucketLifecycleConfiguration"
-    actions = ("expiration", "transitions", "noncurrentVersionExpiration")
-    actions = (*actions, "noncurrentVersionTransitions", "abortIncompleteMultipartUpload")
+    actions = (
+        "abortIncompleteMultipartUpload",
+        "expiration",
+        "noncurrentVersionExpiration",
+        "noncurrentVersionTransitions",
+        "transitions",
+    )
     for rule in wanted.inputs.get("rules") or ():
         days = (rule.get("expiration") or {}).get("days")
         if not any(rule.get(action) for action in actions):
