@@ -23,6 +23,10 @@ setup: $(STAMP) ## Install the Python packages and build the twin's tools, once
 demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
 	@exec $(BIN)/python -m cli demo
 
+.PHONY: recording
+recording: demo ## Run the demo and keep what it printed as the README's picture
+	@cp out/demo/recording.svg docs/images/demo.svg
+
 # The product's own unit tests, and those of the twin alone.
 UNIT := $(BIN)/python -m pytest -n auto --maxprocesses 4
 PRODUCT := tests/unit --ignore tests/unit/local
@@ -64,6 +68,10 @@ format: $(STAMP) ## Format the code
 .PHONY: docs
 docs: $(STAMP) ## Regenerate docs/reference/ from the code
 	@$(BIN)/python -m cli reference
+
+.PHONY: site
+site: $(STAMP) ## Build docs/ as a site with search into out/site/; a broken link fails it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 .PHONY: spec
 spec: $(STAMP) ## Check the specification of incidents, lease and hooks with Alloy (Java, Maven)

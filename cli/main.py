@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cli import price_commands, reporting
+from cli.adopt_commands import adopt, survey
 from cli.project import commands as project_commands
 from cli.rotate_commands import rotate
 from cli.terminal import Terminal
@@ -35,6 +36,8 @@ volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=T
 app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
 app.add_typer(zones, name="zones")
+app.add_typer(adopt, name="adopt")
+app.command()(survey)
 console = Terminal()
 complaints = Terminal(stderr=True)
 
@@ -244,44 +247,6 @@ def doctor(
     else:
         report.show(diagnosis, console)
     raise typer.Exit(diagnosis.exit_code)
-
-
-@app.command()
-def survey(
-    *,
-    context: Annotated[str | None, typer.Option(help="A context of the kubeconfig.")] = None,
-    kubeconfig: Annotated[Path | None, typer.Option(help="Else KUBECONFIG's files.")] = None,
-    namespace: Annotated[str | None, typer.Option(help="Kafkas of this one alone.")] = None,
-    region: Annotated[str | None, typer.Option(help="Else the one the nodes name.")] = None,
-    profile: Annotated[str | None, typer.Option(help="An AWS profile.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Also a page, for whoever decides.")] = None,
-) -> None:
-    """Say of any EKS cluster with Strimzi what would let a broker die or a producer stall.
-
-    Needs no stack and no spec. Reads, and changes nothing. Exit code 0: nothing that hurts was
-    found; 1: something was; 2: a part of it, or all, could not be read.
-    """
-    from cli.survey import command
-    from core.survey.finding import NOT_READ
-
-    try:
-        done = command.examine(
-            context=context,
-            kubeconfig=kubeconfig,
-            namespace=namespace,
-            region=region,
-            profile=profile,
-        )
-        command.write_pages(done, html)
-    except StillwaterError as error:
-        complaints.print(str(error), style="red")
-        raise typer.Exit(NOT_READ) from None
-    if as_json:
-        typer.echo(command.as_json(done))
-    else:
-        command.show(done, console)
-    raise typer.Exit(done.exit_code)
 
 
 @app.command()

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.preflight.asked import sentence
-from cli.survey import account, kafka, machines, page, tools
+from cli.survey import account, draft, kafka, machines, page, tools
 from core.errors import StillwaterError
 from core.survey.facts import Surveyed, Unread, of
 from core.survey.finding import Finding, Weight, exit_code, listed
@@ -46,6 +46,9 @@ class Survey:
     context: str
     kafkas: tuple[str, ...]
     findings: list[Finding]
+    # The description for `adopt plan`, or why there is none.
+    description: str = ""
+    undescribed: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -77,7 +80,10 @@ def examine(
             _nothing(seen, f"namespace {namespace} of {name}" if namespace else name)
         )
     titles = () if isinstance(seen.kafkas, Unread) else tuple(k.title for k in seen.kafkas)
-    return Survey(name, titles, findings(seen))
+    try:
+        return Survey(name, titles, findings(seen), description=draft.draft(seen, name))
+    except StillwaterError as error:
+        return Survey(name, titles, findings(seen), undescribed=str(error))
 
 
 def _nothing(seen: Surveyed, where: str) -> str:
@@ -181,13 +187,19 @@ def on(found: F | Unread, ask: Callable[[F], T]) -> T | Unread:
 
 def as_json(done: Survey) -> str:
     """Return a survey as one JSON object."""
-    return json.dumps({"exit_code": done.exit_code, **asdict(done)}, indent=2, ensure_ascii=False)
+    found = [asdict(each) for each in done.findings]
+    shown = {"context": done.context, "kafkas": done.kafkas, "findings": found}
+    return json.dumps({"exit_code": done.exit_code, **shown}, indent=2, ensure_ascii=False)
 
 
-def write_pages(done: Survey, html: Path | None) -> None:
-    """Write the page that was asked for; raise StillwaterError where it cannot be written."""
+def write_files(done: Survey, html: Path | None, adopt: Path | None) -> None:
+    """Write the page and the description that were asked for; raise where one cannot be."""
     if html is not None:
         written(html, page.render(done, time.time()))
+    if adopt is not None and done.undescribed:
+        raise StillwaterError(done.undescribed)
+    if adopt is not None:
+        written(adopt, done.description)
 
 
 def written(path: Path, text: str) -> None:

@@ -51,8 +51,9 @@ def _kafka(item: Object) -> Kafka:
         zookeeper=bool(item["spec"].get("zookeeper"))
         and marks.get("strimzi.io/kraft") != "enabled",
         paused=marks.get("strimzi.io/pause-reconciliation") == "true",
-        not_ready=next((_said(each) for each in conditions if each["type"] == "NotReady"), None),
+        not_ready=next((_said(each) for each in conditions if _failing(each)), None),
         replicas=spec.get("replicas"),
+        bootstrap=_bootstrap(item, spec),
     )
 
 
@@ -60,8 +61,20 @@ def _listener(item: Object) -> KafkaListener:
     return KafkaListener(str(item["name"]), (item.get("authentication") or {}).get("type"))
 
 
+def _bootstrap(item: Object, spec: Object) -> str | None:
+    """Return where the first listener answers, one that asks who comes where there is any."""
+    asking = {each["name"] for each in spec.get("listeners") or () if each.get("authentication")}
+    served = (item.get("status") or {}).get("listeners") or ()
+    ordered = sorted(served, key=lambda each: each.get("name") not in asking)
+    return next((str(e["bootstrapServers"]) for e in ordered if e.get("bootstrapServers")), None)
+
+
 def _written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _failing(condition: Object) -> bool:
+    return condition["type"] == "NotReady" and condition.get("status") == "True"
 
 
 def _said(condition: Object) -> str:

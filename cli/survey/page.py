@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from html import escape
+from importlib.resources import files
+from string import Template
 from typing import TYPE_CHECKING
 
-import jinja2
-
-from core.survey.finding import Weight
+from core.survey.finding import Finding, Weight
 from core.words import time_said
 
 if TYPE_CHECKING:
@@ -25,30 +26,39 @@ MEANING = {
 
 def render(done: Survey, now: float) -> str:
     """Return the page: self-contained HTML, light and dark, fit to be printed."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("cli.survey"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     groups = [
-        {
-            "weight": weight.value,
-            "mark": weight.name.lower(),
-            "meaning": MEANING[weight],
-            "findings": found,
-        }
+        (weight, found)
         for weight in Weight
         if (found := [each for each in done.findings if each.weight is weight])
     ]
-    return environment.get_template("survey.html.j2").render(
-        cluster=done.context,
-        kafkas=done.kafkas,
+    template = Template((files("cli.survey") / "templates" / "survey.html").read_text("utf-8"))
+    return template.substitute(
+        cluster=escape(done.context),
+        kafkas=escape(", ".join(done.kafkas) or "its Kafkas could not be read"),
         moment=time_said(now),
         verdict=_verdict(done),
-        mark=groups[0]["mark"] if groups else "clear",
-        groups=groups,
+        mark=groups[0][0].name.lower() if groups else "clear",
+        counts="\n".join(
+            f'<li class="{weight.name.lower()}"><b>{len(found)}</b>{weight}</li>'
+            for weight, found in groups
+        ),
+        sections="\n".join(_section(weight, found) for weight, found in groups),
+    )
+
+
+def _section(weight: Weight, found: list[Finding]) -> str:
+    articles = "\n".join(_article(each) for each in found)
+    return (
+        f"<section>\n<h2>{weight.capitalize()}</h2>\n"
+        f'<p class="soft">{MEANING[weight]}</p>\n{articles}\n</section>'
+    )
+
+
+def _article(found: Finding) -> str:
+    evidence = found.evidence[:1].upper() + found.evidence[1:]
+    return (
+        f'<article class="{found.weight.name.lower()}">\n<h3>{escape(found.subject)}</h3>\n'
+        f"<p>{escape(evidence)}.</p>\n<p><b>To do:</b> {escape(found.remedy)}.</p>\n</article>"
     )
 
 

@@ -51,7 +51,7 @@ _EXCEPTION = re.compile(
 )
 _NOT_YET = re.compile(
     r"\b(?:not|no longer|isn't|aren't|hasn't|haven't|never|yet to|before|until|once|when|if|after"
-    r"|partially|mostly|expect\w*|will|should|to)\s+(?:\w+\s+){0,3}"
+    r"|partially|mostly|expect\w*|will|should|(?<!returned )to)\s+(?:\w+\s+){0,3}"
     r"(?:operating|operate|function\w*|healthy|recover\w*|restored?|resolved?|normal)"
 )
 _HEALTHY = re.compile(
@@ -61,9 +61,22 @@ _HEALTHY = re.compile(
     r"|(?:has|have|had|is|are|was|were)(?: now| been| also| since| fully)* "
     r"(?:recovered|restored|resolved|mitigated|back to normal)"
     r"|\bnot (?:experiencing|seeing) |remains? (?:available|operational)|\bno issues?\b"
+    r"|(?:does|do|did) not (?:affect|impact)|\bas (?:normal|expected)\b|\bare normal\b"
+    r"|returned to (?:normal|pre-)|\bback online\b"
+    r"|no longer (?:affected|impacted|impaired|see|seeing|experienc\w+|observ\w+)"
+)
+# What goes wrong, in a piece without a healthy word.
+_TROUBLE = re.compile(
+    r"\b(?:degrad|impair|affected|impacted|unavailab|disabled|lost|loss|fail|outage|disrupt|elevated"
+    r"|increased|errors?\b|down\b)"
+)
+# Zones after it are those in trouble, whatever the clause says of others.
+_CONFINED = re.compile(
+    r"\b(?:limited|isolated|confined|restricted|contained|specific) (?:to|in|within)\b"
 )
 _ADVICE = re.compile(
     r"\b(?:recommend|advise|suggest|encourage|customers (?:can|may|should)|please|consider)\w*"
+    r"|\bfail(?:ing)? ?over to\b|\banother (?:az|(?:availability )?zone)\b"
 )
 _AWAY = re.compile(r"(?:away from|out of|from|leav\w+|avoid\w*|evacuat\w+)\s+(?:the\s+|an?\s+)?"
                    r"(?:\w+\s+){0,4}[(]?$")  # fmt: skip
@@ -130,24 +143,56 @@ def _clauses(prose: str) -> Iterator[str]:
 
 def _judged(clause: str, *, names: bool) -> Iterator[tuple[str, bool | None]]:
     """Yield each zone of a clause and whether it is called well; None: neither."""
-    named = list(_named(clause))
+    pieces = clause.split(",")
+    verdicts = {_verdict(piece) for piece in pieces if list(_zones(piece, names=names))}
+    if verdicts == {True, False}:
+        # "use1-az4 is degraded, no impact on use1-az6": each for itself.
+        for piece in pieces:
+            yield from _weighed(piece, names=names)
+    else:
+        yield from _weighed(clause, names=names)
+
+
+def _verdict(piece: str) -> bool | None:
+    """Say whether words call what a piece names well, or troubled; None: neither."""
+    if _HEALTHY.search(piece) and not (_NOT_YET.search(piece) or _PARTLY.search(piece)):
+        return True
+    troubled = (_TROUBLE, _CONFINED, _NOT_YET, _PARTLY)
+    return False if any(words.search(piece) for words in troubled) else None
+
+
+def _zones(clause: str, *, names: bool) -> Iterator[tuple[int, str]]:
+    yield from _named(clause)
     if names:
-        named += [(found.start(), found.group()) for found in _NAMED.finditer(clause)]
-    if not named:
+        yield from ((found.start(), found.group()) for found in _NAMED.finditer(clause))
+
+
+def _weighed(clause: str, *, names: bool) -> Iterator[tuple[str, bool | None]]:
+    zones = list(_zones(clause, names=names))
+    if not zones:
         return
     doubted = _NOT_YET.search(clause) or _PARTLY.search(clause)
     well = bool(_HEALTHY.search(clause)) and not doubted
-    exception = _EXCEPTION.search(clause)
+    excepted, confined = _excepted(clause), _CONFINED.search(clause)
     advice = bool(_ADVICE.search(clause))
-    for position, zone in named:
+    for position, zone in zones:
         left = bool(_AWAY.search(clause[max(0, position - LOOK_BACK) : position]))
-        if exception is not None and position > exception.start():
+        if excepted is not None and excepted.start <= position < excepted.stop:
             # "All are normal except use1-az4", and "zones other than use1-az4 are normal".
             yield zone, not well
-        elif left:
+        elif left or (confined is not None and position > confined.start()):
             yield zone, False
         else:
             yield zone, None if advice and not well else well
+
+
+def _excepted(clause: str) -> slice | None:
+    """Return where the zones stand that a clause excepts: at its end, or up to its comma."""
+    found = _EXCEPTION.search(clause)
+    if found is None:
+        return None
+    comma = clause.find(",", found.end()) if not clause[: found.start()].strip() else -1
+    return slice(found.start(), len(clause) if comma < 0 else comma)
 
 
 def _named(text: str) -> Iterator[tuple[int, str]]:

@@ -52,7 +52,11 @@ def findings(seen: Surveyed) -> list[Finding]:
 
 
 def _unread(seen: Surveyed) -> Iterator[Finding]:
+    """Yield a finding per reason: what one refusal hides is hidden together."""
+    hidden: dict[str, list[str]] = {}
     for field in fields(seen):
         part = getattr(seen, field.name)
         if isinstance(part, Unread):
-            yield unknown(field.name.replace("_", " "), part)
+            hidden.setdefault(part.why, []).append(field.name.replace("_", " "))
+    for why, parts in hidden.items():
+        yield unknown(", ".join(parts), Unread(why))

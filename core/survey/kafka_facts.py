@@ -31,6 +31,8 @@ class Kafka:
     not_ready: str | None = None
     # Of a resource without node pools: how many brokers it wants.
     replicas: int | None = None
+    # HOST:PORT of a listener, as Strimzi says in the resource's status.
+    bootstrap: str | None = None
 
     @property
     def title(self) -> str:

@@ -117,6 +117,24 @@ UNIQUE: Mapping[str, Unique] = {
         "ResourceInUseException",
         "Association already exists",
     ),
+    "ec2/route:Route": Unique(
+        ("routeTableId", "destinationCidrBlock"),
+        "CreateRoute",
+        "RouteAlreadyExists",
+        "The route identified by {1} already exists.",
+    ),
+    "lambda/eventSourceMapping:EventSourceMapping": Unique(
+        ("eventSourceArn", "functionName"),
+        "CreateEventSourceMapping",
+        "ResourceConflictException",
+        'An event source mapping with SQS arn (" {0} ") and function (" {1} ") already exists.',
+    ),
+    "route53/zone:Zone": Unique(
+        ("name", "vpcs"),
+        "CreateHostedZone",
+        "ConflictingDomainExists",
+        "The VPC is already associated with another private hosted zone of the name {0}",
+    ),
     "iam/instanceProfile:InstanceProfile": Unique(
         ("name",),
         "CreateInstanceProfile",
@@ -357,9 +375,15 @@ def queues_that_feed_a_function(everything: Sequence[Wanted]) -> Iterator[Refusa
 @limit("https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html")
 def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """Inside the VPC's block, and beside each other."""
+    blocks = [str(each.inputs["cidrBlock"]) for each in _of(everything, "ec2/vpc:Vpc")]
+    # Ids are not known yet: with one VPC all subnets are its own.
+    vpc_block = ipaddress.ip_network(blocks[0], strict=False) if len(blocks) == 1 else None
     by_vpc: dict[str, list[Any]] = defaultdict(list)
     for each in _of(everything, "ec2/subnet:Subnet"):
-        block = ipaddress.ip_network(str(each.inputs["cidrBlock"]))
+        block = ipaddress.IPv4Network(str(each.inputs["cidrBlock"]), strict=False)
+        if isinstance(vpc_block, ipaddress.IPv4Network) and not block.subnet_of(vpc_block):
+            message = f"The CIDR '{block}' is invalid."
+            yield _about(each, "CreateSubnet", "InvalidSubnet.Range", message, "cidrBlock")
         vpc = str(each.inputs.get("vpcId"))
         if any(block.overlaps(other) for other in by_vpc[vpc]):
             message = f"The CIDR '{block}' conflicts with another subnet"

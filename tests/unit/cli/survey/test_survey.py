@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from cli import adopt
 from cli.survey import command
 from core.errors import StillwaterError
 from core.survey.finding import CLEAR, NOT_READ
@@ -63,7 +64,7 @@ def test_a_page_for_whoever_decides_says_first_what_may_happen(
     world = own_groups(bare())
     world.rules.clear()
     world.only("kafkas")["spec"]["kafka"]["listeners"] = [{"name": "<b>plain</b>"}]
-    command.write_pages(examined(monkeypatch, world), tmp_path / "survey.html")
+    command.write_files(examined(monkeypatch, world), tmp_path / "survey.html", None)
     body = (tmp_path / "survey.html").read_text()
     assert body.index("Not safely") < body.index("never hears that nodes") < body.index("plain")
     assert "&lt;b&gt;plain" in body
@@ -75,4 +76,40 @@ def test_a_page_that_cannot_be_written_is_one_sentence(
 ) -> None:
     done = examined(monkeypatch, own_groups(bare()))
     with pytest.raises(StillwaterError, match="cannot be written: Is a directory; name a file"):
-        command.write_pages(done, tmp_path)
+        command.write_files(done, tmp_path, None)
+
+
+def test_the_description_it_writes_is_what_adopt_plan_reads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    world = own_groups(bare())
+    for group in world.groups.values():
+        group["Tags"] = [{"Key": "kubernetes.io/cluster/shop", "Value": "owned"}]
+    served = {"name": "tls", "bootstrapServers": "orders-kafka-bootstrap.shop-kafka.svc:9093"}
+    world.only("kafkas")["status"] = {"listeners": [served]}
+    path = tmp_path / "adopt.yaml"
+    command.write_files(examined(monkeypatch, world), None, path)
+    adopted = adopt.read([path])[str(path)]
+    assert (adopted.eks_cluster, adopted.region) == ("shop", "eu-north-1")
+    assert adopted.kafkas[0].bootstrap == "orders-kafka-bootstrap.shop-kafka.svc:9093"
+    assert set(adopted.scaling_groups) == set(world.groups)
+    assert adopted.queue_url == worlds.QUEUE_URL
+
+
+def test_what_was_not_read_is_left_out_of_the_description_and_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = own_groups(bare())
+    done = examined(monkeypatch, world)
+    assert "# eks_cluster could not be read: fill it in." in done.description
+    assert "eks_cluster:" not in done.description
+
+
+def test_a_cluster_that_another_stillwater_manages_is_not_described(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    world = own_groups(bare())
+    next(iter(world.groups.values()))["Tags"] = [{"Key": "stillwater:cluster", "Value": "tide"}]
+    done = examined(monkeypatch, world)
+    with pytest.raises(StillwaterError, match="stillwater:cluster=tide: a Stillwater manages it"):
+        command.write_files(done, None, tmp_path / "adopt.yaml")

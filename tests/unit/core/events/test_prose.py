@@ -37,7 +37,22 @@ A, B, C = "use1-az1", "use1-az2", "use1-az4"
         ("ゾーンuse1-az4で電源障害が発生しています。", [C]),
         ("Störung in der Zone (use1-az4).", [C]),
         ("Errors in use1\u2011az4 and \uff35SE1-AZ1.", [C, A]),  # hyphens of typesetters
+        # Both in one sentence.
+        ("use1-az1 is not impacted by this event, which is limited to use1-az4.", [C]),
+        ("use1-az1 is not impacted by an event confined to use1-az4.", [C]),
+        ("Connectivity to use1-az4 is degraded, no impact on use1-az1.", [C]),
+        ("use1-az4 (impaired), use1-az1 (healthy)", [C]),
+        ("use1-az4 has not recovered, use1-az1 has recovered.", [C]),
+        ("This does not affect use1-az1 and use1-az2. Only use1-az4 is affected.", [C]),
+        ("With the exception of use1-az4, all zones (use1-az1, use1-az2) are normal.", [C]),
+        ("use1-az4 lost power. The others (use1-az1) operate as normal.", [C]),
+        ("use1-az4 lost power. Customers that can should fail over to use1-az1.", [C]),
+        ("Launches are disabled in use1-az4; use another zone such as use1-az1.", [C]),
         # What is no zone in trouble.
+        ("Error rates in use1-az4 have returned to normal levels.", []),
+        ("use1-az4 is back online.", []),
+        ("We no longer see errors in use1-az4.", []),
+        ("The issue affecting use1-az4 and use1-az1 has been resolved.", []),
         ("use1-az4 has recovered.", []),
         ("The issue in use1-az4 has been resolved.", []),
         ("use1-az1 and use1-az2 are not affected.", []),
