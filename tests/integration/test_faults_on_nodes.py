@@ -13,17 +13,21 @@ from typing import Any
 
 import pytest
 
+from core import naming
 from core.incidents.record import Incident, State
 from local import environment
 from local.aws.instances import MARKET_TAG
+from local.demo import clients
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
+from local.demo.clients import PRODUCER
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
 from tests.integration.retold import retold
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN_SECONDS = 10.0
+asks = pytest.mark.skipif(not clients.asking(), reason=f"needs {clients.ASKING_VARIABLE}=true")
 NOBODY = "127.0.0.1:1"
 TICK = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}-tick"
 
@@ -126,6 +130,28 @@ def test_a_broker_is_held_while_kafka_is_silent_and_drained_at_a_spot_warning(
     assert over.state is State.RELEASED, over.reason
     assert over.urgent
     cluster.settle()
+
+
+@asks
+def test_certificates_renewed_in_the_middle_of_a_rotation_cost_nothing(cluster: Cluster) -> None:
+    users = (naming.function_user(demo_spec.CLUSTER, "tick"), PRODUCER)
+    before = {user: cluster.secret(user)["user.crt"] for user in users}
+    with cluster.under_load() as load:
+        rotation = demo.terminate(cluster.twin, demo.BROKER_ID)
+        entered(cluster, rotation.instance_id, State.DRAINING)
+        for user in users:
+            cluster.twin.api.delete(cluster.secret_path(user))
+        for user in users:
+            cluster.until(lambda u=user: renewed(cluster, u, before[u]), f"{user} is renewed")
+        over = cluster.released(rotation.instance_id)
+        summary = load.finish()
+    assert over.state is State.RELEASED, over.reason
+    assert (summary["lost"], summary["client_errors"]) == (0, 0), summary
+    cluster.settle()
+
+
+def renewed(cluster: Cluster, user: str, before: str) -> bool:
+    return cluster.secret(user).get("user.crt", before) != before
 
 
 def silent(cluster: Cluster, instance_id: str) -> Incident | None:

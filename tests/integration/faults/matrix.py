@@ -48,6 +48,14 @@ TWIN_ROWS = (
         "Released",
     ),
     TwinRow(
+        "test_faults_on_nodes.py::"
+        "test_certificates_renewed_in_the_middle_of_a_rotation_cost_nothing",
+        "The certificates of λ tick and of the producer are renewed while a broker's node drains, "
+        "under load",
+        "λ tick reads its Secret at every look, so the next look shows the new one",
+        "Released, every acknowledged record read back",
+    ),
+    TwinRow(
         "test_departures.py::test_a_dead_machines_broker_comes_back_elsewhere",
         "An instance is stopped without warning",
         "Out of service once EC2 confirms it: pod and volume are free in seconds, not six minutes",

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from core import cluster, timing
 from core.cluster import rights
+from core.naming import cluster_ca_secret
 from local.demo import clients, costs
 from local.demo import spec as demo_spec
 from local.demo.result import judge
+from local.kubernetes.client import Api
 from local.place import Place
+from tests.unit.certificates import Issued, issue
 
 GOOD: dict[str, Any] = {
     "pulumi": {"version": "3.220.0", "created": 150, "changed_on_second_up": 0},
@@ -97,3 +101,31 @@ def test_what_an_earlier_run_was_billed_is_not_in_the_next_ones_report(tmp_path:
         (tmp_path / name / "of-another-twin").touch()
     costs.forget(tmp_path)
     assert list(tmp_path.rglob("*")) == [kept]
+
+
+def test_a_client_that_lives_on_trusts_a_replaced_authority(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(clients.ASKING_VARIABLE, "true")
+    old, new = issue("cluster-ca v1", None), issue("cluster-ca v2", None)
+    secrets: dict[str, dict[str, str]] = {}
+
+    def stored(signer: Issued, *trusted: Issued) -> None:
+        mine = issue(clients.PRODUCER, signer)
+        secrets[clients.PRODUCER] = {"user.crt": mine.certificate_pem, "user.key": mine.key_pem}
+        texts = {f"ca-{n}.crt": each.certificate_pem for n, each in enumerate(trusted)}
+        secrets[cluster_ca_secret(clients.CLUSTER)] = texts
+
+    class Holding:
+        def get(self, path: str) -> dict[str, Any]:
+            held = secrets[path.rpartition("/")[2]]
+            return {"data": {k: base64.b64encode(v.encode()).decode() for k, v in held.items()}}
+
+    stored(old, old)
+    entry = clients.Entry(cast("Api", Holding()), ["kafka:9094"], clients.PRODUCER)
+    context = entry()["ssl_context"]
+    entry.renew()
+    assert len(context.get_ca_certs()) == 1
+    stored(new, new, old)
+    entry.renew()
+    assert len(context.get_ca_certs()) == 2
