@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from rich.console import Console
 from rich.progress import (
@@ -19,6 +20,7 @@ from rich.progress import (
 from core.errors import MissingPrerequisite
 from local.kafka import jars
 from local.place import make_cache
+from local.spark import classes
 from local.tools import build, prerequisites
 from local.tools.catalogue import TOOLS
 
@@ -47,6 +49,7 @@ def prepare_tools(console: Console) -> None:
     with _bars(console, seconds) if console.is_terminal else _lines(console) as show:
         build.build_all(show)
         jars.fetch(show)
+        _record_sparks_classes(show)
     console.print(f"Tools ready after {time.monotonic() - started:.0f} s.", highlight=False)
 
 
@@ -55,7 +58,20 @@ def estimate_seconds() -> int:
     own = {"pulumi"} if prerequisites.own_pulumi() else set()
     absent = [tool for tool in TOOLS if tool.name not in own and not tool.home.is_dir()]
     building = sum(binary.estimate_seconds for tool in absent for binary in tool.binaries)
-    return building + (0 if jars.ready() else jars.ESTIMATE_SECONDS)
+    recording = 0 if classes.ready() else classes.ESTIMATE_SECONDS
+    return building + recording + (0 if jars.ready() else jars.ESTIMATE_SECONDS)
+
+
+def _record_sparks_classes(show: Show) -> None:
+    if classes.ready():
+        return
+    step = build.Progress(
+        "Spark's classes", classes.version(), "building", classes.ESTIMATE_SECONDS
+    )
+    show(step)
+    started = time.monotonic()
+    classes.record()
+    show(replace(step, state="built", seconds=time.monotonic() - started))
 
 
 def in_minutes(seconds: float) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console
 from cli import setup
 from core.errors import MissingPrerequisite
 from local.kafka import jars
+from local.spark import classes
 from local.tools import build, prerequisites
 from local.tools.build import Progress
 from local.tools.catalogue import TOOLS
@@ -32,6 +33,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setattr(prerequisites, "own_pulumi", lambda: None)
     monkeypatch.setattr(prerequisites, "check_prerequisites", list)
     monkeypatch.setattr(jars, "ready", lambda: False)
+    monkeypatch.setattr(classes, "ready", lambda: True)
     seen: list[str] = []
 
     def build_all(show: Callable[[Progress], None]) -> None:
@@ -85,6 +87,9 @@ def test_the_estimate_counts_what_the_cache_lacks(monkeypatch: pytest.MonkeyPatc
     assert setup.estimate_seconds() == EVERYTHING
     TOOLS[0].home.mkdir(parents=True)
     assert setup.estimate_seconds() == EVERYTHING - TOOLS[0].binaries[0].estimate_seconds
+    monkeypatch.setattr(classes, "ready", lambda: False)
+    missing = EVERYTHING - TOOLS[0].binaries[0].estimate_seconds + classes.ESTIMATE_SECONDS
+    assert setup.estimate_seconds() == missing
 
 
 def test_a_pulumi_of_the_users_own_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

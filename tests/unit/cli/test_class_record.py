@@ -1,0 +1,14 @@
+"""The record of Spark's classes, which is an optimisation and never a condition."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from cli import class_record
+
+
+def test_without_the_twin_a_report_starts_without_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "local.spark", None)
+    assert class_record.settings() == {}
