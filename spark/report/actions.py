@@ -68,15 +68,19 @@ class Saving:
 
 
 def chosen(evidence: Evidence) -> tuple[Action, ...]:
-    """Return the things to do, at most three: Kafka's, then what blinds us, then others'."""
+    """Return the things to do, at most three: Kafka's, then what blinds us, then others'.
+
+    What is not known to be Kafka's is never the first of them.
+    """
     found = [
         *_of_volumes(evidence.storage),
         *_of_flows(evidence),
         *_of_design(evidence),
         *_easy(evidence, is_kafkas=True),
     ]
-    blind = _blind_spots(evidence)
-    return tuple([*_ranked(found), *blind, *_ranked(_easy(evidence, is_kafkas=False))][:SHOWN])
+    ours = [*_ranked(found), *_blind_spots(evidence)]
+    others = _ranked(_easy(evidence, is_kafkas=False)) if ours else []
+    return tuple([*ours, *others][:SHOWN])
 
 
 def _ranked(actions: Iterable[Action]) -> list[Action]:
@@ -121,6 +125,7 @@ def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
             how=HOW[each.easy],
             evidence=f"easy-{each.easy.name.lower()}-{'kafka' if is_kafkas else 'others'}",
             usd_per_month=each.usd,
+            is_kafkas=is_kafkas,
             at_most=each.at_most,
         )
 

@@ -84,6 +84,8 @@ class Action:
     # Of several ways to save the same money only one can be gone: what it excludes, by a name.
     way: str = ""
     usd_once: Decimal | None = None
+    # Whether it is about Kafka's money, and not about everybody else's.
+    is_kafkas: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 
 from spark.schemas import MONEY
 from spark.transforms.attribute import Attribution
-from spark.transforms.classify import AWS
+from spark.transforms.classify import AWS, UNUSED
+from spark.transforms.daily import is_discount
 
 
 class Easy(StrEnum):
@@ -57,14 +58,14 @@ RULES = (
     Rule(
         Easy.IDLE_RESERVATION,
         r"^(UnusedBox|UnusedDed)",
-        r"(?i)unused.*capacity reservation|capacity reservation.*unused",
+        r"(?i)\bunused\b.*reservation|capacity reservation.*\bunused\b",
         "cancel the On-Demand Capacity Reservations that nobody needs, or run in them",
         at_most=False,
     ),
     Rule(
         Easy.IDLE_IPV4,
-        r"^PublicIPv4:IdleAddress",
-        r"(?i)idle public IPv4",
+        r"^(PublicIPv4|ElasticIP):IdleAddress",
+        r"(?i)idle public IPv4|elastic IP address not attached",
         "release the addresses that nothing uses",
         at_most=False,
     ),
@@ -107,7 +108,7 @@ RULES = (
     ),
 )
 # Fees of commitments: their amortised cost is the part that nothing used.
-UNUSED_FEES = ("RIFee", "SavingsPlanRecurringFee")
+UNUSED_FEES = ("RIFee", "SavingsPlanRecurringFee", UNUSED)
 UNUSED_HOW = "let more run under them; they are paid until they end, so buy fewer then"
 HOW = {rule.easy: rule.how for rule in RULES} | {Easy.UNUSED_COMMITMENT: UNUSED_HOW}
 SURE = frozenset(rule.easy for rule in RULES if not rule.at_most)
@@ -127,10 +128,11 @@ class EasySaving:
 
 
 def easy_savings(usage: DataFrame) -> list[EasySaving]:
-    """Return what the easy findings of these USAGE rows cost, amortised; a handful of rows."""
+    """Return what the easy findings of these USAGE rows cost, net and amortised; a handful."""
     is_fee = F.col("category").isin(*UNUSED_FEES)
     found = F.when(is_fee, Easy.UNUSED_COMMITMENT.value)
-    is_bought = F.col("category").isin(
+    # What was given back on a meter is nothing that could be saved once more.
+    is_bought = is_discount() | F.col("category").isin(
         "Usage", "DiscountedUsage", "SavingsPlanCoveredUsage", "SavingsPlanNegation"
     )
     for rule in RULES:
@@ -141,7 +143,7 @@ def easy_savings(usage: DataFrame) -> list[EasySaving]:
         .withColumns({"easy": found, "is_kafkas": is_kafkas})
         .where(F.col("easy").isNotNull())
         .groupBy("easy", "is_kafkas")
-        .agg(F.sum("amortised_cost").cast(MONEY).alias("cost"))
+        .agg(F.sum("net_cost").cast(MONEY).alias("cost"))
         .where(F.col("cost") > 0)
         .collect()
     )

@@ -17,8 +17,8 @@ METHOD = (
     "else's to explain. Taxes, credits, support and commitments bought for a whole bill are here."
 )
 EASY_METHOD = (
-    "By meter: amortised cost of the month. What is written without 'at most' buys nothing that "
-    "would be missed; of the rest somebody has to say what can go."
+    "By meter: net, amortised cost of the month. What is written without 'at most' buys nothing "
+    "that would be missed; of the rest somebody has to say what can go."
 )
 
 
@@ -90,7 +90,7 @@ def easy(evidence: Evidence) -> Section | None:
     columns = (
         Column("Paid for", is_text=True),
         Column("Whose", is_text=True),
-        Column("In the month", f"{currency}, amortised"),
+        Column("In the month", f"{currency}, net and amortised"),
     )
     return Section(
         key="easy",

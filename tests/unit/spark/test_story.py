@@ -99,6 +99,33 @@ def test_what_is_not_known_to_be_kafkas_is_apart_and_never_first() -> None:
     assert [section.key for section in told.sections][-1] == "others"
 
 
+def test_where_nothing_of_kafkas_is_to_be_done_nothing_else_is_the_first_thing() -> None:
+    easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=False, usd=Decimal(336)),)
+    bare = month.evidence(easy=easy, storage=(), transfer=(), economics=(), anomalies=())
+    told = story.told(bare)
+    assert told.actions == ()
+    assert "extended support" in " ".join(told.story)
+    assert "would save" not in " ".join(told.story)
+    own = EasySaving(Easy.IDLE_IPV4, is_kafkas=True, usd=Decimal(4))
+    both = story.told(dataclasses.replace(bare, easy=(own, *easy)))
+    assert [action.is_kafkas for action in both.actions] == [True, False]
+    assert "Kafka's things to do would save 4.00 USD a month." in both.story
+
+
+def test_what_commitments_cover_is_said_beside_what_was_billed() -> None:
+    covered = month.a_line(billed=Decimal(0), amortised=Decimal("33.12"))
+    told = story.told(Evidence(report=month.a_report(covered)))
+    assert "Kafka cost 33.12 USD" in " ".join(told.story)
+
+
+def test_a_bill_that_gave_more_back_than_it_asked_for_has_no_shares() -> None:
+    used = month.a_line(billed=Decimal(45), amortised=Decimal(45))
+    given = month.a_line(component=Component.OTHER, billed=Decimal(-100), amortised=Decimal(-100))
+    text = formats.write(story.told(Evidence(report=month.a_report(used, given))), Format.MD)
+    assert "%" not in text.split("How it is computed")[0].replace("20 %", "")
+    assert words.change(Decimal(-5), Decimal(-10)) == words.DASH
+
+
 def test_a_bill_without_any_kafka_says_so_and_asks_for_the_tag() -> None:
     stranger = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}
     lines = month.a_line(component=Component.INSTANCES, billed=Decimal("17.16"), **stranger)
@@ -133,6 +160,7 @@ def test_what_kafka_could_do_without_is_a_thing_to_do() -> None:
         ("0.24", "0.24"),
         ("17.1", "17.10"),
         ("0.0031", "0.0031"),
+        ("0.0000000001", "0.00000000010"),
         ("0", "0"),
         ("-0.5", f"{words.MINUS}0.50"),
     ],
