@@ -16,8 +16,8 @@ from core.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
 from spark.report.document import Action
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import slug
-from spark.report.words import count, dollars, listed
-from spark.transforms.easy import HOW, Easy
+from spark.report.words import count, dollars, listed, percent
+from spark.transforms.easy import HOW, Easy, EasySaving
 from spark.transforms.transfer import Certainty
 from spark.transforms.volumes import Finding
 
@@ -43,6 +43,8 @@ _TITLES = {
     Finding.SMALLER: "Replace {} by smaller ones",
     Finding.SLOWER: "Lower the performance of {}",
 }
+
+VOLUMES_OR_SNAPSHOTS = frozenset({Easy.GP2_VOLUMES, Easy.OLD_VOLUMES, Easy.SNAPSHOTS})
 
 # On local disks there is no volume left to change.
 VOLUMES, LOCAL_DISKS = "volumes", "local disks"
@@ -113,21 +115,28 @@ def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
     judged = {row.finding for row in evidence.storage}
     for each in evidence.easy:
         # Kafka's own volumes are judged one by one where the cluster is known.
-        known = is_kafkas and judged and each.easy in {Easy.OLD_VOLUMES, Easy.SNAPSHOTS}
+        known = is_kafkas and judged and each.easy in VOLUMES_OR_SNAPSHOTS
         if each.is_kafkas != is_kafkas or known:
             continue
         whose = "Kafka pays" if is_kafkas else "the bill pays, and nothing says that Kafka does,"
-        most = "at most " if each.at_most else ""
         yield Action(
             title=f"Look at {each.easy.value}",
             why=f"{whose} {dollars(each.usd)} {evidence.report.currency} for them in this month; "
-            f"doing without saves {most}that",
+            f"{_told(each)}",
             how=HOW[each.easy],
             evidence=f"easy-{each.easy.name.lower()}-{'kafka' if is_kafkas else 'others'}",
-            usd_per_month=each.usd,
+            usd_per_month=each.saving,
             is_kafkas=is_kafkas,
             at_most=each.at_most,
         )
+
+
+def _told(each: EasySaving) -> str:
+    """Say what of its cost could be saved."""
+    most = "at most " if each.at_most else ""
+    if each.saving == each.usd:
+        return f"doing without saves {most}that"
+    return f"what replaces them saves {most}{percent(each.saving, each.usd)} of it"
 
 
 def _of_volumes(storage: Sequence[Found]) -> Iterator[Action]:

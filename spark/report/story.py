@@ -178,9 +178,9 @@ def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
         told.append(f"{which} would save {most}{dollars(saved.usd)} {currency} a month{one}.")
     elif evidence.storage or evidence.transfer:
         told.append("Nothing was found that would save a dollar a month or more.")
-    strangers = [each for each in evidence.easy if not each.is_kafkas and each.usd >= 1]
+    strangers = [each for each in evidence.easy if not each.is_kafkas and each.saving >= 1]
     if strangers and evidence.report.has_kafka:
-        dearest = max(strangers, key=lambda each: each.usd)
+        dearest = max(strangers, key=lambda each: each.saving)
         told.append(
             f"Of what is not Kafka's {count(len(strangers), 'meter')} would be worth a look; the "
             f"dearest is {dearest.easy.value}, {dollars(dearest.usd)} {currency}."

@@ -329,7 +329,7 @@ def test_36_easy_savings_are_what_their_meters_cost(session: SparkSession, tmp_p
     assert [(each.easy, each.is_kafkas, each.usd, each.at_most) for each in found] == [
         (Easy.IDLE_RESERVATION, True, Decimal("88.4"), False),
         (Easy.EXTENDED_SUPPORT, False, Decimal(336), False),
-        (Easy.OLD_VOLUMES, False, Decimal(40), True),
+        (Easy.GP2_VOLUMES, False, Decimal(40), True),
         (Easy.CROSS_ZONE_LB, False, Decimal(7), True),
         (Easy.IDLE_IPV4, False, Decimal("3.6"), False),
     ]

@@ -112,6 +112,13 @@ def test_where_nothing_of_kafkas_is_to_be_done_nothing_else_is_the_first_thing()
     assert "Kafka's things to do would save 4.00 USD a month." in both.story
 
 
+def test_of_gp2_volumes_a_fifth_is_saved_at_most() -> None:
+    easy = (EasySaving(Easy.GP2_VOLUMES, is_kafkas=True, usd=Decimal(100)),)
+    told = story.told(month.evidence(easy=easy, storage=(), transfer=(), economics=()))
+    assert (told.actions[0].usd_per_month, told.actions[0].at_most) == (Decimal(20), True)
+    assert told.actions[0].why.endswith("what replaces them saves at most 20.0% of it")
+
+
 def test_what_commitments_cover_is_said_beside_what_was_billed() -> None:
     covered = month.a_line(billed=Decimal(0), amortised=Decimal("33.12"))
     told = story.told(Evidence(report=month.a_report(covered)))
