@@ -8,7 +8,7 @@ asks.
 from __future__ import annotations
 
 from spark.report import actions
-from spark.report.document import Action, Document, Section, Total
+from spark.report.document import Action, Document, Section, Total, legible
 from spark.report.evidence import Evidence, compared
 from spark.report.model import Report
 from spark.report.sections import (
@@ -80,7 +80,7 @@ def _document(
     badges = [SIMULATED] if report.simulated else []
     badges += [PROVISIONAL] if report.provisional else []
     shown = report.kafkas if report.has_kafka else report
-    return Document(
+    made = Document(
         title="What Kafka cost" if report.has_kafka else "What is on the bill",
         label=report.label,
         today=f"{report.today}",
@@ -96,6 +96,7 @@ def _document(
         actions=todo,
         sections=sections,
     )
+    return legible(made)
 
 
 def sentences(report: Report) -> list[str]:

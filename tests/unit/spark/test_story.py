@@ -318,6 +318,15 @@ def test_somebody_elses_words_stay_words_in_markdown_and_in_a_message() -> None:
     assert "<https" not in formats.write(story.told(only), Format.SLACK)
 
 
+def test_a_tag_moves_no_cursor_and_turns_no_line_around() -> None:
+    line = month.a_line(cluster="har\x1b[2Jbour\u202e\r\n# evil", owner="broker\x07")
+    told = story.told(Evidence(report=month.a_report(line)))
+    for kind in Format:
+        text = formats.write(told, kind)
+        assert not re.search("[\x1b\x07\r\u202e]", text), kind
+    assert "cluster har [2Jbour   # evil" in told.story[1]
+
+
 def test_nothing_of_the_inputs_can_run_in_the_page(drawn: None) -> None:
     attack = "</td><script>alert(1)</script>"
     told = story.told(
