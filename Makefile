@@ -4,6 +4,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Hundreds of short processes read the same modules: what one has compiled the next need not.
+export PYTHONDONTWRITEBYTECODE :=
 STAMP := $(VENV)/.installed-$(shell cat requirements-dev.txt pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 
 .PHONY: help
@@ -21,6 +23,10 @@ setup: $(STAMP) ## Install the Python packages and build the twin's tools, once
 demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
 	@exec $(BIN)/python -m cli demo
 
+.PHONY: recording
+recording: demo ## Run the demo and keep what it printed as the README's picture
+	@cp out/demo/recording.svg docs/images/demo.svg
+
 # The product's own unit tests, and those of the twin alone.
 UNIT := $(BIN)/python -m pytest -n auto --maxprocesses 4
 PRODUCT := tests/unit --ignore tests/unit/local
@@ -36,7 +42,7 @@ test: export STILLWATER_BUILD = never
 test: test-tools ## Unit tests, then integration tests on two twins
 	@$(UNIT) $(PRODUCT)
 	@$(UNIT) $(TWIN)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/integration
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/integration || $(BIN)/python -m tests.alone
 
 .PHONY: unit
 unit: $(STAMP) ## Unit tests of the product: no sockets
@@ -77,8 +83,8 @@ bench-%: setup
 .PHONY: lock
 lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addresses
 	@$(BIN)/python -m pip install --quiet uv
-	@$(BIN)/uv pip compile pyproject.toml local/pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.txt
-	@$(BIN)/uv pip compile pyproject.toml local/pyproject.toml --extra dev --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-dev.txt
+	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.txt
+	@$(BIN)/uv pip compile pyproject.toml local/pyproject.toml --extra dev --extra report --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-dev.txt
 	@$(BIN)/uv pip compile --group pyproject.toml:checkov --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-checkov.txt
 
 .PHONY: release

@@ -67,13 +67,22 @@ def _row(brokers: int, what: str) -> dict[str, object]:
         assert serving.stdout is not None
         address = serving.stdout.readline().strip()
         command = [sys.executable, "-m", "bench.reading", CHILD, what, address]
-        # The first fills the fake's memory of its answers, and is not counted.
-        for _ in range(2):
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        serving.stdin.write("\n")
-        serving.stdin.flush()
-        sent = json.loads(serving.stdout.readline())["sent"] // 2
+        # Those fill the fake's memory of its answers: one that is late is asked for again.
+        while subprocess.run(command, check=False, capture_output=True).returncode:
+            pass
+        before = _sent(serving)
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        sent = _sent(serving) - before
+        serving.stdin.close()
     return {"brokers": brokers, "what": what, **json.loads(done.stdout), "bytes": sent}
+
+
+def _sent(serving: subprocess.Popen[str]) -> int:
+    assert serving.stdin is not None
+    assert serving.stdout is not None
+    serving.stdin.write("\n")
+    serving.stdin.flush()
+    return int(json.loads(serving.stdout.readline())["sent"])
 
 
 def _measure(what: str, address: str) -> dict[str, object]:

@@ -21,6 +21,11 @@ WITHOUT_TWIN = (
     "This command runs on the twin, which is not installed: it is a distribution of its own; "
     "`pip install 'stillwater[twin]'` installs both."
 )
+WITHOUT_REPORT = (
+    "This command reads a bill with Spark and draws it, and what it needs for that is not "
+    "installed: `pip install 'stillwater[report]'` brings it."
+)
+OF_THE_REPORT = {"jinja2", "matplotlib", "pandas", "pyarrow", "pyspark"}
 _asked: list[int] = []
 
 
@@ -53,6 +58,8 @@ def _run(arguments: Sequence[str] | None) -> None:
     except ModuleNotFoundError as error:
         if error.name == "local":
             sys.exit(_in_red(WITHOUT_TWIN))
+        if error.name in OF_THE_REPORT:
+            sys.exit(_in_red(WITHOUT_REPORT))
         raise
 
 

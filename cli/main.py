@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from cli import price_commands, reporting
+from cli.adopt_commands import adopt, survey
+from cli.project import commands as project_commands
 from cli.rotate_commands import rotate
+from cli.terminal import Terminal
 from cli.zone_commands import zones
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
@@ -22,8 +24,9 @@ app = typer.Typer(
     help="Keeps Kafka on EKS available while its nodes come and go.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+project_commands.register(app)
 app.command("report")(reporting.report_on)
 app.add_typer(reporting.prices, name="prices")
 incident = typer.Typer(help="One incident.", no_args_is_help=True)
@@ -33,8 +36,30 @@ volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=T
 app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
 app.add_typer(zones, name="zones")
-console = Console()
-complaints = Console(stderr=True)
+app.add_typer(adopt, name="adopt")
+app.command()(survey)
+console = Terminal()
+complaints = Terminal(stderr=True)
+
+
+def _version(*, asked: bool) -> None:
+    if asked:
+        from cli.project.release import installed
+
+        typer.echo(f"stillwater {installed()}")
+        raise typer.Exit
+
+
+@app.callback()
+def everywhere(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Say which and stop."),
+    ] = False,
+) -> None:
+    """Keeps Kafka on EKS available while its nodes come and go."""
+
 
 Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
 
@@ -132,7 +157,7 @@ def preflight(
         where = target.of(environment)
         done = command.examine(where, complaints)
     except StillwaterError as error:
-        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        complaints.print(str(error), style="red")
         raise typer.Exit(NOT_ASKED) from None
     if as_json:
         typer.echo(command.as_json(done))
@@ -169,26 +194,33 @@ def destroy(environment: Environment, *, layer: Layer = None, yes: Yes = False) 
     provision.destroy(environment, console, wanted)
 
 
+Spec = Annotated[
+    Path, typer.Argument(help="A ClusterSpec, YAML or JSON; or an environment that names one.")
+]
+
+
 @app.command()
 def check(
-    spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
+    spec: Spec,
     *,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
 ) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
+    from cli.stack_settings import spec_file
     from core.cluster import rights
     from core.errors import InvalidInput
     from infra.spec import doubts_in, read
 
+    spec = spec_file(spec)
     parsed = read(spec)
     for sentence in rights.sentences(parsed):
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        console.print(sentence)
     doubts = doubts_in(spec, parsed)
     if strict and doubts:
         raise InvalidInput(doubts)
     for sentence in doubts:
-        complaints.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{spec}: {parsed.prefix} is consistent.", highlight=False, soft_wrap=True)
+        complaints.print(sentence, style="yellow")
+    console.print(f"{spec}: {parsed.prefix} is consistent.")
 
 
 @app.command()
@@ -208,49 +240,13 @@ def doctor(
         diagnosis = examine.examine(where)
     except StillwaterError as error:
         # Not the usual 1, which says that something was read and differs.
-        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        complaints.print(str(error), style="red")
         raise typer.Exit(examine.NOT_READ) from None
     if as_json:
         typer.echo(report.as_json(diagnosis))
     else:
         report.show(diagnosis, console)
     raise typer.Exit(diagnosis.exit_code)
-
-
-@app.command()
-def survey(
-    *,
-    context: Annotated[str | None, typer.Option(help="A context of the kubeconfig.")] = None,
-    kubeconfig: Annotated[Path | None, typer.Option(help="Else KUBECONFIG's files.")] = None,
-    namespace: Annotated[str | None, typer.Option(help="Kafkas of this one alone.")] = None,
-    region: Annotated[str | None, typer.Option(help="Else the one the nodes name.")] = None,
-    profile: Annotated[str | None, typer.Option(help="An AWS profile.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
-) -> None:
-    """Say of any EKS cluster with Strimzi what would let a broker die or a producer stall.
-
-    Needs no stack and no spec. Reads, and changes nothing. Exit code 0: nothing was found; 1:
-    something was; 2: a part of it, or all, could not be read.
-    """
-    from cli.survey import command
-    from core.survey.finding import NOT_READ
-
-    try:
-        done = command.examine(
-            context=context,
-            kubeconfig=kubeconfig,
-            namespace=namespace,
-            region=region,
-            profile=profile,
-        )
-    except StillwaterError as error:
-        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(NOT_READ) from None
-    if as_json:
-        typer.echo(command.as_json(done))
-    else:
-        command.show(done, console)
-    raise typer.Exit(done.exit_code)
 
 
 @app.command()
@@ -269,14 +265,14 @@ def health(
     try:
         code = command.shown(environment, console, watch=watch, as_json=as_json)
     except StillwaterError as error:
-        complaints.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        complaints.print(str(error), style="red")
         raise typer.Exit(command.UNHEALTHY) from None
     raise typer.Exit(code)
 
 
 @app.command()
 def estimate(
-    spec: Annotated[Path, typer.Argument(help="A ClusterSpec, YAML or JSON.")],
+    spec: Spec,
     prices: Annotated[
         Path | None, typer.Option(help="A price file shaped like core/prices.json.")
     ] = None,
@@ -291,11 +287,12 @@ def estimate(
 ) -> None:
     """Say what a cluster costs a month at list price, and what that assumes."""
     from cli import estimate as rendered
+    from cli.stack_settings import spec_file
     from core.cluster import estimate as counted
     from core.cost import pricing
     from infra.spec import read
 
-    parsed = read(spec)
+    parsed = read(spec_file(spec))
     given = (produce_mib_per_s, readers, filled, log_gib_per_day)
     usage = counted.Usage(*(Decimal(repr(number)) for number in given))
     result = counted.monthly(parsed, pricing.book(parsed.region, prices or pricing.SHIPPED), usage)
@@ -304,7 +301,7 @@ def estimate(
         return
     console.print(rendered.table(result))
     for note in rendered.notes(result, usage):
-        console.print(note, highlight=False)
+        console.print(note)
 
 
 @app.command()

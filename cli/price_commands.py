@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from cli.terminal import Terminal
 from core.cost.pricing import SHIPPED
 from core.errors import InvalidInput
 from core.regions import refused
@@ -37,4 +37,4 @@ def register(prices: typer.Typer) -> None:
 
         if (problem := refused(region)) is not None:
             raise InvalidInput([problem])
-        fetch(region, files or [], output or SHIPPED, Console())
+        fetch(region, files or [], output or SHIPPED, Terminal())

@@ -14,10 +14,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
+from cli import aws
 from core import instances
 from core.cost import offer_file, price_list, pricing
 from core.cost.price_list import METERS, Gathered, Quoted
@@ -93,7 +93,7 @@ def _of_file(path: Path, gathered: Gathered) -> Iterator[Quoted]:
 
 def _of_aws(client: Any, gathered: Gathered, today: date, show: Any) -> Iterator[Quoted]:
     try:
-        pricing_api = client or boto3.client("pricing", region_name=ENDPOINT_REGION)
+        pricing_api = client or aws.session(region=ENDPOINT_REGION).client("pricing")
         for service in price_list.SERVICES:
             show(f"Asking AWS's price list for {service} in {gathered.region}")
             for filters in _filters(service, gathered.region):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
-from cli import planned, stack_settings
+from cli import aws, planned, stack_settings
 from cli.engine.layers import Around, Layers, Scope
 from cli.engine.progress import LayerResult, Step
 from cli.farewell import Farewell, FarewellApi
@@ -24,7 +25,6 @@ from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, LAYERS, TWIN_ENVIRONMENT
 
 Operation = Literal["up", "preview", "destroy"]
-REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +124,16 @@ def _planned(environment: str, console: Console, wanted: Asked) -> list[LayerRes
 @contextmanager
 def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layers]:
     """Yield the layers, with progress; an interruption is said as what it leaves."""
-    steps = _steps(console)
+    project = stack_settings.require(environment)
+    # Found missing now, not by every provider in words of its own.
+    aws.session(stack_settings.described(environment).profile)
     try:
-        with steps as on_step:
+        with _steps(console) as on_step:
             yield Layers(
                 environment,
-                os.environ,
-                REPOSITORY,
+                _for_the_engine(os.environ),
+                project.root,
+                secrets_provider=stack_settings.secrets_provider(environment, project),
                 layers=wanted.layers,
                 scope=wanted.scope,
                 on_step=on_step,
@@ -142,6 +145,13 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
             f"it had made stays; the same command again goes on with {environment}.",
         )
         raise
+
+
+def _for_the_engine(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Let the engine find this very Python first: an installed command's is on nobody's PATH."""
+    ours = str(Path(sys.executable).parent)
+    path = environment.get("PATH", os.defpath)
+    return {**environment, "PATH": os.pathsep.join([ours, path])}
 
 
 def run(operation: Operation, layers: Layers, farewell: Around | None) -> list[LayerResult]:
@@ -192,12 +202,10 @@ def _what_goes(
 
 def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> FarewellApi:
     """Return the API of an environment's cluster, for the AWS identity that its stacks run as."""
-    import boto3  # noqa: PLC0415 - most commands need none
-
     from handlers.adapters.eks import eks_token  # noqa: PLC0415
     from infra.eks.api import Api  # noqa: PLC0415
 
-    session = boto3.Session(profile_name=profile)
+    session = aws.session(profile)
     return Api(
         str(foundation["eks_endpoint"]),
         lambda: eks_token(str(foundation["eks_cluster_name"]), region, session),

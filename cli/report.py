@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
+from cli import aws
 from cli.incidents import Desk
 from core.cluster.facts import of_spec
 from core.cost import pricing
@@ -158,7 +159,8 @@ def on_emr(asked: Asked, console: Console) -> Document:
         }
         run = emr.submit(client, job, token=uuid.uuid4().hex, months=months, instead=shared)
         console.print(f"Job run {run.run_id} on {run.application_id}", highlight=False)
-        emr.follow(client, run, lambda state: console.print(f"  {state}", highlight=False))
+        with _goes_on(run.application_id, run.run_id, console):
+            emr.follow(client, run, lambda state: console.print(f"  {state}", highlight=False))
         emr.fetch(s3, run, asked.tables)
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(f"The job on EMR could not be run: {error}.") from None
@@ -171,6 +173,21 @@ RUNNERS: Mapping[str, Callable[[Asked, Console], Document]] = {
     "local": on_this_machine,
     "emr": on_emr,
 }
+
+
+@contextmanager
+def _goes_on(application_id: str, run_id: str, console: Console) -> Iterator[None]:
+    """Say at an interruption what it does not end."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.print(
+            f"The job goes on at AWS and is billed; `aws emr-serverless cancel-job-run "
+            f"--application-id {application_id} --job-run-id {run_id}` ends it.",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise
 
 
 def make(asked: Asked, on: str, console: Console) -> None:
@@ -204,7 +221,9 @@ def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
     names = [n for n in ("bill", "metrics", "history") if bill_in_s3.is_in_s3(getattr(asked, n))]
     if not names:
         return asked
-    s3 = Desk.of(asked.environment).client("s3") if asked.environment else boto3.client("s3")
+    s3 = (
+        Desk.of(asked.environment).client("s3") if asked.environment else aws.session().client("s3")
+    )
     copies: dict[str, Any] = {}
     for name in names:
         address, target = getattr(asked, name), scratch / name

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
+from cli.terminal import Terminal
 from core.errors import InvalidInput
 
 OUTPUT = Path("out") / "report"
 
 prices = typer.Typer(help="The price book.", no_args_is_help=True)
-console = Console()
+console = Terminal()
 
 
 def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
@@ -107,7 +107,7 @@ def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
         pool_tag=pool_tag,
     )
     if as_json:
-        typer.echo(command.as_json(asked, on, Console(stderr=True)))
+        typer.echo(command.as_json(asked, on, Terminal(stderr=True)))
         return
     command.make(asked, on, console)
 

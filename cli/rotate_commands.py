@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from cli.terminal import Terminal
 
 rotate = typer.Typer(help="New instances for Kafka's nodes, one by one.", no_args_is_help=True)
-console = Console()
+console = Terminal()
 
 Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
 Everything = Annotated[bool, typer.Option("--all", help="Every Kafka node, outdated or not.")]

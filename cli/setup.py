@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.progress import (
@@ -35,31 +35,33 @@ def prepare_tools(console: Console) -> None:
     missing = prerequisites.check_prerequisites()
     if missing:
         raise MissingPrerequisite("\n".join(missing))
-    seconds = estimate_seconds()
-    if seconds == 0:
+    parts = absent()
+    if not parts:
         return
+    pace = Pace(len(parts), sum(parts))
     cache = make_cache()
     console.print(
-        f"Building the twin's tools into {cache}, once: about {in_minutes(seconds)} on two cores "
+        f"Building the twin's tools into {cache}, once: {len(parts)} parts, about "
+        f"{in_minutes(pace.left_seconds)} on two cores "
         f"where Go has their sources, and longer by the download where it does not.",
         soft_wrap=True,
         highlight=False,
     )
     started = time.monotonic()
-    with _bars(console, seconds) if console.is_terminal else _lines(console) as show:
+    with _bars(console, pace) if console.is_terminal else _lines(console, pace) as show:
         build.build_all(show)
         jars.fetch(show)
         _record_sparks_classes(show)
     console.print(f"Tools ready after {time.monotonic() - started:.0f} s.", highlight=False)
 
 
-def estimate_seconds() -> int:
-    """Return how long a set-up takes that starts now; 0 when there is nothing to do."""
+def absent() -> list[int]:
+    """Return how long each part takes that is still to be built, as estimated on two cores."""
     own = {"pulumi"} if prerequisites.own_pulumi() else set()
-    absent = [tool for tool in TOOLS if tool.name not in own and not tool.home.is_dir()]
-    building = sum(binary.estimate_seconds for tool in absent for binary in tool.binaries)
-    recording = 0 if classes.ready() else classes.ESTIMATE_SECONDS
-    return building + recording + (0 if jars.ready() else jars.ESTIMATE_SECONDS)
+    tools = [tool for tool in TOOLS if tool.name not in own and not tool.home.is_dir()]
+    building = [binary.estimate_seconds for tool in tools for binary in tool.binaries]
+    building += [] if jars.ready() else [jars.ESTIMATE_SECONDS]
+    return building if classes.ready() else [*building, classes.ESTIMATE_SECONDS]
 
 
 def _record_sparks_classes(show: Show) -> None:
@@ -74,6 +76,32 @@ def _record_sparks_classes(show: Show) -> None:
     show(replace(step, state="built", seconds=time.monotonic() - started))
 
 
+@dataclass
+class Pace:
+    """How many parts are done, and how long the others take at the rate of those."""
+
+    parts: int
+    estimated_seconds: float
+    done: int = 0
+    done_estimated: float = 0.0
+    took: float = 0.0
+
+    def take(self, step: build.Progress) -> str:
+        """Count a part that is built; return how far that is."""
+        self.done += 1
+        self.done_estimated += step.estimate_seconds
+        self.took += step.seconds
+        return f"{self.done} of {max(self.parts, self.done)}{self._left()}"
+
+    @property
+    def left_seconds(self) -> float:
+        rate = self.took / self.done_estimated if self.done_estimated else 1.0
+        return rate * max(0.0, self.estimated_seconds - self.done_estimated)
+
+    def _left(self) -> str:
+        return f", about {in_minutes(self.left_seconds)} left" if self.left_seconds else ""
+
+
 def in_minutes(seconds: float) -> str:
     """Return a duration as a person would say it: 40 s, 1 min, 11 min."""
     return f"{seconds:.0f} s" if seconds < 55 else f"{round(seconds / 60)} min"
@@ -84,7 +112,7 @@ def _title(step: build.Progress) -> str:
 
 
 @contextlib.contextmanager
-def _lines(console: Console) -> Iterator[Show]:
+def _lines(console: Console, pace: Pace) -> Iterator[Show]:
     """Print a line when something starts and when it ends: for logs, where nothing moves."""
 
     def show(step: build.Progress) -> None:
@@ -95,13 +123,15 @@ def _lines(console: Console) -> Iterator[Show]:
             "own": "your own",
             "cached": "in the cache",
         }[step.state]
+        if step.state == "built":
+            said += f" ({pace.take(step)})"
         console.print(f"{step.state:>8}  {_title(step)}: {said}", soft_wrap=True, highlight=False)
 
     yield show
 
 
 @contextlib.contextmanager
-def _bars(console: Console, seconds: int) -> Iterator[Show]:
+def _bars(console: Console, pace: Pace) -> Iterator[Show]:
     """Show a bar for the whole, in estimated seconds, and a line for each thing that is built."""
     columns = (
         SpinnerColumn(finished_text="✓"),
@@ -111,7 +141,9 @@ def _bars(console: Console, seconds: int) -> Iterator[Show]:
         TextColumn("{task.fields[note]}", style="dim"),
     )
     with Progress(*columns, console=console) as progress:
-        whole = progress.add_task("everything", total=seconds, note=f"about {in_minutes(seconds)}")
+        seconds = pace.estimated_seconds
+        note = f"0 of {pace.parts}, about {in_minutes(seconds)}"
+        whole = progress.add_task("everything", total=seconds, note=note)
         tasks: dict[str, TaskID] = {}
 
         def show(step: build.Progress) -> None:
@@ -121,7 +153,7 @@ def _bars(console: Console, seconds: int) -> Iterator[Show]:
             elif step.state == "built":
                 note = f"took {step.seconds:.0f} s"
                 progress.update(tasks[step.name], total=1, completed=1, note=note)
-                progress.advance(whole, step.estimate_seconds)
+                progress.update(whole, advance=step.estimate_seconds, note=pace.take(step))
             elif step.state == "waiting":
                 progress.console.print(f"waiting for another build of {_title(step)}")
 

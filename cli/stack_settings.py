@@ -6,19 +6,21 @@ built from it stands there whatever a newer release thinks of it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from cli.project.found import Project, find
 from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.naming import LAYERS, TWIN_ENVIRONMENT
 from infra import spec as specs
 
-DIRECTORY = specs.ROOT / "stacks" / "config"
 PROFILE = "aws:profile"
+SECRETS_PROVIDER = "secretsprovider"
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class StackSettings:
     """One stack's configuration, as far as infra.spec reads it."""
 
     values: Mapping[str, object]
+    # Who encrypts what is secret in the stack's state; None: the backend's default.
+    secrets_provider: str | None = None
 
     def get(self, key: str) -> str | None:
         value = self.get_object(key)
@@ -43,25 +47,29 @@ class Described:
     profile: str | None
 
 
-def require(environment: str, directory: Path = DIRECTORY) -> None:
+def require(environment: str, project: Project | None = None) -> Project:
     """Refuse an environment nobody described, before any stack is made for it."""
-    missing = [layer for layer in LAYERS if not _file(directory, environment, layer).is_file()]
-    if missing:
-        known = sorted(
-            {p.name.split(".")[1].rpartition("-")[0] for p in directory.glob("Pulumi.*.yaml")}
-        )
-        problem = (
-            f"Environment {environment} has no settings for {', '.join(missing)}: add "
-            f"stacks/config/Pulumi.{environment}-<layer>.yaml with stillwater:spec, as those "
-            f"of {', '.join(known)} have, or use `{TWIN_ENVIRONMENT}` for the twin."
-        )
-        raise InvalidInput([problem])
+    project = project or find()
+    missing = [layer for layer in LAYERS if not project.file(environment, layer).is_file()]
+    if not missing:
+        return project
+    known = project.environments()
+    where = f"{project.settings}/Pulumi.{environment}-<layer>.yaml"
+    if known:
+        remedy = f"add {where} with stillwater:spec, as those of {', '.join(known)} have"
+    else:
+        remedy = f"`stillwater init {project.root} --environment {environment}` writes {where}"
+    problem = (
+        f"Environment {environment} has no settings for {', '.join(missing)}: {remedy}, or use "
+        f"`{TWIN_ENVIRONMENT}` for the twin."
+    )
+    raise InvalidInput([problem])
 
 
-def described(environment: str, directory: Path = DIRECTORY, root: Path = specs.ROOT) -> Described:
+def described(environment: str, project: Project | None = None) -> Described:
     """Return an environment as its stacks' settings describe it, every layer alike."""
-    require(environment, directory)
-    stored = {layer: _read(_file(directory, environment, layer)) for layer in LAYERS}
+    project = require(environment, project)
+    stored = {layer: _read(project.file(environment, layer)) for layer in LAYERS}
     first = stored[LAYERS[0]]
     for layer, settings in stored.items():
         if _named(settings) != _named(first):
@@ -71,11 +79,21 @@ def described(environment: str, directory: Path = DIRECTORY, root: Path = specs.
             )
             raise InvalidInput([problem])
     profile = first.values.get(PROFILE)
-    return Described(specs.parsed(first, root), None if profile is None else str(profile))
+    return Described(specs.parsed(first, project.root), None if profile is None else str(profile))
 
 
-def _file(directory: Path, environment: str, layer: str) -> Path:
-    return directory / f"Pulumi.{environment}-{layer}.yaml"
+def secrets_provider(environment: str, project: Project) -> str | None:
+    """Return who encrypts the secrets of stacks that are made for an environment."""
+    return _read(project.file(environment, LAYERS[0])).secrets_provider
+
+
+def spec_file(named: Path) -> Path:
+    """Return the ClusterSpec that is meant: a file, or an environment that names one."""
+    if named.exists() or named.suffix or len(named.parts) != 1:
+        return named
+    project = require(str(named))
+    path = _read(project.file(str(named), LAYERS[0])).get(specs.PATH_KEY)
+    return named if path is None else Path(os.path.relpath(project.root / path))
 
 
 def _named(settings: StackSettings) -> tuple[object, object]:
@@ -87,5 +105,8 @@ def _read(path: Path) -> StackSettings:
         stored = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError):
         raise InvalidInput([f"The settings {path} cannot be read as YAML; correct them."]) from None
-    config = stored.get("config") if isinstance(stored, Mapping) else None
-    return StackSettings(config if isinstance(config, Mapping) else {})
+    stored = stored if isinstance(stored, Mapping) else {}
+    config, provider = stored.get("config"), stored.get(SECRETS_PROVIDER)
+    return StackSettings(
+        config if isinstance(config, Mapping) else {}, None if provider is None else str(provider)
+    )

@@ -19,7 +19,7 @@ from core.errors import InvalidInput, StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 from infra import spec as specs
 from local import environment, twin
-from local.demo import narration
+from local.demo import narration, recording
 from local.demo import rotation as story
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE, Place, taken
@@ -68,12 +68,14 @@ def _keep(running: Twin, console: Console) -> None:
 
 def demo(output: Path, console: Console) -> list[str]:
     """Let a broker's node die under a live producer; return what went wrong, a sentence each."""
-    started = time.time()
     prepare_tools(console)
+    started = time.time()
     narrator = narration.Narrator(console, started)
     narrator.chapter("The twin: AWS, Kubernetes, nodes, on this machine's loopback addresses")
     with twin.running(narrator.say, keep_logs=output / "logs") as running:
-        return story.run(running, provision, output, narrator, started)
+        failures = story.run(running, provision, output, narrator, started)
+    recording.write(output / "recording.svg", narrator.printed, "stillwater demo, as it ran")
+    return failures
 
 
 def target() -> Target:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
+
+from cli.terminal import Terminal
 
 LIST = "list"
 
@@ -24,7 +25,7 @@ class Listing(TyperGroup):
 zones = typer.Typer(
     cls=Listing, help="Zones in trouble: list them, freeze one, thaw one.", no_args_is_help=True
 )
-console = Console()
+console = Terminal()
 
 Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
 Zone = Annotated[str, typer.Argument(help="A zone's name (us-east-1a) or id (use1-az4).")]

@@ -26,6 +26,9 @@ _VOLUME_ARN = re.compile(r"arn:[a-z0-9-]+:ec2:[^:]*:[^:]*:volume/(vol-[0-9a-z]{1
 # use1-az2, apne1-az4, usw2-lax1-az1 (a Local Zone): the same zone in every account. A status page
 # has written them in capitals.
 _ZONE_ID = re.compile(r"[a-z]{2,5}[0-9](?:-[a-z]{3}[0-9])?-az[0-9]{1,2}")
+# us-east-1a, us-gov-west-1b, us-west-2-lax-1a (a Local Zone): another zone in every account.
+ZONE_NAME = r"[a-z]{2}(?:-[a-z]{2,12}){1,3}-[0-9](?:-[a-z]{3}-[0-9])?[a-z]"
+_ZONE_NAME = re.compile(ZONE_NAME)
 
 Fields = Mapping[str, object]
 
@@ -72,6 +75,18 @@ def zone_id_in(value: object) -> str | None:
         return None
     found = value.strip().lower()
     return found if _ZONE_ID.fullmatch(found) else None
+
+
+def zone_name_in(value: object) -> str | None:
+    """Return an Availability Zone's name in lower case, or None for anything else.
+
+    >>> zone_name_in("US-EAST-1a"), zone_name_in("us-east-1")
+    ('us-east-1a', None)
+    """
+    if not isinstance(value, str) or len(value) > LONGEST_SHOWN:
+        return None
+    found = value.strip().lower()
+    return found if _ZONE_NAME.fullmatch(found) else None
 
 
 def text(fields: Fields, key: str) -> str | None:

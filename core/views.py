@@ -5,6 +5,7 @@ handlers.adapters.kafka takes it; consent and presence judge it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,6 +46,11 @@ class PartitionView:
     @property
     def name(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+    @property
+    def keepable(self) -> bool:
+        """Say whether it can be written with acks=all while one of its brokers is away."""
+        return len(self.replicas) > self.min_isr
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,13 @@ class ClusterView:
         """Return the partitions that a broker has a replica of."""
         return self._by_broker.get(broker_id, ())
 
+    def at_risk_on(self, broker_id: int) -> tuple[PartitionView, ...]:
+        """Return those of a broker's partitions that its stop may hurt.
+
+        One with every replica in sync, and more of them than it needs, is none, whoever stops.
+        """
+        return self._at_risk.get(broker_id, ())
+
     @cached_property
     def offline(self) -> tuple[PartitionView, ...]:
         """Return the partitions without a leader, but those that only removed brokers had."""
@@ -148,11 +161,13 @@ class ClusterView:
 
     @cached_property
     def _by_broker(self) -> dict[int, tuple[PartitionView, ...]]:
-        found: dict[int, list[PartitionView]] = {}
-        for partition in self.partitions:
-            for broker_id in partition.replicas:
-                found.setdefault(broker_id, []).append(partition)
-        return {broker_id: tuple(held) for broker_id, held in found.items()}
+        return _by_replica(self.partitions)
+
+    @cached_property
+    def _at_risk(self) -> dict[int, tuple[PartitionView, ...]]:
+        return _by_replica(
+            p for p in self.partitions if len(p.isr) < len(p.replicas) or not p.keepable
+        )
 
     def forgot(self, node_id: int) -> bool:
         """Say whether a node is no part of the cluster: not registered, no replicas, no vote."""
@@ -161,6 +176,14 @@ class ClusterView:
         voters = {voter.node_id for voter in self.voters}
         held = any(node_id in p.replicas for p in self.partitions)
         return node_id not in self.brokers and node_id not in voters and not held
+
+
+def _by_replica(partitions: Iterable[PartitionView]) -> dict[int, tuple[PartitionView, ...]]:
+    found: dict[int, list[PartitionView]] = {}
+    for partition in partitions:
+        for broker_id in partition.replicas:
+            found.setdefault(broker_id, []).append(partition)
+    return {broker_id: tuple(held) for broker_id, held in found.items()}
 
 
 def listed(node_ids: list[int] | tuple[int, ...]) -> str:

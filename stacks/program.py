@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pulumi
 
@@ -36,4 +37,6 @@ def split(stack: str) -> tuple[str, str]:
 def main() -> None:
     """Build this stack's layer."""
     environment, layer = split(pulumi.get_stack())
-    BUILDERS[layer](Layer(spec.load(pulumi.Config(), environment)))
+    # A user's project may have any name; its settings are `stillwater:...` all the same.
+    settings, root = pulumi.Config("stillwater"), Path(pulumi.get_root_directory())
+    BUILDERS[layer](Layer(spec.load(settings, environment, root)))

@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import boto3
-from botocore.exceptions import BotoCoreError
 
-from cli import stack_settings
+from cli import aws, stack_settings
 from core.cluster import ClusterSpec
-from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
 
@@ -39,9 +37,4 @@ def of(environment: str) -> Target:
 def of_environment(environment: str) -> Target:
     """Return an environment as its stacks' settings describe it, under the caller's identity."""
     found = stack_settings.described(environment)
-    try:
-        session = boto3.Session(profile_name=found.profile, region_name=found.spec.region)
-    except BotoCoreError as error:
-        problem = f"The AWS profile of {environment} cannot be used: {error}."
-        raise StillwaterError(problem) from None
-    return Target(found.spec, session)
+    return Target(found.spec, aws.session(found.profile, found.spec.region))

@@ -93,6 +93,7 @@ class Layers:
         layers: Sequence[str] = LAYERS,
         config: Mapping[str, str] | None = None,
         scope: Scope = Scope(),
+        secrets_provider: str | None = None,
         on_step: OnStep | None = None,
         started: OnProcess | None = None,
         ended: OnProcess | None = None,
@@ -104,7 +105,10 @@ class Layers:
         self.on_step = on_step
         self._command = EngineCommand(environment, started, ended)
         self._workspace = LocalWorkspace(
-            work_dir=str(project_directory), pulumi_command=self._command
+            work_dir=str(project_directory),
+            pulumi_command=self._command,
+            # Of stacks that this run makes; one that is there keeps its own.
+            secrets_provider=secrets_provider,
         )
 
     @property

@@ -94,6 +94,16 @@ def offerings(asked: Asked) -> dict[str, frozenset[str]]:
     return {name: frozenset(where) for name, where in found.items()}
 
 
+def free_addresses(asked: Asked) -> dict[str, int]:
+    named = sorted(asked.needs.subnets)
+    if not named:
+        return {}
+    # By a filter, which passes over what is not there.
+    chosen = [{"Name": "subnet-id", "Values": named}]
+    found = asked.client("ec2").describe_subnets(Filters=chosen)["Subnets"]
+    return {each["SubnetId"]: int(each["AvailableIpAddressCount"]) for each in found}
+
+
 def quotas(asked: Asked) -> dict[str, float | Unasked]:
     services = {quota.service for quota in QUOTAS.values()}
     found = {service: known(_of_service, asked, service) for service in services}
@@ -372,6 +382,7 @@ PARTS: Mapping[str, Callable[[Asked], Any]] = {
     "stands": stands,
     "zones": zones,
     "offerings": offerings,
+    "free_addresses": free_addresses,
     "quotas": quotas,
     "used": used,
     "concurrency": concurrency,

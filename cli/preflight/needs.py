@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.cluster import ClusterSpec
-from core.cluster.needs import Needs, instance_types_of, quotas_of
+from core.cluster.needs import Needs, instance_types_of, quotas_of, subnets_of
 from infra import buckets
 from infra.eks import addon_versions, addons
 from infra.tags import Tags
@@ -21,6 +21,7 @@ def needs_of(spec: ClusterSpec, account: str) -> Needs:
         zones=spec.availability_zones,
         instance_types=instance_types_of(spec),
         quotas=quotas_of(spec),
+        subnets=subnets_of(spec),
         kubernetes=spec.kubernetes.version,
         addons={addon: addon_versions.version(addon, chosen) for addon in wanted},
         addon_configuration={addon: each for addon, each in told.items() if each is not None},

@@ -1,33 +1,73 @@
-"""Reads the Auto Scaling groups of some instances into core.survey.facts; Describe alone."""
+"""Reads the machines of some nodes from AWS into core.survey's facts, and changes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from core.survey.facts import ScalingGroup, TerminationHook
+from core.errors import StillwaterError
+from core.survey.node_facts import Instance, ManagedNodeGroup, ScalingGroup, TerminationHook
+from core.survey.tool_facts import TerminationQueue
 
 # DescribeAutoScalingInstances takes no more at once.
 AT_ONCE = 50
 NODE_GROUP_TAG = "eks:nodegroup-name"
+CLUSTER_TAG = "eks:cluster-name"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
+TERMINATE_ACTION = "EC2 Instance-terminate Lifecycle Action"
 
 
-def group_of(client: Any, instances: Iterable[str]) -> dict[str, str]:
+def _portions(wanted: Iterable[str]) -> Iterator[list[str]]:
+    every = sorted(set(wanted))
+    for start in range(0, len(every), AT_ONCE):
+        yield every[start : start + AT_ONCE]
+
+
+def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
+    """Return what EC2 says of every instance it knows; raise where it knows none of them."""
+    found = {}
+    for portion in _portions(wanted):
+        answer = client.describe_instances(Filters=[{"Name": "instance-id", "Values": portion}])
+        for reservation in answer["Reservations"]:
+            for each in reservation["Instances"]:
+                found[str(each["InstanceId"])] = Instance(
+                    spot=each.get("InstanceLifecycle") == "spot",
+                    tags={tag["Key"]: tag.get("Value", "") for tag in each.get("Tags") or ()},
+                )
+    if wanted and not found:
+        raise StillwaterError(
+            "EC2 knows none of the nodes' instances; the credentials are of another account, or "
+            "--region of another region"
+        )
+    return found
+
+
+def group_of(client: Any, wanted: Sequence[str]) -> dict[str, str]:
     """Return the group's name of every instance that is in one."""
-    wanted, found = sorted(instances), {}
-    for start in range(0, len(wanted), AT_ONCE):
-        answer = client.describe_auto_scaling_instances(InstanceIds=wanted[start : start + AT_ONCE])
+    found = {}
+    for portion in _portions(wanted):
+        answer = client.describe_auto_scaling_instances(InstanceIds=portion)
         for each in answer["AutoScalingInstances"]:
             found[str(each["InstanceId"])] = str(each["AutoScalingGroupName"])
     return found
 
 
+def seen_here(found: Mapping[str, str], *, known: bool) -> Mapping[str, str]:
+    """Return groups as they are; raise where none may mean another account or region."""
+    if not found and not known:
+        raise StillwaterError(
+            "none of the nodes' instances is in a group of this account and region, and EC2 does "
+            "not say whether they are here at all"
+        )
+    return found
+
+
 def groups(client: Any, names: Iterable[str]) -> dict[str, ScalingGroup]:
-    found, wanted = {}, sorted(set(names))
-    for start in range(0, len(wanted), AT_ONCE):
+    found = {}
+    for portion in _portions(names):
         answer = client.describe_auto_scaling_groups(
-            AutoScalingGroupNames=wanted[start : start + AT_ONCE], MaxRecords=AT_ONCE
+            AutoScalingGroupNames=portion, MaxRecords=AT_ONCE
         )
         for each in answer["AutoScalingGroups"]:
             found[str(each["AutoScalingGroupName"])] = _group(client, each)
@@ -50,10 +90,63 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
                 name=str(hook["LifecycleHookName"]),
                 heartbeat_seconds=int(hook["HeartbeatTimeout"]),
                 default_result=str(hook["DefaultResult"]),
+                target=hook.get("NotificationTargetARN"),
             )
             for hook in hooks
             if hook["LifecycleTransition"] == TERMINATING
         ),
         retains_on_abandon=triggers.get("TerminateHookAbandon") == "retain",
         managed_node_group=tags.get(NODE_GROUP_TAG),
+        eks_cluster=tags.get(CLUSTER_TAG),
+        lifetime_seconds=item.get("MaxInstanceLifetime"),
+        asks_load_balancer="ELB" in str(item.get("HealthCheckType") or "").split(","),
+        tags=tags,
+    )
+
+
+def managed_node_groups(client: Any, found: Iterable[ScalingGroup]) -> dict[str, ManagedNodeGroup]:
+    return {
+        group.name: _managed(
+            client.describe_nodegroup(
+                clusterName=group.eks_cluster, nodegroupName=group.managed_node_group
+            )["nodegroup"]
+        )
+        for group in found
+        if group.managed_node_group and group.eks_cluster
+    }
+
+
+def _managed(item: Mapping[str, Any]) -> ManagedNodeGroup:
+    update = item.get("updateConfig") or {}
+    return ManagedNodeGroup(
+        name=str(item["nodegroupName"]),
+        at_once=update.get("maxUnavailable"),
+        percent_at_once=update.get("maxUnavailablePercentage"),
+        strategy=str(update.get("updateStrategy", "DEFAULT")),
+    )
+
+
+def queue(sqs: Any, events: Any, url: str) -> TerminationQueue:
+    """Return what a termination handler's queue keeps, and whether it is told of terminations."""
+    said = sqs.get_queue_attributes(
+        QueueUrl=url, AttributeNames=["QueueArn", "MessageRetentionPeriod", "Policy"]
+    )["Attributes"]
+    arn = str(said["QueueArn"])
+    rules = events.list_rule_names_by_target(TargetArn=arn)["RuleNames"]
+    return TerminationQueue(
+        arn=arn,
+        kept_seconds=int(said["MessageRetentionPeriod"]),
+        # What a topic forwards is not seen here, and not taken for nothing.
+        hears_lifecycle="sns.amazonaws.com" in str(said.get("Policy", ""))
+        or any(_announces(events.describe_rule(Name=name)) for name in rules),
+    )
+
+
+def _announces(rule: Mapping[str, Any]) -> bool:
+    """Say whether a rule lets terminations of groups through; a filter it is not sure of does."""
+    pattern = json.loads(rule.get("EventPattern") or "{}")
+    return rule.get("State") != "DISABLED" and all(
+        key not in pattern
+        or any(not isinstance(each, str) or each == value for each in pattern[key])
+        for key, value in (("source", "aws.autoscaling"), ("detail-type", TERMINATE_ACTION))
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,11 +16,13 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.preflight.asked import sentence
-from cli.survey import account, kubernetes
+from cli.survey import account, draft, kafka, machines, page, tools
 from core.errors import StillwaterError
-from core.survey.facts import Surveyed, Unread
-from core.survey.finding import Finding, Weight, exit_code
+from core.survey.facts import Surveyed, Unread, of
+from core.survey.finding import Finding, Weight, exit_code, listed
 from core.survey.judge import findings
+from core.survey.node_facts import Node
+from core.survey.tool_facts import TerminationHandler, TerminationQueue
 from infra.eks.access import connect, files
 from infra.eks.api import Api
 
@@ -28,6 +31,7 @@ STYLES = {
     Weight.PRODUCER: "red",
     Weight.EXPOSED: "yellow",
     Weight.UNKNOWN: "yellow",
+    Weight.ADVICE: "",
 }
 CLIENT = Config(
     connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 3}
@@ -42,6 +46,9 @@ class Survey:
     context: str
     kafkas: tuple[str, ...]
     findings: list[Finding]
+    # The description for `adopt plan`, or why there is none.
+    description: str = ""
+    undescribed: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -63,49 +70,101 @@ def examine(
     except BotoCoreError as error:
         raise StillwaterError(f"The AWS profile cannot be used: {sentence(error)}.") from None
 
-    def client(of_nodes: str | None) -> Any:
+    def client(service: str, of_nodes: str | None) -> Any:
         where = region or of_nodes or session.region_name
-        return session.client("autoscaling", region_name=where, config=CLIENT)
+        return session.client(service, region_name=where, config=CLIENT)
 
     seen = read(api, client, namespace)
     if seen.kafkas == ():
-        where = f"namespace {namespace} of {name}" if namespace else name
         raise StillwaterError(
-            f"There is no Kafka resource of Strimzi's in {where}; name another with --context or "
-            f"--namespace."
+            _nothing(seen, f"namespace {namespace} of {name}" if namespace else name)
         )
     titles = () if isinstance(seen.kafkas, Unread) else tuple(k.title for k in seen.kafkas)
-    return Survey(name, titles, findings(seen))
+    try:
+        return Survey(name, titles, findings(seen), description=draft.draft(seen, name))
+    except StillwaterError as error:
+        return Survey(name, titles, findings(seen), undescribed=str(error))
 
 
-def read(api: Api, client: Callable[[str | None], Any], namespace: str | None) -> Surveyed:
+def _nothing(seen: Surveyed, where: str) -> str:
+    others = [f"{each.title} ({each.image})" for each in of(seen.other_kafkas)]
+    instead = f"{listed(others)} is not Strimzi's, and is not judged. Name" if others else "Name"
+    return (
+        f"There is no Kafka resource of Strimzi's in {where}. {instead} another cluster with "
+        f"--context or --namespace."
+    )
+
+
+def read(api: Api, client: Callable[[str, str | None], Any], namespace: str | None) -> Surveyed:
     """Read every part, each of which may fail by itself."""
-    pods = known(lambda: kubernetes.pods(api, namespace))
-    placed = on(pods, lambda found: kubernetes.nodes(api, found))
+    pods = known(lambda: kafka.pods(api, namespace))
+    placed = on(pods, lambda found: machines.nodes(api, found))
     nodes = placed if isinstance(placed, Unread) else placed[0]
-    region = None if isinstance(placed, Unread) else placed[1]
-    instances = on(nodes, lambda found: [n.instance_id for n in found.values() if n.instance_id])
-    group_of = on(instances, lambda found: account.group_of(client(region), found) if found else {})
-    workloads = known(lambda: kubernetes.workloads(api))
+    workloads = known(lambda: tools.workloads(api))
+    handlers = on(workloads, tools.handlers)
+
+    def aws(service: str) -> Any:
+        return client(service, None if isinstance(placed, Unread) else placed[1])
+
     return Surveyed(
-        kafkas=known(lambda: kubernetes.kafkas(api, namespace)),
+        kafkas=known(lambda: kafka.kafkas(api, namespace)),
+        pools=known(lambda: kafka.pools(api, namespace)),
+        topics=known(lambda: kafka.topics(api, namespace)),
+        other_kafkas=known(lambda: kafka.others(api)),
         pods=pods,
         nodes=nodes,
-        group_of=group_of,
-        groups=on(
-            group_of,
-            lambda found: account.groups(client(region), found.values()) if found else {},
-        ),
-        budgets=known(lambda: kubernetes.budgets(api, namespace)),
-        handlers=on(workloads, kubernetes.handlers),
-        cleaners=on(workloads, kubernetes.cleaners),
-        eviction_webhooks=known(lambda: kubernetes.eviction_webhooks(api)),
-        node_pools=known(lambda: kubernetes.node_pools(api)),
-        volumes=on(pods, lambda found: kubernetes.volumes(api, found)),
-        balanced=known(lambda: kubernetes.balanced(api, namespace)),
-        gated_namespaces=known(lambda: kubernetes.gated_namespaces(api)),
-        balancer_controllers=on(workloads, kubernetes.balancer_controllers),
+        **machinery(aws, nodes),
+        budgets=known(lambda: tools.budgets(api, namespace)),
+        handlers=handlers,
+        queues=on(handlers, lambda found: queues(aws, found)),
+        cleaners=on(workloads, tools.cleaners),
+        eviction_webhooks=known(lambda: tools.eviction_webhooks(api)),
+        operators=on(workloads, tools.operators),
+        autoscalers=on(workloads, tools.autoscalers),
+        evictors=on(workloads, tools.evictors),
+        node_pools=known(lambda: machines.node_pools(api)),
+        volumes=on(pods, lambda found: kafka.volumes(api, found)),
+        balanced=known(lambda: tools.balanced(api, namespace)),
+        gated_namespaces=known(lambda: tools.gated_namespaces(api)),
+        balancer_controllers=on(workloads, tools.balancer_controllers),
     )
+
+
+def machinery(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> dict[str, Any]:
+    """Read what AWS knows of the nodes: instances, their groups, EKS's own among these."""
+    wanted = on(nodes, lambda found: [n.instance_id for n in found.values() if n.instance_id])
+    instances = on(wanted, lambda ids: account.instances(aws("ec2"), ids) if ids else {})
+    here = not isinstance(instances, Unread)
+    group_of = on(
+        wanted,
+        lambda ids: (
+            account.seen_here(account.group_of(aws("autoscaling"), ids), known=here) if ids else {}
+        ),
+    )
+    groups = on(
+        group_of,
+        lambda found: account.groups(aws("autoscaling"), found.values()) if found else {},
+    )
+    return {
+        "instances": instances,
+        "group_of": group_of,
+        "groups": groups,
+        "managed_node_groups": on(
+            groups,
+            lambda found: (
+                account.managed_node_groups(aws("eks"), found.values())
+                if any(group.managed_node_group for group in found.values())
+                else {}
+            ),
+        ),
+    }
+
+
+def queues(
+    aws: Callable[[str], Any], handlers: tuple[TerminationHandler, ...]
+) -> dict[str, TerminationQueue]:
+    urls = {each.queue_url for each in handlers if each.queue_mode and each.queue_url}
+    return {url: account.queue(aws("sqs"), aws("events"), url) for url in sorted(urls)}
 
 
 def known(ask: Callable[[], T]) -> T | Unread:
@@ -128,7 +187,28 @@ def on(found: F | Unread, ask: Callable[[F], T]) -> T | Unread:
 
 def as_json(done: Survey) -> str:
     """Return a survey as one JSON object."""
-    return json.dumps({"exit_code": done.exit_code, **asdict(done)}, indent=2, ensure_ascii=False)
+    found = [asdict(each) for each in done.findings]
+    shown = {"context": done.context, "kafkas": done.kafkas, "findings": found}
+    return json.dumps({"exit_code": done.exit_code, **shown}, indent=2, ensure_ascii=False)
+
+
+def write_files(done: Survey, html: Path | None, adopt: Path | None) -> None:
+    """Write the page and the description that were asked for; raise where one cannot be."""
+    if html is not None:
+        written(html, page.render(done, time.time()))
+    if adopt is not None and done.undescribed:
+        raise StillwaterError(done.undescribed)
+    if adopt is not None:
+        written(adopt, done.description)
+
+
+def written(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StillwaterError(
+            f"{path} cannot be written: {error.strerror}; name a file in a directory of yours."
+        ) from None
 
 
 def show(done: Survey, console: Console) -> None:

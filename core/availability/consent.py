@@ -39,7 +39,7 @@ def may_leave(
     if refusal:
         return Verdict(allowed=False, reason=refusal)
     held = cluster.held_by(broker_id)
-    lost = [p for p in held if len(p.replicas) <= p.min_isr]
+    lost = [p for p in cluster.at_risk_on(broker_id) if not p.keepable]
     kept = f"all its {len(held)} partitions stay in sync without it"
     if broker_id in cluster.fenced:
         kept = "it is fenced, so none of its partitions loses anything"
@@ -98,7 +98,7 @@ def _refusals(
             f"Node {node_id} may not leave: partition {partition.name} is offline; bring one of "
             f"its replicas {whom}{complete} back first."
         )
-    for partition in cluster.held_by(node_id):
+    for partition in cluster.at_risk_on(node_id):
         if not (even_last and _last(node_id, partition)):
             yield from _partition_refusals(node_id, partition, isr_margin)
 
@@ -136,7 +136,7 @@ def _partition_refusals(node_id: int, partition: PartitionView, isr_margin: int)
     if partition.leader is None or factor == 1:
         return
     left = sorted(set(partition.isr) - {node_id})
-    if factor <= partition.min_isr:
+    if not partition.keepable:
         # It cannot be kept writable whoever goes; but what it holds must stay somewhere.
         if _last(node_id, partition):
             yield (

@@ -11,10 +11,12 @@ Leaving anything out of an answer can only add a doubt.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from core.availability.answers import (
     Answers,
+    DirectoryAnswer,
     Partition,
     PartitionAnswer,
     QuorumAnswer,
@@ -29,6 +31,8 @@ from core.views import CAUGHT_UP_WITHIN_SECONDS, ClusterView, Doubt, PartitionVi
 METADATA_LAG_SECONDS = 5.0
 # Not told: no partition is below it, and the doubt beside it stops every decision.
 UNKNOWN_MINIMUM = 0
+
+T = TypeVar("T", bound=Hashable)
 
 
 def view_of(answers: Answers, needed: Iterable[Call] = ()) -> ClusterView:
@@ -223,16 +227,16 @@ def _of_metadata_lag(answers: Answers) -> Iterator[str]:
 
 def _of_partitions(answers: Answers) -> Iterator[str]:
     """Yield partitions whose own entries contradict themselves, or that leave a gap."""
-    seen: set[Partition] = set()
+    for topic, number in _repeated((each.topic, each.number) for each in answers.partitions):
+        yield f"Kafka described partition {topic}-{number} twice."
     for topic, number, leader, replicas, isr, eligible, error in answers.partitions:
         members = set(replicas)
-        if (topic, number) in seen:
-            yield f"Kafka described partition {topic}-{number} twice."
-        seen.add((topic, number))
         if error:
             yield f"Kafka described partition {topic}-{number} with an error ({error})."
         elif not replicas or len(members) != len(replicas):
             yield f"Partition {topic}-{number} was described with replicas {list(replicas)}."
+        elif isr == replicas and leader in members and not eligible:
+            continue
         elif not members.issuperset(isr) or not members.issuperset(eligible):
             yield f"Partition {topic}-{number} has brokers in sync that are none of its replicas."
         elif leader >= 0 and leader not in isr:
@@ -243,23 +247,33 @@ def _of_partitions(answers: Answers) -> Iterator[str]:
 
 
 def _of_directories(answers: Answers) -> Iterator[str]:
-    assigned, in_sync = _by_broker(answers)
+    held = {
+        broker_id: _held_in(directories)
+        for broker_id in answers.counted
+        if (directories := answers.directories.get(broker_id))
+    }
+    matched, lacking = _held_against(answers.partitions, held)
     for broker_id in sorted(answers.counted):
-        directories = answers.directories.get(broker_id)
-        if not directories:
+        if broker_id not in held:
             yield (
                 f"Broker {broker_id} did not say what its log directories hold, so nothing counts "
                 f"its partitions; {grant(Call.DESCRIBE_LOG_DIRS)}."
             )
             continue
-        failed = next((each for each in directories if each.error), None)
+        failed = next((each for each in answers.directories[broker_id] if each.error), None)
         if failed is not None:
             yield (
                 f"Broker {broker_id} cannot read log directory {failed.path} ({failed.error}), so "
                 f"nothing counts what is in it; see to its volume."
             )
-        held = frozenset().union(*(each.held for each in directories))
-        yield from _of_held(broker_id, held, assigned[broker_id], in_sync[broker_id])
+        if matched[broker_id] != len(held[broker_id]):
+            yield from _of_extra(broker_id, held[broker_id], answers.partitions)
+        if broker_id in lacking:
+            topic, number = min(lacking[broker_id])
+            yield (
+                f"Broker {broker_id} is in sync with {topic}-{number} by the metadata, and has no "
+                f"log of it: the metadata lags, or the partition is new."
+            )
     if answers.topic_names is not None:
         return
     for each in answers.brokers:
@@ -270,42 +284,48 @@ def _of_directories(answers: Answers) -> Iterator[str]:
             )
 
 
-def _by_broker(answers: Answers) -> tuple[dict[int, set[Partition]], dict[int, set[Partition]]]:
-    """Return what the metadata says each counted broker holds, and what of it is in sync.
+def _held_in(directories: Sequence[DirectoryAnswer]) -> frozenset[Partition]:
+    if len(directories) == 1:
+        return directories[0].held
+    return frozenset().union(*(each.held for each in directories))
 
-    In one pass: at 200 brokers, one for each took longer than everything else together.
+
+def _held_against(
+    partitions: Iterable[PartitionAnswer], held: Mapping[int, frozenset[Partition]]
+) -> tuple[dict[int, int], dict[int, list[Partition]]]:
+    """Count what each broker holds of what the metadata says it has; return what it lacks in sync.
+
+    In one pass, and without a set of its own for each: at 200 brokers, one for each took longer
+    than everything else together.
     """
-    assigned: dict[int, set[Partition]] = {broker_id: set() for broker_id in answers.counted}
-    in_sync: dict[int, set[Partition]] = {broker_id: set() for broker_id in answers.counted}
-    for found in answers.partitions:
+    matched, lacking = dict.fromkeys(held, 0), dict[int, list[Partition]]()
+    for found in partitions:
         partition = (found.topic, found.number)
-        for broker_id in answers.counted.intersection(found.replicas):
-            assigned[broker_id].add(partition)
-        for broker_id in answers.counted.intersection(found.isr):
-            in_sync[broker_id].add(partition)
-    return assigned, in_sync
+        for broker_id in found.replicas:
+            if broker_id not in held:
+                continue
+            if partition in held[broker_id]:
+                matched[broker_id] += 1
+            elif broker_id in found.isr:
+                lacking.setdefault(broker_id, []).append(partition)
+    return matched, lacking
 
 
-def _of_held(
-    broker_id: int, held: frozenset[Partition], assigned: set[Partition], in_sync: set[Partition]
+def _of_extra(
+    broker_id: int, held: frozenset[Partition], partitions: Iterable[PartitionAnswer]
 ) -> Iterator[str]:
-    """Hold what a broker has in its log directories against what the metadata says it has."""
-    extra = sorted(held - assigned)
-    if extra:
-        topic, number = extra[0]
+    """Name what a broker has in its log directories and the metadata does not say it has."""
+    assigned = {(each.topic, each.number) for each in partitions if broker_id in each.replicas}
+    for topic, number in sorted(held - assigned)[:1]:
         yield (
             f"Broker {broker_id} holds {len(held)} partitions and Kafka described {len(assigned)} "
             f"of them: {topic}-{number} is missing, as it is for a user who may not describe it; "
             f"{grant(Call.METADATA, name=topic)}, unless it was deleted or moved just now."
         )
-    lacking = sorted(in_sync - held)
-    if lacking:
-        topic, number = lacking[0]
-        yield (
-            f"Broker {broker_id} is in sync with {topic}-{number} by the metadata, and has no log "
-            f"of it: the metadata lags, or the partition is new."
-        )
 
 
-def _repeated(ids: Iterable[int]) -> list[int]:
-    return sorted(node_id for node_id, times in Counter(ids).items() if times > 1)
+def _repeated(ids: Iterable[T]) -> list[T]:
+    every = list(ids)
+    if len(set(every)) == len(every):
+        return []
+    return [each for each, times in Counter(every).items() if times > 1]

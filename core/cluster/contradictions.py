@@ -6,19 +6,16 @@ whatever a newer release thinks of it.
 
 from __future__ import annotations
 
-import ipaddress
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from core import regions
-from core.cluster import kafka_releases
+from core import naming, regions
+from core.cluster import addresses, kafka_releases, operator_keys, tagging
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
 
 # EKS: "Subnets specified must be in at least two different AZs".
 LEAST_ZONES = 2
-# EKS: at most so many blocks, none of them private (VpcConfigRequest.publicAccessCidrs).
-MOST_PUBLIC_CIDRS = 40
 # Settings of Kafka's that keys of their own decide; what else is decided by them goes by the key.
 OWN_KEYS: dict[str, tuple[str, Callable[[ClusterSpec], int]]] = {
     "default.replication.factor": (
@@ -62,7 +59,10 @@ def problems(spec: ClusterSpec) -> list[str]:
         *_own_keys(spec),
         *_internal_topics(spec),
         *_topic_names(spec),
-        *_networks(spec),
+        *addresses.problems(spec),
+        *operator_keys.problems(spec),
+        *_kubernetes_names(spec),
+        *tagging.narrow_problems(spec.tags, snapshots=spec.snapshots is not None),
         *_connect(spec),
         *(sentence for pool in spec.pools for sentence in _policy(pool)),
     ]
@@ -148,54 +148,18 @@ def _topic_names(spec: ClusterSpec) -> Iterator[str]:
             yield f"topics {other} and {topic.name} collide in Kafka's metrics; rename one."
 
 
-def _networks(spec: ClusterSpec) -> Iterator[str]:
-    vpc = ipaddress.ip_network(spec.network.vpc_cidr)
-    seen = {vpc: "network.vpc_cidr"}
-    for written in spec.load_balancer.client_cidrs:
-        block = ipaddress.ip_network(written)
-        if block.version != vpc.version:
-            yield (
-                f"load_balancer.client_cidrs names {written}, and the load balancer has IPv4 "
-                f"addresses alone; take it out."
-            )
-        elif block in seen:
-            yield (
-                f"load_balancer.client_cidrs names {written}, which {seen[block]} has already, and "
-                f"EC2 refuses the same rule twice; take it out."
-            )
-        seen.setdefault(block, "load_balancer.client_cidrs")
-    yield from _public_access(spec)
-
-
-def _public_access(spec: ClusterSpec) -> Iterator[str]:
-    blocks = spec.kubernetes.public_access_cidrs
-    for written in blocks:
-        block = ipaddress.ip_network(written)
-        if block.version == 6:
-            yield (
-                f"kubernetes.public_access_cidrs names {written}, and this cluster's API server "
-                f"has IPv4 addresses alone; take it out."
-            )
-        elif any(block.overlaps(private) for private in _PRIVATE):
-            yield (
-                f"kubernetes.public_access_cidrs names {written}, and EKS refuses private "
-                f"networks there: name the public address they call from, or reach the private "
-                f"API server from inside the VPC."
-            )
-    for written, times in Counter(blocks).items():
-        if times > 1:
-            yield f"kubernetes.public_access_cidrs names {written} {times} times; name it once."
-    if len(blocks) > MOST_PUBLIC_CIDRS:
+def _kubernetes_names(spec: ClusterSpec) -> Iterator[str]:
+    namespace = spec.kubernetes.namespace
+    if namespace == "default" or namespace.startswith("kube-"):
         yield (
-            f"kubernetes.public_access_cidrs names {len(blocks)} networks and EKS takes "
-            f"{MOST_PUBLIC_CIDRS}; join some."
+            f"kubernetes.namespace is {namespace}, which Kubernetes makes or keeps for itself, and "
+            f"this one is made for Kafka alone; choose another name, such as kafka."
         )
-
-
-_PRIVATE = tuple(
-    ipaddress.IPv4Network(block)
-    for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
-)
+    if any(pool.name == naming.SYSTEM_POOL for pool in spec.pools):
+        yield (
+            f"a pool is named {naming.SYSTEM_POOL}, which is what the nodes of everything that is "
+            f"not Kafka are labelled; choose another name."
+        )
 
 
 def _connect(spec: ClusterSpec) -> Iterator[str]:

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+HOST_NAME_LIMIT = 253
+
+
+def _host_name(value: str) -> str:
+    if len(value) > HOST_NAME_LIMIT or _HOST.fullmatch(value) is None:
+        raise ValueError(
+            f"{value!r} is no host name: write parts of letters, digits and hyphens with a dot "
+            f"between them, 63 characters each and {HOST_NAME_LIMIT} in all, such as "
+            f"kafka.example.internal"
+        )
+    return value
+
+
+# RFC 1123, without the dot at the end.
+HostName = Annotated[str, AfterValidator(_host_name)]
 DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$")]
 # Strimzi's CRD admits no dash in a listener's name (research: strimzi-and-kafka 1.3).
 ListenerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,11}$")]

@@ -5,12 +5,28 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator
 
-from core.cluster.fields import DnsLabel, Frozen, ListenerName, Seconds
+from core.cluster.fields import DnsLabel, Frozen, HostName, ListenerName, Seconds
 from core.cluster.identity import Acl, Asking, Functions
 from core.errors import InvalidInput
 from core.settings import prometheus_address
+
+# The grammar of github.com/distribution/reference.
+_IMAGE = re.compile(
+    r"([A-Za-z0-9.-]+(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*"
+    r"(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?",
+    re.ASCII,
+)
+
+
+def _image(value: str) -> str:
+    if _IMAGE.fullmatch(value) is None:
+        raise ValueError(
+            f"{value!r} is no image: write [registry/]repository[:tag][@sha256:digest], the "
+            f"repository in lower case, such as registry.example/team/connect:1.4"
+        )
+    return value
 
 
 class Listener(Asking):
@@ -20,7 +36,7 @@ class Listener(Asking):
     """The listener's name in Kafka and in its Services. Strimzi's CRD admits no dash in it."""
     port: Annotated[int, Field(ge=9092, le=65535)] = 9094
     """The port brokers listen on; targets of the load balancer."""
-    advertised_host: str = "kafka.stillwater.internal"
+    advertised_host: HostName = "kafka.stillwater.internal"
     """The name every broker and the bootstrap are reached by; it stands in their certificates.
     `load_balancer.private_zone` can hold its record.
     """
@@ -171,7 +187,7 @@ class Connect(Frozen):
     """How long a worker has to stop its tasks before it is killed."""
     startup_seconds: Annotated[int, Field(ge=30, le=3600)] = 120
     """Until then a worker that starts, or rebalances for long, is not restarted for it."""
-    image: str | None = None
+    image: Annotated[str, AfterValidator(_image)] | None = None
     """An image with connectors in it; without one, Strimzi's, which has Kafka's own alone."""
     acls: tuple[Acl, ...] = ()
     """What its connectors need: topics, and groups `connect-NAME` of sinks. Its own topics and

@@ -22,6 +22,15 @@ LONGEST_SUFFIX = {
     "asg": "-capacity-reservation",
     "karpenter": "-karpenter-capacity-reservation",
 }
+# How no name of these may begin. Sources: CreateLoadBalancer, CreateSecurityGroup, S3's bucket
+# naming rules.
+RESERVED_STARTS = {
+    "internal-": "a load balancer's name",
+    "sg-": "a security group's name",
+    "amzn-s3-demo-": "a bucket's name",
+    "sthree-": "a bucket's name",
+    "xn--": "a bucket's name",
+}
 # A VPC of ours is divided by the letter of the zone; no region has more.
 ZONE_LETTERS = "abcdefgh"
 # The network plugin keeps one warm interface beside the one that is in use.
@@ -143,6 +152,16 @@ def _names(spec: HasLimits) -> Iterator[Breach]:
             "the first `up` would be refused halfway",
             "shorten one",
         )
+
+    for start, what in RESERVED_STARTS.items():
+        if spec.prefix.startswith(start):
+            yield Breach(
+                "prefix-is-free",
+                f"environment and name make the prefix {spec.prefix!r},",
+                f"AWS keeps {start!r} at the beginning of {what} for itself",
+                "the first `up` would be refused halfway",
+                "choose another environment",
+            )
 
 
 def _zones(spec: HasLimits) -> Iterator[Breach]:

@@ -14,6 +14,11 @@ from core.cluster.spec import ClusterSpec
 STANDARD_FAMILIES = "acdhimrtz"
 STANDARD = "vcpus_standard"
 GIB_PER_TIB = 1024
+# Free addresses in each subnet that a network load balancer asks for as it is made, and EKS for its
+# control plane's interfaces (NLB user guide; EKS network requirements).
+ADDRESSES_OF_BALANCER, ADDRESSES_OF_CONTROL_PLANE = 8, 6
+# A node's own and that of its first pod: the least with which a broker runs.
+ADDRESSES_OF_NODE = 2
 # What is called while the layers are made: one action per way in which a policy tends to refuse.
 ACTIONS = (
     *("ec2:CreateVpc", "ec2:AllocateAddress", "ec2:CreateSecurityGroup", "ec2:RunInstances"),
@@ -36,6 +41,8 @@ class Needs:
     # Instance type -> the zones it must be offered in.
     instance_types: Mapping[str, frozenset[str]]
     quotas: Mapping[str, float]
+    # A subnet that is there already -> the addresses it must have free.
+    subnets: Mapping[str, int]
     kubernetes: str
     addons: Mapping[str, str]
     # What is told to an add-on beyond its defaults.
@@ -79,6 +86,25 @@ def quotas_of(spec: ClusterSpec) -> dict[str, float]:
         "kms_keys": 2,
         "rules": 24,
     }
+
+
+def subnets_of(spec: ClusterSpec) -> dict[str, int]:
+    """Return how many free addresses each subnet of somebody else's VPC must have at the least.
+
+    With a replacement per pool; a VPC of ours is made large enough.
+    """
+    existing = spec.network.existing
+    if existing is None:
+        return {}
+    found: Counter[str] = Counter()
+    for zone in spec.availability_zones:
+        pools = [pool for pool in spec.pools if zone in spec.zones_of(pool)]
+        nodes = sum(pool.nodes_per_zone + 1 for pool in pools)
+        nodes += spec.kubernetes.system_nodes_per_zone
+        found[existing.private_subnet_ids[zone]] += (
+            ADDRESSES_OF_BALANCER + ADDRESSES_OF_CONTROL_PLANE + ADDRESSES_OF_NODE * nodes
+        )
+    return dict(found)
 
 
 def instance_types_of(spec: ClusterSpec) -> dict[str, frozenset[str]]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Sequence
 from typing import Annotated, Self
 
 from pydantic import StringConstraints, field_validator, model_validator
 
-from core.cluster.fields import Frozen, ZoneName
+from core.cluster.fields import Frozen, HostName, ZoneName
 from core.errors import InvalidInput
 
 VpcId = Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
+# What ModifyVpcEndpointServicePermissions takes: an account, a user or a role.
+_PRINCIPAL = re.compile(
+    r"arn:aws[a-z-]*:iam::\d{12}:(root|(user|role)/[\w+=,.@/-]{1,576})", re.ASCII
+)
 # EKS takes private blocks alone; the first is its own default.
 SERVICE_BLOCKS = ("172.20.0.0/16", "10.100.0.0/16", "192.168.0.0/16", "172.31.0.0/16")
 SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
@@ -114,7 +119,7 @@ class LoadBalancer(Frozen):
     """Accounts, users or roles, by ARN, that may connect through PrivateLink; none named, no
     endpoint service is made.
     """
-    private_zone: str | None = None
+    private_zone: HostName | None = None
     """The private hosted zone in which `kafka.listener.advertised_host` gets its record; without
     one, the name is looked after elsewhere.
     """
@@ -130,7 +135,7 @@ class LoadBalancer(Frozen):
     @classmethod
     def _names_principals(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for principal in value:
-            if not principal.startswith("arn:"):
+            if _PRINCIPAL.fullmatch(principal) is None:
                 raise ValueError(
                     f"{principal} is no principal; name an account's, user's or role's ARN, such "
                     f"as arn:aws:iam::111122223333:root (a * would be everybody)"

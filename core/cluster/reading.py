@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -26,23 +26,24 @@ _PLAIN_WORDS = {
     "value of some words",
     "recursion_loop": "it contains itself",
 }
+M = TypeVar("M", bound=BaseModel)
 Place = Sequence[object]
 # Says where a problem stands in what the user wrote, "FILE:LINE:COLUMN: "; by the place of the
 # setting and by what is said of it.
 Locate = Callable[[Place, str], str]
 
 
-def _sentences(error: Mapping[str, Any]) -> Iterator[str]:
+def _sentences(error: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
     raised = error.get("ctx", {}).get("error")
     if isinstance(raised, Inconsistent):
         for problem in raised.problems:
             yield f"{problem}."
         return
-    where = ".".join(str(part) for part in error["loc"]) or "ClusterSpec"
+    where = ".".join(str(part) for part in error["loc"]) or root.__name__
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] in _PLAIN_WORDS:
         message = _PLAIN_WORDS[error["type"]].format(**error.get("ctx", {}))
-    if error["type"] == "extra_forbidden" and (meant := suggestion(error["loc"])) is not None:
+    if error["type"] == "extra_forbidden" and (meant := suggestion(error["loc"], root)) is not None:
         message = f"there is no such setting; did you mean {meant}?"
         yield f"{where}: {message}"
         return
@@ -75,13 +76,20 @@ def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> Cluster
     """
     if not isinstance(raw, Mapping):
         raise InvalidInput(["A ClusterSpec must be a mapping of settings to values."])
+    return validated(ClusterSpec, raw, locate)
+
+
+def validated(
+    root: type[M], raw: Mapping[str, object], locate: Locate = lambda _place, _sentence: ""
+) -> M:
+    """Return what a mapping describes; raise InvalidInput with one sentence per problem."""
     try:
-        return ClusterSpec.model_validate(raw)
+        return root.model_validate(raw)
     except ValidationError as error:
         raise InvalidInput(
             locate(each["loc"], sentence) + sentence
             for each in _told(error)
-            for sentence in _sentences(each)
+            for sentence in _sentences(each, root)
         ) from None
 
 

@@ -16,10 +16,10 @@ from core.cluster.spec import ClusterSpec
 ALIKE = 0.6
 
 
-def suggestion(place: Sequence[object]) -> str | None:
+def suggestion(place: Sequence[object], root: type[BaseModel] = ClusterSpec) -> str | None:
     """Return what the key at a place should be called, or where it belongs; None: nobody knows."""
     key = str(place[-1])
-    section = section_of(place[:-1])
+    section = section_of(place[:-1], root)
     if section is None:
         return None
     names = list(section.model_fields)
@@ -30,13 +30,15 @@ def suggestion(place: Sequence[object]) -> str | None:
     close = difflib.get_close_matches(key, names, n=1, cutoff=ALIKE)
     if close:
         return close[0]
-    elsewhere = [path for path in _paths(ClusterSpec) if path.rpartition(".")[2] == key]
+    elsewhere = [path for path in _paths(root) if path.rpartition(".")[2] == key]
     return elsewhere[0] if len(elsewhere) == 1 else None
 
 
-def section_of(place: Sequence[object]) -> type[BaseModel] | None:
-    """Return the section at a place of a ClusterSpec; None where there is none."""
-    found: Any = ClusterSpec
+def section_of(
+    place: Sequence[object], root: type[BaseModel] = ClusterSpec
+) -> type[BaseModel] | None:
+    """Return the section at a place of a description; None where there is none."""
+    found: Any = root
     for part in place:
         if isinstance(part, int):
             continue  # _within has gone into the list

@@ -38,6 +38,35 @@ def problems(tags: Mapping[str, str]) -> list[str]:
     return [*_count(tags), *_twice(tags), *(p for k, v in tags.items() for p in _one(k, v))]
 
 
+# What a kind takes of a key, and of a value: the narrowest patterns of all the calls of ours.
+_EMR_KEY, _DLM_KEY = re.compile(r"[A-Za-z0-9 /_.:=+@-]*"), re.compile(r"[a-zA-Z0-9+,./:;<=_-]*")
+
+
+def narrow_problems(tags: Mapping[str, str], *, snapshots: bool) -> Iterator[str]:
+    """Yield a sentence for each tag that most services take and one of ours does not.
+
+    Sources: TagKey and TagValue of EMR Serverless, which runs the reports; TagKey of Data
+    Lifecycle Manager, which takes the snapshots.
+    """
+    ours = [("key", key, key) for key in tags] + [("value", *each) for each in tags.items()]
+    for what, key, text in ours:
+        wrong = sorted(set(_EMR_KEY.sub("", text)))
+        if wrong:
+            yield (
+                f"tags has {key!r} with {' '.join(map(repr, wrong))} in its {what}, and EMR "
+                f"Serverless, where reports run, takes ASCII letters, digits, spaces and "
+                f"+ - = . _ : / @ alone; replace it."
+            )
+    for key in tags if snapshots else ():
+        wrong = sorted(set(_DLM_KEY.sub("", key)) & {" ", "@"})
+        if wrong:
+            yield (
+                f"tags has the key {key!r} with {' '.join(map(repr, wrong))}, and Data Lifecycle "
+                f"Manager, which takes the snapshots, takes neither spaces nor @ in a key; "
+                f"replace it."
+            )
+
+
 def _count(tags: Mapping[str, str]) -> Iterator[str]:
     most = TAGS_PER_RESOURCE - TAGS_OF_OURS
     if len(tags) > most:

@@ -11,6 +11,7 @@ parsing        `parse`: unwraps, and asks the reader of the event's source
 lifecycle, groups    aws.autoscaling: hooks, launches, terminations, instance refreshes
 instances, volumes   aws.ec2: warnings, state changes, EBS volume notifications
 health, zones, alarms    aws.health, aws.arc-zonal-shift, aws.cloudwatch
+health_detail  a Health event's own fields
 prose, scheduled    which zones a text calls troubled; what a scheduled change's code asks for
 
 Shapes: NTH's own tests (sqs-monitor_test.go), AWS's Health, Auto Scaling, EC2, EBS, ARC and

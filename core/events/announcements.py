@@ -150,8 +150,9 @@ class ZoneNotice(_Announced):
     """One announcement about Availability Zones: that one is in trouble, or that it is over.
 
     AWS names a zone by its id, which is the same in every account; which of the account's zone
-    names that is must be asked (DescribeAvailabilityZones). A word of Health's may name no zone,
-    as its last one often does, or several: who hears it knows the event by `key`.
+    names that is must be asked (DescribeAvailabilityZones). What is told to an account alone may
+    use its name instead, until it is heard (handlers.incidents.notices). A word of Health's may
+    name no zone, as its last one often does, or several: who hears it knows the event by `key`.
     """
 
     key: str  # what all words about one trouble share: Health's eventArn, ARC's shift

@@ -10,7 +10,6 @@ advisory: somebody is told, nothing is replaced.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from core.events.announcements import (
     Advisory,
@@ -22,19 +21,30 @@ from core.events.announcements import (
     ZoneNotice,
     ZoneSource,
 )
-from core.events.envelope import Envelope, Identity
+from core.events.envelope import Envelope
+from core.events.health_detail import (
+    Entity,
+    code_of,
+    description_of,
+    entities_of,
+    has_ended,
+    identity_of,
+    is_closed,
+    is_public,
+    updated_at,
+)
 from core.events.prose import LONGEST_PROSE, ZoneWords, resolved, zone_words
 from core.events.scheduled import Answer, answer_to
 from core.fields import (
     LONGEST_FIELD,
     epoch,
     instance_in,
-    readable,
     shown,
     text,
     unreadable_time,
     volume_in,
     zone_id_in,
+    zone_name_in,
 )
 
 SCHEDULED, ISSUE = "scheduledChange", "issue"
@@ -44,7 +54,6 @@ CATEGORIES = frozenset({SCHEDULED, ISSUE})
 SCHEDULING_SERVICES = frozenset({"EC2", "EBS", "EKS"})
 # What names nobody: an account, or a word in place of one.
 MOST_SUBJECTS = 100
-LANGUAGE = "en"
 # Part of the eventTypeCode -> what became of the volume; the first that fits.
 _VOLUME_CODES = (
     ("VOLUME_LOST", VolumeChange.LOST),
@@ -56,40 +65,35 @@ _VOLUME_CODES = (
 _Found = Interruption | VolumeNotice | ZoneNotice | Advisory | Ignored
 
 
-class _Entity(NamedTuple):
-    """One affected entity; `resolved` once Health says so of it alone."""
-
-    value: str
-    resolved: bool
-
-
 def read(envelope: Envelope) -> Iterator[_Found]:
     """Yield one result per affected entity, and one for the zones that an issue speaks of."""
-    category = text(envelope.detail, "eventTypeCategory")
+    category = (text(envelope.detail, "eventTypeCategory") or "").strip()
     service = text(envelope.detail, "service")
-    planned = category == SCHEDULED and (service or "").upper() in SCHEDULING_SERVICES
+    planned = (
+        category.lower() == SCHEDULED.lower() and (service or "").upper() in SCHEDULING_SERVICES
+    )
     if planned:
         yield from _scheduled(envelope)
-    elif category == ISSUE:
+    elif category.lower() == ISSUE:
         yield from _issue(envelope)
     else:
         yield envelope.says(
-            f"({_code(envelope)}) is about service {shown(service)}, category {shown(category)}; "
+            f"({code_of(envelope)}) is about service {shown(service)}, category {shown(category)}; "
             f"only issues, and scheduled changes of {', '.join(sorted(SCHEDULING_SERVICES))}, take "
             f"a node away."
         )
 
 
 def _scheduled(envelope: Envelope) -> Iterator[_Found]:
-    entities = list(_entities(envelope))
-    answer = answer_to(_code(envelope))
+    entities = list(entities_of(envelope))
+    answer = answer_to(code_of(envelope))
     problem = unreadable_time(envelope.detail, "startTime")
-    if problem is not None and not _closed(envelope):
+    if problem is not None and not is_closed(envelope):
         yield _advisory(envelope, f"gives no date to act by: {problem}", entities)
         return
     if answer is Answer.TELL:
-        if _closed(envelope):
-            yield envelope.says(f"({_code(envelope)}) is over; nothing was done about it.")
+        if is_closed(envelope):
+            yield envelope.says(f"({code_of(envelope)}) is over; nothing was done about it.")
         else:
             yield _advisory(envelope, "is a change that only a person can answer", entities)
         return
@@ -99,62 +103,71 @@ def _scheduled(envelope: Envelope) -> Iterator[_Found]:
         if instance_id is None:
             others.append(entity)
             continue
-        closed = entity.resolved or _closed(envelope)
+        closed = entity.resolved or is_closed(envelope)
         yield _instance(envelope, instance_id, Kind.SCHEDULED_CHANGE, closed=closed)
-    if (others or not entities) and not _closed(envelope):
+    if (others or not entities) and not is_closed(envelope):
         yield _advisory(envelope, "names what is no instance", others)
     elif len(others) == len(entities):
         yield envelope.says(
-            f"({_code(envelope)}) names no affected entity that is an instance, and is over."
+            f"({code_of(envelope)}) names no affected entity that is an instance, and is over."
         )
 
 
 def _issue(envelope: Envelope) -> Iterator[_Found]:
     """Yield what is wrong with each instance and volume, and with zones, by id or in prose."""
     named: list[str] = []
+    well: list[str] = []
     told = False
-    for entity in _entities(envelope):
-        closed = entity.resolved or _closed(envelope)
+    for entity in entities_of(envelope):
+        closed = entity.well or is_closed(envelope)
         instance_id, volume_id = instance_in(entity.value), volume_in(entity.value)
-        zone_id = zone_id_in(entity.value)
+        zone = _zone_in(entity.value, envelope)
         if instance_id is not None:
             kind = _kind(envelope)
             yield _instance(envelope, instance_id, kind, closed=closed)
         elif volume_id is not None:
             yield _volume(envelope, volume_id, closed=closed)
-        elif zone_id is not None and not entity.resolved:
-            named.append(zone_id)
+        elif zone is not None:
+            (well if entity.well else named).append(zone)
         told = told or instance_id is not None or volume_id is not None
-    zones = _zones(envelope, named)
-    entities = list(_entities(envelope))
-    if entities and not (told or zones.zone_ids or zones.over) and _is_ours_alone(envelope):
+    zones = _zones(envelope, named, well)
+    entities = list(entities_of(envelope))
+    speaks = zones.zone_ids or zones.healthy_ids or zones.over
+    if entities and not (told or speaks) and _is_ours_alone(envelope):
         yield _advisory(envelope, "is an issue with what is no instance, volume or zone", entities)
         return
     # An instance's own trouble needs no word about its zone, unless there is one, or it ends one.
-    if zones.zone_ids or zones.healthy_ids or zones.over or not told:
+    if speaks or not told:
         yield zones
+
+
+def _zone_in(value: object, envelope: Envelope) -> str | None:
+    """Return a zone by its id; by its name, which is each account's own, in our events alone."""
+    return zone_id_in(value) or (None if is_public(envelope) else zone_name_in(value))
 
 
 def _is_ours_alone(envelope: Envelope) -> bool:
     """Say whether an issue of our machines or volumes was announced to this account alone."""
     service = (text(envelope.detail, "service") or "").upper()
-    scope = (text(envelope.detail, "eventScopeCode") or "").upper()
-    return service in SCHEDULING_SERVICES and scope != "PUBLIC"
+    return service in SCHEDULING_SERVICES and not is_public(envelope)
 
 
-def _zones(envelope: Envelope, named: list[str]) -> ZoneNotice:
+def _zones(envelope: Envelope, named: list[str], well: list[str]) -> ZoneNotice:
     """Return what an issue says of zones; one that names none may be the last word about one."""
     detail = envelope.detail
     metadata = detail.get("eventMetadata")
     told = metadata.values() if isinstance(metadata, dict) else ()
-    prose = _description(envelope)
+    prose = description_of(envelope)
     extra = "\n".join(value for value in told if isinstance(value, str))
-    words = zone_words(f"{prose[:LONGEST_PROSE]}\n{extra}"[: 2 * LONGEST_PROSE])
+    words = zone_words(f"{prose[:LONGEST_PROSE]}\n{extra}", names=not is_public(envelope))
+    where = _zone_in(detail.get("availabilityZone"), envelope)  # a field of the API's own event
+    if where is not None and where not in {*well, *words.healthy}:
+        named = [*named, where]
     troubled = tuple(dict.fromkeys([*named, *words.troubled]))
-    words = ZoneWords(troubled, tuple(z for z in words.healthy if z not in troubled))
-    # Health gives an end only once there is one, sometimes before it closes the event: its own
-    # sample of a last word is still `open`.
-    over = _closed(envelope) or epoch(detail.get("endTime")) is not None or resolved(prose)
+    healthy = dict.fromkeys([*well, *words.healthy])
+    words = ZoneWords(troubled, tuple(z for z in healthy if z not in troubled))
+    # An end may stand there before the event is closed: AWS's sample of a last word is `open`.
+    over = is_closed(envelope) or has_ended(envelope) or resolved(prose)
     subject = "+".join(words.troubled) or "no zone"
     return ZoneNotice(
         key=text(detail, "eventArn") or f"health:{envelope.event_id}",
@@ -162,16 +175,16 @@ def _zones(envelope: Envelope, named: list[str]) -> ZoneNotice:
         healthy_ids=words.healthy,
         over=over,
         source=ZoneSource.HEALTH_ISSUE,
-        updated_at=_updated_at(envelope),
+        updated_at=updated_at(envelope),
         event_type=text(detail, "eventTypeCode"),
         said=prose[:LONGEST_FIELD],
         dedupe_key=_key(envelope, ZoneSource.HEALTH_ISSUE, subject, closed=over),
-        **_identity(envelope),
+        **identity_of(envelope),
     )
 
 
 def _kind(envelope: Envelope) -> Kind:
-    degraded = "INSTANCE_STORE" in _code(envelope).upper()
+    degraded = "INSTANCE_STORE" in code_of(envelope).upper()
     return Kind.INSTANCE_STORE_DEGRADED if degraded else Kind.INSTANCE_ISSUE
 
 
@@ -182,50 +195,41 @@ def _instance(envelope: Envelope, instance_id: str, kind: Kind, *, closed: bool)
         instance_id=instance_id,
         event_type=text(detail, "eventTypeCode"),
         due_at=epoch(detail.get("startTime")),
-        updated_at=_updated_at(envelope),
+        updated_at=updated_at(envelope),
         closed=closed,
         health_event=text(detail, "eventArn"),
         dedupe_key=_key(envelope, kind, instance_id, closed=closed),
-        **_identity(envelope),
+        **identity_of(envelope),
     )
 
 
 def _volume(envelope: Envelope, volume_id: str, *, closed: bool) -> VolumeNotice:
-    code = _code(envelope).upper()
+    code = code_of(envelope).upper()
     change = next((c for part, c in _VOLUME_CODES if part in code), VolumeChange.IMPAIRED)
     return VolumeNotice(
         volume_id=volume_id,
         change=change,
         event_type=text(envelope.detail, "eventTypeCode"),
-        cause=_description(envelope)[:LONGEST_FIELD],
+        cause=description_of(envelope)[:LONGEST_FIELD],
         over=closed,
         dedupe_key=_key(envelope, change, volume_id, closed=closed),
-        **_identity(envelope),
+        **identity_of(envelope),
     )
 
 
-def _advisory(envelope: Envelope, what: str, entities: list[_Entity]) -> Advisory:
+def _advisory(envelope: Envelope, what: str, entities: list[Entity]) -> Advisory:
     """Return one for the whole event: it may repeat daily, and name every instance there is."""
     due_at = epoch(envelope.detail.get("startTime"))
     arn = text(envelope.detail, "eventArn") or envelope.event_id
     subjects = tuple(e.value for e in entities if not e.resolved)[:MOST_SUBJECTS]
     named = ", ".join(shown(value) for value in subjects[:3]) or "nobody"
     return Advisory(
-        sentence=f"{envelope.name} ({_code(envelope)}) {what}. It names {named}.",
+        sentence=f"{envelope.name} ({code_of(envelope)}) {what}. It names {named}.",
         subjects=subjects,
         due_at=due_at,
-        dedupe_key=":".join(("advisory", _identity(envelope)["account"] or "", arn, what[:40])),
-        **_identity(envelope),
+        dedupe_key=":".join(("advisory", identity_of(envelope)["account"] or "", arn, what[:40])),
+        **identity_of(envelope),
     )
-
-
-def _closed(envelope: Envelope) -> bool:
-    return (text(envelope.detail, "statusCode") or "").strip().lower() == "closed"
-
-
-def _updated_at(envelope: Envelope) -> float | None:
-    detail = envelope.detail
-    return epoch(detail.get("lastUpdatedTime")) or epoch(envelope.frame.get("time"))
 
 
 def _key(envelope: Envelope, what: str, subject: str, *, closed: bool) -> str:
@@ -239,49 +243,5 @@ def _key(envelope: Envelope, what: str, subject: str, *, closed: bool) -> str:
     announcement = text(detail, "communicationId") or (
         f"{text(detail, 'eventArn') or envelope.event_id} {times}"
     )
-    account = _identity(envelope)["account"] or ""
+    account = identity_of(envelope)["account"] or ""
     return ":".join((what, account, subject, announcement, "closed" if closed else "open"))
-
-
-def _identity(envelope: Envelope) -> Identity:
-    identity = envelope.identity
-    return Identity(
-        event_id=identity["event_id"],
-        account=text(envelope.detail, "affectedAccount") or identity["account"],
-        # `region` is where the event was delivered, `eventRegion` where it happens.
-        region=text(envelope.detail, "eventRegion") or identity["region"],
-        occurred_at=identity["occurred_at"],
-        body=identity["body"],
-    )
-
-
-def _entities(envelope: Envelope) -> Iterator[_Entity]:
-    """Yield each affected entity once; the older schema repeats them in `resources`."""
-    listed = envelope.detail.get("affectedEntities")
-    found: dict[str, bool] = {}
-    for entity in listed if isinstance(listed, list) else [listed]:
-        # A list of plain values has been seen where a list of objects is documented.
-        value = text(entity, "entityValue") if isinstance(entity, dict) else entity
-        if not isinstance(value, str) or not value:
-            continue
-        status = text(entity, "status") if isinstance(entity, dict) else None
-        found[readable(value)[:LONGEST_FIELD]] = (status or "").strip().upper() == "RESOLVED"
-    if not found:
-        found = {value: False for value in envelope.resources if value}
-    yield from (_Entity(value, resolved) for value, resolved in found.items())
-
-
-def _description(envelope: Envelope) -> str:
-    """Return the text AWS shows a reader: in English where there is one, else in all languages."""
-    listed = envelope.detail.get("eventDescription")
-    texts = [
-        (text(each, "language") or "", readable(said))
-        for each in (listed if isinstance(listed, list) else [listed])
-        if isinstance(each, dict) and isinstance(said := each.get("latestDescription"), str)
-    ]
-    english = [said for language, said in texts if language.lower().startswith(LANGUAGE)]
-    return "\n".join(english or [said for _, said in texts])
-
-
-def _code(envelope: Envelope) -> str:
-    return text(envelope.detail, "eventTypeCode") or "no code"

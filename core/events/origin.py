@@ -53,7 +53,7 @@ def foreign(found: Announcement, home: Home | None) -> str | None:
         return None
     if found.account is not None and found.account != home.account:
         return f"It is about account {found.account}, and this is {home.account}."
-    if found.region is not None and found.region not in {home.region, GLOBAL}:
+    if found.region is not None and found.region.lower() not in {home.region, GLOBAL}:
         return f"It is about region {found.region}, and this is {home.region}."
     return None
 

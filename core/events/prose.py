@@ -9,11 +9,16 @@ A text that cannot be judged calls its zones troubled: who acts on it asks for o
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from core.fields import ZONE_NAME
+
 # use1-az2, apne1-az4, usw2-lax1-az1 (a Local Zone). Letters of any script may stand beside it.
 _ZONE = r"(?<![a-z0-9-])([a-z]{2,5}[0-9](?:-[a-z]{3}[0-9])?)-az([0-9]{1,2})(?![0-9a-z])"
+# What an account calls a zone, told to it alone.
+_NAMED = re.compile(rf"(?<![a-z0-9-]){ZONE_NAME}(?![0-9a-z-])")
 _MORE = r"(?:[\s,/&()]|and|or|through|thru|to|–|-){1,12}(?:az)([0-9]{1,2})(?![0-9a-z-])"  # noqa: RUF001
 _FIRST = re.compile(_ZONE)
 _NEXT = re.compile(_MORE)
@@ -33,7 +38,7 @@ _CLAUSES = re.compile(
 )
 # A list of zones goes on after "and"; where a verb came before, another zone's own clause begins.
 _ZONE_WITH_VERB = re.compile(
-    r"(?:,\s(?:and\s)?|\sand\s)(?=[a-z]{2,5}[0-9](?:-[a-z]{3}[0-9])?-az[0-9]{1,2}[\s)]+"
+    rf"(?:,\s(?:and\s)?|\sand\s)(?=(?:[a-z]{{2,5}}[0-9](?:-[a-z]{{3}}[0-9])?-az[0-9]{{1,2}}|{ZONE_NAME})[\s)]+"
     r"(?:is|are|was|were|has|have|remains?|continues?)\b)"
 )
 _VERB = re.compile(r"\b(?:is|are|was|were|has|have|remains?|continues?|lost|impaired|affected)\b")
@@ -46,7 +51,7 @@ _EXCEPTION = re.compile(
 )
 _NOT_YET = re.compile(
     r"\b(?:not|no longer|isn't|aren't|hasn't|haven't|never|yet to|before|until|once|when|if|after"
-    r"|partially|mostly|expect\w*|will|should|to)\s+(?:\w+\s+){0,3}"
+    r"|partially|mostly|expect\w*|will|should|(?<!returned )to)\s+(?:\w+\s+){0,3}"
     r"(?:operating|operate|function\w*|healthy|recover\w*|restored?|resolved?|normal)"
 )
 _HEALTHY = re.compile(
@@ -56,14 +61,34 @@ _HEALTHY = re.compile(
     r"|(?:has|have|had|is|are|was|were)(?: now| been| also| since| fully)* "
     r"(?:recovered|restored|resolved|mitigated|back to normal)"
     r"|\bnot (?:experiencing|seeing) |remains? (?:available|operational)|\bno issues?\b"
+    r"|(?:does|do|did) not (?:affect|impact)|\bas (?:normal|expected)\b|\bare normal\b"
+    r"|returned to (?:normal|pre-)|\bback online\b"
+    r"|no longer (?:affected|impacted|impaired|see|seeing|experienc\w+|observ\w+)"
+)
+# What goes wrong, in a piece without a healthy word.
+_TROUBLE = re.compile(
+    r"\b(?:degrad|impair|affected|impacted|unavailab|disabled|lost|loss|fail|outage|disrupt|elevated"
+    r"|increased|errors?\b|down\b)"
+)
+# Zones after it are those in trouble, whatever the clause says of others.
+_CONFINED = re.compile(
+    r"\b(?:limited|isolated|confined|restricted|contained|specific) (?:to|in|within)\b"
 )
 _ADVICE = re.compile(
     r"\b(?:recommend|advise|suggest|encourage|customers (?:can|may|should)|please|consider)\w*"
+    r"|\bfail(?:ing)? ?over to\b|\banother (?:az|(?:availability )?zone)\b"
 )
 _AWAY = re.compile(r"(?:away from|out of|from|leav\w+|avoid\w*|evacuat\w+)\s+(?:the\s+|an?\s+)?"
                    r"(?:\w+\s+){0,4}[(]?$")  # fmt: skip
 # AWS heads every update of a public issue with its severity, and the last one with this mark.
 _OVER = re.compile(r"current severity level:\s*operating normally|^\s*\[resolved\]")
+# The sentence that ends most of its histories, alone: one that says where, or for whom, is no end.
+_DONE = re.compile(
+    r"(?:^|[.\]\n])\s*(?:the|this) (?:issue|event) (?:has been|is|was)(?: now| fully)* resolved"
+    r"(?:,? and (?:the |all |affected |aws )*services? (?:is|are)(?: now)? operating normally)?"
+    r"\s*(?=[.\n]|$)"
+)
+_HYPHENS = str.maketrans("\u2010\u2011", "--")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,28 +100,35 @@ class ZoneWords:
 
 
 def resolved(prose: str) -> bool:
-    """Say whether a text is headed as the last word on an issue."""
-    return any(_OVER.search(line) for line in prose[:LONGEST_PROSE].lower().splitlines()[:4])
+    """Say whether a text is the last word on an issue, by its head or by its last sentences."""
+    said = _plain(prose)
+    if any(_OVER.search(line) for line in said.splitlines()[:4]):
+        return True
+    ends = [found.end() for found in _DONE.finditer(said)]
+    return bool(ends) and not zone_words(said[ends[-1] :]).troubled
 
 
-def zone_words(prose: str) -> ZoneWords:
+def zone_words(prose: str, *, names: bool = False) -> ZoneWords:
     """Return the zones a text names, each once; one that is called both is in trouble.
+
+    A zone is named by its id; with `names` by an account's name for it as well.
 
     >>> zone_words("Power is lost in use1-az4; use1-az6 and use1-az1 are operating normally.")
     ZoneWords(troubled=('use1-az4',), healthy=('use1-az6', 'use1-az1'))
     """
     troubled: dict[str, None] = {}
     healthy: dict[str, None] = {}
-    for clause in _clauses(prose[:LONGEST_PROSE].lower()):
-        for zone, well in _judged(clause):
+    for clause in _clauses(_plain(prose)):
+        for zone, well in _judged(clause, names=names):
             if well is not None:
                 (healthy if well else troubled)[zone] = None
     return ZoneWords(tuple(troubled), tuple(zone for zone in healthy if zone not in troubled))
 
 
-def zone_ids_in(prose: str) -> tuple[str, ...]:
-    """Return every zone id a text names, in lower case, each once, in order."""
-    return tuple(dict.fromkeys(zone for _, zone in _named(prose[:LONGEST_PROSE].lower())))
+def _plain(prose: str) -> str:
+    """Return a text as it is compared: in lower case, with a keyboard's letters and hyphens."""
+    said = unicodedata.normalize("NFKC", prose[:LONGEST_PROSE]).translate(_HYPHENS)
+    return said[:LONGEST_PROSE].lower()
 
 
 def _clauses(prose: str) -> Iterator[str]:
@@ -109,24 +141,58 @@ def _clauses(prose: str) -> Iterator[str]:
         yield clause[begun:]
 
 
-def _judged(clause: str) -> Iterator[tuple[str, bool | None]]:
+def _judged(clause: str, *, names: bool) -> Iterator[tuple[str, bool | None]]:
     """Yield each zone of a clause and whether it is called well; None: neither."""
-    named = list(_named(clause))
-    if not named:
+    pieces = clause.split(",")
+    verdicts = {_verdict(piece) for piece in pieces if list(_zones(piece, names=names))}
+    if verdicts == {True, False}:
+        # "use1-az4 is degraded, no impact on use1-az6": each for itself.
+        for piece in pieces:
+            yield from _weighed(piece, names=names)
+    else:
+        yield from _weighed(clause, names=names)
+
+
+def _verdict(piece: str) -> bool | None:
+    """Say whether words call what a piece names well, or troubled; None: neither."""
+    if _HEALTHY.search(piece) and not (_NOT_YET.search(piece) or _PARTLY.search(piece)):
+        return True
+    troubled = (_TROUBLE, _CONFINED, _NOT_YET, _PARTLY)
+    return False if any(words.search(piece) for words in troubled) else None
+
+
+def _zones(clause: str, *, names: bool) -> Iterator[tuple[int, str]]:
+    yield from _named(clause)
+    if names:
+        yield from ((found.start(), found.group()) for found in _NAMED.finditer(clause))
+
+
+def _weighed(clause: str, *, names: bool) -> Iterator[tuple[str, bool | None]]:
+    zones = list(_zones(clause, names=names))
+    if not zones:
         return
     doubted = _NOT_YET.search(clause) or _PARTLY.search(clause)
     well = bool(_HEALTHY.search(clause)) and not doubted
-    exception = _EXCEPTION.search(clause)
+    excepted, confined = _excepted(clause), _CONFINED.search(clause)
     advice = bool(_ADVICE.search(clause))
-    for position, zone in named:
+    for position, zone in zones:
         left = bool(_AWAY.search(clause[max(0, position - LOOK_BACK) : position]))
-        if exception is not None and position > exception.start():
+        if excepted is not None and excepted.start <= position < excepted.stop:
             # "All are normal except use1-az4", and "zones other than use1-az4 are normal".
             yield zone, not well
-        elif left:
+        elif left or (confined is not None and position > confined.start()):
             yield zone, False
         else:
             yield zone, None if advice and not well else well
+
+
+def _excepted(clause: str) -> slice | None:
+    """Return where the zones stand that a clause excepts: at its end, or up to its comma."""
+    found = _EXCEPTION.search(clause)
+    if found is None:
+        return None
+    comma = clause.find(",", found.end()) if not clause[: found.start()].strip() else -1
+    return slice(found.start(), len(clause) if comma < 0 else comma)
 
 
 def _named(text: str) -> Iterator[tuple[int, str]]:

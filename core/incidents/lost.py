@@ -56,7 +56,9 @@ def found(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         again = looked_at_again(incident, seen, policy)
         if again and seen.now - incident.held_since <= PATIENCE_SECONDS:
             return again
-        return go(State.LOST, f"{ended}; no Kafka pod ran there.", DropLease())
+        # A stopped one stands in its hooks still: unanswered, they would run out and retain it.
+        hooks = complete(incident, HookResult.CONTINUE)
+        return go(State.LOST, f"{ended}; no Kafka pod ran there.", *hooks, DropLease())
     reason = f"{ended}, and nothing had drained Kafka node {incident.node_id} from it."
     return replace(go(State.GATING, reason, *renewed(incident)), lost=True)
 

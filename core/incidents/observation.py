@@ -42,6 +42,12 @@ class GroupView:
     zones: tuple[str, ...] = ()
     protected: frozenset[str] = frozenset()  # instances that a scale-in may not take
 
+    def lifecycle_of(self, instance_id: str) -> str | None:
+        """Return an instance's lifecycle state; one leaves a warm pool as it leaves the group."""
+        state = self.instances.get(instance_id, "")
+        leaving = state.startswith("Warmed:Terminating")
+        return (state.removeprefix("Warmed:") if leaving else state) or None
+
     def staying(self) -> frozenset[str]:
         """Return the instances that serve or are being launched."""
         return frozenset(
@@ -146,7 +152,7 @@ class Observation:
     def lifecycle_state(self) -> str | None:
         if self.group is None or self.instance is None:
             return None
-        return self.group.instances.get(self.instance.instance_id)
+        return self.group.lifecycle_of(self.instance.instance_id)
 
     def node_of(self, instance_id: str) -> NodeView | None:
         return next((n for n in self.nodes if n.instance_id == instance_id), None)

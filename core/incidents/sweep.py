@@ -197,7 +197,7 @@ def _answers(incident: Incident, found: Interruption) -> bool:
 def _leaving(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
     """Yield what hooks, EC2's state and the checks say of an instance."""
     for group in seen.groups:
-        lifecycle = group.instances.get(instance_id)
+        lifecycle = group.lifecycle_of(instance_id)
         if lifecycle in _WAITING:
             yield Announce(
                 replace(

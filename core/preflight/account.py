@@ -52,6 +52,8 @@ class Account:
     stands: bool | Unasked
     zones: Mapping[str, Zone] | Unasked
     offerings: Mapping[str, frozenset[str]] | Unasked
+    # Subnets that are there already -> the addresses nobody has.
+    free_addresses: Mapping[str, int] | Unasked
     quotas: Mapping[str, float | Unasked]
     used: Mapping[str, float | Unasked]
     concurrency: Concurrency | Unasked

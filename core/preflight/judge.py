@@ -37,6 +37,8 @@ class HasNeeds(Protocol):
     @property
     def quotas(self) -> Mapping[str, float]: ...
     @property
+    def subnets(self) -> Mapping[str, int]: ...
+    @property
     def kubernetes(self) -> str: ...
     @property
     def addons(self) -> Mapping[str, str]: ...
@@ -149,6 +151,30 @@ def _offerings(needs: HasNeeds, account: Account) -> Iterator[Finding]:
                 part,
                 f"Instance type {name} is not offered in {', '.join(missing)}, {where}: the "
                 f"groups there would never start a node; choose another type or other zones.",
+            )
+
+
+def _subnets(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+    part = "subnets"
+    if account.stands is True:
+        return
+    if isinstance(account.free_addresses, Unasked):
+        yield _unknown(part, account.free_addresses)
+        return
+    for subnet, wanted in needs.subnets.items():
+        free = account.free_addresses.get(subnet)
+        if free is None:
+            yield _no(
+                part,
+                f"Account {account.number} has no subnet {subnet} in {needs.region}; name one of "
+                f"`aws ec2 describe-subnets` in network.existing.",
+            )
+        elif free < wanted:
+            yield _no(
+                part,
+                f"Subnet {subnet} has {free} free addresses, and the load balancer, the control "
+                f"plane and the nodes there take {wanted} at the least; name a larger subnet in "
+                f"network.existing, or free some.",
             )
 
 
@@ -341,6 +367,6 @@ def _slack(needs: HasNeeds, account: Account) -> Iterator[Finding]:
 
 
 _JUDGES: tuple[_Judge, ...] = (
-    *(_region, _zones, _offerings, _quotas, _concurrency, _kubernetes, _addons),
+    *(_region, _zones, _offerings, _subnets, _quotas, _concurrency, _kubernetes, _addons),
     *(_volumes_key, _names, _permissions, _bill, _slack),
 )

@@ -143,9 +143,7 @@ def _of_fenced(node_id: int, kafka: ClusterView) -> Iterator[str]:
 
 def unkeepable(node_id: int, kafka: ClusterView) -> Iterator[PartitionView]:
     """Yield the partitions that nobody can keep writable while a broker is away."""
-    for partition in kafka.held_by(node_id):
-        if len(partition.replicas) <= partition.min_isr:
-            yield partition
+    return (p for p in kafka.at_risk_on(node_id) if not p.keepable)
 
 
 def unavailable(partition: PartitionView) -> str:

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from core.survey.facts import Pod, Surveyed, Unread
-from core.survey.finding import Finding, Weight
+from core.survey.facts import Surveyed, Unread
+from core.survey.finding import Finding, Weight, listed
+from core.survey.kafka_facts import Pod
 
 GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
+# Major versions before these know no TargetGroupBindings; versions before this one may set a gate
+# up to 16 min 40 s late after a failure, unless told otherwise.
+FIRST_WITH_BINDINGS = (2,)
+FIRST_WITHOUT_DELAY = (3, 4)
 
 
 def readiness(seen: Surveyed) -> Iterator[Finding]:
@@ -32,7 +37,7 @@ def readiness(seen: Surveyed) -> Iterator[Finding]:
                 "gate-missing",
                 Weight.PRODUCER,
                 f"TargetGroupBinding {binding.namespace}/{binding.name}",
-                f"{', '.join(missing)} have no readiness gate {binding.gate}: the next broker is "
+                f"{listed(missing)} have no readiness gate {binding.gate}: the next broker is "
                 f"rolled while clients cannot reach this one yet",
                 f"label the namespace {GATE_LABEL}=enabled, and roll the pods once",
             )
@@ -59,9 +64,12 @@ def controller(seen: Surveyed) -> Iterator[Finding]:
     """Find controllers too old for TargetGroupBindings and readiness gates by IP."""
     if isinstance(seen.balancer_controllers, Unread):
         return
+    bound = bool(_bound(seen))
     for each in seen.balancer_controllers:
-        major = each.version.removeprefix("v").split(".")[0]
-        if major.isdigit() and int(major) < 2:
+        version = _version(each.version)
+        if version is None:
+            continue
+        if version < FIRST_WITH_BINDINGS:
             yield Finding(
                 "lbc-version",
                 Weight.PRODUCER,
@@ -69,6 +77,33 @@ def controller(seen: Surveyed) -> Iterator[Finding]:
                 f"version {each.version} has no TargetGroupBindings: pods get no readiness gates",
                 "upgrade it to a version that AWS still supports",
             )
+        elif bound and version < FIRST_WITHOUT_DELAY and not each.limits_backoff:
+            yield Finding(
+                "lbc-backoff",
+                Weight.ADVICE,
+                each.title,
+                f"version {each.version} may set a readiness gate up to 16 min 40 s late after a "
+                f"failure, and a roll waits for it",
+                "upgrade it to 3.4 or newer, or set "
+                "--targetgroupbinding-max-exponential-backoff-delay to 30s",
+            )
+
+
+def _version(written: str) -> tuple[int, ...] | None:
+    parts = written.removeprefix("v").split("-")[0].split(".")[:2]
+    return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else None
+
+
+def _bound(seen: Surveyed) -> list[str]:
+    """Return the TargetGroupBindings that send anybody to a pod of Kafka."""
+    if isinstance(seen.balanced, Unread) or isinstance(seen.pods, Unread):
+        return []
+    return [
+        binding.name
+        for binding in seen.balanced
+        for pod in seen.pods
+        if pod.namespace == binding.namespace and _selects(binding.selector, pod)
+    ]
 
 
 def _selects(selector: Mapping[str, str], pod: Pod) -> bool:

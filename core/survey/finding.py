@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from core.survey.facts import Unread
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
+# How many names a sentence lists before it counts the rest.
+NAMED = 5
 
 
 class Weight(StrEnum):
@@ -17,6 +20,8 @@ class Weight(StrEnum):
     PRODUCER = "a producer may stall"
     EXPOSED = "open to everybody"
     UNKNOWN = "unknown"
+    # A fact a plan should reckon with; nothing is broken.
+    ADVICE = "worth knowing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,15 @@ def unknown(part: str, unread: Unread) -> Finding:
 
 
 def exit_code(found: list[Finding]) -> int:
-    """0: nothing was found; 1: something was; 2: a part could not be read, whatever the rest."""
-    if any(each.weight is Weight.UNKNOWN for each in found):
+    """0: nothing that hurts; 1: something does; 2: a part could not be read, whatever the rest."""
+    weights = {each.weight for each in found}
+    if Weight.UNKNOWN in weights:
         return NOT_READ
-    return FOUND if found else CLEAR
+    return FOUND if weights - {Weight.ADVICE} else CLEAR
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in order, the first few by name: a, b, c and 12 more."""
+    every = sorted(set(names))
+    rest = len(every) - NAMED
+    return ", ".join(every[:NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -5,24 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from core.survey import balancing, kafka, leaving
+from core.survey import (
+    balancing,
+    evictions,
+    groups,
+    handlers,
+    kafka,
+    placement,
+    provisioners,
+    volumes,
+)
 from core.survey.facts import Surveyed, Unread
 from core.survey.finding import Finding, Weight, unknown
 
 _JUDGES = (
-    kafka.replication,
-    kafka.listeners,
-    kafka.zones,
     kafka.running,
-    kafka.grace,
-    kafka.placement,
-    kafka.volumes,
-    leaving.groups,
-    leaving.budgets,
-    leaving.handlers,
-    leaving.evictions,
-    leaving.node_pools,
-    leaving.orphans,
+    kafka.replication,
+    kafka.topics,
+    kafka.listeners,
+    kafka.operators,
+    kafka.eras,
+    placement.zones,
+    placement.quorum,
+    placement.grace,
+    placement.nodes,
+    placement.spot,
+    volumes.volumes,
+    groups.groups,
+    groups.orphans,
+    evictions.budgets,
+    evictions.webhooks,
+    evictions.cleaners,
+    evictions.autoscalers,
+    evictions.evictors,
+    handlers.handlers,
+    provisioners.node_pools,
     balancing.readiness,
     balancing.controller,
 )
@@ -35,7 +52,11 @@ def findings(seen: Surveyed) -> list[Finding]:
 
 
 def _unread(seen: Surveyed) -> Iterator[Finding]:
+    """Yield a finding per reason: what one refusal hides is hidden together."""
+    hidden: dict[str, list[str]] = {}
     for field in fields(seen):
         part = getattr(seen, field.name)
         if isinstance(part, Unread):
-            yield unknown(field.name.replace("_", " "), part)
+            hidden.setdefault(part.why, []).append(field.name.replace("_", " "))
+    for why, parts in hidden.items():
+        yield unknown(", ".join(parts), Unread(why))

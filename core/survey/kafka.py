@@ -1,19 +1,16 @@
-"""Judges what a Kafka resource, its pods and their volumes say: replicas, zones, grace, disks.
+"""Judges what a Kafka resource and its topics say: replicas, listeners, who looks after it.
 
-Sources: Kafka's broker configuration and its defaults, Strimzi's Kafka resource, docs/adr/0005.
+Sources: Kafka's broker configuration and its defaults, Strimzi's Kafka resource and operator.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from typing import TypeVar
 
-from core.survey.facts import Kafka, Pod, Surveyed, Unread
-from core.survey.finding import Finding, Weight
+from core.survey.facts import Surveyed, Unread, of, pods_of
+from core.survey.finding import Finding, Weight, listed
+from core.survey.kafka_facts import Kafka
 
-# KafkaBroker.shutdown waits so long for its controlled shutdown.
-CONTROLLED_SHUTDOWN_SECONDS = 300
 # Setting of a topic kind's replication -> its least in-sync replicas, with Kafka's defaults.
 REPLICATION = {
     "default.replication.factor": ("min.insync.replicas", 1, 1),
@@ -22,15 +19,14 @@ REPLICATION = {
 }
 LEAST_REPLICAS = 3
 LEAST_IN_SYNC = 2
-T = TypeVar("T")
 
 
 def replication(seen: Surveyed) -> Iterator[Finding]:
     """Find replicas that one lost broker takes below what producers wait for."""
-    for kafka in _of(seen.kafkas):
+    for kafka in of(seen.kafkas):
         for setting, (in_sync_setting, default, in_sync_default) in REPLICATION.items():
-            factor = _number(kafka, setting, default)
-            in_sync = _number(kafka, in_sync_setting, in_sync_default)
+            factor = number(kafka, setting, default)
+            in_sync = number(kafka, in_sync_setting, in_sync_default)
             if factor is None or in_sync is None:
                 continue
             if factor <= in_sync or factor < LEAST_REPLICAS:
@@ -43,21 +39,68 @@ def replication(seen: Surveyed) -> Iterator[Finding]:
                     f"set {setting} to {LEAST_REPLICAS} or more, above {in_sync_setting}, and "
                     f"reassign the topics that exist",
                 )
-        in_sync = _number(kafka, "min.insync.replicas", 1)
-        if in_sync is not None and in_sync < LEAST_IN_SYNC:
+        yield from _durability(kafka)
+
+
+def _durability(kafka: Kafka) -> Iterator[Finding]:
+    in_sync = number(kafka, "min.insync.replicas", 1)
+    if in_sync is not None and in_sync < LEAST_IN_SYNC:
+        yield Finding(
+            "min-insync",
+            Weight.BROKER,
+            kafka.title,
+            f"min.insync.replicas is {in_sync}: what one broker alone acknowledged is lost with it",
+            f"set min.insync.replicas to {LEAST_IN_SYNC}",
+        )
+    if kafka.config.get("unclean.leader.election.enable", "").lower() == "true":
+        yield Finding(
+            "unclean-election",
+            Weight.BROKER,
+            kafka.title,
+            "unclean.leader.election.enable is true: a replica that lags becomes leader when the "
+            "others are gone, and what it lacks is lost",
+            "set unclean.leader.election.enable to false",
+        )
+    if kafka.config.get("controlled.shutdown.enable", "").lower() == "false":
+        yield Finding(
+            "controlled-shutdown",
+            Weight.PRODUCER,
+            kafka.title,
+            "controlled.shutdown.enable is false: a broker stops with its leaders, whose clients "
+            "wait until it is missed",
+            "remove controlled.shutdown.enable",
+        )
+
+
+def topics(seen: Surveyed) -> Iterator[Finding]:
+    """Find topics whose own settings are weaker than what one lost broker allows."""
+    for kafka in of(seen.kafkas):
+        default = number(kafka, "default.replication.factor", 1)
+        least = number(kafka, "min.insync.replicas", 1)
+        if default is None or least is None:
+            continue
+        weak = []
+        for topic in of(seen.topics):
+            # What a topic leaves to the brokers is found at the brokers.
+            own = topic.replicas is not None or topic.min_in_sync is not None
+            replicas = default if topic.replicas is None else topic.replicas
+            in_sync = least if topic.min_in_sync is None else topic.min_in_sync
+            mine = (topic.namespace, topic.kafka) == (kafka.namespace, kafka.name)
+            if mine and own and replicas <= in_sync:
+                weak.append(f"{topic.name} ({replicas} replicas, {in_sync} in sync)")
+        if weak:
             yield Finding(
-                "min-insync",
-                Weight.BROKER,
+                "topic-replicas",
+                Weight.PRODUCER,
                 kafka.title,
-                f"min.insync.replicas is {in_sync}: what one broker alone acknowledged is lost "
-                f"with it",
-                f"set min.insync.replicas to {LEAST_IN_SYNC}",
+                f"one broker that leaves stops producers of {listed(weak)}",
+                "give these topics more replicas than must be in sync",
             )
 
 
 def listeners(seen: Surveyed) -> Iterator[Finding]:
     """Find listeners that ask nobody who they are."""
-    for kafka in _of(seen.kafkas):
+    for kafka in of(seen.kafkas):
         for listener in kafka.listeners:
             if listener.authentication is None:
                 yield Finding(
@@ -69,159 +112,95 @@ def listeners(seen: Surveyed) -> Iterator[Finding]:
                 )
 
 
-def zones(seen: Surveyed) -> Iterator[Finding]:
-    """Find brokers that stand in fewer zones than a partition has replicas."""
-    if isinstance(seen.nodes, Unread):
-        return
-    for kafka in _of(seen.kafkas):
-        brokers = [pod for pod in pods_of(seen, kafka) if pod.broker and pod.node]
-        found = {
-            node.zone
-            for pod in brokers
-            if pod.node and (node := seen.nodes.get(pod.node)) and node.zone
-        }
-        factor = _number(kafka, "default.replication.factor", 1) or 1
-        if not found:
-            continue
-        if len(found) == 1 or len(found) < min(factor, len(brokers)):
-            yield Finding(
-                "zones",
-                Weight.PRODUCER,
-                kafka.title,
-                f"{len(brokers)} brokers stand in {', '.join(sorted(found))} and a partition has "
-                f"{factor} replicas: a zone that fails takes more than one of them",
-                "spread the brokers over as many zones as there are replicas",
-            )
-        if not kafka.rack_aware and len(found) > 1:
-            yield Finding(
-                "rack",
-                Weight.PRODUCER,
-                kafka.title,
-                "spec.kafka.rack is missing: Kafka places replicas without regard to zones",
-                "set spec.kafka.rack.topologyKey to topology.kubernetes.io/zone, and rebalance",
-            )
-
-
-def grace(seen: Surveyed) -> Iterator[Finding]:
-    """Find pods that are killed while Kafka still hands over its leaders."""
-    for pod in _of(seen.pods):
-        if pod.grace_seconds <= CONTROLLED_SHUTDOWN_SECONDS and pod.broker:
-            yield Finding(
-                "grace",
-                Weight.BROKER,
-                pod.title,
-                f"terminationGracePeriodSeconds is {pod.grace_seconds}, and a broker waits up to "
-                f"{CONTROLLED_SHUTDOWN_SECONDS} s for its controlled shutdown: it is killed in "
-                f"the middle and recovers its logs on the next start",
-                f"set template.pod.terminationGracePeriodSeconds above "
-                f"{CONTROLLED_SHUTDOWN_SECONDS}, for example to 330",
-            )
-
-
 def running(seen: Surveyed) -> Iterator[Finding]:
-    """Find Kafka resources without a broker, and brokers that no node has taken."""
+    """Find Kafkas that are not whole today: pods that are missing, placed nowhere, not ready."""
     if isinstance(seen.pods, Unread):
         return
-    for kafka in _of(seen.kafkas):
-        brokers = [pod for pod in pods_of(seen, kafka) if pod.broker]
-        waiting = sorted(pod.name for pod in brokers if pod.node is None)
-        if waiting or not brokers:
+    for kafka in of(seen.kafkas):
+        pods = pods_of(seen, kafka)
+        pools = [
+            p for p in of(seen.pools) if (p.namespace, p.kafka) == (kafka.namespace, kafka.name)
+        ]
+        # Without a pool the resource itself says how many.
+        wanted = sum(pool.replicas for pool in pools) if pools else kafka.replicas or 1
+        said = []
+        if len(pods) < wanted:
+            said.append(f"{len(pods)} of {wanted} pods exist")
+        if waiting := [pod.name for pod in pods if pod.node is None]:
+            said.append(f"no node has taken {listed(waiting)}")
+        if unready := [pod.name for pod in pods if pod.node and pod.ready is False]:
+            said.append(f"{listed(unready)} not ready")
+        if kafka.not_ready:
+            said.append(f"Strimzi says: {kafka.not_ready}")
+        if said:
             yield Finding(
                 "not-running",
                 Weight.PRODUCER,
                 kafka.title,
-                f"{', '.join(waiting)} have no node" if waiting else "it has no broker's pod",
-                "look at the pods' events and at the operator's log",
+                "it is not whole: " + "; ".join(said),
+                "look at the pods' events and at the operator's log before any node leaves",
             )
 
 
-def placement(seen: Surveyed) -> Iterator[Finding]:
-    """Find brokers that share a node, or may."""
-    for kafka in _of(seen.kafkas):
-        brokers = [pod for pod in pods_of(seen, kafka) if pod.broker]
-        per_node = Counter(pod.node for pod in brokers if pod.node)
-        for node, count in sorted(per_node.items()):
-            if count > 1:
-                yield Finding(
-                    "shared-node",
-                    Weight.PRODUCER,
-                    kafka.title,
-                    f"{count} brokers run on node {node}: all of them leave with it",
-                    "require podAntiAffinity on kubernetes.io/hostname, and roll them apart",
-                )
-        free = sorted(pod.name for pod in brokers if not pod.alone_on_its_node)
-        if free:
+def operators(seen: Surveyed) -> Iterator[Finding]:
+    """Find Kafkas that nobody reconciles, or two operators do."""
+    for kafka in of(seen.kafkas):
+        if kafka.paused:
             yield Finding(
-                "anti-affinity",
+                "paused",
                 Weight.PRODUCER,
                 kafka.title,
-                f"nothing forbids two brokers on one node: {', '.join(free)} have neither a "
-                f"required podAntiAffinity nor a strict spread over kubernetes.io/hostname",
-                "require podAntiAffinity on kubernetes.io/hostname in template.pod.affinity",
+                "strimzi.io/pause-reconciliation is true: a pod that is lost does not come back, "
+                "and nothing that Drain Cleaner asks for is done",
+                "remove the annotation",
             )
-
-
-def volumes(seen: Surveyed) -> Iterator[Finding]:
-    """Find disks that end with their pod or claim, or bind where the pod cannot run."""
-    for pod in _of(seen.pods):
-        if not pod.claims:
+        if isinstance(seen.operators, Unread):
+            continue
+        watching = [each for each in seen.operators if each.watches(kafka.namespace)]
+        if not watching:
+            others = listed(each.title for each in seen.operators)
             yield Finding(
-                "ephemeral",
-                Weight.BROKER,
-                pod.title,
-                "it has no persistent volume: its data ends with the pod",
-                "give its pool storage of type persistent-claim",
+                "operator-missing",
+                Weight.PRODUCER,
+                kafka.title,
+                (f"{others} does not watch its namespace" if others else "no operator was found")
+                + ": a pod that is lost does not come back",
+                "run Strimzi's cluster operator for its namespace",
             )
-    reclaimed, early, fixed = [], set(), set()
-    for volume in _of(seen.volumes):
-        if volume.reclaim not in ("Retain", None):
-            reclaimed.append(f"{volume.namespace}/{volume.claim}")
-        if volume.binding not in ("WaitForFirstConsumer", None):
-            early.add(volume.storage_class or "")
-        if volume.expandable is False:
-            fixed.add(volume.storage_class or "")
-    if reclaimed:
+        if len(watching) > 1 and not any(each.selective for each in watching):
+            yield Finding(
+                "operator-several",
+                Weight.BROKER,
+                kafka.title,
+                f"{listed(each.title for each in watching)} all watch its namespace: each rolls "
+                f"brokers without regard to the other",
+                "leave one of them, or keep their namespaces apart (STRIMZI_NAMESPACE)",
+            )
+
+
+def eras(seen: Surveyed) -> Iterator[Finding]:
+    """Name what this survey does not judge: ZooKeeper, and Kafka that is not Strimzi's."""
+    for kafka in of(seen.kafkas):
+        if kafka.zookeeper:
+            yield Finding(
+                "zookeeper",
+                Weight.ADVICE,
+                kafka.title,
+                "it keeps its metadata in ZooKeeper, whose pods were not judged, and which Strimzi "
+                "0.46 and Kafka 4.0 removed",
+                "migrate it to KRaft",
+            )
+    for other in of(seen.other_kafkas):
         yield Finding(
-            "reclaim",
-            Weight.BROKER,
-            "volumes of Kafka",
-            f"the volumes of {', '.join(sorted(reclaimed))} are deleted with their claims",
-            "set persistentVolumeReclaimPolicy of the volumes to Retain, and of the class that "
-            "makes the next ones",
-        )
-    for name in sorted(early):
-        yield Finding(
-            "binding",
-            Weight.PRODUCER,
-            f"StorageClass {name}",
-            "it binds a volume before its pod is placed: the volume may be made in a zone where "
-            "the pod cannot run",
-            "use a class with volumeBindingMode WaitForFirstConsumer",
-        )
-    for name in sorted(fixed):
-        yield Finding(
-            "expansion",
-            Weight.PRODUCER,
-            f"StorageClass {name}",
-            "it does not allow volumes to grow: a disk that fills up stops its broker",
-            "set allowVolumeExpansion to true",
+            "not-strimzi",
+            Weight.ADVICE,
+            other.title,
+            f"it runs {other.image}, which is not Strimzi's: nothing of it was judged",
+            "ask whoever runs it the same questions",
         )
 
 
-def pods_of(seen: Surveyed, kafka: Kafka) -> list[Pod]:
-    """Return the pods of one Kafka resource."""
-    return [
-        pod
-        for pod in _of(seen.pods)
-        if pod.namespace == kafka.namespace and pod.kafka == kafka.name
-    ]
-
-
-def _of(part: tuple[T, ...] | Unread) -> tuple[T, ...]:
-    return () if isinstance(part, Unread) else part
-
-
-def _number(kafka: Kafka, setting: str, default: int) -> int | None:
+def number(kafka: Kafka, setting: str, default: int) -> int | None:
     """Return a setting's number, or None where it is written as something else."""
     try:
         return int(kafka.config.get(setting, default))

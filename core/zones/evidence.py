@@ -156,6 +156,13 @@ def _still_frozen(
     elsewhere = _frozen_zones(others, sight)
     if zone is not None and _is_last(zone, elsewhere, sight):
         return _kept_watched(incident, "zone_last", _last(zone, incident), sight, pages)
+    beside = [z for z in incident.zone_ids if z != incident.zone_id and _is_ours(z, sight)]
+    if incident.source == HEALTH_ISSUE and beside:
+        reason = (
+            f"{speaker(incident.source)} speaks of zone {', '.join(beside)} while {zone} is "
+            f"frozen: a text freezes no second zone."
+        )
+        return _paged(incident, "zone_second", reason, pages)
     if incident.source != AUTOSHIFT:
         return incident
     reason = f"AWS shifts traffic out of {incident.where}: it is frozen; {ends_at(incident)}."

@@ -229,7 +229,8 @@ def _watched(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncident
     if incident.state is ZoneState.FROZEN:
         reason = f"AWS says that {incident.where} is well again, and that the issue goes on."
         left = tuple(z for z in incident.zone_ids if z != incident.zone_id)
-        thawed = replace(incident, zone_id=None, zone=None, zone_ids=left, until=None)
+        # The word counts on for what it still calls troubled; another zone calls another time.
+        thawed = replace(incident, zone_id=None, zone=None, zone_ids=left, pages=())
         state = ZoneState.WATCHED if left else ZoneState.THAWED
         return thawed.moved(state, now, incident.source, reason)
     reason = f"AWS announces {incident.event_type or 'an issue'} in {incident.where}."
@@ -248,7 +249,7 @@ def _ended(
         _over(i, at, now) if i.key == word.key or _means(word, i, known=known) else i
         for i in incidents
     )
-    if known or word.source != HEALTH_ISSUE:
+    if known or ended != tuple(incidents) or word.source in {LOST_ZONE, PERSON}:
         return ended
     # Remembered although nothing was known of it: an older word may still come.
     reason = "AWS ended it before anything of it was heard."

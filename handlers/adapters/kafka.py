@@ -9,8 +9,10 @@ not know that broker, so every reading makes its own.
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import socket
+import ssl
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
@@ -114,7 +116,8 @@ class KafkaAdmin:
         self._access = access or Anonymous()
 
     def read(self, about: Collection[int] | None = None) -> ClusterView:
-        return self._ask(lambda wire: view_of(Reading(wire, about).take(), self._needed))
+        with _uncollected():
+            return self._ask(lambda wire: view_of(Reading(wire, about).take(), self._needed))
 
     def reorder(self, orders: Mapping[Partition, Order]) -> None:
         if orders:
@@ -130,7 +133,7 @@ class KafkaAdmin:
 
     def _ask(self, question: Callable[[Wire], T]) -> T:
         problems, remedies = [], []
-        settings = self._access()
+        settings = self._settings()
         give_up_at = time.monotonic() + READ_SECONDS
         for address in self._bootstrap:
             if time.monotonic() > give_up_at:
@@ -147,6 +150,17 @@ class KafkaAdmin:
         remedy = next((f": {each}" for each in remedies if each), "")
         said = "; ".join(problems)
         raise StillwaterError(f"No Kafka broker could be asked: {said}{remedy}.")
+
+    def _settings(self) -> Mapping[str, Any]:
+        try:
+            return self._access()
+        except ssl.SSLError as error:
+            # Strimzi writes certificate and key into one Secret, and authorities into another.
+            raise StillwaterError(
+                f"No Kafka broker could be asked: the certificates to connect with cannot be used "
+                f"({error}); see that the Secrets of the user and of the cluster's "
+                f"authority hold whole PEM texts."
+            ) from None
 
     def _ask_at(
         self, address: str, settings: Mapping[str, Any], question: Callable[[Wire], T]
@@ -199,6 +213,21 @@ def _connection_errors() -> Iterator[list[BaseException]]:
             log.removeFilter(reasons)
             if not log.filters:
                 log.setLevel(logging.NOTSET)
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep Python's cycle collector away: nothing in a reading is a cycle, and it looks at all.
+
+    At 200 brokers it took 40 % of the time, for nothing.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _knock(address: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -62,8 +63,10 @@ def directory_in(found: Any) -> DirectoryAnswer:
         path=found.log_dir,
         # A future log is a copy in the making, on another disk of the same broker.
         held=frozenset(
-            (topic.name, partition.partition_index)
+            (name, partition.partition_index)
             for topic in found.topics
+            # One text for what every broker says: 200 of them name each topic.
+            for name in (sys.intern(topic.name),)
             for partition in topic.partitions
             if not partition.is_future_key
         ),

@@ -10,6 +10,7 @@ answer is 11 MB on the wire and 330 MB in memory.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -204,7 +205,7 @@ class Reading:
     def _keep(self, topics: Iterable[Any]) -> None:
         """Count what a page describes, and keep of it what a decision may need."""
         for topic in topics:
-            name = topic.name
+            name = sys.intern(topic.name)
             if topic.error_code:
                 self._topic_errors[name] = error_name(topic.error_code)
                 continue
@@ -222,14 +223,17 @@ class Reading:
         return len(found.isr_nodes) != len(replicas) or not self._about.isdisjoint(replicas)
 
     def _partition(self, topic: str, found: Any) -> PartitionAnswer:
-        error = error_name(found.error_code)
+        error = error_name(found.error_code) if found.error_code else ""
+        eligible = getattr(found, "eligible_leader_replicas", None)
+        replicas = self._share(found.replica_nodes)
+        whole = found.isr_nodes == found.replica_nodes
         return PartitionAnswer(
             topic,
             found.partition_index,
             -1 if error in _NO_LEADER else found.leader_id,
-            self._share(found.replica_nodes),
-            self._share(found.isr_nodes),
-            self._share(getattr(found, "eligible_leader_replicas", None) or ()),
+            replicas,
+            replicas if whole else self._share(found.isr_nodes),
+            self._share(eligible) if eligible else (),
             "" if error in _NO_LEADER else error,
         )
 

@@ -7,7 +7,7 @@ sends requests and reads the answers itself; encoding and connections stay the l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from kafka import KafkaAdminClient
@@ -20,8 +20,11 @@ class Wire(Protocol):
     def ask(self, request: Any, broker: int | None = None) -> Any:
         """Return a broker's answer, of any broker where none is named; raises KafkaError."""
 
-    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> list[Any]:
-        """Return the answer of each broker to its request, or the KafkaError in its place."""
+    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
+        """Yield the answer of each broker to its request, or the KafkaError in its place.
+
+        One at a time: those of 200 brokers are more than a function's memory holds.
+        """
 
 
 class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries no types
@@ -30,8 +33,8 @@ class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries
     def ask(self, request: Any, broker: int | None = None) -> Any:
         return self._manager.run(self._sent, request, broker)
 
-    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> list[Any]:
-        return [self._asked(broker, request) for broker, request in requests]
+    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
+        return (self._asked(broker, request) for broker, request in requests)
 
     def _asked(self, broker: int, request: Any) -> Any:
         try:

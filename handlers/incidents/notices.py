@@ -25,7 +25,7 @@ from core.events import (
     ZoneNotice,
     ZoneSource,
 )
-from core.fields import eks_cluster_in, instance_in, volume_in
+from core.fields import eks_cluster_in, instance_in, volume_in, zone_id_in
 from core.incidents.inventory import VolumeView
 from core.incidents.record import Incident
 from core.incidents.requests import awaiting, note_group
@@ -138,6 +138,7 @@ class Notices:
 
     def of_zone(self, notice: ZoneNotice, now: float) -> None:
         """Note what is said of zones; whether one is frozen is decided by a turn (shifts)."""
+        notice = self._by_id(notice)
         refusal = self._no_zone_of_ours(notice, now)
         if refusal is not None:
             self._ignore(notice, refusal, now)
@@ -147,6 +148,17 @@ class Notices:
         incident = self._incident(notice)
         said = "It is over." if incident is None else f"{incident.state.value}: {incident.reason}"
         self._record(notice, f"{_zones(notice)}: {said}", now)
+
+    def _by_id(self, notice: ZoneNotice) -> ZoneNotice:
+        """Return a word with the ids of the zones it calls by our own names."""
+        said = (*notice.zone_ids, *notice.healthy_ids)
+        if all(zone_id_in(zone) for zone in said):
+            return notice
+        ids = {name: zone_id for zone_id, name in self.inventory.zone_names().items()}
+        troubled = tuple(dict.fromkeys(ids.get(zone, zone) for zone in notice.zone_ids))
+        healthy = tuple(dict.fromkeys(ids.get(zone, zone) for zone in notice.healthy_ids))
+        well = tuple(zone for zone in healthy if zone not in troubled)
+        return replace(notice, zone_ids=troubled, healthy_ids=well)
 
     def _no_zone_of_ours(self, notice: ZoneNotice, now: float) -> str | None:
         """Say why a word about zones is about none of ours; None: it is, or may be."""

@@ -5,10 +5,12 @@ Apart from the components, so that a spec is checked without starting the engine
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from infra.versions import ADDONS, ADDONS_KUBERNETES
 
+VERSION = re.compile(r"v\d+\.\d+\.\d+-eksbuild\.\d+")
 # The one add-on whose version must be that of the control plane.
 FOLLOWS_KUBERNETES = "kube-proxy"
 
@@ -19,6 +21,13 @@ def problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
         f"kubernetes.addon_versions names {addon}, which is no add-on of this cluster: it has "
         f"{', '.join(sorted(ADDONS))}."
         for addon in sorted(chosen.keys() - ADDONS.keys())
+    ]
+    found += [
+        f"kubernetes.addon_versions has {addon} at {asked}, and EKS's versions read like "
+        f"{ADDONS[addon]}; take one of `aws eks describe-addon-versions --addon-name {addon} "
+        f"--kubernetes-version {kubernetes_version}`."
+        for addon, asked in sorted(chosen.items())
+        if addon in ADDONS and VERSION.fullmatch(asked) is None
     ]
     if kubernetes_version != ADDONS_KUBERNETES and FOLLOWS_KUBERNETES not in chosen:
         found.append(_unknown(kubernetes_version))

@@ -1,10 +1,15 @@
-"""Who the demo's clients are to Kafka: users with the rights they need, and how each connects."""
+"""Who the demo's clients are to Kafka: users with the rights they need, and how each connects.
+
+A client that lives through a rotation keeps one TLS context: `Entry.renew` has it trust and show
+what the Secrets hold by then, so that its next connection is of the new authority.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import ssl
 from typing import Any
+from weakref import WeakSet
 
 from core.naming import cluster_ca_secret
 from core.settings.functions import KafkaIdentity
@@ -12,10 +17,11 @@ from handlers.adapters.kafka import Access, Anonymous
 from handlers.adapters.kafka_identity import KafkaAccess
 from local.kubernetes.client import Api, Object
 from local.kubernetes.lookups import find
+from local.kubernetes.strimzi_admin import show
+from local.kubernetes.strimzi_authorities import data_of
 
 CLUSTER, NAMESPACE, TOPIC = "harbour", "kafka", "orders"
 ASKING_VARIABLE = "STILLWATER_KAFKA_ASKS"
-Connect = Callable[[], dict[str, Any]]
 # Who looks on; who makes and throttles topics for tests, as an operator of Kafka would.
 PRODUCER, CONSUMER, WATCHER, ADMINISTRATOR = "producer", "consumer", "watcher", "administrator"
 # Alter is what throttles, moves and elects; with it an administrator could give itself all else.
@@ -60,10 +66,44 @@ def access(api: Api, user: str) -> Access:
     return KafkaAccess(identity, _Finding(api))
 
 
-def connecting(api: Api, bootstrap: list[str], user: str) -> Connect:
-    """Return what makes the settings of one of their kafka-python clients."""
-    entry = access(api, user)
-    return lambda: {"bootstrap_servers": bootstrap, **entry()}
+class Entry:
+    """How one of them reaches Kafka; each call gives the settings of a kafka-python client."""
+
+    def __init__(self, api: Api, bootstrap: list[str], user: str) -> None:
+        self._api, self._bootstrap, self._user = api, bootstrap, user
+        self._access = access(api, user)
+        self._contexts: WeakSet[ssl.SSLContext] = WeakSet()
+        self._shown = self._held()
+
+    def __call__(self) -> dict[str, Any]:
+        settings = {"bootstrap_servers": self._bootstrap, **self._access()}
+        if "ssl_context" in settings:
+            self._contexts.add(settings["ssl_context"])
+        return settings
+
+    def renew(self) -> None:
+        """Have every client's next connection trust and show what the Secrets hold now."""
+        held = self._held()
+        if not all(held) or held == self._shown:
+            return
+        authorities, certificate, key = held
+        for context in list(self._contexts):
+            context.load_verify_locations(cadata=authorities)
+            show(context, certificate, key)
+        self._shown = held
+
+    def _held(self) -> tuple[str, str, str]:
+        """Return the authorities, the certificate and its key; empty while they are not there."""
+        trusted, mine = self._secret(cluster_ca_secret(CLUSTER)), self._secret(self._user)
+        authorities = "\n".join(text for key, text in sorted(trusted.items()) if _is_pem(key))
+        return authorities, mine.get("user.crt", ""), mine.get("user.key", "")
+
+    def _secret(self, name: str) -> dict[str, str]:
+        return data_of(find(self._api, f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}"))
+
+
+def _is_pem(key: str) -> bool:
+    return key.endswith(".crt")
 
 
 class _Finding:

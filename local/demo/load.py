@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
 from local.demo import clients, sequence
-from local.demo.clients import CONSUMER, PRODUCER, WATCHER, Connect, connecting
+from local.demo.clients import CONSUMER, PRODUCER, WATCHER, Entry
 from local.demo.sequence import Seen
-from local.kubernetes.client import Api
+from local.kubernetes.client import Api, ApiError
 from local.place import Place
 
 TOPIC = clients.TOPIC
@@ -37,6 +38,9 @@ PAYLOAD_BYTES = 512
 # Longer than any hand-over a rotation should cause; a record unacknowledged by then is an error.
 DELIVERY_TIMEOUT_MS = 120_000
 ISR_SAMPLE_SECONDS = 0.5
+RENEW_SECONDS = 2.0
+
+Connect = Callable[[], dict[str, Any]]
 
 
 @dataclass
@@ -210,6 +214,15 @@ def watch_isr(connect: Connect, stop: threading.Event, samples: Samples) -> None
         admin.close()
 
 
+def renew(entries: Iterable[Entry], stop: threading.Event) -> None:
+    """Keep the clients' certificates, and the authorities they trust, those of their Secrets."""
+    while not stop.wait(RENEW_SECONDS):
+        for entry in entries:
+            # An API server that is away, or a pair that is half written: the next look has it.
+            with contextlib.suppress(ApiError, OSError):
+                entry.renew()
+
+
 def read_back(connect: Connect) -> Seen:
     """Read the whole topic from its beginning to its end and return what was found."""
     consumer = KafkaConsumer(**connect(), group_id=None, auto_offset_reset="earliest")
@@ -253,14 +266,15 @@ def run(bootstrap: list[str], directory: Path) -> Summary:
     tally, seen = Tally(), Seen()
     samples = Samples(directory / "samples.jsonl")
     api = Api.from_kubeconfig(Place.load().path("kubeconfig"))
-    producer, consumer, watcher = (
-        connecting(api, bootstrap, user) for user in (PRODUCER, CONSUMER, WATCHER)
+    entries = producer, consumer, watcher = tuple(
+        Entry(api, bootstrap, user) for user in (PRODUCER, CONSUMER, WATCHER)
     )
     create_topic(producer)
     side = threading.Event()
     threads = [
         threading.Thread(target=consume, args=(consumer, side, seen, samples), daemon=True),
         threading.Thread(target=watch_isr, args=(watcher, side, samples), daemon=True),
+        threading.Thread(target=renew, args=(entries, side), daemon=True),
     ]
     for thread in threads:
         thread.start()

@@ -7,6 +7,7 @@ import time
 from rich.console import Console
 from rich.text import Text
 
+from local.demo.recording import Printed
 from local.demo.story import DECISIONS, Moment
 
 SOURCE_STYLES = {
@@ -23,11 +24,11 @@ class Narrator:
     def __init__(self, console: Console, started: float) -> None:
         self._console = console
         self._started = started
-        self._terminated_at: float | None = None
+        self.printed: list[Printed] = []
 
     def chapter(self, title: str) -> None:
-        self._console.print()
-        self._console.print(Text(title, style="bold"))
+        self._print(Text())
+        self._print(Text(title, style="bold"))
 
     def say(self, sentence: str) -> None:
         self._line(time.time() - self._started, "", sentence, "")
@@ -40,4 +41,8 @@ class Narrator:
         line = Text(f"{seconds:7.1f} s  ", style="dim")
         line.append(f"{source:<11}", style=style)
         line.append(text)
+        self._print(line)
+
+    def _print(self, line: Text) -> None:
+        self.printed.append(Printed(time.time() - self._started, line))
         self._console.print(line, soft_wrap=True)

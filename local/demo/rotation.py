@@ -17,7 +17,7 @@ from handlers.store.ledger import DynamoLedger, rounds
 from local import environment, journal
 from local.demo import costs, load, narration, result, scrape, story, timeline
 from local.demo import spec as demo_spec
-from local.demo.clients import WATCHER, connecting
+from local.demo.clients import WATCHER, Entry
 from local.demo.result import Provisioned, Rotation
 from local.twin import Twin
 
@@ -106,7 +106,7 @@ def slack_page(twin: Twin) -> str:
 def wait_for_brokers(twin: Twin, bootstrap: str, narrator: narration.Narrator) -> None:
     """Wait until every broker of the cluster is registered and unfenced."""
     started = time.monotonic()
-    connect = connecting(twin.api, bootstrap.split(","), WATCHER)
+    connect = Entry(twin.api, bootstrap.split(","), WATCHER)
     while time.monotonic() - started < KAFKA_START_SECONDS:
         twin.check_alive()
         unfenced = load.unfenced_brokers(connect)

@@ -73,9 +73,9 @@ def policies(who: Caller, resource: str) -> Policies:
         owner = next((each for each in owners if each.name == (who.role or who.user)), None)
         if owner is None:
             return Policies()
-        attached = [each.document for each in owner.managed_policies.values()]
+        attached = [_current(each) for each in owner.managed_policies.values()]
         bound = getattr(owner, "permissions_boundary_arn", None)
-        boundary = iam.managed_policies[bound].document if bound else None
+        boundary = _current(iam.managed_policies[bound]) if bound else None
         return Policies(
             identity=[_document(text) for text in (*owner.policies.values(), *attached)],
             resource=resource_policy(resource),
@@ -116,6 +116,12 @@ def resource_policy(resource: str) -> Document | None:
         function = kept.get(name.removeprefix("function:").partition(":")[0], {}).get("latest")
         text = function and {"Statement": function.policy.statements}
     return _document(text) if text else None
+
+
+def _current(policy: Any) -> str:
+    """Return the document of a managed policy's default version."""
+    versions = {each.version_id: each.document for each in policy.versions}
+    return str(versions[policy.default_version_id])
 
 
 def _document(text: Any) -> Document:
@@ -175,7 +181,7 @@ class MotoFacts:
             return dict(found.get_tag_dict_for_resource(resource))
         if service == "autoscaling":
             group = autoscaling_backends[ACCOUNT][region].autoscaling_groups.get(name)
-            return {each["key"]: each["value"] for each in group.tags} if group else {}
+            return {each["Key"]: each["Value"] for each in group.tags} if group else {}
         if service == "secretsmanager":
             secret = secretsmanager_backends[ACCOUNT][region].secrets.get(resource)
             return {each["Key"]: each["Value"] for each in (secret.tags or [])} if secret else {}

@@ -2,7 +2,8 @@
 
     python -m local.kafka.fake_brokers BROKERS REPLICAS_PER_BROKER
 
-Prints the first broker's address, then serves until a line comes in, and prints the bytes it sent.
+Prints the first broker's address, then serves until its input ends; for each line that comes in, it
+prints the bytes it has sent.
 """
 
 from __future__ import annotations
@@ -119,8 +120,8 @@ async def _main(brokers: int, replicas: int) -> None:
     serving = FakeBrokers(spread(brokers, replicas))
     await serving.serve()
     _say(f"{HOST}:{serving.kafka.ports[0]}")
-    await asyncio.to_thread(sys.stdin.readline)
-    _say(json.dumps({"sent": serving.sent}))
+    while await asyncio.to_thread(sys.stdin.readline):
+        _say(json.dumps({"sent": serving.sent}))
 
 
 def _say(line: str) -> None:

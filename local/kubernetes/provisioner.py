@@ -123,8 +123,15 @@ class Provisioner:
     def _cluster_of(self, node: Object) -> str:
         """Return the EKS cluster whose tag the node's instance carries."""
         instance = instance_id_of(node["spec"].get("providerID") or "")
-        found = self._ec2.describe_tags(Filters=[{"Name": "resource-id", "Values": [instance]}])
-        keys = [t["Key"] for t in found["Tags"] if t["Key"].startswith(CLUSTER_TAG_PREFIX)]
+        # Not DescribeTags: the driver's policy does not allow it.
+        found = self._ec2.describe_instances(InstanceIds=[instance])["Reservations"]
+        keys = [
+            tag["Key"]
+            for reservation in found
+            for each in reservation["Instances"]
+            for tag in each.get("Tags", [])
+            if tag["Key"].startswith(CLUSTER_TAG_PREFIX)
+        ]
         return keys[0].removeprefix(CLUSTER_TAG_PREFIX) if keys else ""
 
     def _delete(self, name: str) -> float | None:

@@ -16,6 +16,7 @@ from typing import Any
 from kafka.admin import KafkaAdminClient
 
 from core import naming
+from handlers.adapters.tls import trusting
 from local.kubernetes.client import Api
 from local.kubernetes.lookups import find
 from local.kubernetes.strimzi_authorities import OPERATOR, data_of, operator_secret
@@ -38,11 +39,10 @@ class OperatorAccess:
         mine = self._secret(operator_secret(self._cluster))
         if not mine or not trusted:
             return {"security_protocol": "PLAINTEXT"}
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        authorities = [text for key, text in sorted(trusted.items()) if key.endswith(".crt")]
+        context = trusting("\n".join(authorities), "The cluster's")
         # A pod's certificate serves its names alone, as in Kubernetes.
         context.check_hostname = not self._by_address
-        authorities = [text for key, text in sorted(trusted.items()) if key.endswith(".crt")]
-        context.load_verify_locations(cadata="\n".join(authorities))
         show(context, mine[f"{OPERATOR}.crt"], mine[f"{OPERATOR}.key"])
         return {"security_protocol": "SSL", "ssl_context": context}
 

@@ -33,7 +33,7 @@ from local.pulumi import (
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
 from local.pulumi.aws_refusing import Gate
-from local.pulumi.aws_store import STORED, Store
+from local.pulumi.aws_store import REPLACING, STORED, Store
 from local.pulumi.changes import changes
 from local.pulumi.provider import Difference, Existing, Resource, ResourceProvider, State, main
 from local.pulumi.values import UNKNOWN, Properties, has_unknown
@@ -109,7 +109,7 @@ class AwsProvider(ResourceProvider):
     def replacing(self, resource_type: str) -> Collection[str]:
         adapter = adapter_of(resource_type)
         named = {adapter.name_property} if adapter.name_property else set()
-        return adapter.replaces | named
+        return adapter.replaces | named | REPLACING.get(resource_type, frozenset())
 
     def diff(self, existing: Existing, new_inputs: Properties) -> Difference:
         """Compare with what AWS would answer; a replacement of the same name waits for the name."""

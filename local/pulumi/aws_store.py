@@ -32,8 +32,29 @@ ID_FORMATS = {
 }
 # Properties that name a resource, in the order in which they are tried.
 NAME_PROPERTIES = ("name", "bucket", "functionName", "clusterName", "alarmName", "addonName")
-# What makes a new resource of a type that only the store knows.
-REPLACING = frozenset({"name", "clusterName", "principalArn", "addonName", "namespace"})
+# What makes a new resource of each type that only the store knows.
+# Source: the resource schemas of terraform-provider-aws (ForceNew, RequiresReplace).
+REPLACING: Mapping[str, frozenset[str]] = {
+    "aws:bcmdata/export:Export": frozenset(),  # parts of `export` (local/refusals/afterwards.py)
+    "aws:dlm/lifecyclePolicy:LifecyclePolicy": frozenset(),
+    "aws:ec2/vpcEndpoint:VpcEndpoint": frozenset({"serviceName", "vpcEndpointType", "vpcId"}),
+    "aws:ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation": frozenset(
+        {"routeTableId", "vpcEndpointId"}
+    ),
+    "aws:ec2/vpcEndpointService:VpcEndpointService": frozenset(),
+    "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": frozenset(
+        {"accessScope", "clusterName", "policyArn", "principalArn"}
+    ),
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": frozenset(
+        {"clusterName", "namespace", "serviceAccount"}
+    ),
+    "aws:glue/catalogDatabase:CatalogDatabase": frozenset({"catalogId", "name"}),
+    "aws:route53/record:Record": frozenset({"name", "setIdentifier", "zoneId"}),
+    "aws:route53/zone:Zone": frozenset({"delegationSetId", "name"}),
+    "aws:s3/bucketObjectv2:BucketObjectv2": frozenset({"bucket", "key"}),
+    "aws:scheduler/schedule:Schedule": frozenset({"groupName", "name"}),
+    "aws:sqs/redriveAllowPolicy:RedriveAllowPolicy": frozenset({"queueUrl"}),
+}
 
 
 def folder(resource_type: str) -> str:
@@ -87,8 +108,6 @@ def service_of(resource_type: str) -> str:
 
 class StoredAdapter(Adapter):
     """A type that moto lacks: it has an id, an ARN and what the program said."""
-
-    replaces = REPLACING
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
         kind = resource.type.split("/")[-1].split(":")[0]

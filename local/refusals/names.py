@@ -170,3 +170,67 @@ def schedule_of_snapshots(wanted: Wanted) -> Iterator[Refusal]:
             yield Refusal(
                 "CreateLifecyclePolicy", "InvalidRequestException", message, "policyDetails"
             )
+
+
+@limit(
+    "route53/zone:Zone",
+    "route53/record:Record",
+    source="https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DomainNameFormat.html",
+)
+def name_of_a_zone_or_record(wanted: Wanted) -> Iterator[Refusal]:
+    """Labels of 63 characters, 255 in all, no white space."""
+    name = str(wanted.inputs.get("name") or "")
+    labels = name.removesuffix(".").split(".")
+    zone = wanted.type.endswith(":Zone")
+    operation = "CreateHostedZone" if zone else "ChangeResourceRecordSets"
+    code = "InvalidDomainName" if zone else "InvalidChangeBatch"
+    wrong = ""
+    if any(len(each) > 63 for each in labels):
+        wrong = "DomainLabelTooLong (Domain label is too long)"
+    elif not all(labels):
+        wrong = "DomainLabelEmpty (Domain label is empty)"
+    elif len(name) > 255:
+        wrong = "DomainNameTooLong (Domain name is too long)"
+    elif re.search(r"\s|[^\x00-\x7f]", name):
+        wrong = "UnsupportedCharacter (Value contains unsupported characters)"
+    if wrong:
+        yield Refusal(operation, code, f"FATAL problem: {wrong} encountered with '{name}'", "name")
+
+
+@limit(
+    "ec2/vpcEndpointService:VpcEndpointService",
+    source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ModifyVpcEndpointServicePermissions.html",
+)
+def principals_of_an_endpoint_service(wanted: Wanted) -> Iterator[Refusal]:
+    """ARNs of accounts, users and roles, a service's name, or everybody."""
+    for principal in wanted.inputs.get("allowedPrincipals") or ():
+        if not re.fullmatch(r"\*|arn:aws[a-z-]*:iam::\d{12}:(root|(user|role)/\S+)", principal):
+            message = f"Invalid Principal: '{principal}'"
+            code, at = "InvalidPrincipal", "allowedPrincipals"
+            yield Refusal("ModifyVpcEndpointServicePermissions", code, message, at)
+
+
+@limit(
+    "eks/addon:Addon",
+    source="https://docs.aws.amazon.com/eks/latest/APIReference/API_DescribeAddonVersions.html",
+)
+def version_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
+    """As DescribeAddonVersions lists them; which of them there are, only the account knows."""
+    version = str(wanted.inputs.get("addonVersion") or "v0.0.0-eksbuild.1")
+    if re.fullmatch(r"v\d+\.\d+\.\d+-eksbuild\.\d+", version) is None:
+        message = "Addon version specified is not supported"
+        yield Refusal("CreateAddon", "InvalidParameterException", message, "addonVersion")
+
+
+@limit(
+    "sns/topicSubscription:TopicSubscription",
+    source="https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html",
+)
+def endpoint_of_a_subscription(wanted: Wanted) -> Iterator[Refusal]:
+    """An e-mail address is ASCII with one @."""
+    if wanted.inputs.get("protocol") not in {"email", "email-json"}:
+        return
+    endpoint = str(wanted.inputs.get("endpoint"))
+    if re.fullmatch(r"[!-?A-~]+@[!-?A-~]+", endpoint) is None:
+        message = "Invalid parameter: Email address"
+        yield Refusal("Subscribe", "InvalidParameter", message, "endpoint")

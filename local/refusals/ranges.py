@@ -269,15 +269,21 @@ def ports_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("AuthorizeSecurityGroupIngress", "InvalidParameterValue", message, "fromPort")
 
 
+def _of_nobody(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+    first = network.network_address
+    return first.is_loopback or first.is_link_local or first.is_multicast or first.packed[0] == 0
+
+
 @limit(
     "ec2/vpc:Vpc",
     "ec2/subnet:Subnet",
     source="https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html",
 )
 def block_of_a_network(wanted: Wanted) -> Iterator[Refusal]:
-    """Between /16 and /28."""
+    """Between /16 and /28, and not of those that no machine has an address in."""
     block = wanted.inputs.get("cidrBlock")
-    if block and not 16 <= ipaddress.ip_network(str(block)).prefixlen <= 28:
+    network = ipaddress.ip_network(str(block)) if block else None
+    if network and (not 16 <= network.prefixlen <= 28 or _of_nobody(network)):
         vpc = wanted.type.endswith(":Vpc")
         code, operation = ("InvalidVpc.Range", "CreateVpc")
         if not vpc:

@@ -44,13 +44,20 @@ def home() -> Path:
     return cache_directory() / NAME / hashlib.sha256(known.encode()).hexdigest()[:12]
 
 
+def is_installed() -> bool:
+    """Say whether there is a Spark: the command line installs without it."""
+    return util.find_spec("pyspark") is not None
+
+
 def ready() -> bool:
     """Say whether `record` has nothing left to do."""
-    return home().is_dir()
+    return not is_installed() or home().is_dir()
 
 
 def java_options() -> str:
     """Return what tells Java to map the record; nothing where there is none."""
+    if not is_installed():
+        return ""
     archive = home() / ARCHIVE
     # Java would complain of an archive that does not fit on stdout; it starts without it.
     return f"-XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:disable" if archive.exists() else ""

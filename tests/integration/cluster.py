@@ -25,6 +25,8 @@ from local.demo import load, narration, result
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from local.demo.clients import ADMINISTRATOR, access
+from local.kubernetes.lookups import find
+from local.kubernetes.strimzi_authorities import data_of
 from local.twin import Twin
 from tests.integration.waiting import PATIENCE_SECONDS, until
 
@@ -70,6 +72,13 @@ class Cluster:
     def access(self, user: str = ADMINISTRATOR) -> Access:
         """Return how one of the demo's users connects."""
         return access(self.twin.api, user)
+
+    def secret(self, name: str) -> dict[str, str]:
+        """Return what a Secret of Kafka's holds as text; nothing while it is not there."""
+        return data_of(find(self.twin.api, self.secret_path(name)))
+
+    def secret_path(self, name: str) -> str:
+        return f"/api/v1/namespaces/{self.outputs['namespace']}/secrets/{name}"
 
     @property
     def ledger(self) -> DynamoLedger:

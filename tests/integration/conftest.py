@@ -23,6 +23,7 @@ from local import twin as twins
 from local.demo import spec as demo_spec
 from local.tools import tool_path
 from local.twin import Twin
+from tests import failures
 from tests.integration.cluster import Cluster
 from tests.integration.nodes import make_subnets
 
@@ -36,6 +37,8 @@ QUICK = {
     "STILLWATER_HEALTH_CHECK_SECONDS": "0.3",
     "STILLWATER_LAUNCH_RETRY_SECONDS": "1",
 }
+# The process that every report reaches: pytest-xdist's controller, or the only one there is.
+COLLECTS = "PYTEST_XDIST_WORKER" not in os.environ
 Promtool = Callable[..., None]
 CLUSTER = "cluster"
 
@@ -56,6 +59,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.get_closest_marker("ends_the_cluster") is not None,
         )
     )
+
+
+def pytest_sessionstart() -> None:
+    """Begin with an empty list of failures, in the process that collects them."""
+    if COLLECTS:
+        failures.forget()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Keep what failed, for `python -m tests.alone`; the worker's own process keeps nothing."""
+    if report.failed and COLLECTS:
+        failures.add(report.nodeid.partition("@")[0])
 
 
 def _group(item: pytest.Item) -> str:

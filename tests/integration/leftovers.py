@@ -14,7 +14,6 @@ from local.demo import spec as demo_spec
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
 
-PREFIX = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
 # Who writes on our behalf, as the API server notes it: the engine, helm, Strimzi's stand-in.
 WRITERS = {"pulumi", "helm", "strimzi-cluster-operator"}
 # Not ours to delete: helm keeps the definitions of a chart's crds/ folder, since deleting one
@@ -38,9 +37,10 @@ EC2 = (
 )
 
 
-def in_aws(twin: Twin) -> list[str]:
-    """Return what moto still has of the cluster."""
-    return sorted({*_tagged(twin), *_in_ec2(twin), *_named(twin)})
+def in_aws(twin: Twin, environment: str = demo_spec.ENVIRONMENT) -> list[str]:
+    """Return what moto still has of an environment's cluster."""
+    prefix = f"{environment}-{demo_spec.CLUSTER}"
+    return sorted({*_tagged(twin, environment), *_in_ec2(twin, environment), *_named(twin, prefix)})
 
 
 def in_store(twin: Twin) -> list[str]:
@@ -88,11 +88,11 @@ def _everything(api: Api) -> Iterator[dict[str, Any]]:
             yield from ({**item, "kind": resource["kind"]} for item in listed)
 
 
-def _tagged(twin: Twin) -> Iterator[str]:
+def _tagged(twin: Twin, environment: str) -> Iterator[str]:
     """Yield the ARNs of what carries our tags, but for EC2's."""
     ours = [
         {"Key": naming.CLUSTER_TAG, "Values": [demo_spec.CLUSTER]},
-        {"Key": naming.ENVIRONMENT_TAG, "Values": [demo_spec.ENVIRONMENT]},
+        {"Key": naming.ENVIRONMENT_TAG, "Values": [environment]},
     ]
     keys = set(_keys_to_be_deleted(twin))
     pages = twin.aws("resourcegroupstaggingapi").get_paginator("get_resources")
@@ -103,10 +103,13 @@ def _tagged(twin: Twin) -> Iterator[str]:
                 yield arn
 
 
-def _in_ec2(twin: Twin) -> Iterator[str]:
+def _in_ec2(twin: Twin, environment: str) -> Iterator[str]:
     """Yield what carries our tags and is there: moto keeps the tags of what is gone."""
     ec2 = twin.aws("ec2")
-    mark = [{"Name": f"tag:{naming.CLUSTER_TAG}", "Values": [demo_spec.CLUSTER]}]
+    mark = [
+        {"Name": f"tag:{naming.CLUSTER_TAG}", "Values": [demo_spec.CLUSTER]},
+        {"Name": f"tag:{naming.ENVIRONMENT_TAG}", "Values": [environment]},
+    ]
     for call, key, identity in EC2:
         for page in ec2.get_paginator(call).paginate(Filters=mark):
             yield from (str(item[identity]) for item in page[key] if item.get("State") not in OVER)
@@ -127,7 +130,7 @@ def _keys_to_be_deleted(twin: Twin) -> Iterator[str]:
             yield str(key["KeyId"])
 
 
-def _named(twin: Twin) -> Iterator[str]:
+def _named(twin: Twin, prefix: str) -> Iterator[str]:
     def names(service: str, call: str, each: Callable[[Any], Iterable[str]]) -> Iterator[str]:
         client = twin.aws(service)
         if client.can_paginate(call):
@@ -135,7 +138,7 @@ def _named(twin: Twin) -> Iterator[str]:
         else:
             pages = [getattr(client, call)()]
         for page in pages:
-            yield from (f"{service}: {name}" for name in each(page) if PREFIX in name)
+            yield from (f"{service}: {name}" for name in each(page) if prefix in name)
 
     def under(key: str, field: str | None = None) -> Callable[[Any], Iterable[str]]:
         return lambda page: [item if field is None else item[field] for item in page.get(key, [])]

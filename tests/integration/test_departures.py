@@ -13,7 +13,10 @@ import pytest
 
 from core import naming
 from core.incidents.record import Incident, State
+from core.incidents.sickness import AGENT, ALONE_SECONDS, YOUNG_SECONDS
 from core.views import ClusterView
+from handlers import sweep
+from local import environment
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
 
@@ -155,6 +158,48 @@ def test_a_retired_instance_is_replaced_before_it_goes(cluster: Cluster) -> None
     annotations = cluster.twin.api.get(f"/api/v1/nodes/{new_node}")["metadata"]["annotations"]
     assert "stillwater.dev/spare-for" not in annotations
     cluster.settle()
+
+
+def test_a_machine_whose_storage_fails_is_replaced_before_it_dies(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_node, instance_id, zone = home(cluster, BROKER)
+    # A machine of the twin is minutes old, and one that is sick in its first hour is a person's.
+    later = time.time() + YOUNG_SECONDS + 2 * ALONE_SECONDS[AGENT]
+    agent_says(cluster, old_node, "StorageReady", since=later - ALONE_SECONDS[AGENT] - 60)
+    assert sweep_at(cluster, monkeypatch, later)["opened"] == 1
+    incident = cluster.released(instance_id)
+    assert any("StorageReady=False" in t.reason for t in incident.transitions), incident
+    new_node, _, new_zone = home(cluster, BROKER)
+    assert (new_zone, new_node) == (zone, incident.replacement)
+    (ready,) = cluster.facts("node_ready", node=new_node)
+    (gone,) = cluster.facts("instance_terminated", instance=instance_id)
+    assert ready["at"] < gone["at"]
+    assert cluster.facts("pod_stopping", pod=incident.pod_name)[-1]["at"] > ready["at"]
+    cluster.settle()
+
+
+def agent_says(cluster: Cluster, name: str, condition: str, *, since: float) -> None:
+    """Write a condition as EKS's node monitoring agent does; the agent itself is in no registry."""
+    at = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    sick = {
+        "type": condition,
+        "status": "False",
+        "reason": "XFSSmallAverageClusterSize",
+        "lastTransitionTime": at,
+        "lastHeartbeatTime": at,
+    }
+    cluster.twin.api.strategic(f"/api/v1/nodes/{name}/status", {"status": {"conditions": [sick]}})
+
+
+def sweep_at(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, now: float) -> dict[str, int]:
+    """Run λ sweep as it is deployed, on another clock."""
+    functions = cluster.twin.aws("lambda")
+    name = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}-sweep"
+    told = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    for key, value in {**environment.with_credentials(cluster.twin.place), **told}.items():
+        monkeypatch.setenv(key, value)
+    return sweep._broom.__wrapped__().sweep(now)
 
 
 def test_a_dead_machines_broker_comes_back_elsewhere(cluster: Cluster) -> None:

@@ -43,6 +43,7 @@ from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claimed
 from local.processes import Processes
+from tests.integration.kafkas_tool import kafkas_tool
 from tests.integration.waiting import until
 from tests.unit.certificates import Issued, issue
 
@@ -310,18 +311,15 @@ def test_nobody_without_a_name_is_let_in_anywhere(
         )
 
 
-def test_kafkas_own_tool_is_refused_without_a_name(broker: Broker) -> None:
-    options = broker.directory / "anonymous.properties"
-    authority = broker.directory / "cluster.crt"
-    options.write_text(
-        f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={authority}\n"
-        "default.api.timeout.ms=5000\nrequest.timeout.ms=2000\n"
-    )
-    tool = [*broker.java, "org.apache.kafka.tools.TopicCommand", "--list"]
-    where = ["--bootstrap-server", broker.address("CERT"), "--command-config", str(options)]
-    said = subprocess.run([*tool, *where], check=False, capture_output=True, text=True)
-    assert said.returncode != 0
-    assert "orders" not in said.stdout
+def test_kafkas_own_tool_is_let_in_by_name_alone(broker: Broker) -> None:
+    options = f"ssl.truststore.type=PEM\nssl.truststore.location={broker.directory}/cluster.crt\n"
+    root = broker.pem(issue(OPERATOR, broker.clients_authority))
+    named = f"ssl.keystore.type=PEM\nssl.keystore.location={root}\n"
+    where = ["--bootstrap-server", broker.address("CERT")]
+    assert "Default configs for brokers" in kafkas_tool(broker.java, options + named, where)
+    refused = kafkas_tool(broker.java, options, where)
+    assert "Default configs" not in refused
+    assert "bad_certificate" in refused or "certificate_required" in refused
 
 
 def test_a_named_client_is_held_to_its_acls(broker: Broker) -> None:

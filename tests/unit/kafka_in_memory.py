@@ -42,8 +42,8 @@ class FakeClient:
     def ask(self, request: Any, broker: int | None = None) -> Any:
         return self.cluster.answer(request, broker)
 
-    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> list[Any]:
-        return [self._asked(broker, request) for broker, request in requests]
+    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
+        return (self._asked(broker, request) for broker, request in requests)
 
     def _asked(self, broker: int, request: Any) -> Any:
         try:

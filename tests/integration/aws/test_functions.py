@@ -60,7 +60,7 @@ def test_a_function_past_its_timeout_is_killed_and_starts_afresh(cloud: Any) -> 
         "    seen.append(1)\n"
         "    time.sleep(event.get('sleep', 0))\n"
         "    return len(seen)\n",
-        timeout=1,
+        timeout=3,
     )
     assert cloud.invoke(function) == (1, None)
     started = time.monotonic()

@@ -74,7 +74,8 @@ def test_a_message_goes_to_one_receiver(cloud: Any) -> None:
 
 
 def mapped(cloud: Any, queue: str, **settings: Any) -> tuple[str, str]:
-    function = cloud.function(RECORDING, timeout=1)
+    # A loaded machine may hold a process for seconds; a function that is killed has seen nothing.
+    function = cloud.function(RECORDING, timeout=5)
     mapping = cloud.client("lambda").create_event_source_mapping(
         **{
             "FunctionName": function,
@@ -97,16 +98,18 @@ def saw(cloud: Any, function: str) -> list[str]:
 def test_a_failed_record_comes_back_alone_and_ends_in_the_dead_letters(cloud: Any) -> None:
     dead = cloud.queue()
     queue = cloud.queue(
-        # Longer than the function takes on a busy machine: a second delivery too many moves it.
-        VisibilityTimeout="8",
-        RedrivePolicy=f'{{"deadLetterTargetArn": "{cloud.queue_arn(dead)}", "maxReceiveCount": 2}}',
+        VisibilityTimeout="5",
+        # Room for a delivery that a busy machine answers too late: only what always fails goes.
+        RedrivePolicy=f'{{"deadLetterTargetArn": "{cloud.queue_arn(dead)}", "maxReceiveCount": 4}}',
     )
     function, _ = mapped(cloud, queue)
     for body in ("good", "once", "bad"):
         cloud.sqs.send_message(QueueUrl=queue, MessageBody=body)
     (letter,) = cloud.eventually(lambda: cloud.sqs.receive_message(QueueUrl=dead).get("Messages"))
     assert letter["Body"] == "bad"
-    assert sorted(saw(cloud, function)) == ["bad 1", "bad 2", "good 1", "once 1", "once 2"]
+    deliveries = Counter(line.split()[0] for line in saw(cloud, function))
+    assert deliveries["bad"] > deliveries["once"] > 1
+    assert deliveries["bad"] > deliveries["good"] > 0
 
 
 def test_a_disabled_mapping_leaves_its_queue_alone(cloud: Any) -> None:

@@ -7,8 +7,15 @@ import sys
 import pytest
 
 from cli import class_record
+from local.spark import classes
 
 
 def test_without_the_twin_a_report_starts_without_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "local.spark", None)
     assert class_record.settings() == {}
+
+
+def test_without_spark_there_is_nothing_to_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classes, "is_installed", lambda: False)
+    assert classes.ready()
+    assert classes.settings() == {}

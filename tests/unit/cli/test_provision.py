@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pulumi.automation import OpType
 from rich.console import Console
 
-from cli import farewell, provision, stack_settings
+from cli import aws, farewell, provision, stack_settings
 from cli.engine.changes import Change, Operation
 from cli.engine.layers import Around, Scope
 from cli.engine.progress import LayerResult, Step
+from cli.project.found import Project
 from cli.stack_settings import Described
 from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, LAYERS
@@ -74,10 +76,13 @@ class Api:
 
 
 @pytest.fixture
-def stacks(monkeypatch: pytest.MonkeyPatch) -> type[Stacks]:
+def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
     made = type("Made", (Stacks,), {"called": []})
     monkeypatch.setattr(provision, "Layers", made)
-    monkeypatch.setattr(stack_settings, "require", lambda _environment: None)
+    project = Project(tmp_path, tmp_path)
+    monkeypatch.setattr(stack_settings, "require", lambda _environment: project)
+    monkeypatch.setattr(aws, "session", lambda *_: None)
+    monkeypatch.setattr(stack_settings, "secrets_provider", lambda *_: None)
     describe(monkeypatch, ephemeral=True)
     monkeypatch.setattr(provision, "_cluster_api", lambda *_: Api([VOLUME]))
     return made

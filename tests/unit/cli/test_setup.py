@@ -23,6 +23,7 @@ STEPS = (
     Progress("pulumi", "3.220.0", "building", 150),
     Progress("pulumi", "3.220.0", "built", 150, 140.4),
 )
+PARTS = 1 + sum(len(tool.binaries) for tool in TOOLS)
 EVERYTHING = sum(binary.estimate_seconds for tool in TOOLS for binary in tool.binaries)
 
 
@@ -68,11 +69,12 @@ def test_a_missing_prerequisite_ends_the_set_up_before_it_begins(
 def test_in_a_log_every_step_is_a_line_and_nothing_moves() -> None:
     first, *lines, last = said(terminal=False).splitlines()
     assert first.startswith("Building the twin's tools into ")
+    left = setup.in_minutes(140.4 / 150 * (EVERYTHING + jars.ESTIMATE_SECONDS - 150))
     assert lines == [
         "  cached  etcd 3.6.8: in the cache",
         " waiting  pulumi 3.220.0: another build of it is under way",
         "building  pulumi 3.220.0: about 150 s",
-        "   built  pulumi 3.220.0: took 140 s",
+        f"   built  pulumi 3.220.0: took 140 s (1 of {PARTS}, about {left} left)",
     ]
     assert last.startswith("Tools ready after ")
 
@@ -82,20 +84,20 @@ def test_on_a_terminal_what_was_built_says_how_long_it_took() -> None:
 
 
 def test_the_estimate_counts_what_the_cache_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert setup.estimate_seconds() == EVERYTHING + jars.ESTIMATE_SECONDS
+    assert sum(setup.absent()) == EVERYTHING + jars.ESTIMATE_SECONDS
     monkeypatch.setattr(jars, "ready", lambda: True)
-    assert setup.estimate_seconds() == EVERYTHING
+    assert sum(setup.absent()) == EVERYTHING
     TOOLS[0].home.mkdir(parents=True)
-    assert setup.estimate_seconds() == EVERYTHING - TOOLS[0].binaries[0].estimate_seconds
+    rest = EVERYTHING - TOOLS[0].binaries[0].estimate_seconds
+    assert sum(setup.absent()) == rest
     monkeypatch.setattr(classes, "ready", lambda: False)
-    missing = EVERYTHING - TOOLS[0].binaries[0].estimate_seconds + classes.ESTIMATE_SECONDS
-    assert setup.estimate_seconds() == missing
+    assert sum(setup.absent()) == rest + classes.ESTIMATE_SECONDS
 
 
 def test_a_pulumi_of_the_users_own_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prerequisites, "own_pulumi", lambda: "/opt/pulumi")
     (pulumi,) = (tool for tool in TOOLS if tool.name == "pulumi")
-    assert setup.estimate_seconds() == (
+    assert sum(setup.absent()) == (
         EVERYTHING + jars.ESTIMATE_SECONDS - pulumi.binaries[0].estimate_seconds
     )
 
@@ -115,3 +117,11 @@ def test_a_full_cache_says_nothing_and_builds_nothing(
 )
 def test_a_duration_is_said_as_a_person_would(seconds: float, words: str) -> None:
     assert setup.in_minutes(seconds) == words
+
+
+def test_what_is_left_is_told_at_the_rate_of_what_is_done() -> None:
+    pace = setup.Pace(parts=2, estimated_seconds=300)
+    assert pace.left_seconds == 300
+    slow = Progress("pulumi", "3.220.0", "built", 100, 200.0)
+    assert pace.take(slow) == "1 of 2, about 7 min left"
+    assert pace.take(Progress("helm", "4", "built", 200, 400.0)) == "2 of 2"

@@ -32,6 +32,20 @@ def test_a_spec_without_contradictions_has_none() -> None:
     assert found() == []
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"tags": {"cost centre": "Team A @ EU", "a=b": ""}, "snapshots": None},
+        {"load_balancer": {"client_cidrs": ["0.0.0.0/0"]}},
+        {"load_balancer": {"client_cidrs": [f"10.{n}.0.0/16" for n in range(100, 129)]}},
+        {"kafka": {"config": {"controller.quorum.fetch.timeout.ms": 3000, "log.retention.ms": 9}}},
+        {"connect": {"config": {"ssl.endpoint.identification.algorithm": ""}}},
+    ],
+)
+def test_what_is_close_to_a_limit_is_let_through(changed: dict[str, Any]) -> None:
+    assert found(**changed) == []
+
+
 def test_the_operators_release_is_the_one_that_is_pinned() -> None:
     assert kafka_releases.OPERATOR == STRIMZI_CHART_VERSION
 
@@ -65,6 +79,43 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
             {"kafka": {"config": {"transaction.state.log.min.isr": 3}}},
             "to 3 of 3 replicas, so that no broker may ever stop",
         ),
+        ({"kubernetes": {"namespace": "default"}}, "namespace is default, which Kubernetes makes"),
+        ({"kubernetes": {"namespace": "kube-kafka"}}, "choose another name, such as kafka"),
+        ({"pools": [CONTROLLER, {**BROKER, "name": "system"}]}, "a pool is named system"),
+        ({"network": {"vpc_cidr": "127.0.0.0/16"}}, "vpc_cidr names 127.0.0.0/16, which is set"),
+        ({"network": {"vpc_cidr": "169.254.0.0/16"}}, "no machine has an address there"),
+        (
+            {"load_balancer": {"client_cidrs": ["224.0.0.0/8"]}},
+            "client_cidrs names 224.0.0.0/8, which is set aside",
+        ),
+        (
+            {"network": {"existing": EXISTING, "secondary_cidrs": ["10.40.128.0/17"]}},
+            "names 10.40.128.0/17, which overlaps 10.40.0.0/16 of the same VPC",
+        ),
+        (
+            {
+                "network": {"existing": EXISTING, "secondary_cidrs": ["100.64.0.0/16"]},
+                "load_balancer": {"client_cidrs": ["100.64.0.0/16"]},
+            },
+            "which network.secondary_cidrs has already",
+        ),
+        (
+            {"load_balancer": {"client_cidrs": [f"10.{n}.0.0/16" for n in range(100, 130)]}},
+            "they need 62 rules where a security group takes 60; join networks or pools, to 30",
+        ),
+        (
+            {"kubernetes": {"public_access_cidrs": ["127.0.0.0/8"]}},
+            "EKS refuses private networks there",
+        ),
+        ({"tags": {"team": "Zürich"}}, "tags has 'team' with 'ü' in its value, and EMR"),
+        ({"tags": {"Größe": "x"}}, "with 'ß' 'ö' in its key"),
+        ({"tags": {"team": "a\tb"}}, "takes ASCII letters"),
+        ({"tags": {"cost centre": "x"}}, "Data Lifecycle Manager, which takes the snapshots"),
+        ({"kafka": {"config": {"listeners": "x"}}}, "keeps what begins with listeners to itself"),
+        ({"kafka": {"config": {"log.dirs": "/x"}}}, "what begins with log.dir to itself"),
+        ({"connect": {"config": {"group.id": "x"}}}, "connect.config sets group.id"),
+        ({"kafka": {"listener": {"port": 9093}}}, "internal_listener.port are both 9093"),
+        ({"kafka": {"listener": {"port": 9404}}}, "at which Prometheus answers"),
         ({"topics": [{"name": ".."}]}, "which Kafka does not allow"),
         ({"topics": [{"name": "__mine"}]}, "are Kafka's own"),
         ({"topics": [{"name": "a.b"}, {"name": "a_b"}]}, "topics a.b and a_b collide"),

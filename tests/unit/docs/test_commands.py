@@ -58,7 +58,8 @@ def problem(words: list[str]) -> str | None:
         if words[0].startswith("-"):
             if getattr(command, "invoke_without_command", False):
                 break
-            return None if words[0] == "--help" else f"there is no option {words[0]}"
+            known = {"--help", "-h", *(name for each in command.params for name in each.opts)}
+            return None if words[0] in known else f"there is no option {words[0]}"
         if words[0] not in command.commands:
             return f"there is no command {words[0]}"
         command, words = command.commands[words[0]], words[1:]

@@ -304,3 +304,30 @@ def test_where_health_reports_the_zone_a_broker_that_is_lost_alone_is_freed_all_
     station.freezes.note(reported, station.now)
     lost(station)
     assert tainted(station)
+
+
+@pytest.mark.parametrize("lifecycle", ["Terminating:Wait", "Warmed:Terminating:Wait"])
+@pytest.mark.parametrize("heard", [True, False])
+def test_a_machine_without_kafka_that_is_stopped_in_its_hooks_is_let_go(
+    station: Station, lifecycle: str, *, heard: bool
+) -> None:
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.terminate(NEW)
+    station.cluster.set_lifecycle(NEW, lifecycle)
+    station.cluster.set_state(NEW, "stopped")
+    if heard:
+        station.announce(hook_event("drain", instance_id=NEW))
+    station.broom.sweep(station.now)
+    station.tick()
+    assert {hook for id_, hook, _ in station.cluster.completed if id_ == NEW} == {"drain", "gate"}
+    assert not station.ledger.open_incidents()
+
+
+def test_a_warm_machine_that_its_group_retains_calls_a_person(
+    station: Station, caplog: pytest.LogCaptureFixture
+) -> None:
+    station.cluster.add_instance(NEW, "us-east-1a", "Warmed:Terminating:Retained")
+    station.broom.sweep(station.now)
+    station.tick()
+    assert station.incident(NEW).state is State.RETAINED
+    assert any(r.levelname == "CRITICAL" for r in caplog.records)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from core.errors import StillwaterError
 from handlers.incidents.shifts import pending
 from handlers.store.freezes import LostZone
 from handlers.store.messages import SHIFT_MESSAGE
+from tests.unit.core.zones.health_issues import issue
 from tests.unit.handlers.fakes import OLD, group_of, healthy_kafka
 from tests.unit.handlers.station import Station
 
@@ -143,3 +145,24 @@ def test_an_announced_shift_asks_for_a_turn(station: Station) -> None:
     station.now += 60
     station.broom.sweep(station.now)
     assert (SHIFT_MESSAGE, 0.0) in station.ticks.sent
+
+
+@pytest.mark.parametrize(
+    ("detail", "frozen"),
+    [
+        ({"entities": [{"entityValue": "us-east-1a"}]}, ["us-east-1a"]),
+        ({"text": "Power is lost in us-east-1a."}, ["us-east-1a"]),
+        ({"availabilityZone": "us-east-1a"}, ["us-east-1a"]),
+        # Another account's zone of that name is another zone.
+        ({"text": "Power is lost in us-east-1a.", "eventScopeCode": "PUBLIC"}, []),
+        ({"availabilityZone": "use1-az4", "eventScopeCode": "PUBLIC"}, ["us-east-1a"]),
+    ],
+)
+def test_a_zone_may_be_called_by_our_own_name_in_what_is_told_to_us_alone(
+    station: Station, detail: dict[str, Any], frozen: list[str]
+) -> None:
+    told = {"text": "Trouble.", "eventScopeCode": "ACCOUNT_SPECIFIC"} | detail
+    station.cluster.add_node(OLD, ready=False)
+    station.announce(issue(**told))
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert [f.zone for f in station.freezes.current(station.now)] == frozen

@@ -129,6 +129,11 @@ def test_a_version_of_an_addon_that_is_not_ours_is_refused() -> None:
     assert "kube-poxy, which is no add-on of this cluster" in problem
 
 
+def test_an_addons_version_is_one_as_eks_lists_them() -> None:
+    (problem,) = addon_versions.problems("1.35", {"coredns": "latest"})
+    assert "has coredns at latest, and EKS's versions read like v1." in problem
+
+
 def test_the_volume_driver_tags_what_it_makes_and_reports_its_limits(
     foundation: Recorded,
 ) -> None:

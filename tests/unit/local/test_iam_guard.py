@@ -238,3 +238,49 @@ def test_every_call_of_ours_is_read_from_its_request_as_the_table_has_it(
         if judged != needed:
             wrong.append((call.operation, judged, needed))
     assert wrong == []
+
+
+def test_an_attached_policy_counts_by_its_default_version_and_so_does_a_boundary(
+    account: Account,
+) -> None:
+    iam, key = account.client("iam"), account.session("worker")
+    queues = account.client("sqs", key)
+
+    def document(action: str) -> str:
+        return json.dumps({"Version": "2012-10-17", "Statement": [allow(action)]})
+
+    made = iam.create_policy(PolicyName="queues", PolicyDocument=document("sqs:ListQueues"))
+    arn = made["Policy"]["Arn"]
+    iam.attach_role_policy(RoleName="worker", PolicyArn=arn)
+    iam.create_policy_version(PolicyArn=arn, PolicyDocument=document("sqs:*"), SetAsDefault=True)
+    url = account.client("sqs").create_queue(QueueName="orders")["QueueUrl"]
+    queues.send_message(QueueUrl=url, MessageBody="x")
+    other = iam.create_policy(PolicyName="nodes", PolicyDocument=document("ec2:*"))
+    bound = other["Policy"]["Arn"]
+    iam.put_role_permissions_boundary(RoleName="worker", PermissionsBoundary=bound)
+    assert (
+        "no permissions boundary allows"
+        in refused(queues.send_message, QueueUrl=url, MessageBody="x")["Message"]
+    )
+
+
+def test_a_group_is_told_by_its_tags(account: Account) -> None:
+    scaling = account.client("autoscaling")
+    scaling.create_launch_configuration(
+        LaunchConfigurationName="plain", ImageId="ami-12c6146b", InstanceType="m7g.large"
+    )
+    for name in ("ours", "theirs"):
+        scaling.create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            LaunchConfigurationName="plain",
+            MinSize=0,
+            MaxSize=1,
+            AvailabilityZones=[f"{REGION}a"],
+            Tags=[{"Key": "cluster", "Value": name, "PropagateAtLaunch": False}],
+        )
+    condition = {"StringEquals": {"aws:ResourceTag/cluster": "ours"}}
+    key = account.session("tick", allow("autoscaling:SetDesiredCapacity", Condition=condition))
+    tick = account.client("autoscaling", key)
+    tick.set_desired_capacity(AutoScalingGroupName="ours", DesiredCapacity=0)
+    answer = refused(tick.set_desired_capacity, AutoScalingGroupName="theirs", DesiredCapacity=0)
+    assert "not authorized to perform: autoscaling:SetDesiredCapacity" in answer["Message"]

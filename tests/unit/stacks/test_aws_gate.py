@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from local.pulumi.aws_provider import ADAPTERS, REPLACING
 from local.refusals import calls, gate
 from local.refusals.refusal import Wanted
 from tests.unit.infra.aws_gate import wanted
@@ -55,6 +56,10 @@ def resources(request: pytest.FixtureRequest, cache: None) -> list[Wanted]:
 def test_aws_refuses_nothing(resources: list[Wanted]) -> None:
     found = gate.all_refusals(resources)
     assert [refusal.sentence for refusal in found] == []
+
+
+def test_a_type_that_is_only_stored_says_what_replaces_it(resources: list[Wanted]) -> None:
+    assert {each.type for each in resources} <= ADAPTERS.keys() | REPLACING.keys()
 
 
 def test_every_input_is_put_to_a_call_or_has_a_reason_why_not(resources: list[Wanted]) -> None:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from cli.aws import NO_CREDENTIALS
 from cli.main import app
 from cli.twin import target as of_twin
 from core.errors import StillwaterError
@@ -87,12 +88,33 @@ def test_what_cannot_be_examined_is_a_sentence_and_exit_code_2(
     assert done.stderr.strip().endswith(".")
 
 
-def test_without_an_identity_nothing_is_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        "doctor example",
+        "preflight example",
+        "health example",
+        "incidents example",
+        "rotate status example",
+        "volumes plan example",
+        "zones list example",
+        "pause example --because test",
+        "up example",
+        "up example --skip-preflight",
+        "preview example",
+        "destroy example",
+        "prices fetch --region eu-west-1",
+        "report --bill s3://bucket/export",
+    ],
+)
+def test_without_an_identity_every_command_says_the_same(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, "/dev/null")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    done = CliRunner().invoke(app, ["doctor", "example"])
-    assert done.exit_code == 2
-    assert done.stderr.startswith("AWS does not say who is calling (Unable to locate credentials)")
+    done = CliRunner().invoke(app, command.split())
+    assert done.exit_code != 0
+    assert NO_CREDENTIALS in done.stderr + str(done.exception)

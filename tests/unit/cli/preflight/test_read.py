@@ -90,6 +90,28 @@ def test_every_need_of_the_spec_has_a_quota_of_its_own() -> None:
     )
 
 
+def test_subnets_that_are_there_are_asked_for_their_free_addresses(aws: Callable[..., Any]) -> None:
+    ec2 = aws("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.40.0.0/16")["Vpc"]["VpcId"]
+    made = ec2.create_subnet(VpcId=vpc, CidrBlock="10.40.0.0/28", AvailabilityZone="us-east-1a")
+    small = made["Subnet"]["SubnetId"]
+    network = {
+        "existing": {
+            "vpc_id": vpc,
+            "private_subnet_ids": {
+                f"us-east-1{letter}": small if letter == "a" else f"subnet-0123456789abcde{letter}f"
+                for letter in "abc"
+            },
+        }
+    }
+    needs = needs_of(parse(description(network=network)), "123456789012")
+    # 8 and 6, and two nodes with a replacement each and the system's, of two addresses.
+    assert needs.subnets[small] == 8 + 6 + 2 * 5
+    alone = replace(needs, subnets={small: needs.subnets[small]})
+    _, account = read(aws, alone)
+    assert account.free_addresses == {small: 11}
+
+
 class FakeAws:
     """Stands in for services that moto does not serve: answers, or errors, by service and call."""
 

@@ -1,186 +1,115 @@
-"""A cluster of other names, as its API server and EC2 Auto Scaling answer, becomes findings."""
+"""A survey as its caller gets it: text, one object for programs, one sentence for what is wrong."""
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from rich.console import Console
 
+from cli import adopt
 from cli.survey import command
 from core.errors import StillwaterError
-from core.survey.facts import Unread
-from core.survey.finding import NOT_READ, Weight
-from core.survey.judge import findings
-from infra.eks.api import Api, ApiError
-
-LABELS = {"strimzi.io/cluster": "payments", "strimzi.io/broker-role": "true"}
+from core.survey.finding import CLEAR, NOT_READ
+from tests.unit.cli.survey import worlds
+from tests.unit.cli.survey.worlds import World, bare, own_groups
 
 
-def meta(name: str, namespace: str | None = None, **labels: str) -> dict[str, Any]:
-    return {"name": name, "labels": labels, **({"namespace": namespace} if namespace else {})}
-
-
-def workload(name: str, image: str, **env: str) -> dict[str, Any]:
-    container = {
-        "name": name,
-        "image": image,
-        "env": [{"name": key, "value": value} for key, value in env.items()],
-    }
-    spec = {"template": {"spec": {"containers": [container]}}}
-    return {"metadata": meta(name, "tools"), "spec": spec}
-
-
-ANSWERS: dict[str, list[dict[str, Any]]] = {
-    "/apis/kafka.strimzi.io/v1/kafkas": [
-        {
-            "metadata": meta("payments", "streaming"),
-            "spec": {
-                "kafka": {
-                    "listeners": [{"name": "plain", "port": 9092, "type": "internal"}],
-                    "config": {"default.replication.factor": 3, "min.insync.replicas": 2},
-                }
-            },
-        }
-    ],
-    "/api/v1/pods": [
-        {
-            "metadata": {"name": "payments-a-0", "namespace": "streaming", "labels": LABELS},
-            "spec": {
-                "nodeName": "n0",
-                "terminationGracePeriodSeconds": 30,
-                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-0"}}],
-            },
-        }
-    ],
-    "/api/v1/nodes": [
-        {
-            "metadata": {
-                "name": "n0",
-                "labels": {
-                    "topology.kubernetes.io/zone": "eu-north-1a",
-                    "topology.kubernetes.io/region": "eu-north-1",
-                },
-            },
-            "spec": {"providerID": "aws:///eu-north-1a/i-0abc"},
-        }
-    ],
-    "/api/v1/namespaces": [],
-    "/api/v1/persistentvolumes": [
-        {"metadata": meta("pv"), "spec": {"persistentVolumeReclaimPolicy": "Delete"}}
-    ],
-    "/api/v1/namespaces/streaming/persistentvolumeclaims": [
-        {
-            "metadata": meta("data-0", "streaming"),
-            "spec": {"storageClassName": "gp2", "volumeName": "pv"},
-        }
-    ],
-    "/apis/storage.k8s.io/v1/storageclasses": [{"metadata": meta("gp2")}],
-    "/apis/policy/v1/poddisruptionbudgets": [],
-    "/apis/apps/v1/deployments": [],
-    "/apis/apps/v1/daemonsets": [
-        workload("nth", "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.0")
-    ],
-    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations": [],
-}
-
-
-class Answering(Api):
-    """An API server that knows these listings, and refuses some."""
-
-    def __init__(self, refused: str = "") -> None:
-        super().__init__("https://unused.example", None)
-        self.refused = refused
-
-    def _request(self, method: str, path: str, *_: Any, **__: Any) -> dict[str, Any]:
-        assert method == "GET"
-        if self.refused and path.endswith(self.refused):
-            raise ApiError(403, "Forbidden", f"GET {path} was refused (403)")
-        if path == "/apis/kafka.strimzi.io":
-            return {"preferredVersion": {"groupVersion": "kafka.strimzi.io/v1"}}
-        if path not in ANSWERS:
-            raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
-        return {"items": ANSWERS[path], "metadata": {}}
-
-
-class Scaling:
-    """EC2 Auto Scaling with one group, in one region."""
-
-    def describe_auto_scaling_instances(self, **_: Any) -> Any:
-        placed = {"InstanceId": "i-0abc", "AutoScalingGroupName": "workers"}
-        return {"AutoScalingInstances": [placed]}
-
-    def describe_auto_scaling_groups(self, **_: Any) -> Any:
-        group = {
-            "AutoScalingGroupName": "workers",
-            "MaxSize": 1,
-            "DesiredCapacity": 1,
-            "AvailabilityZones": ["eu-north-1a", "eu-north-1b"],
-        }
-        return {"AutoScalingGroups": [group]}
-
-    def describe_lifecycle_hooks(self, **_: Any) -> Any:
-        return {"LifecycleHooks": []}
-
-
-def scaling(region: str | None) -> Any:
-    assert region == "eu-north-1"
-    return Scaling()
-
-
-def test_what_is_planted_is_found_and_nothing_else() -> None:
-    found = findings(command.read(Answering(), scaling, None))
-    assert {each.check for each in found} == {
-        "listener",
-        "zones",
-        "grace",
-        "anti-affinity",
-        "reclaim",
-        "binding",
-        "expansion",
-        "group-zones",
-        "group-maximum",
-        "hook-missing",
-        "budget-missing",
-        "nth-mode",
-        "eviction-unasked",
-    }
-
-
-@pytest.mark.parametrize("kind", ["pods", "nodes", "daemonsets", "storageclasses", "namespaces"])
-def test_what_may_not_be_listed_is_unknown_with_the_reason(kind: str) -> None:
-    found = findings(command.read(Answering(kind), scaling, None))
-    unread = [each for each in found if each.weight is Weight.UNKNOWN]
-    assert unread
-    assert all("403" in each.evidence for each in unread)
-
-
-def test_a_setting_from_another_object_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
-    item = workload("nth", "x/aws-node-termination-handler:v1")
-    item["spec"]["template"]["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": "x"}}]
-    monkeypatch.setitem(ANSWERS, "/apis/apps/v1/daemonsets", [item])
-    seen = command.read(Answering(), scaling, None)
-    assert isinstance(seen.handlers, Unread)
-    assert "ENABLE_SQS_TERMINATION_DRAINING" in seen.handlers.why
-
-
-def examined(monkeypatch: pytest.MonkeyPatch) -> command.Survey:
-    monkeypatch.setattr(command, "connect", lambda *_: ("shop", Answering("pods")))
+def examined(monkeypatch: pytest.MonkeyPatch, world: World) -> command.Survey:
+    monkeypatch.setattr(command, "connect", lambda *_: ("shop", world))
+    monkeypatch.setattr(
+        "boto3.Session.client", lambda _, service, **__: world.client(service, None)
+    )
     return command.examine(
         context=None, kubeconfig=Path("unused"), namespace=None, region="eu-north-1", profile=None
     )
 
 
 def test_a_survey_is_one_object_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = examined(monkeypatch)
+    world = own_groups(bare())
+    world.refused = {"pods"}
+    done = examined(monkeypatch, world)
     shown = json.loads(command.as_json(done))
     assert shown["exit_code"] == done.exit_code == NOT_READ
-    assert shown["kafkas"] == ["Kafka streaming/payments"]
-    assert "shop (Kafka streaming/payments): " in command.verdict(done)
+    assert shown["kafkas"] == ["Kafka shop-kafka/orders"]
+    assert shown["findings"][0]["weight"] == "unknown"
+
+
+def test_a_healthy_cluster_is_one_line_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = examined(monkeypatch, own_groups(bare()))
+    console = Console(file=io.StringIO(), width=200)
+    command.show(done, console)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == "shop (Kafka shop-kafka/orders): nothing was found.\n"
+    assert done.exit_code == CLEAR
 
 
 def test_a_cluster_without_kafka_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ANSWERS, "/apis/kafka.strimzi.io/v1/kafkas", [])
-    with pytest.raises(StillwaterError, match="no Kafka resource"):
-        examined(monkeypatch)
+    with pytest.raises(StillwaterError, match="no Kafka resource of Strimzi's in shop"):
+        examined(monkeypatch, World())
+
+
+def test_a_kafka_of_others_alone_is_named_in_that_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.add("statefulsets", worlds.workload("kafka", "legacy", "apache/kafka:4.1.0"))
+    with pytest.raises(StillwaterError, match=r"StatefulSet legacy/kafka \(apache/kafka:4.1.0\)"):
+        examined(monkeypatch, world)
+
+
+def test_a_page_for_whoever_decides_says_first_what_may_happen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    world = own_groups(bare())
+    world.rules.clear()
+    world.only("kafkas")["spec"]["kafka"]["listeners"] = [{"name": "<b>plain</b>"}]
+    command.write_files(examined(monkeypatch, world), tmp_path / "survey.html", None)
+    body = (tmp_path / "survey.html").read_text()
+    assert body.index("Not safely") < body.index("never hears that nodes") < body.index("plain")
+    assert "&lt;b&gt;plain" in body
+    assert "{{" not in body
+
+
+def test_a_page_that_cannot_be_written_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done = examined(monkeypatch, own_groups(bare()))
+    with pytest.raises(StillwaterError, match="cannot be written: Is a directory; name a file"):
+        command.write_files(done, tmp_path, None)
+
+
+def test_the_description_it_writes_is_what_adopt_plan_reads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    world = own_groups(bare())
+    for group in world.groups.values():
+        group["Tags"] = [{"Key": "kubernetes.io/cluster/shop", "Value": "owned"}]
+    served = {"name": "tls", "bootstrapServers": "orders-kafka-bootstrap.shop-kafka.svc:9093"}
+    world.only("kafkas")["status"] = {"listeners": [served]}
+    path = tmp_path / "adopt.yaml"
+    command.write_files(examined(monkeypatch, world), None, path)
+    adopted = adopt.read([path])[str(path)]
+    assert (adopted.eks_cluster, adopted.region) == ("shop", "eu-north-1")
+    assert adopted.kafkas[0].bootstrap == "orders-kafka-bootstrap.shop-kafka.svc:9093"
+    assert set(adopted.scaling_groups) == set(world.groups)
+    assert adopted.queue_url == worlds.QUEUE_URL
+
+
+def test_what_was_not_read_is_left_out_of_the_description_and_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = own_groups(bare())
+    done = examined(monkeypatch, world)
+    assert "# eks_cluster could not be read: fill it in." in done.description
+    assert "eks_cluster:" not in done.description
+
+
+def test_a_cluster_that_another_stillwater_manages_is_not_described(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    world = own_groups(bare())
+    next(iter(world.groups.values()))["Tags"] = [{"Key": "stillwater:cluster", "Value": "tide"}]
+    done = examined(monkeypatch, world)
+    with pytest.raises(StillwaterError, match="stillwater:cluster=tide: a Stillwater manages it"):
+        command.write_files(done, None, tmp_path / "adopt.yaml")

@@ -66,6 +66,22 @@ def test_a_partition_says_whether_its_broker_may_leave(
     assert allowed or "orders-3" in verdict.reason
 
 
+SOME = st.sets(st.sampled_from(WIDE)).map(lambda found: tuple(sorted(found)))
+
+
+@given(SOME.filter(bool), SOME, st.integers(0, 4), st.integers(0, 2))
+def test_what_a_stop_may_hurt_is_every_partition_that_could_refuse(
+    replicas: tuple[int, ...], others: tuple[int, ...], min_isr: int, margin: int
+) -> None:
+    isr = tuple(b for b in replicas if b not in others) or replicas
+    view = cluster(PartitionView("orders", 3, isr[0], replicas, isr, min_isr))
+    for broker in replicas:
+        left, most = len(set(isr) - {broker}), len(replicas) - 1
+        needed = min(min_isr + margin, most) if min_isr < len(replicas) else 1
+        safe = most == 0 or left >= needed
+        assert may_leave(broker, view, isr_margin=margin).allowed is safe
+
+
 def test_a_refusal_names_what_would_be_left_and_what_is_needed() -> None:
     reason = may_leave(10, cluster(partition((10, 20)))).reason
     assert reason == (

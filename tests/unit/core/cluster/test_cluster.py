@@ -101,6 +101,20 @@ def test_a_spec_cannot_be_changed() -> None:
             id="key-of-another-region",
         ),
         pytest.param("encryption_key", "alias/kafka", ("encryption_key",), id="no-key-arn"),
+        pytest.param(
+            "kafka.listener.advertised_host", f"{'k' * 64}.x", ("is no host name", "63"), id="host"
+        ),
+        pytest.param("load_balancer.private_zone", "a_b", ("is no host name",), id="zone-name"),
+        pytest.param("connect.image", "Registry.example/A", ("is no image",), id="image"),
+        pytest.param(
+            "load_balancer.endpoint_principals",
+            ["arn:aws:s3:::bucket"],
+            ("arn:aws:s3:::bucket is no principal",),
+            id="principal",
+        ),
+        pytest.param("alerts.email", ["ü@example.org"], ("alerts.email.0",), id="email"),
+        pytest.param("alerts.email", ["a@x.org"] * 2, ("a@x.org twice",), id="email-twice"),
+        pytest.param("alerts.runbooks_url", "x" * 401, ("400",), id="runbooks-url"),
         pytest.param("webhook_concurrency", 0, ("webhook_concurrency",), id="no-concurrency"),
         pytest.param(
             "network.secondary_cidrs",

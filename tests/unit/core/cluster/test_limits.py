@@ -60,6 +60,14 @@ BREAKING: list[tuple[str, ClusterSpec, tuple[str, ...]]] = [
         spec(environment="b" * 17, name="a" * 16, node_provisioner="karpenter"),
         ("34 characters", "leave 33"),
     ),
+    *[
+        ("prefix-is-free", spec(environment=environment), (f"{environment}-", what))
+        for environment, what in {
+            "internal": "a load balancer's name",
+            "sg": "a security group's name",
+            "sthree": "a bucket's name",
+        }.items()
+    ],
     (
         "zone-has-addresses",
         spec(availability_zones=["us-east-1a", "us-east-1b", "us-east-1k"]),

@@ -36,7 +36,23 @@ A, B, C = "use1-az1", "use1-az2", "use1-az4"
         ("We have shifted traffic away from use1-az4.", [C]),
         ("ゾーンuse1-az4で電源障害が発生しています。", [C]),
         ("Störung in der Zone (use1-az4).", [C]),
+        ("Errors in use1\u2011az4 and \uff35SE1-AZ1.", [C, A]),  # hyphens of typesetters
+        # Both in one sentence.
+        ("use1-az1 is not impacted by this event, which is limited to use1-az4.", [C]),
+        ("use1-az1 is not impacted by an event confined to use1-az4.", [C]),
+        ("Connectivity to use1-az4 is degraded, no impact on use1-az1.", [C]),
+        ("use1-az4 (impaired), use1-az1 (healthy)", [C]),
+        ("use1-az4 has not recovered, use1-az1 has recovered.", [C]),
+        ("This does not affect use1-az1 and use1-az2. Only use1-az4 is affected.", [C]),
+        ("With the exception of use1-az4, all zones (use1-az1, use1-az2) are normal.", [C]),
+        ("use1-az4 lost power. The others (use1-az1) operate as normal.", [C]),
+        ("use1-az4 lost power. Customers that can should fail over to use1-az1.", [C]),
+        ("Launches are disabled in use1-az4; use another zone such as use1-az1.", [C]),
         # What is no zone in trouble.
+        ("Error rates in use1-az4 have returned to normal levels.", []),
+        ("use1-az4 is back online.", []),
+        ("We no longer see errors in use1-az4.", []),
+        ("The issue affecting use1-az4 and use1-az1 has been resolved.", []),
         ("use1-az4 has recovered.", []),
         ("The issue in use1-az4 has been resolved.", []),
         ("use1-az1 and use1-az2 are not affected.", []),
@@ -50,6 +66,22 @@ def test_a_text_calls_these_zones_troubled(text: str, troubled: list[str]) -> No
     assert list(zone_words(text).troubled) == troubled
 
 
+@pytest.mark.parametrize(
+    ("text", "troubled", "healthy"),
+    [
+        ("Power is lost in US-EAST-1A.", ["us-east-1a"], []),
+        ("us-east-1a is impaired, and us-east-1b is healthy.", ["us-east-1a"], ["us-east-1b"]),
+        ("Errors rise in us-east-1 and in us-west-2-lax-1a.", ["us-west-2-lax-1a"], []),
+    ],
+)
+def test_an_accounts_own_names_of_zones_are_read_where_they_mean_something(
+    text: str, troubled: list[str], healthy: list[str]
+) -> None:
+    words = zone_words(text, names=True)
+    assert (list(words.troubled), list(words.healthy)) == (troubled, healthy)
+    assert zone_words(text).troubled == ()
+
+
 def test_a_zone_that_is_called_both_is_troubled() -> None:
     words = zone_words("use1-az4 has recovered. Launches in use1-az4 still fail.")
     assert (words.troubled, words.healthy) == ((C,), ())
@@ -60,7 +92,13 @@ def test_a_zone_that_is_called_both_is_troubled() -> None:
     [
         ("Current severity level: Operating normally\n\n[RESOLVED] x", True),
         ("[RESOLVED] Loss of power", True),
+        ("Errors rose. The issue has been resolved and the service is operating normally.", True),
+        ("[01:00 PM] The issue is resolved.\n", True),
         ("Current severity level: Degradation\n\nWe resolved a part of it.", False),
+        ("The issue has been resolved for most customers.", False),
+        ("The issue has not been resolved.", False),
+        ("The issue has been resolved in use1-az6 and use1-az4 remains degraded.", False),
+        ("The issue has been resolved. Instances in use1-az4 are still without power.", False),
         ("We work on it. It is not [RESOLVED].", False),
         ("", False),
     ],

@@ -37,6 +37,11 @@ SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
         "nowhere in the region",
         "choose another type",
     ),
+    "a subnet of sixteen addresses": (
+        {"free_addresses": {"subnet-0a": 11}},
+        "subnet-0a has 11 free addresses",
+        "name a larger subnet",
+    ),
     "no vCPUs": (
         {"quotas": {"vcpus_standard": 3.0}},
         "1 of 3 vCPUs of standard on-demand instances are used and this cluster takes 3",
@@ -129,6 +134,11 @@ SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
 def test_an_account_that_takes_the_cluster_has_nothing_to_say() -> None:
     found = findings(NEEDS, GOOD)
     assert (found, exit_code(found)) == ([], CLEAR)
+
+
+def test_a_subnet_that_is_not_there_is_said() -> None:
+    (found,) = findings(NEEDS, replace(GOOD, free_addresses={}))
+    assert "has no subnet subnet-0a in us-east-1; name one of" in found.sentence
 
 
 @pytest.mark.parametrize(("changed", "words", "remedy"), SABOTAGES.values(), ids=SABOTAGES)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from core.survey.facts import (
+from core.survey.facts import Surveyed
+from core.survey.kafka_facts import Kafka, KafkaListener, KafkaPool, Pod, Volume
+from core.survey.node_facts import Instance, Node, ScalingGroup, TerminationHook
+from core.survey.tool_facts import (
     Balanced,
     BalancerController,
     DisruptionBudget,
-    Kafka,
-    KafkaListener,
-    Node,
-    Pod,
-    ScalingGroup,
-    Surveyed,
+    EvictionWebhook,
+    Operator,
     TerminationHandler,
-    TerminationHook,
-    Volume,
+    TerminationQueue,
 )
 
 ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
@@ -33,8 +31,12 @@ HANDLER = TerminationHandler(
     queue_mode=True,
     pod_grace_seconds=-1,
     drain_timeout_seconds=600,
-    beats_hooks=False,
+    queue_url="https://sqs/theirs",
+    asks_for_tag="drain-me",
 )
+QUEUE = TerminationQueue(arn="arn:theirs", kept_seconds=1800, hears_lifecycle=True)
+INSTANCE = Instance(spot=False, tags={"drain-me": ""})
+OPERATOR = Operator(title="strimzi/operator", namespaces=None)
 
 
 def pod(index: int) -> Pod:
@@ -44,6 +46,8 @@ def pod(index: int) -> Pod:
         kafka="payments",
         broker=True,
         node=f"ip-10-0-0-{index}",
+        ready=True,
+        owner="StrimziPodSet",
         grace_seconds=330,
         labels=LABELS,
         annotations={},
@@ -81,6 +85,7 @@ BUDGET = DisruptionBudget(
     name="payments-kafka",
     match_labels=LABELS,
     expressions=(),
+    least_available="2",
     desired_healthy=2,
     expected_pods=3,
 )
@@ -94,17 +99,26 @@ VOLUME = Volume(
 )
 GOOD = Surveyed(
     kafkas=(KAFKA,),
+    pools=(KafkaPool(namespace="streaming", name="main", kafka="payments", replicas=3),),
+    topics=(),
+    other_kafkas=(),
     pods=tuple(map(pod, range(3))),
     nodes={f"ip-10-0-0-{index}": node(index) for index in range(3)},
+    instances={f"i-{index}": INSTANCE for index in range(3)},
     group_of={f"i-{index}": f"kafka-{index}" for index in range(3)},
     groups={f"kafka-{index}": group(index) for index in range(3)},
+    managed_node_groups={},
     budgets=(BUDGET,),
     handlers=(HANDLER,),
+    queues={"https://sqs/theirs": QUEUE},
     cleaners=(),
-    eviction_webhooks=("a-gate-of-theirs",),
+    eviction_webhooks=(EvictionWebhook(name="a-gate-of-theirs"),),
+    operators=(OPERATOR,),
+    autoscalers=(),
+    evictors=(),
     node_pools={},
     volumes=(VOLUME,),
     balanced=(Balanced(namespace="streaming", name="brokers", selector=LABELS),),
     gated_namespaces=frozenset({"streaming"}),
-    balancer_controllers=(BalancerController(title="kube-system/lbc", version="v2.13.0"),),
+    balancer_controllers=(BalancerController(title="kube-system/lbc", version="v3.5.0"),),
 )

@@ -7,20 +7,40 @@ from typing import Any
 
 import pytest
 
-from core.survey.facts import (
-    DrainCleaner,
-    KafkaListener,
-    NodePool,
-    Requirement,
-    Surveyed,
-    Unread,
-)
+from core.survey.facts import Surveyed, Unread
 from core.survey.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
 from core.survey.judge import findings
-from tests.unit.core.survey.clusters import BUDGET, GOOD, HANDLER, HOOK, KAFKA, VOLUME, node, pod
+from core.survey.kafka_facts import KafkaListener, OtherKafka, Topic
+from core.survey.node_facts import Instance, ManagedNodeGroup, NodePool
+from core.survey.tool_facts import (
+    Autoscaler,
+    Balanced,
+    DrainCleaner,
+    EvictionWebhook,
+    Evictor,
+    Requirement,
+)
+from tests.unit.core.survey.clusters import (
+    BUDGET,
+    GOOD,
+    HANDLER,
+    HOOK,
+    KAFKA,
+    OPERATOR,
+    QUEUE,
+    VOLUME,
+    node,
+    pod,
+)
 from tests.unit.core.survey.clusters import group as group_at
 
 POOL = NodePool(name="kafka", expire_after=None, grace=None, consolidation="WhenEmpty", budgets=())
+MANAGED = ManagedNodeGroup(name="workers", at_once=1, percent_at_once=None, strategy="DEFAULT")
+TAGS = {"drain-me": ""}
+GOOD_INSTANCES = {f"i-{index}": Instance(spot=False, tags=TAGS) for index in range(3)}
+GOOD_NODES = {f"ip-10-0-0-{index}": node(index) for index in range(3)}
+GOOD_PODS = tuple(map(pod, range(3)))
+GOOD_BALANCED = Balanced(namespace="streaming", name="brokers", selector=pod(0).labels)
 CLEANER = DrainCleaner(title="kafka/cleaner", denies=True, drains_kafka=True)
 
 
@@ -60,6 +80,31 @@ def in_zones(*zones: str) -> Surveyed:
     return replace(GOOD, nodes=nodes)
 
 
+def topic(**changes: int) -> Surveyed:
+    given = {"replicas": None, "min_in_sync": None, **changes}
+    named = Topic(namespace="streaming", name="orders", kafka="payments", **given)
+    return replace(GOOD, topics=(named,))
+
+
+def voters(count: int, *, same_node: bool = False) -> Surveyed:
+    """Give the cluster controllers beside its brokers."""
+    alone = (
+        replace(
+            pod(index),
+            name=f"payments-controllers-{index}",
+            broker=False,
+            controller=True,
+            node="ip-10-0-0-0" if same_node else f"ip-10-0-0-{index}",
+            claims=(f"meta-{index}",),
+            labels={**pod(index).labels, "role": "controller"},
+        )
+        for index in range(count)
+    )
+    nodes = {name: replace(each, zone=None) for name, each in GOOD_NODES.items()}
+    balanced = (replace(GOOD_BALANCED, selector={**GOOD_BALANCED.selector, "role": "broker"}),)
+    return replace(GOOD, pods=(*GOOD_PODS, *alone), nodes=nodes, balanced=balanced)
+
+
 BROKEN = {
     "replicas as many as must be in sync": (config(min_insync_replicas="3"), "replication"),
     "two replicas": (config(offsets_topic_replication_factor="1"), "replication"),
@@ -71,6 +116,26 @@ BROKEN = {
     "the usual 30 s": (first_pod(grace_seconds=30), "grace"),
     "as long as Kafka waits": (first_pod(grace_seconds=300), "grace"),
     "a pod without a node": (first_pod(node=None), "not-running"),
+    "a pod that is not ready": (first_pod(ready=False), "not-running"),
+    "a pod too few": (replace(GOOD, pods=(pod(0), pod(1))), "not-running"),
+    "what Strimzi complains of": (kafka(not_ready="a certificate has expired"), "not-running"),
+    "nobody reconciles": (kafka(paused=True), "paused"),
+    "no operator": (replace(GOOD, operators=()), "operator-missing"),
+    "an operator of others": (
+        replace(GOOD, operators=(replace(OPERATOR, namespaces=frozenset({"x"})),)),
+        "operator-missing",
+    ),
+    "two operators": (replace(GOOD, operators=(OPERATOR, OPERATOR)), "operator-several"),
+    "an unclean election": (config(unclean_leader_election_enable="true"), "unclean-election"),
+    "no controlled shutdown": (config(controlled_shutdown_enable="false"), "controlled-shutdown"),
+    "a topic of one replica": (topic(replicas=1), "topic-replicas"),
+    "a topic that wants all": (topic(min_in_sync=3), "topic-replicas"),
+    "two controllers": (voters(2), "quorum"),
+    "controllers on one node": (voters(3, same_node=True), "quorum-node"),
+    "spot": (
+        replace(GOOD, instances={**GOOD_INSTANCES, "i-1": Instance(spot=True, tags=TAGS)}),
+        "spot",
+    ),
     "two on a node": (
         replace(GOOD, pods=(*GOOD.pods, replace(pod(0), name="payments-main-3"))),
         "shared-node",
@@ -83,10 +148,20 @@ BROKEN = {
     ),
     "bound too early": (replace(GOOD, volumes=(replace(VOLUME, binding="Immediate"),)), "binding"),
     "cannot grow": (replace(GOOD, volumes=(replace(VOLUME, expandable=False),)), "expansion"),
+    "a node's own disk": (replace(GOOD, volumes=(replace(VOLUME, on_node=True),)), "local-volume"),
+    "a network's disk": (
+        replace(GOOD, volumes=(replace(VOLUME, shared_by="NFS"),)),
+        "network-file-system",
+    ),
+    "a disk on credit": (
+        replace(GOOD, volumes=(replace(VOLUME, ebs_type="gp2", gib=500.0),)),
+        "gp2",
+    ),
+    "an age limit": (group(lifetime_seconds=1_209_600), "group-lifetime"),
+    "a load balancer's opinion": (group(asks_load_balancer=True), "group-health"),
     "two zones in a group": (group(zones=frozenset({"a", "b"})), "group-zones"),
     "no room": (group(maximum=1), "group-maximum"),
     "nothing launches": (group(suspended=frozenset({"Launch"})), "group-suspended"),
-    "EKS's own group": (group(managed_node_group="workers", hooks=()), "managed-node-group"),
     "no hook": (group(hooks=()), "hook-missing"),
     "a hook that continues": (
         group(hooks=(replace(HOOK, default_result="CONTINUE"),)),
@@ -94,8 +169,26 @@ BROKEN = {
     ),
     "abandoned and not kept": (group(retains_on_abandon=False), "hook-default"),
     "a short hook": (group(hooks=(replace(HOOK, heartbeat_seconds=300),)), "hook-heartbeat"),
+    "a hook shorter than a drain": (
+        group(hooks=(replace(HOOK, heartbeat_seconds=500),)),
+        "hook-heartbeat",
+    ),
+    "beaten too rarely": (
+        replace(
+            group(hooks=(replace(HOOK, heartbeat_seconds=300),)),
+            handlers=(replace(HANDLER, beat_seconds=300),),
+        ),
+        "hook-heartbeat",
+    ),
+    "a share nobody can count": (
+        replace(
+            GOOD,
+            budgets=(replace(BUDGET, least_available=None, most_unavailable="1"),),
+        ),
+        "budget-blocks",
+    ),
     "a budget that lets nobody go": (
-        replace(GOOD, budgets=(replace(BUDGET, desired_healthy=3),)),
+        replace(GOOD, budgets=(replace(BUDGET, least_available="3", desired_healthy=3),)),
         "budget-blocks",
     ),
     "two may leave": (replace(GOOD, budgets=(replace(BUDGET, desired_healthy=1),)), "budget-loose"),
@@ -104,6 +197,42 @@ BROKEN = {
     "metadata only": (handler(queue_mode=False), "nth-mode"),
     "too little for pods": (handler(pod_grace_seconds=30), "nth-pod-grace"),
     "too little for nodes": (handler(drain_timeout_seconds=120), "nth-timeout"),
+    "only cordons": (handler(drains=False), "nth-idle"),
+    "a tag that is missing": (handler(asks_for_tag="x/managed"), "nth-tag"),
+    "not told of terminations": (
+        replace(GOOD, queues={"https://sqs/theirs": replace(QUEUE, hears_lifecycle=False)}),
+        "nth-deaf",
+    ),
+    "forgets too early": (
+        replace(GOOD, queues={"https://sqs/theirs": replace(QUEUE, kept_seconds=300)}),
+        "nth-queue",
+    ),
+    "volumes taken from a living node": (
+        handler(taints_out_of_service=True),
+        "nth-out-of-service",
+    ),
+    "a gate that is gone": (
+        replace(
+            GOOD,
+            eviction_webhooks=(EvictionWebhook(name="gate", missing_service="tools/gate"),),
+        ),
+        "webhook-dead",
+    ),
+    "a cleaner elsewhere": (
+        replace(
+            GOOD,
+            cleaners=(replace(CLEANER, denies=False, namespaces=frozenset({"x"})),),
+        ),
+        "cleaner-elsewhere",
+    ),
+    "a cleaner that lets pass": (
+        replace(GOOD, cleaners=(replace(CLEANER, denies=False),)),
+        "cleaner-passed",
+    ),
+    "an autoscaler that takes Strimzi's pods": (
+        replace(GOOD, autoscalers=(Autoscaler(title="ca", scales_down=True, takes_custom=True),)),
+        "autoscaler",
+    ),
     "nobody asked": (replace(GOOD, eviction_webhooks=()), "eviction-unasked"),
     "a cleaner of others": (
         replace(GOOD, cleaners=(replace(CLEANER, drains_kafka=False),)),
@@ -111,6 +240,7 @@ BROKEN = {
     ),
     "a cleaner that denies": (replace(GOOD, cleaners=(CLEANER,)), "cleaner-denies"),
     "Karpenter's expiry": (karpenter(expire_after="720h"), "karpenter-expiry"),
+    "Karpenter's patience": (karpenter(grace="5m"), "karpenter-grace"),
     "Karpenter's consolidation": (
         karpenter(consolidation="WhenEmptyOrUnderutilized", budgets=("10%",)),
         "karpenter-consolidation",
@@ -139,9 +269,73 @@ def test_one_broken_fact_is_that_finding_and_no_other(seen: Surveyed, check: str
     assert all(each.subject and each.evidence and each.remedy for each in found)
 
 
-def test_pods_without_a_budget_are_named_each() -> None:
-    found = findings(replace(GOOD, budgets=()))
-    assert [each.check for each in found] == ["budget-missing"] * 3
+ADVISED = {
+    "EKS's own group": (group(managed_node_group="workers", hooks=()), "managed-node-group"),
+    "an even quorum": (voters(4), "quorum-even"),
+    "ZooKeeper": (kafka(zookeeper=True), "zookeeper"),
+    "another Kafka": (
+        replace(GOOD, other_kafkas=(OtherKafka(title="StatefulSet a/b", image="kafka:3"),)),
+        "not-strimzi",
+    ),
+    "a descheduler": (
+        replace(GOOD, evictors=(Evictor(title="kube-system/d", tool="the descheduler"),)),
+        "evictor",
+    ),
+}
+
+
+@pytest.mark.parametrize(("seen", "check"), ADVISED.values(), ids=ADVISED.keys())
+def test_what_is_worth_knowing_is_said_and_breaks_nothing(seen: Surveyed, check: str) -> None:
+    found = findings(seen)
+    assert [(each.check, each.weight) for each in found] == [(check, Weight.ADVICE)]
+    assert exit_code(found) == CLEAR
+
+
+def test_how_eks_updates_its_own_group_is_judged() -> None:
+    eks = group(managed_node_group="workers", hooks=(), desired=6, maximum=6)
+
+    def checks(**changes: Any) -> set[str]:
+        managed = {"kafka-0": replace(MANAGED, **changes)}
+        return {each.check for each in findings(replace(eks, managed_node_groups=managed))}
+
+    assert checks() == {"managed-node-group"}
+    assert checks(at_once=2) == {"managed-node-group", "managed-update"}
+    assert checks(at_once=None, percent_at_once=33) == {"managed-node-group", "managed-update"}
+    assert checks(strategy="MINIMAL") == {"managed-node-group", "managed-minimal"}
+
+
+def test_a_combined_pod_is_a_vote_that_leaves_with_its_broker() -> None:
+    both = tuple(replace(each, controller=True) for each in GOOD_PODS)
+    (found,) = findings(replace(GOOD, pods=both))
+    assert (found.check, found.weight) == ("combined", Weight.ADVICE)
+    (first, *_) = findings(replace(in_zones("a", "a", "b"), pods=both))
+    assert {each.check for each in findings(replace(in_zones("a", "a", "b"), pods=both))} == {
+        "zones",
+        "quorum-zone",
+        "combined",
+    }
+    assert first.weight is Weight.PRODUCER
+
+
+def test_a_budget_without_a_status_is_counted_as_the_controller_would() -> None:
+    def found(**written: str | None) -> list[str]:
+        budget = replace(
+            BUDGET,
+            **{"least_available": None, "desired_healthy": None, "expected_pods": None, **written},
+        )
+        pods = tuple(replace(each, owner="StatefulSet") for each in GOOD_PODS)
+        return [each.check for each in findings(replace(GOOD, budgets=(budget,), pods=pods))]
+
+    assert found(most_unavailable="1") == found(least_available="2") == []
+    assert found(most_unavailable="34%") == found(least_available="0") == ["budget-loose"]
+    assert found(least_available="66%") == []
+    assert found(most_unavailable="0") == found(least_available="90%") == ["budget-blocks"]
+
+
+def test_pods_without_a_budget_are_one_finding_that_names_them() -> None:
+    (found,) = findings(replace(GOOD, budgets=()))
+    assert found.check == "budget-missing"
+    assert "payments-main-0, payments-main-1, payments-main-2" in found.evidence
 
 
 def test_two_budgets_over_a_pod_make_every_eviction_an_error() -> None:

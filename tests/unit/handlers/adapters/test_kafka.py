@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import logging
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,6 +43,17 @@ def test_a_reading_says_who_is_out_and_who_lags(cluster: FakeKafka) -> None:
         2,
     )
     assert not view.stale
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_reading_leaves_the_collector_as_it_was(
+    cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
+    if broken:
+        monkeypatch.setattr(kafka, "_knock", lambda _: (_ for _ in ()).throw(OSError("refused")))
+    with contextlib.suppress(StillwaterError):
+        KafkaAdmin(["a:1"]).read()
+    assert gc.isenabled()
 
 
 def test_a_connection_is_closed_after_each_reading() -> None:
@@ -197,6 +211,15 @@ def test_credentials_nobody_can_read_are_kafkas_silence() -> None:
 
     with pytest.raises(StillwaterError, match="answered 403"):
         KafkaAdmin(["a:1"], Refused()).read()
+
+
+def test_certificates_that_are_no_pair_are_kafkas_silence() -> None:
+    class HalfWritten(Renewed):
+        def __call__(self) -> dict[str, Any]:
+            raise ssl.SSLError(ssl.SSL_ERROR_SSL, "KEY_VALUES_MISMATCH")
+
+    with pytest.raises(StillwaterError, match=r"KEY_VALUES_MISMATCH.*Secrets of the user"):
+        KafkaAdmin(["a:1"], HalfWritten()).read()
 
 
 def test_a_client_that_is_not_let_in_says_why_and_what_to_do(

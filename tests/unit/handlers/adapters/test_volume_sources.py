@@ -141,7 +141,7 @@ class Telling(FakeClient):
         super().__init__(FakeKafka(topics={}, brokers={10: False}, voters={0: 0}, leader=0))
         self.error = error
 
-    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> list[Any]:
+    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
         assert [broker for broker, _ in requests] == [10]
         directories = [
             (0, f"{DATA}0/kafka-log10", LOGS, 99 * GIB, 40 * GIB),
@@ -151,7 +151,7 @@ class Telling(FakeClient):
         ]
         told = [] if self.error else directories
         said = DescribeLogDirsResponse(throttle_time_ms=0, error_code=self.error, results=told)
-        return [DescribeLogDirsResponse.decode(bytes(said.encode(version=4)), version=4)]
+        yield DescribeLogDirsResponse.decode(bytes(said.encode(version=4)), version=4)
 
 
 def test_brokers_tell_how_full_their_directories_are() -> None:

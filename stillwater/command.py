@@ -1,16 +1,15 @@
-"""Runs the `stillwater` command on the packages below `app`."""
+"""Runs the `stillwater` command."""
 
 from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
-APP = Path(__file__).with_name("app")
+from stillwater import APP
 
 
 def main() -> None:
-    """Put `app` on the path of this process and of the Pulumi programs it starts, and run."""
+    """Put the project's packages on the path of this process and of its children, and run."""
     sys.path.insert(0, str(APP))
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(APP), *([before] if before else [])])

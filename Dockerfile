@@ -1,0 +1,20 @@
+# The command line with all it calls: docker build --tag stillwater . (after `make release`), then
+#   docker run --rm -it -v "$PWD:/work" -v "$HOME/.aws:/root/.aws:ro" stillwater preview prod
+# in a directory that `stillwater init` wrote. Spark and the twin are not in it.
+ARG PULUMI=3.272.0
+ARG AWS_CLI=2.31.30
+FROM docker.io/pulumi/pulumi-base:${PULUMI} AS pulumi
+FROM public.ecr.aws/aws-cli/aws-cli:${AWS_CLI} AS aws
+
+FROM docker.io/library/python:3.13-slim
+COPY --from=pulumi /pulumi/bin/ /usr/local/bin/
+COPY --from=aws /usr/local/aws-cli/ /usr/local/aws-cli/
+RUN ln -s /usr/local/aws-cli/v2/current/bin/aws /usr/local/bin/aws
+COPY requirements.txt out/release/stillwater-*.whl /tmp/stillwater/
+RUN pip install --no-cache-dir --require-hashes --requirement /tmp/stillwater/requirements.txt \
+ && pip install --no-cache-dir --no-deps /tmp/stillwater/stillwater-[0-9]*.whl \
+ && rm -r /tmp/stillwater
+# Pulumi's plugins are fetched by the first preview, into a volume if one is kept here.
+ENV PULUMI_HOME=/var/lib/pulumi
+WORKDIR /work
+ENTRYPOINT ["stillwater"]

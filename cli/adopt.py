@@ -1,0 +1,57 @@
+"""Says what the next level of adoption adds to clusters that exist; reads descriptions alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from core.cluster import adoption
+from core.cluster.adoption import Adoption
+from core.cluster.adoption_plan import Plan, next_level
+from core.errors import InvalidInput
+from infra import spec_file
+
+MADE_YET = (
+    "No release makes these levels for a cluster that exists yet: this is what they would add. "
+    "What works on it today is `stillwater survey`."
+)
+STYLES = {"+": "green", "~": "yellow"}
+
+
+def read(paths: list[Path]) -> dict[str, Adoption]:
+    """Return descriptions by their files; raise InvalidInput with every problem they have."""
+    described = {}
+    for path in paths:
+        found = spec_file.load(path)
+        described[str(path)] = adoption.parse(found.content, found.locate)
+    if problems := adoption.shared(described):
+        raise InvalidInput(problems)
+    return described
+
+
+def plans(paths: list[Path], console: Console) -> None:
+    """Print the plan of each description; raise InvalidInput where one cannot be used."""
+    for file, each in read(paths).items():
+        show(file, each, console)
+    console.print(Text(MADE_YET), soft_wrap=True)
+
+
+def show(file: str, adopted: Adoption, console: Console) -> None:
+    """Print one description's plan."""
+    found = next_level(adopted)
+    if found is None:
+        console.print(Text(f"{file}: {adopted.eks_cluster} is at {adopted.level}, the last level."))
+        return
+    console.print(Text(f"{file}: {adopted.eks_cluster}, {_sentence(found)}"), soft_wrap=True)
+    for line in found.diff():
+        console.print(Text(line, STYLES.get(line[:1], "")), soft_wrap=True)
+    for each in found.missing:
+        console.print(Text(f"First: {each}", "yellow"), soft_wrap=True)
+
+
+def _sentence(found: Plan) -> str:
+    return (
+        f"from {found.now} to {found.following}. {found.words} To leave it again, {found.leaving}."
+    )

@@ -1,0 +1,76 @@
+"""The options of `stillwater survey` and `stillwater adopt`, for clusters that exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.terminal import Terminal
+from core.errors import StillwaterError
+
+REFUSED = 2
+adopt = typer.Typer(help="Clusters that exist.", no_args_is_help=True)
+
+
+def survey(
+    *,
+    context: Annotated[str | None, typer.Option(help="A context of the kubeconfig.")] = None,
+    kubeconfig: Annotated[Path | None, typer.Option(help="Else KUBECONFIG's files.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="Kafkas of this one alone.")] = None,
+    region: Annotated[str | None, typer.Option(help="Else the one the nodes name.")] = None,
+    profile: Annotated[str | None, typer.Option(help="An AWS profile.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Also a page, for whoever decides.")] = None,
+    describe: Annotated[
+        Path | None, typer.Option("--adopt", help="Also a description, for `adopt plan`.")
+    ] = None,
+) -> None:
+    """Say of any EKS cluster with Strimzi what would let a broker die or a producer stall.
+
+    Needs no stack and no spec. Reads, and changes nothing. Exit code 0: nothing that hurts was
+    found; 1: something was; 2: a part of it, or all, could not be read.
+    """
+    from cli.survey import command
+    from core.survey.finding import NOT_READ
+
+    try:
+        done = command.examine(
+            context=context,
+            kubeconfig=kubeconfig,
+            namespace=namespace,
+            region=region,
+            profile=profile,
+        )
+        command.write_files(done, html, describe)
+    except StillwaterError as error:
+        Terminal(stderr=True).print(str(error), style="red")
+        raise typer.Exit(NOT_READ) from None
+    if as_json:
+        typer.echo(command.as_json(done))
+    else:
+        command.show(done, Terminal())
+    raise typer.Exit(done.exit_code)
+
+
+@adopt.callback()
+def _adopt() -> None:
+    """Keep `adopt plan` two words."""
+
+
+@adopt.command()
+def plan(
+    descriptions: Annotated[list[Path], typer.Argument(help="Written by `survey --adopt`.")],
+) -> None:
+    """Say in words and as a diff what the next level adds, and how to leave it again.
+
+    Reads no account and changes nothing. Exit code 2: a description cannot be used.
+    """
+    from cli import adopt as command
+
+    try:
+        command.plans(descriptions, Terminal())
+    except StillwaterError as error:
+        Terminal(stderr=True).print(str(error), style="red")
+        raise typer.Exit(REFUSED) from None

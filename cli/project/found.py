@@ -1,0 +1,64 @@
+"""Finds the project that a command is about: the nearest Pulumi.yaml at or above where one stands.
+
+In a checkout of Stillwater that is the checkout's own, from anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from core.errors import InvalidInput
+from infra import spec as specs
+
+PROJECT_FILE = "Pulumi.yaml"
+# Only a checkout has it beside the packages; an installed one lies in site-packages.
+CHECKOUT = "pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A Pulumi project of ours; paths in its stacks' settings are relative to `root`."""
+
+    root: Path
+    settings: Path  # where its stacks' settings are: Pulumi.<stack>.yaml
+
+    def file(self, environment: str, layer: str) -> Path:
+        return self.settings / f"Pulumi.{environment}-{layer}.yaml"
+
+    def environments(self) -> list[str]:
+        """Return the environments that have settings here."""
+        found = (path.name.split(".")[1] for path in self.settings.glob("Pulumi.*.yaml"))
+        return sorted({name.rpartition("-")[0] for name in found} - {""})
+
+
+def find(start: Path | None = None, package: Path = specs.ROOT) -> Project:
+    """Return the project one stands in; raise InvalidInput where there is none."""
+    here = (start or Path.cwd()).absolute()
+    for directory in (here, *here.parents):
+        if (directory / PROJECT_FILE).is_file():
+            return at(directory)
+    if (package / CHECKOUT).is_file():
+        return at(package)
+    raise InvalidInput(
+        [
+            (
+                f"There is no {PROJECT_FILE} in {here} or above it: change to the directory that "
+                f"`stillwater init DIRECTORY` wrote, or write one."
+            )
+        ]
+    )
+
+
+def at(directory: Path) -> Project:
+    """Return the project whose Pulumi.yaml stands in a directory."""
+    path = directory / PROJECT_FILE
+    try:
+        stored = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, OSError):
+        raise InvalidInput([f"{path} cannot be read as YAML; correct it."]) from None
+    named = stored.get("stackConfigDir") if isinstance(stored, Mapping) else None
+    return Project(directory, directory / str(named or "."))

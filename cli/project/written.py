@@ -1,0 +1,193 @@
+"""Renders a project for the answers given, and writes it whole or not at all.
+
+What belongs to one environment is never written over; what all environments of a directory share
+stays as its owner left it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+import yaml
+
+from core import regions
+from core.cluster import ClusterSpec, parse
+from core.cluster.sizing import FILLED, REPLICAS, BrokerSize, Load, size
+from core.errors import InvalidInput
+from core.naming import LAYERS
+from infra import spec as specs
+
+ACTION = specs.ROOT / "action.yaml"
+SHARED = {
+    "Pulumi.yaml": "Pulumi.yaml",
+    "__main__.py": "__main__.py",
+    "requirements.txt": "requirements.txt",
+    "README.md": "README.md",
+    ".gitignore": "gitignore",
+    ".github/workflows/stillwater.yaml": "workflow.yaml",
+}
+NODE_IDS_PER_ZONE = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What `init` asks."""
+
+    name: str
+    environment: str
+    region: str
+    zones: tuple[str, ...]
+    brokers: int
+    produce_mib_per_s: float
+    readers: float
+    retention_hours: int
+    vpc_cidr: str
+    secrets_provider: str | None = None
+
+    @property
+    def load(self) -> Load:
+        return Load(
+            zones=len(self.zones),
+            brokers=self.brokers,
+            produce_mib_per_s=self.produce_mib_per_s,
+            readers=self.readers,
+            retention_hours=self.retention_hours,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A project's files by their paths in it, and what its description says."""
+
+    spec: ClusterSpec
+    own: Mapping[str, str]  # the environment's
+    shared: Mapping[str, str]
+
+
+def render(answers: Answers, version: str) -> Rendered:
+    """Return what is written for the answers; raise InvalidInput with every problem of them."""
+    if problems := _problems(answers):
+        raise InvalidInput(problems)
+    values = _values(answers, size(answers.load), version)
+    description = _template("cluster.yaml").substitute(values)
+    spec = parse(yaml.safe_load(description))
+    if problems := specs.problems_of(spec):
+        raise InvalidInput(problems)
+    stack = _template("stack.yaml").substitute(values)
+    own = {f"clusters/{answers.environment}.yaml": description}
+    own |= {f"config/Pulumi.{answers.environment}-{layer}.yaml": stack for layer in LAYERS}
+    shared = {path: _template(name).substitute(values) for path, name in SHARED.items()}
+    shared[".github/actions/stillwater/action.yaml"] = ACTION.read_text(encoding="utf-8")
+    return Rendered(spec, own, shared)
+
+
+def _problems(answers: Answers) -> list[str]:
+    problems = [
+        f"{what} {value!r} cannot be part of a name: give it letters, digits and hyphens."
+        for what, value in (("name", answers.name), ("environment", answers.environment))
+        if not re.fullmatch(r"[A-Za-z0-9-]+", value)
+    ]
+    refused = regions.refused(answers.region)
+    return problems if refused is None else [*problems, f"R{refused[1:]}"]
+
+
+def write(directory: Path, rendered: Rendered, *, force: bool) -> list[str]:
+    """Write a project's files, and return which were there and stayed; `force` replaces them.
+
+    Raises InvalidInput before anything is written where the environment is described already.
+    """
+    there = [path for path in rendered.own if (directory / path).exists()]
+    if there and not force:
+        problem = (
+            f"{directory} has {', '.join(there)} already, and nothing was written: give another "
+            f"--environment, or replace what is there with --force."
+        )
+        raise InvalidInput([problem])
+    wanted = {**rendered.shared, **rendered.own}
+    kept = [] if force else [path for path in rendered.shared if (directory / path).exists()]
+    _write_all(directory, {path: text for path, text in wanted.items() if path not in kept})
+    return [path for path in kept if (directory / path).read_text("utf-8") != wanted[path]]
+
+
+def _write_all(directory: Path, files: Mapping[str, str]) -> None:
+    """Put every file beside its place first, so that a full disk leaves nothing half-written."""
+    parts: dict[Path, Path] = {}
+    try:
+        for path, text in files.items():
+            target = directory / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(
+                "w", dir=target.parent, prefix=".", suffix=".part", delete=False, encoding="utf-8"
+            ) as part:
+                parts[target] = Path(part.name)
+                part.write(text)
+            parts[target].chmod(0o644)
+        for target, part_path in parts.items():
+            part_path.replace(target)
+    except OSError as error:
+        raise InvalidInput(
+            [f"{directory} cannot be written: {error.strerror}; name another directory."]
+        ) from None
+    finally:
+        for part_path in parts.values():
+            with contextlib.suppress(OSError):
+                part_path.unlink(missing_ok=True)
+
+
+def _template(name: str) -> Template:
+    return Template((resources.files("cli.project") / "templates" / name).read_text("utf-8"))
+
+
+def _values(answers: Answers, broker: BrokerSize, version: str) -> dict[str, object]:
+    load, per_zone = answers.load, answers.brokers // len(answers.zones)
+    provider = answers.secrets_provider
+    return {
+        "version": version,
+        "name": answers.name,
+        "environment": answers.environment,
+        "name_scalar": _scalar(answers.name),
+        "environment_scalar": _scalar(answers.environment),
+        "region": _scalar(answers.region),
+        "zones": ", ".join(_scalar(zone) for zone in answers.zones),
+        "zone_count": len(answers.zones),
+        "first_zone": answers.zones[0],
+        "voter_zones": ", ".join(_scalar(zone) for zone in answers.zones[:REPLICAS]),
+        "brokers": answers.brokers,
+        "nodes_per_zone": per_zone,
+        # One more than there are, for the spare.
+        "node_ids_per_zone": max(NODE_IDS_PER_ZONE, per_zone + 1),
+        "produce": f"{answers.produce_mib_per_s:g}",
+        "readers": f"{answers.readers:g}",
+        "retention_hours": answers.retention_hours,
+        "vpc_cidr": _scalar(answers.vpc_cidr),
+        "written": f"{load.written_mib_per_s:.3g}",
+        "sent": f"{load.sent_mib_per_s:.3g}",
+        "instance_type": broker.instance.name,
+        "ebs_mib_per_s": broker.instance.ebs_mib_per_s,
+        "ebs_iops": f"{broker.instance.ebs_iops:,}",
+        "heap_mib": broker.heap_mib,
+        "memory_request_mib": broker.memory_request_mib,
+        "cpu_request_millis": broker.cpu_request_millis,
+        "filled_percent": f"{100 * FILLED:.0f}",
+        "size_gib": broker.size_gib,
+        "iops": broker.iops,
+        "throughput_mib_per_s": broker.throughput_mib_per_s,
+        "secrets_provider": "" if provider is None else f"secretsprovider: {_scalar(provider)}\n",
+    }
+
+
+def _scalar(text: str) -> str:
+    """Return a text as YAML reads it back: `no` is a name here, and no answer."""
+    try:
+        plain = yaml.safe_load(f"[{text}]") == [text]
+    except yaml.YAMLError:
+        plain = False
+    return text if plain else json.dumps(text)

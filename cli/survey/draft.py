@@ -1,0 +1,80 @@
+"""Drafts the description of a surveyed cluster, for `stillwater adopt plan`.
+
+What was not read is left out, with a comment that says so; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from core.errors import StillwaterError
+from core.naming import CLUSTER_TAG
+from core.survey.facts import Surveyed, Unread, of
+
+ARN = re.compile(r"arn:aws[a-z-]*:eks:[a-z0-9-]+:\d{12}:cluster/(\S+)")
+OWNED = "kubernetes.io/cluster/"
+ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d)[a-z]")
+HEAD = """\
+# A cluster that exists, as `stillwater survey` found it. Look it through, fill in what is missing,
+# then ask what the next level would add: stillwater adopt plan FILE
+"""
+
+
+def draft(seen: Surveyed, context: str) -> str:
+    """Return the description as YAML; raise where another Stillwater manages the groups."""
+    groups = {} if isinstance(seen.groups, Unread) else seen.groups
+    for group in groups.values():
+        if owner := (group.tags or {}).get(CLUSTER_TAG):
+            raise StillwaterError(
+                f"Auto Scaling group {group.name} has the tag {CLUSTER_TAG}={owner}: a Stillwater "
+                f"manages it already. Leave it to that one, or survey another --namespace."
+            )
+    queues = sorted(url for each in of(seen.handlers) if (url := each.queue_url))
+    nodes = {} if isinstance(seen.nodes, Unread) else seen.nodes
+    section: dict[str, Any] = {
+        "level": "survey",
+        "eks_cluster": _cluster(seen, context),
+        "region": _region(seen),
+        "kafkas": [
+            {
+                "namespace": kafka.namespace,
+                "name": kafka.name,
+                **({"bootstrap": kafka.bootstrap} if kafka.bootstrap else {}),
+            }
+            for kafka in of(seen.kafkas)
+        ],
+        "scaling_groups": sorted(g.name for g in groups.values() if not g.managed_node_group),
+        "managed_node_groups": sorted(
+            {g.managed_node_group for g in groups.values() if g.managed_node_group}
+        ),
+        "node_pools": sorted({node.node_pool for node in nodes.values() if node.node_pool}),
+        "queue_url": queues[0] if len(queues) == 1 else None,
+    }
+    given = {key: value for key, value in section.items() if value}
+    missing = [key for key in ("eks_cluster", "region", "kafkas") if not section[key]]
+    unsaid = "".join(f"# {key} could not be read: fill it in.\n" for key in missing)
+    return HEAD + unsaid + yaml.safe_dump({"adopt": given}, sort_keys=False, allow_unicode=True)
+
+
+def _cluster(seen: Surveyed, context: str) -> str | None:
+    """Return the EKS cluster's name by the groups' tags, else by a context that is its ARN."""
+    groups = {} if isinstance(seen.groups, Unread) else seen.groups
+    named = {group.eks_cluster for group in groups.values() if group.eks_cluster} | {
+        key.removeprefix(OWNED)
+        for group in groups.values()
+        for key in group.tags or {}
+        if key.startswith(OWNED)
+    }
+    if len(named) == 1:
+        return named.pop()
+    found = ARN.fullmatch(context)
+    return found[1] if found else None
+
+
+def _region(seen: Surveyed) -> str | None:
+    nodes = {} if isinstance(seen.nodes, Unread) else seen.nodes
+    found = {zone[1] for node in nodes.values() if (zone := ZONE.fullmatch(node.zone or ""))}
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,228 @@
+"""Reads Kafkas, their pods, topics and volumes from an API server into core.survey's facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from cli.survey.listing import custom, items, labels, noted
+from core.survey.kafka_facts import (
+    Kafka,
+    KafkaListener,
+    KafkaPool,
+    OtherKafka,
+    Pod,
+    Topic,
+    Volume,
+)
+from infra.eks.api import Api, Object
+
+GROUP = "kafka.strimzi.io"
+HOST = "kubernetes.io/hostname"
+# Pods of Strimzi's Kafkas; of these its name label tells Kafka from ZooKeeper and the operators.
+# The component label came with node pools, and is not on older pods.
+PODS = "strimzi.io/kind=Kafka"
+NAME = re.compile(r".+-kafka")
+# Images of Kafka itself, whoever built them, without what only speaks to it.
+IMAGE = re.compile(r"(^|/)(kafka(-native)?|cp-kafka|cp-server|confluent-server)([:@]|$)")
+OTHER_OPERATORS = {
+    "kafka.banzaicloud.io": ("kafkaclusters", "Koperator"),
+    "platform.confluent.io": ("kafkas", "Confluent for Kubernetes"),
+}
+NETWORK_DRIVERS = ("efs.csi.aws.com", "nfs.csi.k8s.io", "fsx.csi.aws.com")
+# The kinds of EBS's own drivers, and the type each makes where the class names none.
+EBS = {"ebs.csi.aws.com": "gp3", "ebs.csi.eks.amazonaws.com": "gp3", "kubernetes.io/aws-ebs": "gp2"}
+UNITS = {"Ki": 2**-20, "Mi": 2**-10, "Gi": 1.0, "Ti": 2**10, "G": 1e9 / 2**30, "T": 1e12 / 2**30}
+
+
+def kafkas(api: Api, namespace: str | None) -> tuple[Kafka, ...]:
+    return tuple(map(_kafka, custom(api, GROUP, "kafkas", namespace)))
+
+
+def _kafka(item: Object) -> Kafka:
+    spec, marks = item["spec"]["kafka"], noted(item)
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return Kafka(
+        namespace=item["metadata"]["namespace"],
+        name=item["metadata"]["name"],
+        rack_aware=bool(spec.get("rack")),
+        listeners=tuple(_listener(each) for each in spec.get("listeners") or ()),
+        config={key: _written(value) for key, value in (spec.get("config") or {}).items()},
+        zookeeper=bool(item["spec"].get("zookeeper"))
+        and marks.get("strimzi.io/kraft") != "enabled",
+        paused=marks.get("strimzi.io/pause-reconciliation") == "true",
+        not_ready=next((_said(each) for each in conditions if each["type"] == "NotReady"), None),
+        replicas=spec.get("replicas"),
+        bootstrap=_bootstrap(item, spec),
+    )
+
+
+def _listener(item: Object) -> KafkaListener:
+    return KafkaListener(str(item["name"]), (item.get("authentication") or {}).get("type"))
+
+
+def _bootstrap(item: Object, spec: Object) -> str | None:
+    """Return where the first listener answers, one that asks who comes where there is any."""
+    asking = {each["name"] for each in spec.get("listeners") or () if each.get("authentication")}
+    served = (item.get("status") or {}).get("listeners") or ()
+    ordered = sorted(served, key=lambda each: each.get("name") not in asking)
+    return next((str(e["bootstrapServers"]) for e in ordered if e.get("bootstrapServers")), None)
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _said(condition: Object) -> str:
+    return " ".join(str(condition.get("message") or condition.get("reason") or "not ready").split())
+
+
+def pools(api: Api, namespace: str | None) -> tuple[KafkaPool, ...]:
+    return tuple(
+        KafkaPool(
+            namespace=item["metadata"]["namespace"],
+            name=item["metadata"]["name"],
+            kafka=labels(item).get("strimzi.io/cluster", ""),
+            replicas=int(item["spec"].get("replicas", 0)),
+        )
+        for item in custom(api, GROUP, "kafkanodepools", namespace)
+    )
+
+
+def topics(api: Api, namespace: str | None) -> tuple[Topic, ...]:
+    return tuple(map(_topic, custom(api, GROUP, "kafkatopics", namespace)))
+
+
+def _topic(item: Object) -> Topic:
+    spec = item.get("spec") or {}
+    in_sync = (spec.get("config") or {}).get("min.insync.replicas")
+    # -1 is Kafka's word for its default.
+    replicas = spec.get("replicas") if spec.get("replicas", -1) > 0 else None
+    return Topic(
+        namespace=item["metadata"]["namespace"],
+        name=str(spec.get("topicName") or item["metadata"]["name"]),
+        kafka=labels(item).get("strimzi.io/cluster", ""),
+        replicas=replicas,
+        min_in_sync=None if in_sync is None else int(in_sync),
+    )
+
+
+def pods(api: Api, namespace: str | None) -> tuple[Pod, ...]:
+    return tuple(
+        _pod(item)
+        for item in items(api, "/api/v1", "pods", namespace, labelSelector=PODS)
+        if NAME.fullmatch(labels(item).get("strimzi.io/name", ""))
+    )
+
+
+def _pod(item: Object) -> Pod:
+    metadata, spec, labelled = item["metadata"], item["spec"], labels(item)
+    claims = (each.get("persistentVolumeClaim") for each in spec.get("volumes") or ())
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    owners = metadata.get("ownerReferences") or ()
+    return Pod(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        kafka=labelled.get("strimzi.io/cluster", ""),
+        # Without the label it is a broker, as before there were roles.
+        broker=labelled.get("strimzi.io/broker-role", "true") == "true",
+        controller=labelled.get("strimzi.io/controller-role") == "true",
+        node=spec.get("nodeName"),
+        ready=next((c["status"] == "True" for c in conditions if c["type"] == "Ready"), None),
+        owner=next((each["kind"] for each in owners if each.get("controller")), None),
+        grace_seconds=int(spec.get("terminationGracePeriodSeconds", 30)),
+        labels=labelled,
+        annotations=metadata.get("annotations") or {},
+        readiness_gates=frozenset(g["conditionType"] for g in spec.get("readinessGates") or ()),
+        claims=tuple(str(claim["claimName"]) for claim in claims if claim),
+        alone_on_its_node=_alone(spec),
+    )
+
+
+def _alone(spec: Object) -> bool:
+    affinity = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+    strict = (
+        each
+        for each in spec.get("topologySpreadConstraints") or ()
+        if each.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
+    )
+    return any(each.get("topologyKey") == HOST for each in (*required, *strict))
+
+
+def others(api: Api) -> tuple[OtherKafka, ...]:
+    """Return Kafkas that are not Strimzi's, by their image or their operator's resource."""
+    found = [
+        OtherKafka(title=f"{what} {_title(item)}", image=f"a Kafka of {what}")
+        for group, (kind, what) in OTHER_OPERATORS.items()
+        for item in custom(api, group, kind, None)
+    ]
+    for item in items(api, "/apis/apps/v1", "statefulsets"):
+        images = [str(c.get("image", "")) for c in item["spec"]["template"]["spec"]["containers"]]
+        kafka = next((image for image in images if IMAGE.search(image)), None)
+        managed = item["metadata"].get("ownerReferences") or "strimzi.io/kind" in labels(item)
+        if kafka and item["spec"].get("replicas", 1) and not managed:
+            found.append(OtherKafka(title=f"StatefulSet {_title(item)}", image=kafka))
+    return tuple(found)
+
+
+def _title(item: Object) -> str:
+    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+
+
+def volumes(api: Api, wanted: Iterable[Pod]) -> tuple[Volume, ...]:
+    names = {(pod.namespace, claim) for pod in wanted for claim in pod.claims}
+    disks = {
+        item["metadata"]["name"]: item["spec"]
+        for item in items(api, "/api/v1", "persistentvolumes")
+    }
+    kinds = {
+        item["metadata"]["name"]: item
+        for item in items(api, "/apis/storage.k8s.io/v1", "storageclasses")
+    }
+    return tuple(
+        _volume(namespace, item, disks, kinds)
+        for namespace in sorted({each for each, _ in names})
+        for item in items(api, "/api/v1", "persistentvolumeclaims", namespace)
+        if (namespace, item["metadata"]["name"]) in names
+    )
+
+
+def _volume(
+    namespace: str, item: Object, disks: Mapping[str, Object], kinds: Mapping[str, Object]
+) -> Volume:
+    spec = item["spec"]
+    name = spec.get("storageClassName")
+    kind, disk = kinds.get(name or ""), disks.get(spec.get("volumeName", ""), {})
+    driver = (disk.get("csi") or {}).get("driver")
+    return Volume(
+        namespace=namespace,
+        claim=item["metadata"]["name"],
+        reclaim=disk.get("persistentVolumeReclaimPolicy"),
+        storage_class=name,
+        binding=None if kind is None else kind.get("volumeBindingMode", "Immediate"),
+        expandable=None if kind is None else bool(kind.get("allowVolumeExpansion")),
+        on_node=bool(disk.get("local") or disk.get("hostPath")) or HOST in _topology(disk),
+        shared_by="NFS" if disk.get("nfs") else driver if driver in NETWORK_DRIVERS else None,
+        ebs_type=_ebs_type(kind),
+        gib=_gib(str((disk.get("capacity") or {}).get("storage") or "")),
+    )
+
+
+def _topology(disk: Object) -> set[str]:
+    """Return the labels by which a volume is bound to a place."""
+    terms = ((disk.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
+    return {each["key"] for term in terms for each in term.get("matchExpressions") or ()}
+
+
+def _ebs_type(kind: Object | None) -> str | None:
+    if kind is None or kind.get("provisioner") not in EBS:
+        return None
+    return str((kind.get("parameters") or {}).get("type") or EBS[kind["provisioner"]])
+
+
+def _gib(written: str) -> float | None:
+    parts = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", written)
+    if parts is None:
+        return None
+    return float(parts[1]) * UNITS[parts[2]] if parts[2] in UNITS else float(parts[1] or 0) / 2**30

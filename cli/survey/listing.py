@@ -1,0 +1,55 @@
+"""Lists what an API server holds, over all pages and in the version it prefers; GET alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.eks.api import Api, ApiError, Object
+
+PAGE = 500
+
+
+def items(
+    api: Api, prefix: str, kind: str, namespace: str | None = None, **query: object
+) -> Iterator[Object]:
+    """Yield what a listing holds, over all of its pages."""
+    path = f"{prefix}/{kind}" if namespace is None else f"{prefix}/namespaces/{namespace}/{kind}"
+    following: str | None = None
+    while following != "":
+        given = {"continue": following} if following else {}
+        answer = api.get(path, limit=PAGE, **given, **query)
+        yield from answer.get("items") or ()
+        following = (answer.get("metadata") or {}).get("continue") or ""
+
+
+def custom(api: Api, group: str, kind: str, namespace: str | None) -> list[Object]:
+    """Return custom resources in the version the server prefers; none where it knows no such."""
+    found = one(api, f"/apis/{group}")
+    if found is None:
+        return []
+    version = found["preferredVersion"]["groupVersion"]
+    try:
+        return list(items(api, f"/apis/{version}", kind, namespace))
+    except ApiError as error:
+        # The group may have other kinds alone.
+        if error.status == 404:
+            return []
+        raise
+
+
+def one(api: Api, path: str) -> Object | None:
+    """Return an object, or None where there is none."""
+    try:
+        return api.get(path)
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+def labels(item: Object) -> dict[str, str]:
+    return item["metadata"].get("labels") or {}
+
+
+def noted(item: Object) -> dict[str, str]:
+    return item["metadata"].get("annotations") or {}

@@ -1,0 +1,78 @@
+"""Reads nodes and Karpenter's pools from an API server into core.survey's facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from cli.survey.listing import custom, items, labels
+from core.survey.kafka_facts import Pod
+from core.survey.node_facts import Node, NodePool
+from infra.eks.api import Api, Object
+
+# Before NodePools there were Provisioners.
+POOL_LABELS = ("karpenter.sh/nodepool", "karpenter.sh/provisioner-name")
+# Karpenter's and EKS's label, and what people put on groups of their own.
+SPOT = {
+    "karpenter.sh/capacity-type": "spot",
+    "eks.amazonaws.com/capacityType": "SPOT",
+    "node.kubernetes.io/lifecycle": "spot",
+    "lifecycle": "Ec2Spot",
+}
+SINCE_FORCEFUL = "karpenter.sh/v1"
+
+
+def nodes(api: Api, wanted: Iterable[Pod]) -> tuple[dict[str, Node], str | None]:
+    """Return the nodes that hold the pods, and the region they say they are in."""
+    names = {pod.node for pod in wanted if pod.node}
+    found = {}
+    regions: set[str] = set()
+    for item in items(api, "/api/v1", "nodes"):
+        if item["metadata"]["name"] in names:
+            found[item["metadata"]["name"]] = _node(item)
+            if region := labels(item).get("topology.kubernetes.io/region"):
+                regions.add(str(region))
+    return found, min(regions, default=None)
+
+
+def _node(item: Object) -> Node:
+    marked = labels(item)
+    # aws:///eu-north-1a/i-0123
+    place, _, instance = str(item["spec"].get("providerID") or "").rpartition("/")
+    ours = instance.startswith("i-")
+    return Node(
+        name=item["metadata"]["name"],
+        zone=marked.get("topology.kubernetes.io/zone")
+        or ((place.rpartition("/")[2] or None) if ours else None),
+        instance_id=instance if ours else None,
+        node_pool=next((marked[key] for key in POOL_LABELS if key in marked), None),
+        auto_mode=marked.get("eks.amazonaws.com/compute-type") == "auto",
+        spot=any(marked.get(key) == value for key, value in SPOT.items()),
+    )
+
+
+def node_pools(api: Api) -> dict[str, NodePool]:
+    found = custom(api, "karpenter.sh", "nodepools", None)
+    return {str(item["metadata"]["name"]): _node_pool(item) for item in found}
+
+
+def _node_pool(item: Object) -> NodePool:
+    disruption, template = item["spec"].get("disruption") or {}, item["spec"]["template"]["spec"]
+    # Where it stands depends on the version; without it the resource's own default holds.
+    expires = template.get("expireAfter") or disruption.get("expireAfter") or "720h"
+    budgets = disruption.get("budgets", [{"nodes": "10%"}])
+    grace = template.get("terminationGracePeriod")
+    return NodePool(
+        name=str(item["metadata"]["name"]),
+        expire_after=None if expires == "Never" else str(expires),
+        grace=None if grace is None else str(grace),
+        consolidation=str(disruption.get("consolidationPolicy", "WhenEmptyOrUnderutilized")),
+        budgets=tuple(str(each.get("nodes", "10%")) for each in budgets if _holds(each)),
+        forceful=item.get("apiVersion", SINCE_FORCEFUL) == SINCE_FORCEFUL,
+    )
+
+
+def _holds(budget: Mapping[str, object]) -> bool:
+    """Say whether a budget holds at every hour for nodes that look underutilized."""
+    reasons = budget.get("reasons")
+    named = not reasons or "Underutilized" in list(reasons if isinstance(reasons, list) else ())
+    return named and not budget.get("schedule")

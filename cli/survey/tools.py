@@ -1,0 +1,275 @@
+"""Reads what runs beside Kafka and moves its pods, by image and settings, into core.survey's facts.
+
+Whoever installed it: names and labels are theirs, the programs' images and settings are known. A
+setting that comes from another object is not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from cli.survey.listing import custom, items, labels, one
+from core.errors import StillwaterError
+from core.survey.tool_facts import (
+    Autoscaler,
+    Balanced,
+    BalancerController,
+    DisruptionBudget,
+    DrainCleaner,
+    EvictionWebhook,
+    Evictor,
+    Operator,
+    Requirement,
+    TerminationHandler,
+)
+from infra.eks.api import Api, Object
+
+# The eviction of pods as a rule of a webhook names it.
+EVICTIONS = {"pods/eviction", "pods/*"}
+GATED = "elbv2.k8s.aws/pod-readiness-gate-inject"
+# NTH's own defaults.
+DRAIN_TIMEOUT_SECONDS = 120
+MANAGED_TAG = "aws-node-termination-handler/managed"
+OPERATOR = re.compile(r"strimzi[^/]*(/|-)(cluster-)?(rhel[0-9]-)?operator([:@]|$)")
+EVICTORS = {
+    "descheduler": "the descheduler",
+    "kured": "kured",
+    "bottlerocket-update-operator": "Bottlerocket's update operator",
+    "draino": "draino",
+}
+
+
+def budgets(api: Api, namespace: str | None) -> tuple[DisruptionBudget, ...]:
+    found = items(api, "/apis/policy/v1", "poddisruptionbudgets", namespace)
+    return tuple(_budget(each) for each in found if each["spec"].get("selector") is not None)
+
+
+def _budget(item: Object) -> DisruptionBudget:
+    spec, status = item["spec"], item.get("status") or {}
+    selector = spec["selector"]
+    # What the disruption controller has not looked at, it says nothing of.
+    looked = status.get("observedGeneration") is not None
+    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+    return DisruptionBudget(
+        namespace=item["metadata"]["namespace"],
+        name=item["metadata"]["name"],
+        match_labels=selector.get("matchLabels") or {},
+        expressions=tuple(
+            Requirement(
+                key=each["key"],
+                operator=each["operator"],
+                values=frozenset(each.get("values") or ()),
+            )
+            for each in selector.get("matchExpressions") or ()
+        ),
+        least_available=None if least is None else str(least),
+        most_unavailable=None if most is None else str(most),
+        desired_healthy=int(status["desiredHealthy"]) if looked else None,
+        expected_pods=int(status["expectedPods"]) if looked else None,
+    )
+
+
+def workloads(api: Api) -> list[Object]:
+    """Return every Deployment and DaemonSet that is meant to run."""
+    return [
+        item
+        for kind in ("deployments", "daemonsets")
+        for item in items(api, "/apis/apps/v1", kind)
+        if item["spec"].get("replicas", 1)
+    ]
+
+
+def handlers(found: Iterable[Object]) -> tuple[TerminationHandler, ...]:
+    return tuple(
+        _handler(_title(item), container)
+        for item, container in _running(found, r"node-termination-handler")
+    )
+
+
+def _handler(title: str, container: Object) -> TerminationHandler:
+    def number(key: str, default: int, older: str = "") -> int:
+        return int(setting(container, key, str(default), older))
+
+    def switch(key: str, default: str, older: str = "") -> bool:
+        return setting(container, key, default, older).lower() == "true"
+
+    # The older names are still read.
+    asks = switch("CHECK_TAG_BEFORE_DRAINING", "true", "CHECK_ASG_TAG_BEFORE_DRAINING")
+    tag = setting(container, "MANAGED_TAG", MANAGED_TAG, "MANAGED_ASG_TAG")
+    return TerminationHandler(
+        title=title,
+        queue_mode=switch("ENABLE_SQS_TERMINATION_DRAINING", "false"),
+        pod_grace_seconds=number("POD_TERMINATION_GRACE_PERIOD", -1, "GRACE_PERIOD"),
+        drain_timeout_seconds=number("NODE_TERMINATION_GRACE_PERIOD", DRAIN_TIMEOUT_SECONDS),
+        beat_seconds=beat if (beat := number("HEARTBEAT_INTERVAL", -1)) > 0 else None,
+        queue_url=setting(container, "QUEUE_URL", "") or None,
+        asks_for_tag=tag if asks else None,
+        drains=not switch("CORDON_ONLY", "false") and not switch("DRY_RUN", "false"),
+        taints_out_of_service=switch("ENABLE_OUT_OF_SERVICE_TAINT", "false"),
+    )
+
+
+def cleaners(found: Iterable[Object]) -> tuple[DrainCleaner, ...]:
+    return tuple(
+        DrainCleaner(
+            title=_title(item),
+            denies=setting(container, "STRIMZI_DENY_EVICTION", "true").lower() == "true",
+            drains_kafka=setting(container, "STRIMZI_DRAIN_KAFKA", "true").lower() == "true",
+            namespaces=_namespaces(setting(container, "STRIMZI_DRAIN_NAMESPACES", "*")),
+        )
+        for item, container in _running(found, r"drain-cleaner")
+    )
+
+
+def _namespaces(written: str) -> frozenset[str] | None:
+    names = frozenset(each.strip() for each in written.split(",") if each.strip())
+    return None if not names or "*" in names else names
+
+
+def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
+    return tuple(
+        Operator(
+            title=_title(item),
+            namespaces=_watched(item, container),
+            selective=bool(setting(container, "STRIMZI_CUSTOM_RESOURCE_SELECTOR", "")),
+        )
+        for item, container in _running(found, OPERATOR)
+    )
+
+
+def _watched(item: Object, container: Object) -> frozenset[str] | None:
+    """Return the namespaces an operator watches; None: every one, or nobody can tell."""
+    for each in container.get("env") or ():
+        if each["name"] != "STRIMZI_NAMESPACE":
+            continue
+        path = ((each.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
+        if path == "metadata.namespace":
+            return frozenset({str(item["metadata"]["namespace"])})
+        if path and "olm.targetNamespaces" in path:
+            noted = item["spec"]["template"].get("metadata", {}).get("annotations") or {}
+            return _namespaces(str(noted.get("olm.targetNamespaces", "")))
+        return _namespaces(str(each.get("value") or ""))
+    return None
+
+
+def autoscalers(found: Iterable[Object]) -> tuple[Autoscaler, ...]:
+    return tuple(
+        Autoscaler(
+            title=_title(item),
+            scales_down=flag(container, "scale-down-enabled") != "false",
+            takes_custom=flag(container, "skip-nodes-with-custom-controller-pods") == "false",
+        )
+        for item, container in _running(found, r"cluster-autoscaler([:@-]|$)")
+    )
+
+
+def evictors(found: list[Object]) -> tuple[Evictor, ...]:
+    return tuple(
+        Evictor(title=_title(item), tool=tool)
+        for image, tool in EVICTORS.items()
+        for item, _ in _running(found, rf"/{image}([:@]|$)")
+    )
+
+
+def balancer_controllers(found: Iterable[Object]) -> tuple[BalancerController, ...]:
+    return tuple(
+        BalancerController(
+            title=_title(item),
+            version=_tag(str(container["image"])),
+            limits_backoff=flag(container, "targetgroupbinding-max-exponential-backoff-delay")
+            is not None,
+        )
+        for item, container in _running(found, r"aws-load-balancer-controller")
+    )
+
+
+def _running(
+    found: Iterable[Object], image: str | re.Pattern[str]
+) -> Iterator[tuple[Object, Object]]:
+    """Yield the containers whose image has a name, with their workload."""
+    for item in found:
+        for container in item["spec"]["template"]["spec"]["containers"]:
+            if re.search(image, str(container.get("image", ""))):
+                yield item, container
+
+
+def _title(item: Object) -> str:
+    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+
+
+def _tag(image: str) -> str:
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+
+
+def flag(container: Mapping[str, Any], name: str) -> str | None:
+    """Return what a program's own argument says, or None without it: --name=value, --name value."""
+    given = [
+        str(each) for each in (*(container.get("command") or ()), *(container.get("args") or ()))
+    ]
+    for index, each in enumerate(given):
+        key, equals, value = each.lstrip("-").partition("=")
+        if each.startswith("-") and key == name:
+            following = given[index + 1] if index + 1 < len(given) else "true"
+            return value if equals else "true" if following.startswith("-") else following
+    return None
+
+
+def setting(container: Mapping[str, Any], key: str, default: str, older: str = "") -> str:
+    """Return a setting by argument or variable; raise where it comes from elsewhere."""
+    for name in filter(None, (key, older)):
+        argued = flag(container, name.lower().replace("_", "-"))
+        if argued is not None:
+            return argued
+        for each in container.get("env") or ():
+            if each["name"] == name and "valueFrom" in each:
+                raise StillwaterError(f"{name} of {container['name']} is set from another object")
+            if each["name"] == name and each.get("value"):
+                return str(each["value"]).strip()
+    if container.get("envFrom"):
+        raise StillwaterError(f"{key} of {container['name']} may be set from another object")
+    return default
+
+
+def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
+    kind = "validatingwebhookconfigurations"
+    return tuple(
+        EvictionWebhook(
+            name=str(item["metadata"]["name"]),
+            fails_closed=webhook.get("failurePolicy", "Fail") == "Fail",
+            missing_service=_missing(api, webhook.get("clientConfig") or {}),
+        )
+        for item in items(api, "/apis/admissionregistration.k8s.io/v1", kind)
+        for webhook in item.get("webhooks") or ()
+        if any(EVICTIONS & set(rule.get("resources", ())) for rule in webhook.get("rules") or ())
+    )
+
+
+def _missing(api: Api, config: Object) -> str | None:
+    service = config.get("service")
+    if not service:
+        return None
+    where, name = service["namespace"], service["name"]
+    found = one(api, f"/api/v1/namespaces/{where}/services/{name}")
+    return f"{where}/{name}" if found is None else None
+
+
+def balanced(api: Api, namespace: str | None) -> tuple[Balanced, ...]:
+    found = []
+    for item in custom(api, "elbv2.k8s.aws", "targetgroupbindings", namespace):
+        if item["spec"].get("targetType") == "ip":
+            where, name = item["metadata"]["namespace"], item["spec"]["serviceRef"]["name"]
+            service = one(api, f"/api/v1/namespaces/{where}/services/{name}") or {}
+            selector = service.get("spec", {}).get("selector") or {}
+            title = item["metadata"]["name"]
+            found.append(Balanced(namespace=where, name=title, selector=selector))
+    return tuple(found)
+
+
+def gated_namespaces(api: Api) -> frozenset[str]:
+    return frozenset(
+        str(item["metadata"]["name"])
+        for item in items(api, "/api/v1", "namespaces")
+        if labels(item).get(GATED) == "enabled"
+    )

@@ -1,0 +1,118 @@
+"""Decides whether the networks that a spec names are such as AWS takes, and few enough.
+
+Sources: RFC 6890 (addresses that no machine has), the VPC user guide on CIDR blocks, EKS's
+VpcConfigRequest, and the quota of rules in a security group, which our accounts start with.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+
+from core.cluster.spec import ClusterSpec
+
+# EKS: at most so many blocks, none of them private (VpcConfigRequest.publicAccessCidrs).
+MOST_PUBLIC_CIDRS = 40
+# Rules of one direction in one security group, by default.
+RULES_PER_GROUP = 60
+# Nobody's own: this network, loopback, link-local, multicast and what follows it.
+_NOBODYS = tuple(
+    ipaddress.IPv4Network(block)
+    for block in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")
+)
+_PRIVATE = (
+    *_NOBODYS,
+    *(
+        ipaddress.IPv4Network(block)
+        for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
+    ),
+)
+_Block = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def problems(spec: ClusterSpec) -> Iterator[str]:
+    """Yield a sentence for each network that AWS would refuse."""
+    yield from _blocks(spec)
+    yield from _clients(spec)
+    yield from _rules(spec)
+    yield from _public_access(spec)
+
+
+def _blocks(spec: ClusterSpec) -> Iterator[str]:
+    keys = ["network.vpc_cidr", *["network.secondary_cidrs"] * len(spec.network.secondary_cidrs)]
+    named = list(zip(keys, map(ipaddress.ip_network, spec.network.blocks), strict=True))
+    for key, block in named:
+        yield from _of_nobody(key, block)
+    for (_, one), (key, other) in itertools.combinations(named, 2):
+        if one.overlaps(other):
+            yield (
+                f"{key} names {other}, which overlaps {one} of the same VPC, and no VPC has "
+                f"addresses twice; name each block as `aws ec2 describe-vpcs` does."
+            )
+
+
+def _of_nobody(key: str, block: _Block) -> Iterator[str]:
+    if any(block.version == 4 and block.overlaps(each) for each in _NOBODYS) and block.prefixlen:
+        yield (
+            f"{key} names {block}, which is set aside for hosts themselves, links or multicast, "
+            f"so that no machine has an address there; name a private block, such as 10.40.0.0/16."
+        )
+
+
+def _clients(spec: ClusterSpec) -> Iterator[str]:
+    seen = {ipaddress.ip_network(spec.network.vpc_cidr): "network.vpc_cidr"}
+    seen |= {ipaddress.ip_network(b): "network.secondary_cidrs" for b in spec.network.blocks[1:]}
+    for written in spec.load_balancer.client_cidrs:
+        block = ipaddress.ip_network(written)
+        if block.version == 6:
+            yield (
+                f"load_balancer.client_cidrs names {written}, and the load balancer has IPv4 "
+                f"addresses alone; take it out."
+            )
+        elif block in seen:
+            yield (
+                f"load_balancer.client_cidrs names {written}, which {seen[block]} has already, and "
+                f"EC2 refuses the same rule twice; take it out."
+            )
+        yield from _of_nobody("load_balancer.client_cidrs", block)
+        seen.setdefault(block, "load_balancer.client_cidrs")
+
+
+def _rules(spec: ClusterSpec) -> Iterator[str]:
+    """Refuse more rules than the load balancer's group takes: per network, one per port range."""
+    networks = len(spec.network.blocks) + len(spec.load_balancer.client_cidrs)
+    ranges = 1 + sum(pool.role.is_broker for pool in spec.pools)
+    if networks * ranges > RULES_PER_GROUP:
+        yield (
+            f"load_balancer.client_cidrs and the VPC's blocks are {networks} networks, and with "
+            f"{ranges} ranges of ports (the bootstrap's and each broker pool's) they need "
+            f"{networks * ranges} rules where a security group takes {RULES_PER_GROUP}; join "
+            f"networks or pools, to {RULES_PER_GROUP // ranges} networks or fewer."
+        )
+
+
+def _public_access(spec: ClusterSpec) -> Iterator[str]:
+    blocks = spec.kubernetes.public_access_cidrs
+    for written in blocks:
+        block = ipaddress.ip_network(written)
+        if block.version == 6:
+            yield (
+                f"kubernetes.public_access_cidrs names {written}, and this cluster's API server "
+                f"has IPv4 addresses alone; take it out."
+            )
+        elif any(block.overlaps(private) for private in _PRIVATE):
+            yield (
+                f"kubernetes.public_access_cidrs names {written}, and EKS refuses private "
+                f"networks there: name the public address they call from, or reach the private "
+                f"API server from inside the VPC."
+            )
+    for written, times in Counter(blocks).items():
+        if times > 1:
+            yield f"kubernetes.public_access_cidrs names {written} {times} times; name it once."
+    if len(blocks) > MOST_PUBLIC_CIDRS:
+        yield (
+            f"kubernetes.public_access_cidrs names {len(blocks)} networks and EKS takes "
+            f"{MOST_PUBLIC_CIDRS}; join some."
+        )

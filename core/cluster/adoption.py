@@ -1,0 +1,181 @@
+"""Adoption: the description of a cluster that exists, by what it is called there.
+
+Beside ClusterSpec, which describes a cluster that Stillwater makes. `stillwater survey` writes it,
+a person fills in what cannot be seen from outside.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import BaseModel, Field, StringConstraints, model_validator
+
+from core.cluster.fields import Frozen
+from core.cluster.reading import Locate, validated
+from core.cluster.spec import Inconsistent
+from core.errors import InvalidInput
+
+Name = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$")]
+KubernetesName = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")
+]
+LabelKey = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"
+    ),
+]
+GroupName = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
+Bootstrap = Annotated[str, StringConstraints(pattern=r"^[^\s:,]+:\d{1,5}(,[^\s:,]+:\d{1,5})*$")]
+QueueUrl = Annotated[str, StringConstraints(pattern=r"^https://sqs\.[^\s/]+/\d{12}/[^\s/]+$")]
+
+
+class Level(StrEnum):
+    """How much Stillwater may do, least first."""
+
+    SURVEY = "survey"
+    WATCH = "watch"
+    GATE = "gate"
+    ACT = "act"
+
+
+class Drainer(StrEnum):
+    """Whose program drains a node that terminates."""
+
+    THEIRS = "theirs"
+    OURS = "ours"
+    NONE = "none"
+
+
+class _Section(BaseModel):
+    """A section of a description that is not a ClusterSpec's, nor in its reference."""
+
+    model_config = Frozen.model_config
+
+
+class AdoptedKafka(_Section):
+    """One Kafka resource of Strimzi's, by where it is."""
+
+    namespace: KubernetesName
+    """Its namespace."""
+    name: KubernetesName
+    """Its name there."""
+    bootstrap: Bootstrap | None = None
+    """HOST:PORT of a listener that the functions can reach; from `watch` on."""
+    credentials_secret: KubernetesName | None = None
+    """The Secret of a KafkaUser, in the same namespace, which the functions speak as."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Adoption(_Section):
+    """A cluster that exists: the keys below `adopt`."""
+
+    level: Level = Level.SURVEY
+    """How far it is today; `adopt plan` says what the next level adds."""
+    eks_cluster: Name
+    """The EKS cluster's name."""
+    region: Region
+    """Its region."""
+    kafkas: tuple[AdoptedKafka, ...] = Field(min_length=1)
+    """The Kafkas in it that are meant; others are left alone."""
+    scaling_groups: tuple[GroupName, ...] = ()
+    """Auto Scaling groups that hold their nodes."""
+    managed_node_groups: tuple[GroupName, ...] = ()
+    """EKS's managed node groups that do."""
+    node_pools: tuple[KubernetesName, ...] = ()
+    """Karpenter's or Auto Mode's NodePools that do."""
+    pool_label: LabelKey | None = None
+    """The node label that tells pools apart, where there is one."""
+    drainer: Drainer = Drainer.THEIRS
+    """Whose termination handler drains: `theirs`, `ours`, or `none`: through the eviction API."""
+    queue_url: QueueUrl | None = None
+    """The queue of their termination handler."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if problems := list(self._problems()):
+            raise Inconsistent(problems)
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        for title in _twice(kafka.title for kafka in self.kafkas):
+            yield f"adopt.kafkas names {title} twice; keep one entry per Kafka"
+        for kind in ("scaling_groups", "managed_node_groups", "node_pools"):
+            for name in _twice(getattr(self, kind)):
+                yield f"adopt.{kind} names {name} twice; keep it once"
+        if not (self.scaling_groups or self.managed_node_groups or self.node_pools):
+            yield (
+                "adopt names no machines; list the scaling_groups, managed_node_groups or "
+                "node_pools that hold Kafka's nodes"
+            )
+        if self.drainer is not Drainer.THEIRS and self.queue_url:
+            yield (
+                f"adopt.queue_url is the queue of their termination handler, and adopt.drainer is "
+                f"{self.drainer}; remove one of them"
+            )
+        if self.level is not Level.SURVEY:
+            yield from self._unreachable()
+
+    def _unreachable(self) -> Iterator[str]:
+        for kafka in self.kafkas:
+            if kafka.bootstrap is None:
+                yield (
+                    f"adopt.level is {self.level} and Kafka {kafka.title} has no bootstrap; name a "
+                    f"listener as HOST:PORT"
+                )
+
+
+def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> Adoption:
+    """Validate a description with its one key `adopt`; raise InvalidInput with every problem."""
+    section = raw.get("adopt") if isinstance(raw, Mapping) else None
+    if not isinstance(raw, Mapping) or not isinstance(section, Mapping):
+        raise InvalidInput(
+            ["There is no `adopt` in it; `stillwater survey --adopt FILE` writes a description."]
+        )
+    if others := sorted(str(key) for key in raw if key != "adopt"):
+        problem = (
+            f"Beside `adopt` it has {', '.join(others)}; a cluster is adopted or made by "
+            f"Stillwater, not both: keep one of them per file."
+        )
+        raise InvalidInput([problem])
+    return validated(Adoption, section, lambda place, said: locate(("adopt", *place), said))
+
+
+def shared(described: Mapping[str, Adoption]) -> list[str]:
+    """Return a sentence per Kafka or group that stands in two descriptions, by the files' names."""
+    owner: dict[tuple[str, ...], str] = {}
+    problems = []
+    for file, each in described.items():
+        for part in _parts(each):
+            if part in owner and owner[part] != file:
+                problems.append(
+                    f"{part[0]} {part[-1]} is in {owner[part]} and in {file}; leave it in one of "
+                    f"them."
+                )
+            owner.setdefault(part, file)
+    return problems
+
+
+def _parts(each: Adoption) -> Iterator[tuple[str, ...]]:
+    """Yield what may belong to one description alone, with where its name holds."""
+    for kafka in each.kafkas:
+        yield ("Kafka", each.region, each.eks_cluster, kafka.title)
+    for group in each.scaling_groups:
+        yield ("Auto Scaling group", each.region, group)
+    for kind, names in (
+        ("Managed node group", each.managed_node_groups),
+        ("NodePool", each.node_pools),
+    ):
+        for name in names:
+            yield (kind, each.region, each.eks_cluster, name)
+
+
+def _twice(names: Iterable[str] | Sequence[str]) -> list[str]:
+    return sorted(name for name, count in Counter(names).items() if count > 1)

@@ -1,0 +1,142 @@
+"""Decides what the next level of adoption adds to a cluster that exists, in words and as a diff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from core.cluster.adoption import Adoption, Drainer, Level
+
+ORDER = tuple(Level)
+# What a level may do to what is theirs.
+TOUCHES = {
+    Level.WATCH: "Nothing of theirs is written: it reads, keeps a ledger of its own, and tells.",
+    Level.GATE: "Evictions of Kafka's pods are answered; nothing of theirs is changed.",
+    Level.ACT: "Termination hooks, tags and the lifecycle policy of the named groups are changed.",
+}
+LEAVING = {
+    Level.WATCH: "delete what was added; nothing else is there",
+    Level.GATE: "delete the webhook first: from then on budgets alone answer",
+    Level.ACT: "release what is held, then the hooks go and each group gets back what it had",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One line of the diff: + made, ~ changed, or left as it is."""
+
+    mark: str
+    what: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.mark} {self.what}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What stands between a level and the next."""
+
+    now: Level
+    following: Level
+    changes: tuple[Change, ...]
+    # What must be filled in or settled first.
+    missing: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return TOUCHES[self.following]
+
+    @property
+    def leaving(self) -> str:
+        return LEAVING[self.following]
+
+    def diff(self) -> list[str]:
+        return [f"--- {self.now}", f"+++ {self.following}", *map(str, self.changes)]
+
+
+def next_level(adopted: Adoption) -> Plan | None:
+    """Return the plan of the next level, or None at the last."""
+    place = ORDER.index(adopted.level)
+    if place + 1 == len(ORDER):
+        return None
+    following = ORDER[place + 1]
+    changes = {Level.WATCH: _watch, Level.GATE: _gate, Level.ACT: _act}[following]
+    return Plan(adopted.level, following, tuple(changes(adopted)), tuple(_missing(adopted)))
+
+
+def _missing(adopted: Adoption) -> Iterator[str]:
+    for kafka in adopted.kafkas:
+        if kafka.bootstrap is None:
+            yield f"Kafka {kafka.title} has no bootstrap; name a listener as HOST:PORT."
+        if kafka.credentials_secret is None:
+            yield (
+                f"Kafka {kafka.title} has no credentials_secret; name the Secret of a KafkaUser, "
+                f"unless the listener asks nobody."
+            )
+
+
+def _watch(adopted: Adoption) -> Iterator[Change]:
+    ours = f"stillwater-{adopted.eks_cluster}"
+    yield Change("+", f"DynamoDB table {ours}", "incidents and their history")
+    yield Change("+", f"SQS queues {ours}-events, {ours}-ticks", "with their dead letter queues")
+    yield Change(
+        "+", "EventBridge rules", "what AWS announces of EC2, Auto Scaling, Health and ARC"
+    )
+    yield Change(
+        "+",
+        "Lambda functions interruption, tick, sweep",
+        "a role that reads EC2, Auto Scaling and EKS, and writes to the table and queues alone",
+    )
+    yield Change(
+        "+",
+        f"EKS access entry and role of {adopted.eks_cluster}",
+        "get and list of nodes, pods, claims and Strimzi's resources",
+    )
+    for kafka in adopted.kafkas:
+        yield Change("+", f"ACLs of Kafka {kafka.title}", "Describe of the cluster and its topics")
+    yield from _untouched(adopted)
+
+
+def _gate(adopted: Adoption) -> Iterator[Change]:
+    spaces = ", ".join(sorted({kafka.namespace for kafka in adopted.kafkas}))
+    yield Change(
+        "+", "ValidatingWebhookConfiguration", f"asked about evictions of Kafka's pods in {spaces}"
+    )
+    yield Change("+", "Lambda function gate", "answers by replicas, quorum and who else is out")
+    for kafka in adopted.kafkas:
+        yield Change("+", f"Lease of Kafka {kafka.title}", "one node out at a time, whoever drains")
+    yield from _untouched(adopted)
+
+
+def _act(adopted: Adoption) -> Iterator[Change]:
+    for group in adopted.scaling_groups:
+        yield Change("~", f"Auto Scaling group {group}", "+ hooks drain and gate, default ABANDON")
+        yield Change("~", f"Auto Scaling group {group}", "lifecycle policy: retain on ABANDON")
+        yield Change("~", f"Auto Scaling group {group}", "+ tag stillwater:cluster, at launch too")
+    for group in adopted.managed_node_groups:
+        yield Change(
+            " ", f"Managed node group {group}", "EKS takes no hook of others; gate answers"
+        )
+    for pool in adopted.node_pools:
+        yield Change(" ", f"NodePool {pool}", "Karpenter has no hooks; gate answers its evictions")
+    if adopted.drainer is Drainer.OURS:
+        yield Change("+", "aws-node-termination-handler", "in queue mode, for the named groups")
+    elif adopted.drainer is Drainer.THEIRS and adopted.scaling_groups:
+        queue = adopted.queue_url or "its queue, which queue_url must name"
+        yield Change("~", f"messages to {queue}", "held until the replacement is ready")
+        yield Change(
+            "~", "their rule for lifecycle actions", "disabled: ours forwards what it held"
+        )
+    yield Change("+", "rights of the functions", "complete and beat hooks, set desired capacity")
+
+
+def _untouched(adopted: Adoption) -> Iterator[Change]:
+    named = (
+        *(f"Kafka {kafka.title}" for kafka in adopted.kafkas),
+        *(f"Auto Scaling group {name}" for name in adopted.scaling_groups),
+        *(f"Managed node group {name}" for name in adopted.managed_node_groups),
+        *(f"NodePool {name}" for name in adopted.node_pools),
+    )
+    for name in named:
+        yield Change(" ", name, "as it is")

@@ -1,0 +1,233 @@
+"""Judges who may make a pod of Kafka leave, and who is asked: budgets, webhooks, Drain Cleaner.
+
+Sources: the eviction API and the disruption controller, Strimzi's Drain Cleaner, Cluster
+Autoscaler's rules of what blocks a scale-down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
+from core.survey.finding import Finding, Weight, listed
+from core.survey.kafka_facts import Pod
+from core.survey.tool_facts import DisruptionBudget, DrainCleaner
+
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+# Kinds whose size the disruption controller can ask for; of others it takes a whole minAvailable.
+SCALABLE = ("StatefulSet", "ReplicaSet", "ReplicationController", "Deployment")
+
+
+def budgets(seen: Surveyed) -> Iterator[Finding]:
+    """Find brokers that anybody may evict, that nobody can, or whose eviction is an error."""
+    if isinstance(seen.budgets, Unread) or isinstance(seen.pods, Unread):
+        return
+    for kafka in of(seen.kafkas):
+        bare, doubled = [], set()
+        for pod in pods_of(seen, kafka):
+            over = sorted(budget.name for budget in seen.budgets if budget.covers(pod))
+            if not over:
+                bare.append(pod.name)
+            elif len(over) > 1:
+                doubled.add(", ".join(over))
+        if bare:
+            yield Finding(
+                "budget-missing",
+                Weight.BROKER,
+                kafka.title,
+                f"no PodDisruptionBudget covers {listed(bare)}: all of them may be evicted at once",
+                "let Strimzi make its own again (STRIMZI_POD_DISRUPTION_BUDGET_GENERATION), or "
+                "make one with minAvailable one less than there are pods",
+            )
+        for names in sorted(doubled):
+            yield Finding(
+                "budget-several",
+                Weight.BROKER,
+                kafka.title,
+                f"{names} cover the same pods: the eviction API answers 500 and no drain ends",
+                "leave one of them",
+            )
+    for budget in seen.budgets:
+        if covered := [pod for pod in seen.pods if budget.covers(pod)]:
+            yield from _allowance(budget, covered, seen)
+
+
+def allowed(budget: DisruptionBudget, covered: list[Pod]) -> int:
+    """Return how many of the covered pods may be out at once by a budget."""
+    if _uncountable(budget, covered):
+        return 0
+    if budget.desired_healthy is not None and budget.expected_pods is not None:
+        return budget.expected_pods - budget.desired_healthy
+    count = len(covered)
+    if budget.least_available is not None:
+        return count - _share(budget.least_available, count)
+    return _share(budget.most_unavailable or "0", count)
+
+
+def _share(written: str, count: int) -> int:
+    """Return a number, or a share of the pods rounded up, as the disruption controller does."""
+    if written.endswith("%"):
+        return -(-int(written[:-1]) * count // 100)
+    return int(written)
+
+
+def _uncountable(budget: DisruptionBudget, covered: list[Pod]) -> bool:
+    shares = budget.most_unavailable is not None or (budget.least_available or "").endswith("%")
+    return shares and any(pod.owner and pod.owner not in SCALABLE for pod in covered)
+
+
+def _allowance(budget: DisruptionBudget, covered: list[Pod], seen: Surveyed) -> Iterator[Finding]:
+    leave = allowed(budget, covered)
+    clean = _cleaners(seen, budget.namespace)
+    if leave <= 0 and clean == []:
+        owner = next((pod.owner for pod in covered if pod.owner), None)
+        why = (
+            f"the disruption controller cannot count pods of a {owner} for a share or "
+            f"maxUnavailable"
+            if _uncountable(budget, covered)
+            else "it lets no pod go"
+        )
+        yield Finding(
+            "budget-blocks",
+            Weight.BROKER,
+            budget.title,
+            f"{why}, and nothing rolls its pods: every drain waits until the node is taken by "
+            f"force",
+            f"set minAvailable to {max(1, len(covered) - 1)}, or install Strimzi's Drain Cleaner",
+        )
+    if leave > 1:
+        yield Finding(
+            "budget-loose",
+            Weight.PRODUCER,
+            budget.title,
+            f"of {budget.expected_pods or len(covered)} pods it lets {leave} leave at once",
+            "let one pod leave at a time",
+        )
+    lenient = [each for each in clean or () if each.drains_kafka and not each.denies]
+    if leave > 0 and lenient:
+        yield Finding(
+            "cleaner-passed",
+            Weight.PRODUCER,
+            lenient[0].title,
+            f"it denies nothing (STRIMZI_DENY_EVICTION is false) and {budget.title} lets {leave} "
+            f"go: an eviction takes the pod without a look at replicas, and then it is rolled",
+            "set maxUnavailable of template.podDisruptionBudget to 0, or let it deny",
+        )
+
+
+def _cleaners(seen: Surveyed, namespace: str) -> list[DrainCleaner] | None:
+    """Return the Drain Cleaners that look at a namespace; None where nobody can tell."""
+    if isinstance(seen.cleaners, Unread):
+        return None
+    return [
+        each
+        for each in seen.cleaners
+        if each.drains_kafka and (each.namespaces is None or namespace in each.namespaces)
+    ]
+
+
+def webhooks(seen: Surveyed) -> Iterator[Finding]:
+    """Find evictions that nobody judges by Kafka's replicas, or that nobody can answer."""
+    if isinstance(seen.eviction_webhooks, Unread) or isinstance(seen.cleaners, Unread):
+        return
+    for each in seen.eviction_webhooks:
+        if each.missing_service:
+            end = "every eviction is refused" if each.fails_closed else "evictions pass it unasked"
+            yield Finding(
+                "webhook-dead",
+                Weight.BROKER if each.fails_closed else Weight.PRODUCER,
+                f"ValidatingWebhookConfiguration {each.name}",
+                f"it asks Service {each.missing_service}, which does not exist: {end}",
+                "install what answers it again, or remove it",
+            )
+    if not seen.eviction_webhooks:
+        installed = listed(each.title for each in seen.cleaners)
+        yield Finding(
+            "eviction-unasked",
+            Weight.PRODUCER,
+            "evictions",
+            "no webhook is asked about them"
+            + (f", though {installed} runs" if installed else "")
+            + ": a budget counts ready pods, and a broker is ready before its replicas are in sync",
+            "install Strimzi's Drain Cleaner, or another gate that looks at the replicas",
+        )
+
+
+def cleaners(seen: Surveyed) -> Iterator[Finding]:
+    """Find Drain Cleaners that leave a Kafka out, or deny what a drainer does not try again."""
+    for cleaner in of(seen.cleaners):
+        if not cleaner.drains_kafka:
+            yield Finding(
+                "cleaner-off",
+                Weight.PRODUCER,
+                cleaner.title,
+                "STRIMZI_DRAIN_KAFKA is false: it leaves Kafka's pods to the eviction API",
+                "set STRIMZI_DRAIN_KAFKA to true",
+            )
+        elif cleaner.denies and of(seen.handlers):
+            yield Finding(
+                "cleaner-denies",
+                Weight.BROKER,
+                cleaner.title,
+                f"it denies evictions with status 500, which {of(seen.handlers)[0].title} does not "
+                f"try again: the drain fails at once, and the hook may end before Strimzi has "
+                f"moved the broker",
+                "set STRIMZI_DENY_EVICTION to false with maxUnavailable 0, so that the budget "
+                "answers 429, or let the queue deliver for as long as the hook waits",
+            )
+        left = {k.namespace for k in of(seen.kafkas)} - (cleaner.namespaces or frozenset())
+        if cleaner.drains_kafka and cleaner.namespaces is not None and left:
+            yield Finding(
+                "cleaner-elsewhere",
+                Weight.PRODUCER,
+                cleaner.title,
+                f"STRIMZI_DRAIN_NAMESPACES does not name {listed(left)}: there it leaves evictions "
+                f"to the budgets",
+                "add the namespace to STRIMZI_DRAIN_NAMESPACES",
+            )
+
+
+def autoscalers(seen: Surveyed) -> Iterator[Finding]:
+    """Find brokers whose node an autoscaler may take away because it looks idle."""
+    for scaler in of(seen.autoscalers):
+        if not scaler.scales_down:
+            continue
+        for kafka in of(seen.kafkas):
+            taken = [
+                pod
+                for pod in pods_of(seen, kafka)
+                if pod.annotations.get(SAFE_TO_EVICT) == "true"
+                or (
+                    scaler.takes_custom
+                    and pod.node
+                    and not _provisioned(pod, seen)
+                    and pod.annotations.get(SAFE_TO_EVICT) != "false"
+                )
+            ]
+            if taken:
+                yield Finding(
+                    "autoscaler",
+                    Weight.PRODUCER,
+                    kafka.title,
+                    f"{scaler.title} may take the nodes of {listed(pod.name for pod in taken)} "
+                    f"away when they look idle",
+                    f"annotate the pods with {SAFE_TO_EVICT}: 'false'",
+                )
+
+
+def _provisioned(pod: Pod, seen: Surveyed) -> bool:
+    """Say whether a pod's node is Karpenter's, which Cluster Autoscaler does not touch."""
+    node = node_of(pod, seen)
+    return node is not None and node.node_pool is not None
+
+
+def evictors(seen: Surveyed) -> Iterator[Finding]:
+    """Name what else evicts pods by its own rules."""
+    for each in of(seen.evictors):
+        yield Finding(
+            "evictor",
+            Weight.ADVICE,
+            each.title,
+            f"{each.tool} evicts pods or drains nodes by its own rules, those of Kafka among them",
+            "keep it away from the nodes of Kafka, or see that its drains are asked about",
+        )

@@ -1,0 +1,190 @@
+"""Judges the Auto Scaling groups below Kafka: zones, room, hooks, and EKS's managed node groups.
+
+Sources: EC2 Auto Scaling's lifecycle hooks and instance lifecycle policy, EKS's managed node
+groups and how they update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, grace_of, of, pods_on
+from core.survey.finding import Finding, Weight, listed
+from core.survey.node_facts import ScalingGroup, TerminationHook
+from core.words import span
+
+# Processes without which no lost node comes back.
+REPLACING = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
+
+
+def groups(seen: Surveyed) -> Iterator[Finding]:
+    """Find groups that end a node with its broker on it, or cannot replace it in its zone."""
+    if isinstance(seen.groups, Unread):
+        return
+    for group in seen.groups.values():
+        subject = f"Auto Scaling group {group.name}"
+        yield from _room(group, subject)
+        yield from _own_ends(group, subject)
+        if group.managed_node_group:
+            yield from _managed(group, subject, seen)
+        else:
+            yield from _hooks(group, subject, seen)
+
+
+def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
+    if len(group.zones) > 1:
+        moving = "AZRebalance" not in group.suspended
+        yield Finding(
+            "group-zones",
+            Weight.BROKER if moving else Weight.PRODUCER,
+            subject,
+            f"it spans {listed(group.zones)}: a replacement may start where the broker's volume "
+            f"is not" + (", and AZRebalance ends nodes to even out the zones" if moving else ""),
+            "make a group per zone" + (", and suspend AZRebalance until then" if moving else ""),
+        )
+    # EKS raises the maximum of its own groups when it replaces their nodes.
+    if group.desired >= group.maximum and not group.managed_node_group:
+        yield Finding(
+            "group-maximum",
+            Weight.PRODUCER,
+            subject,
+            f"it wants {group.desired} nodes and may have {group.maximum}: no replacement can "
+            f"start before the old node is gone",
+            f"set its maximum to {group.desired + 1} or more",
+        )
+    stopped = [process for process in REPLACING if process in group.suspended]
+    if stopped:
+        yield Finding(
+            "group-suspended",
+            Weight.PRODUCER,
+            subject,
+            f"{', '.join(stopped)} is suspended: a node that fails is not replaced",
+            f"resume {', '.join(stopped)}",
+        )
+
+
+def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
+    if group.lifetime_seconds:
+        yield Finding(
+            "group-lifetime",
+            Weight.BROKER,
+            subject,
+            f"its maximum instance lifetime is {span(group.lifetime_seconds)}: Auto Scaling "
+            f"replaces a node of that age whatever Kafka does at the time",
+            "remove the maximum instance lifetime and replace the nodes one by one",
+        )
+    if group.asks_load_balancer:
+        yield Finding(
+            "group-health",
+            Weight.BROKER,
+            subject,
+            "its health check asks the load balancer: a broker that starts slowly has its node "
+            "taken away",
+            "use EC2's health checks alone",
+        )
+
+
+def _managed(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
+    name = group.managed_node_group
+    yield Finding(
+        "managed-node-group",
+        Weight.PRODUCER if len(group.zones) > 1 else Weight.ADVICE,
+        subject,
+        f"it is managed node group {name}: when it shrinks or is rebalanced, EKS ends a node 15 "
+        f"minutes after it began to drain it, whatever PodDisruptionBudgets say",
+        "make no change of its size while a broker cannot leave, never update it with force, or "
+        "move the brokers to groups of your own with termination hooks",
+    )
+    known = {} if isinstance(seen.managed_node_groups, Unread) else seen.managed_node_groups
+    managed = known.get(group.name)
+    if managed is None:
+        return
+    at_once = managed.at_once or -(-(managed.percent_at_once or 0) * group.desired // 100)
+    if at_once > 1:
+        yield Finding(
+            "managed-update",
+            Weight.PRODUCER,
+            subject,
+            f"managed node group {name} updates {at_once} of its nodes at once",
+            "set maxUnavailable of its update configuration to 1",
+        )
+    if managed.strategy == "MINIMAL":
+        yield Finding(
+            "managed-minimal",
+            Weight.PRODUCER,
+            subject,
+            f"managed node group {name} updates with strategy MINIMAL: a node ends before its "
+            f"replacement starts, and its broker waits for one",
+            "set the update strategy to DEFAULT",
+        )
+
+
+def _hooks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
+    if not group.hooks:
+        yield Finding(
+            "hook-missing",
+            Weight.BROKER,
+            subject,
+            "no lifecycle hook holds a node that terminates: the instance goes at once, with its "
+            "broker running",
+            "add a hook for autoscaling:EC2_INSTANCE_TERMINATING with default result ABANDON",
+        )
+    for hook in group.hooks:
+        if hook.default_result != "ABANDON" or not group.retains_on_abandon:
+            kept = "" if group.retains_on_abandon else " and the group keeps nothing"
+            yield Finding(
+                "hook-default",
+                Weight.BROKER,
+                subject,
+                f"hook {hook.name} ends with {hook.default_result}{kept}: a drain that takes "
+                f"longer than the hook ends the instance with its broker on it",
+                "set the default result to ABANDON and the group's lifecycle policy "
+                "TerminateHookAbandon to retain",
+            )
+        yield from _time(hook, group, subject, seen)
+
+
+def _time(
+    hook: TerminationHook, group: ScalingGroup, subject: str, seen: Surveyed
+) -> Iterator[Finding]:
+    listening = [h for h in of(seen.handlers) if h.queue_mode]
+    if any(h.beat_seconds and h.beat_seconds < hook.heartbeat_seconds for h in listening):
+        return
+    grace = grace_of(pods_on(group, seen))
+    drain = max((h.drain_timeout_seconds for h in listening), default=0)
+    if hook.heartbeat_seconds <= grace or hook.heartbeat_seconds < drain:
+        asked = f"its brokers have {grace} s to stop" + (
+            f", and a drain may take {drain} s" if drain > grace else ""
+        )
+        yield Finding(
+            "hook-heartbeat",
+            Weight.BROKER,
+            subject,
+            f"hook {hook.name} waits {hook.heartbeat_seconds} s and {asked}: unless somebody "
+            f"records heartbeats in time it runs out in the middle",
+            f"raise its heartbeat timeout above {max(grace, drain)} s, or record heartbeats",
+        )
+
+
+def orphans(seen: Surveyed) -> Iterator[Finding]:
+    """Find nodes of Kafka that nothing would replace."""
+    if isinstance(seen.nodes, Unread) or isinstance(seen.group_of, Unread):
+        return
+    alone = [
+        f"{node.name} ({node.instance_id})"
+        for node in seen.nodes.values()
+        if node.node_pool is None
+        and node.instance_id
+        and node.instance_id not in seen.group_of
+        # A node whose instance EC2 no longer knows is about to go by itself.
+        and (isinstance(seen.instances, Unread) or node.instance_id in seen.instances)
+    ]
+    if alone:
+        yield Finding(
+            "node-alone",
+            Weight.PRODUCER,
+            "nodes of Kafka",
+            f"{listed(alone)} belong to no Auto Scaling group and to no NodePool: nothing "
+            f"replaces them",
+            "run the brokers in groups",
+        )

@@ -1,0 +1,156 @@
+"""Judges installations of aws-node-termination-handler: what they hear, and how long they wait.
+
+Source: aws-node-termination-handler's settings, its queue processor and its chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, grace_of, pods_on
+from core.survey.finding import Finding, Weight, listed
+from core.survey.node_facts import ScalingGroup
+from core.survey.tool_facts import TerminationHandler
+
+
+def handlers(seen: Surveyed) -> Iterator[Finding]:
+    """Find node termination handlers that are missing, compete, do not hear or are too quick."""
+    if isinstance(seen.handlers, Unread) or isinstance(seen.groups, Unread):
+        return
+    # EKS drains the nodes of its own groups, Karpenter those of its pools.
+    own = {n: g for n, g in seen.groups.items() if g.managed_node_group is None}
+    if not own:
+        return
+    if not seen.handlers:
+        yield Finding(
+            "nth-missing",
+            Weight.BROKER,
+            "node termination handler",
+            f"none was found, and nothing else was seen that drains the nodes of {listed(own)} "
+            f"before they go",
+            "install aws-node-termination-handler in queue mode, or another drainer",
+        )
+    if len(seen.handlers) > 1:
+        yield Finding(
+            "nth-several",
+            Weight.BROKER,
+            "node termination handlers",
+            f"{listed(h.title for h in seen.handlers)} drain the same nodes, each by its own rules",
+            "leave the one in queue mode",
+        )
+    for handler in seen.handlers:
+        yield from _hearing(handler, own, seen)
+        yield from _patience(handler, own, seen)
+
+
+def _hearing(
+    handler: TerminationHandler, own: dict[str, ScalingGroup], seen: Surveyed
+) -> Iterator[Finding]:
+    if not handler.drains:
+        yield Finding(
+            "nth-idle",
+            Weight.BROKER,
+            handler.title,
+            "CORDON_ONLY or DRY_RUN is true: it drains no node",
+            "set both to false",
+        )
+    if not handler.queue_mode:
+        yield Finding(
+            "nth-mode",
+            Weight.BROKER,
+            handler.title,
+            "it listens to the instance metadata only: it hears spot's two minutes and no "
+            "lifecycle hook, and completes none",
+            "run it in queue mode (ENABLE_SQS_TERMINATION_DRAINING)",
+        )
+        return
+    if handler.asks_for_tag and not isinstance(seen.instances, Unread):
+        untagged = [
+            name for name, group in own.items() if not _tagged(handler.asks_for_tag, group, seen)
+        ]
+        if untagged:
+            yield Finding(
+                "nth-tag",
+                Weight.BROKER,
+                handler.title,
+                f"it drains nothing without tag {handler.asks_for_tag}, which instances of "
+                f"{listed(untagged)} lack: it drops their messages, and their hooks run out",
+                "put the tag on the groups, propagated at launch, and on the instances they have",
+            )
+    yield from _queue(handler, own, seen)
+
+
+def _tagged(tag: str, group: ScalingGroup, seen: Surveyed) -> bool:
+    if isinstance(seen.instances, Unread) or isinstance(seen.group_of, Unread):
+        return True
+    mine = [name for name, held in seen.group_of.items() if held == group.name]
+    return all(tag in seen.instances[name].tags for name in mine if name in seen.instances)
+
+
+def _queue(
+    handler: TerminationHandler, own: dict[str, ScalingGroup], seen: Surveyed
+) -> Iterator[Finding]:
+    known = {} if isinstance(seen.queues, Unread) else seen.queues
+    queue = known.get(handler.queue_url or "")
+    if queue is None:
+        return
+    deaf = [
+        name
+        for name, group in own.items()
+        if group.hooks
+        and not queue.hears_lifecycle
+        and not any(hook.target == queue.arn for hook in group.hooks)
+    ]
+    if deaf:
+        yield Finding(
+            "nth-deaf",
+            Weight.BROKER,
+            handler.title,
+            f"no enabled rule sends lifecycle actions to its queue {handler.queue_url}: it never "
+            f"hears that nodes of {listed(deaf)} terminate",
+            "add a rule for EC2 Instance-terminate Lifecycle Action with the queue as its target",
+        )
+    hook = max((h.heartbeat_seconds for g in own.values() for h in g.hooks), default=0)
+    if queue.kept_seconds < max(hook, handler.drain_timeout_seconds):
+        yield Finding(
+            "nth-queue",
+            Weight.BROKER,
+            handler.title,
+            f"its queue keeps a message {queue.kept_seconds} s, a drain may take "
+            f"{handler.drain_timeout_seconds} s and a hook waits {hook} s: a drain that fails late "
+            f"is not tried again",
+            "keep messages for longer than the longest hook waits",
+        )
+
+
+def _patience(
+    handler: TerminationHandler, own: dict[str, ScalingGroup], seen: Surveyed
+) -> Iterator[Finding]:
+    least = grace_of([pod for group in own.values() for pod in pods_on(group, seen)])
+    if 0 <= handler.pod_grace_seconds < least:
+        yield Finding(
+            "nth-pod-grace",
+            Weight.BROKER,
+            handler.title,
+            f"it gives every pod {handler.pod_grace_seconds} s to stop, and brokers ask for "
+            f"{least} s",
+            "set POD_TERMINATION_GRACE_PERIOD to -1",
+        )
+    if handler.drain_timeout_seconds <= least:
+        yield Finding(
+            "nth-timeout",
+            Weight.BROKER,
+            handler.title,
+            f"it gives a drain {handler.drain_timeout_seconds} s, and a broker may take "
+            f"{least} s to stop: the drain has failed while the broker still stops",
+            f"set NODE_TERMINATION_GRACE_PERIOD above {least}",
+        )
+    if handler.taints_out_of_service:
+        yield Finding(
+            "nth-out-of-service",
+            Weight.BROKER,
+            handler.title,
+            "ENABLE_OUT_OF_SERVICE_TAINT is true: it lets volumes be taken from a node that still "
+            "runs, with a broker that still writes",
+            "set it to false",
+        )

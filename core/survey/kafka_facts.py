@@ -1,0 +1,114 @@
+"""Facts of Kafka in a cluster that somebody else made: resources, pools, pods, topics, volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaListener:
+    """A listener of a Kafka resource; `authentication` is None where it asks nobody."""
+
+    name: str
+    authentication: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kafka:
+    """One Kafka resource."""
+
+    namespace: str
+    name: str
+    rack_aware: bool
+    listeners: tuple[KafkaListener, ...]
+    # The broker settings as written in the resource; what is absent is Kafka's default.
+    config: Mapping[str, str]
+    zookeeper: bool = False
+    # Annotated strimzi.io/pause-reconciliation.
+    paused: bool = False
+    # What Strimzi says in the resource's NotReady condition, if anything.
+    not_ready: str | None = None
+    # Of a resource without node pools: how many brokers it wants.
+    replicas: int | None = None
+    # HOST:PORT of a listener, as Strimzi says in the resource's status.
+    bootstrap: str | None = None
+
+    @property
+    def title(self) -> str:
+        return f"Kafka {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaPool:
+    """One KafkaNodePool: how many nodes it wants of which roles."""
+
+    namespace: str
+    name: str
+    kafka: str
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A KafkaTopic; None where the resource leaves it to the brokers' default."""
+
+    namespace: str
+    name: str
+    kafka: str
+    replicas: int | None
+    min_in_sync: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """One pod of a Kafka cluster: a broker, a controller, or both."""
+
+    namespace: str
+    name: str
+    kafka: str
+    broker: bool
+    controller: bool = False
+    node: str | None
+    # None where its status says nothing of it.
+    ready: bool | None = None
+    # The kind of what controls it.
+    owner: str | None = None
+    grace_seconds: int
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    readiness_gates: frozenset[str]
+    claims: tuple[str, ...]
+    # Whether the scheduler is forbidden to place a second one on its node.
+    alone_on_its_node: bool
+
+    @property
+    def title(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """What a claim of a Kafka pod is bound to."""
+
+    namespace: str
+    claim: str
+    reclaim: str | None
+    storage_class: str | None
+    binding: str | None
+    expandable: bool | None
+    # Whether the volume can be used from one node alone.
+    on_node: bool = False
+    # A network file system by its driver, which Kafka is not made for.
+    shared_by: str | None = None
+    # EBS's type where the class or its default names one, and the size.
+    ebs_type: str | None = None
+    gib: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherKafka:
+    """A StatefulSet, or another operator's resource, that runs a Kafka which is not Strimzi's."""
+
+    title: str
+    image: str

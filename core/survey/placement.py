@@ -1,0 +1,185 @@
+"""Judges where the pods of a Kafka stand: zones, nodes, the quorum's votes, time to stop.
+
+Sources: Kafka's rack awareness and controlled shutdown (docs/adr/0005), KRaft's majority.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
+from core.survey.finding import Finding, Weight, listed
+from core.survey.kafka import number
+from core.survey.kafka_facts import Kafka, Pod
+
+# KafkaBroker.shutdown waits so long for its controlled shutdown.
+CONTROLLED_SHUTDOWN_SECONDS = 300
+LEAST_VOTERS = 3
+
+
+def zones(seen: Surveyed) -> Iterator[Finding]:
+    """Find brokers that stand in fewer zones than a partition has replicas."""
+    for kafka in of(seen.kafkas):
+        # A pod that no node has taken is found where pods are counted.
+        placed = [_zone(pod, seen) for pod in pods_of(seen, kafka) if pod.broker and pod.node]
+        found = {zone for zone in placed if zone}
+        factor = number(kafka, "default.replication.factor", 1) or 1
+        if not found or None in placed:
+            continue
+        if len(found) == 1 or len(found) < min(factor, len(placed)):
+            yield Finding(
+                "zones",
+                Weight.PRODUCER,
+                kafka.title,
+                f"{len(placed)} brokers stand in {listed(found)} and a partition has {factor} "
+                f"replicas: a zone that fails takes more than one of them, or all",
+                "spread the brokers over as many zones as there are replicas",
+            )
+        if not kafka.rack_aware and len(found) > 1:
+            yield Finding(
+                "rack",
+                Weight.PRODUCER,
+                kafka.title,
+                "spec.kafka.rack is missing: Kafka places replicas without regard to zones",
+                "set spec.kafka.rack.topologyKey to topology.kubernetes.io/zone, and rebalance",
+            )
+
+
+def quorum(seen: Surveyed) -> Iterator[Finding]:
+    """Find controllers whose majority one node or one zone takes along."""
+    for kafka in of(seen.kafkas):
+        voters = [pod for pod in pods_of(seen, kafka) if pod.controller]
+        if not voters:
+            continue
+        spare = (len(voters) - 1) // 2
+        if len(voters) < LEAST_VOTERS:
+            yield Finding(
+                "quorum",
+                Weight.PRODUCER,
+                kafka.title,
+                f"of {len(voters)} controllers none can leave: the rest is no majority",
+                f"run {LEAST_VOTERS} controllers; a static quorum is not enlarged in place",
+            )
+        else:
+            yield from _together(kafka, voters, spare, seen)
+        if len(voters) % 2 == 0 and len(voters) > LEAST_VOTERS:
+            yield Finding(
+                "quorum-even",
+                Weight.ADVICE,
+                kafka.title,
+                f"it has {len(voters)} controllers, which bear the loss of {spare} as "
+                f"{len(voters) - 1} would",
+                "run an odd number of controllers in the next cluster",
+            )
+        if both := sorted(pod.name for pod in voters if pod.broker):
+            yield Finding(
+                "combined",
+                Weight.ADVICE,
+                kafka.title,
+                f"{listed(both)} are broker and controller in one: whatever leaves takes a vote of "
+                f"the quorum along, and a broker under load delays the metadata",
+                "give the next cluster a node pool of controllers alone",
+            )
+
+
+def _together(kafka: Kafka, voters: list[Pod], spare: int, seen: Surveyed) -> Iterator[Finding]:
+    places = {
+        "node": Counter(pod.node for pod in voters if pod.node),
+        "zone": Counter(zone for pod in voters if (zone := _zone(pod, seen))),
+    }
+    for kind, counts in places.items():
+        # All of them in one zone is a cluster of one zone, which is said of its brokers.
+        if kind == "zone" and len(counts) == 1:
+            continue
+        for place, count in sorted(counts.items()):
+            if count > spare:
+                yield Finding(
+                    f"quorum-{kind}",
+                    Weight.PRODUCER,
+                    kafka.title,
+                    f"{count} of {len(voters)} controllers stand on {kind} {place}: without it "
+                    f"there is no majority",
+                    f"spread the controllers so that no {kind} holds more than {spare} of them",
+                )
+
+
+def grace(seen: Surveyed) -> Iterator[Finding]:
+    """Find brokers that are killed while Kafka still hands over its leaders."""
+    for kafka in of(seen.kafkas):
+        short = [
+            pod
+            for pod in pods_of(seen, kafka)
+            if pod.broker and pod.grace_seconds <= CONTROLLED_SHUTDOWN_SECONDS
+        ]
+        if short:
+            least = min(pod.grace_seconds for pod in short)
+            yield Finding(
+                "grace",
+                Weight.BROKER,
+                kafka.title,
+                f"terminationGracePeriodSeconds of {listed(pod.name for pod in short)} is {least}, "
+                f"and a broker waits up to {CONTROLLED_SHUTDOWN_SECONDS} s for its controlled "
+                f"shutdown: it is killed in the middle and recovers its logs on the next start",
+                f"set template.pod.terminationGracePeriodSeconds above "
+                f"{CONTROLLED_SHUTDOWN_SECONDS}, for example to 330",
+            )
+
+
+def nodes(seen: Surveyed) -> Iterator[Finding]:
+    """Find brokers that share a node, or may."""
+    for kafka in of(seen.kafkas):
+        brokers = [pod for pod in pods_of(seen, kafka) if pod.broker]
+        shared = {
+            node: count
+            for node, count in Counter(pod.node for pod in brokers if pod.node).items()
+            if count > 1
+        }
+        free = [pod.name for pod in brokers if not pod.alone_on_its_node]
+        if shared:
+            held = listed(f"{count} on {node}" for node, count in shared.items())
+            yield Finding(
+                "shared-node",
+                Weight.PRODUCER,
+                kafka.title,
+                f"brokers share a node: {held}; all of them leave with it",
+                "require podAntiAffinity on kubernetes.io/hostname, and roll them apart",
+            )
+        elif free and len(brokers) > 1:
+            yield Finding(
+                "anti-affinity",
+                Weight.PRODUCER,
+                kafka.title,
+                f"nothing forbids two brokers on one node: {listed(free)} have neither a "
+                f"required podAntiAffinity nor a strict spread over kubernetes.io/hostname",
+                "require podAntiAffinity on kubernetes.io/hostname in template.pod.affinity",
+            )
+
+
+def spot(seen: Surveyed) -> Iterator[Finding]:
+    """Find brokers and controllers whose machine AWS takes back after two minutes."""
+    for kafka in of(seen.kafkas):
+        held = [pod for pod in pods_of(seen, kafka) if _on_spot(pod, seen)]
+        if held:
+            yield Finding(
+                "spot",
+                Weight.BROKER,
+                kafka.title,
+                f"{listed(pod.name for pod in held)} run on spot instances: AWS takes them back "
+                f"with two minutes' notice, several of a zone at once",
+                "run Kafka on on-demand or reserved instances",
+            )
+
+
+def _on_spot(pod: Pod, seen: Surveyed) -> bool:
+    node = node_of(pod, seen)
+    if node is None:
+        return False
+    known = {} if isinstance(seen.instances, Unread) else seen.instances
+    instance = known.get(node.instance_id or "")
+    return node.spot if instance is None else instance.spot
+
+
+def _zone(pod: Pod, seen: Surveyed) -> str | None:
+    node = node_of(pod, seen)
+    return None if node is None else node.zone

@@ -1,0 +1,112 @@
+"""Judges what Karpenter and EKS Auto Mode do to nodes of Kafka by themselves.
+
+Sources: Karpenter's disruption, before karpenter.sh/v1 and since; EKS Auto Mode's node lifetime.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from core.survey.facts import Surveyed, Unread, grace_of, of
+from core.survey.finding import Finding, Weight, listed
+from core.survey.kafka_facts import Pod
+from core.survey.node_facts import NodePool
+
+DO_NOT_DISRUPT = ("karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict")
+AT_MOST_ONE = ("0", "0%", "1")
+SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+def node_pools(seen: Surveyed) -> Iterator[Finding]:
+    """Find pools whose nodes are replaced by age, by price or by force."""
+    if isinstance(seen.nodes, Unread):
+        return
+    known: Mapping[str, NodePool] = {} if isinstance(seen.node_pools, Unread) else seen.node_pools
+    for name in sorted({node.node_pool for node in seen.nodes.values() if node.node_pool}):
+        nodes = [node for node in seen.nodes.values() if node.node_pool == name]
+        names = {node.name for node in nodes}
+        pods = [pod for pod in of(seen.pods) if pod.node in names]
+        pool = known.get(name)
+        if any(node.auto_mode for node in nodes):
+            yield _auto(name, pool)
+        elif pool is not None:
+            yield from _expiry(pool, pods)
+            yield from _grace(pool, pods)
+        if pool is not None:
+            yield from _consolidation(pool, pods)
+
+
+def _auto(name: str, pool: NodePool | None) -> Finding:
+    own = f", here after {pool.expire_after}" if pool and pool.expire_after else ""
+    return Finding(
+        "auto-mode",
+        Weight.BROKER,
+        f"NodePool {name}",
+        f"its nodes are EKS Auto Mode's, which replaces every node after 21 days at the "
+        f"latest{own}, by force when a drain takes too long",
+        "run brokers on groups of your own, or replace their nodes yourself before that",
+    )
+
+
+def _expiry(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
+    if pool.expire_after is None or (not pool.forceful and not _exposed(pods)):
+        return
+    forced = f", and after {pool.grace} deletes what is left" if pool.grace else ""
+    how = (
+        f"whatever the pool's budgets say{forced}"
+        if pool.forceful
+        else "at a time that Kafka did not choose"
+    )
+    yield Finding(
+        "karpenter-expiry",
+        Weight.BROKER if pool.forceful else Weight.PRODUCER,
+        f"NodePool {pool.name}",
+        f"expireAfter is {pool.expire_after}: Karpenter drains a node of that age {how}",
+        "set expireAfter to Never and replace the nodes of brokers one by one",
+    )
+
+
+def _grace(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
+    least, given = grace_of(pods), seconds(pool.grace or "")
+    if given is not None and given <= least:
+        yield Finding(
+            "karpenter-grace",
+            Weight.BROKER,
+            f"NodePool {pool.name}",
+            f"terminationGracePeriod is {pool.grace}, and brokers ask for {least} s to stop: "
+            f"Karpenter deletes them before, whatever PodDisruptionBudgets say",
+            f"raise terminationGracePeriod well above {least} s",
+        )
+
+
+def _consolidation(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
+    exposed = _exposed(pods)
+    limited = any(at_once in AT_MOST_ONE for at_once in pool.budgets)
+    if pool.consolidation != "WhenEmpty" and not limited and exposed:
+        yield Finding(
+            "karpenter-consolidation",
+            Weight.PRODUCER,
+            f"NodePool {pool.name}",
+            f"consolidationPolicy is {pool.consolidation}: brokers are moved whenever fewer or "
+            f"cheaper machines would do, no budget holds that to one node at a time, and "
+            f"{listed(exposed)} do not say {DO_NOT_DISRUPT[0]}",
+            f"set consolidationPolicy to WhenEmpty or a budget of 1 node, or annotate the pods "
+            f"with {DO_NOT_DISRUPT[0]}",
+        )
+
+
+def _exposed(pods: list[Pod]) -> list[str]:
+    return [
+        pod.title
+        for pod in pods
+        if not any(pod.annotations.get(key) == "true" for key in DO_NOT_DISRUPT)
+    ]
+
+
+def seconds(written: str) -> float | None:
+    """Return a Go duration (1h30m) in seconds, or None where it is none."""
+    parts = re.findall(r"([0-9.]+)(ms|h|m|s)", written)
+    if not parts or "".join(number + unit for number, unit in parts) != written:
+        return None
+    return sum(float(number) * SECONDS[unit] for number, unit in parts)

@@ -1,0 +1,160 @@
+"""Facts of what runs beside Kafka and makes its pods leave, or keeps them: whoever installed it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.survey.kafka_facts import Pod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """One expression of a label selector."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisruptionBudget:
+    """A PodDisruptionBudget: its selector, what it says, and its status where it has one."""
+
+    namespace: str
+    name: str
+    match_labels: Mapping[str, str]
+    expressions: tuple[Requirement, ...]
+    # As written: a number, or a share such as "50%".
+    least_available: str | None = None
+    most_unavailable: str | None = None
+    # The disruption controller's own numbers; None before it has looked.
+    desired_healthy: int | None = None
+    expected_pods: int | None = None
+
+    @property
+    def title(self) -> str:
+        return f"PodDisruptionBudget {self.namespace}/{self.name}"
+
+    def covers(self, pod: Pod) -> bool:
+        """Say whether its selector matches a pod; an empty one matches every pod beside it."""
+        return (
+            pod.namespace == self.namespace
+            and all(pod.labels.get(key) == value for key, value in self.match_labels.items())
+            and all(_meets(each, pod.labels) for each in self.expressions)
+        )
+
+
+def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    value = labels.get(requirement.key)
+    if requirement.operator == "In":
+        return value in requirement.values
+    if requirement.operator == "NotIn":
+        return value not in requirement.values
+    return (value is not None) == (requirement.operator == "Exists")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminationHandler:
+    """An installation of aws-node-termination-handler."""
+
+    title: str
+    queue_mode: bool
+    # Negative: the pod's own grace.
+    pod_grace_seconds: int
+    drain_timeout_seconds: int
+    # How often it tells a hook that it still works; None: never.
+    beat_seconds: int | None = None
+    queue_url: str | None = None
+    # The tag an instance must carry to be drained; None: any instance.
+    asks_for_tag: str | None = None
+    # It cordons, or only writes what it would do.
+    drains: bool = True
+    taints_out_of_service: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminationQueue:
+    """The SQS queue that a termination handler reads."""
+
+    arn: str
+    kept_seconds: int
+    # Whether an enabled EventBridge rule, or a topic, sends it lifecycle actions.
+    hears_lifecycle: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainCleaner:
+    """An installation of Strimzi's Drain Cleaner."""
+
+    title: str
+    denies: bool
+    drains_kafka: bool
+    # None: every one.
+    namespaces: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionWebhook:
+    """A validating webhook that is asked about evictions."""
+
+    name: str
+    # Without its service, evictions are refused (Fail) or pass it (Ignore).
+    fails_closed: bool = False
+    # The service it is reached by, where that does not exist.
+    missing_service: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """An installation of Strimzi's cluster operator."""
+
+    title: str
+    # None: every one, or nobody can tell.
+    namespaces: frozenset[str] | None
+    # It looks at resources with certain labels only.
+    selective: bool = False
+
+    def watches(self, namespace: str) -> bool:
+        return self.namespaces is None or namespace in self.namespaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Autoscaler:
+    """An installation of Cluster Autoscaler."""
+
+    title: str
+    scales_down: bool
+    # It takes nodes whose pods belong to a kind it does not know, as Strimzi's do.
+    takes_custom: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evictor:
+    """Something else that evicts pods or drains nodes by its own rules."""
+
+    title: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balanced:
+    """A TargetGroupBinding with targets by IP, and the selector of its Service."""
+
+    namespace: str
+    name: str
+    selector: Mapping[str, str]
+
+    @property
+    def gate(self) -> str:
+        return f"target-health.elbv2.k8s.aws/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BalancerController:
+    """An installation of the AWS Load Balancer Controller."""
+
+    title: str
+    version: str
+    # Its own limit of the wait between two tries.
+    limits_backoff: bool = False

@@ -1,0 +1,115 @@
+"""Judges the volumes below Kafka: what ends with a pod, a claim or a node, what cannot grow.
+
+Sources: Kubernetes' persistent volumes and storage classes, EBS's volume types, Strimzi's storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, of, pods_of
+from core.survey.finding import Finding, Weight, listed
+from core.survey.kafka_facts import Volume
+
+# A gp2 volume of this size earns what its burst gives; a smaller one lives on credits.
+GP2_WITHOUT_BURST_GIB = 1000
+
+
+def volumes(seen: Surveyed) -> Iterator[Finding]:
+    """Find disks that end with their pod, claim or node, or bind where the pod cannot run."""
+    for kafka in of(seen.kafkas):
+        bare = [pod.name for pod in pods_of(seen, kafka) if not pod.claims]
+        if bare:
+            yield Finding(
+                "ephemeral",
+                Weight.BROKER,
+                kafka.title,
+                f"{listed(bare)} have no persistent volume: their data ends with the pod",
+                "give their pools storage of type persistent-claim",
+            )
+    every = of(seen.volumes)
+    yield from _local(every)
+    yield from _shared(every)
+    kept = [volume for volume in every if not volume.on_node]
+    yield from _reclaimed(kept)
+    yield from _classes(kept)
+    yield from _credits(kept)
+
+
+def _claims(found: list[Volume]) -> str:
+    return listed(f"{volume.namespace}/{volume.claim}" for volume in found)
+
+
+def _local(every: tuple[Volume, ...]) -> Iterator[Finding]:
+    if found := [volume for volume in every if volume.on_node]:
+        yield Finding(
+            "local-volume",
+            Weight.BROKER,
+            "volumes of Kafka",
+            f"{_claims(found)} are disks of their node and end with it: the pod waits for a node "
+            f"that is gone until somebody deletes its claim, and then copies all its data",
+            "keep data on EBS, or have a routine that deletes the claim and watches the copy",
+        )
+
+
+def _shared(every: tuple[Volume, ...]) -> Iterator[Finding]:
+    if found := [volume for volume in every if volume.shared_by]:
+        yield Finding(
+            "network-file-system",
+            Weight.BROKER,
+            "volumes of Kafka",
+            f"{_claims(found)} are on {listed(v.shared_by or '' for v in found)}: Kafka's logs are "
+            f"not made for a network file system, and a broker stops at its first odd answer",
+            "use block storage, such as EBS",
+        )
+
+
+def _reclaimed(kept: list[Volume]) -> Iterator[Finding]:
+    if found := [volume for volume in kept if volume.reclaim not in ("Retain", None)]:
+        yield Finding(
+            "reclaim",
+            Weight.BROKER,
+            "volumes of Kafka",
+            f"{_claims(found)} are deleted with their claims",
+            "set persistentVolumeReclaimPolicy of the volumes to Retain, and of the class that "
+            "makes the next ones",
+        )
+
+
+def _classes(kept: list[Volume]) -> Iterator[Finding]:
+    early = {v.storage_class for v in kept if v.binding not in ("WaitForFirstConsumer", None)}
+    for name in sorted(each for each in early if each):
+        yield Finding(
+            "binding",
+            Weight.PRODUCER,
+            f"StorageClass {name}",
+            "it binds a volume before its pod is placed: the volume may be made in a zone where "
+            "the pod cannot run",
+            "use a class with volumeBindingMode WaitForFirstConsumer",
+        )
+    fixed = {v.storage_class for v in kept if v.expandable is False}
+    for name in sorted(each for each in fixed if each):
+        yield Finding(
+            "expansion",
+            Weight.PRODUCER,
+            f"StorageClass {name}",
+            "it does not allow volumes to grow: a disk that fills up stops its broker",
+            "set allowVolumeExpansion to true",
+        )
+
+
+def _credits(kept: list[Volume]) -> Iterator[Finding]:
+    found = [
+        volume
+        for volume in kept
+        if volume.ebs_type == "gp2" and volume.gib and volume.gib < GP2_WITHOUT_BURST_GIB
+    ]
+    if found:
+        yield Finding(
+            "gp2",
+            Weight.PRODUCER,
+            "volumes of Kafka",
+            f"{_claims(found)} are gp2 of less than {GP2_WITHOUT_BURST_GIB} GiB, whose speed is "
+            f"borrowed: when a broker copies its replicas back the credits end, and it crawls",
+            "change the volumes to gp3, which can be done while they are in use",
+        )

@@ -1,0 +1,402 @@
+"""Clusters of other people as their API server and AWS answer: healthy, to be made theirs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from infra.eks.api import Api, ApiError
+
+Item = dict[str, Any]
+ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
+QUEUE_URL = "https://sqs.eu-north-1.amazonaws.com/111122223333/Drains"
+RULE = {"source": ["aws.autoscaling"], "detail-type": ["EC2 Instance-terminate Lifecycle Action"]}
+PREFERRED = {
+    "kafka.strimzi.io": "v1",
+    "karpenter.sh": "v1",
+    "elbv2.k8s.aws": "v1beta1",
+    "kafka.banzaicloud.io": "v1beta1",
+}
+NTH = {
+    "ENABLE_SQS_TERMINATION_DRAINING": "true",
+    "QUEUE_URL": QUEUE_URL,
+    "NODE_TERMINATION_GRACE_PERIOD": "1200",
+    "CHECK_TAG_BEFORE_DRAINING": "false",
+}
+
+
+def meta(name: str, namespace: str | None = None, **more: Any) -> Item:
+    return {"name": name, **({"namespace": namespace} if namespace else {}), **more}
+
+
+def workload(name: str, namespace: str, image: str, *args: str, **env: Any) -> Item:
+    settings = [
+        {"name": key, **(value if isinstance(value, dict) else {"value": value})}
+        for key, value in env.items()
+    ]
+    container = {"name": name, "image": image, "env": settings, "args": list(args)}
+    labels = {"app": name}
+    return {
+        "metadata": meta(name, namespace),
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+class World(Api):
+    """An API server and an AWS account that hold what somebody else made."""
+
+    def __init__(self) -> None:
+        super().__init__("https://unused.example", None)
+        self.kinds: dict[str, list[Item]] = {}
+        self.versions = dict(PREFERRED)
+        self.groups: dict[str, Item] = {}
+        self.hooks: dict[str, list[Item]] = {}
+        self.instances: dict[str, Item] = {}
+        self.member_of: dict[str, str] = {}
+        self.node_groups: dict[str, Item] = {}
+        self.rules: list[Item] = [RULE]
+        self.kept_seconds = 3600
+        self.refused: set[str] = set()
+
+    def add(self, kind: str, item: Item) -> Item:
+        self.kinds.setdefault(kind, []).append(item)
+        return item
+
+    def only(self, kind: str) -> Item:
+        (item,) = self.kinds[kind]
+        return item
+
+    def _request(self, method: str, path: str, *_: Any, **given: Any) -> Item:
+        assert method == "GET"
+        kind = path.rpartition("/")[2]
+        if kind in self.refused:
+            raise ApiError(403, "Forbidden", f"GET {path} was refused (403)")
+        parts = path.strip("/").split("/")
+        if parts[0] == "apis" and len(parts) == 2:
+            if parts[1] not in self.versions:
+                raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
+            return {"preferredVersion": {"groupVersion": f"{parts[1]}/{self.versions[parts[1]]}"}}
+        if len(parts) >= 2 and parts[-2] == "services":
+            for each in self.kinds.get("services", ()):
+                if each["metadata"]["name"] == kind:
+                    return each
+            raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
+        found = self.kinds.get(kind, [])
+        if "namespaces" in parts[:-1]:
+            where = parts[parts.index("namespaces") + 1]
+            found = [each for each in found if each["metadata"].get("namespace") == where]
+        return {"items": found, "metadata": {}}
+
+    # EC2, EC2 Auto Scaling, EKS, SQS and EventBridge, as far as a survey asks.
+    def client(self, service: str, region: str | None) -> Any:
+        assert region in (None, "eu-north-1")
+        return self
+
+    def describe_instances(self, *, Filters: list[Item]) -> Item:  # noqa: N803
+        (wanted,) = (each["Values"] for each in Filters)
+        found = [self.instances[name] for name in wanted if name in self.instances]
+        return {"Reservations": [{"Instances": found}]}
+
+    def describe_auto_scaling_instances(self, *, InstanceIds: list[str]) -> Item:  # noqa: N803
+        return {
+            "AutoScalingInstances": [
+                {"InstanceId": name, "AutoScalingGroupName": self.member_of[name]}
+                for name in InstanceIds
+                if name in self.member_of
+            ]
+        }
+
+    def describe_auto_scaling_groups(self, *, AutoScalingGroupNames: Any, **_: Any) -> Item:  # noqa: N803
+        return {"AutoScalingGroups": [self.groups[name] for name in AutoScalingGroupNames]}
+
+    def describe_lifecycle_hooks(self, *, AutoScalingGroupName: str) -> Item:  # noqa: N803
+        return {"LifecycleHooks": self.hooks.get(AutoScalingGroupName, [])}
+
+    def describe_nodegroup(self, *, clusterName: str, nodegroupName: str) -> Item:  # noqa: N803
+        assert clusterName == "shop"
+        return {"nodegroup": {"nodegroupName": nodegroupName, **self.node_groups[nodegroupName]}}
+
+    def get_queue_attributes(self, **_: Any) -> Item:
+        said = {"QueueArn": "arn:aws:sqs:q", "MessageRetentionPeriod": str(self.kept_seconds)}
+        return {"Attributes": said}
+
+    def list_rule_names_by_target(self, **_: Any) -> Item:
+        return {"RuleNames": [str(index) for index in range(len(self.rules))]}
+
+    def describe_rule(self, *, Name: str) -> Item:  # noqa: N803
+        return {"EventPattern": json.dumps(self.rules[int(Name)]), "State": "ENABLED"}
+
+
+def bare(*, version: str = "v1") -> World:
+    """Return a Kafka of three brokers and three controllers, on nodes that nobody owns yet."""
+    world = World()
+    world.versions["kafka.strimzi.io"] = version
+    world.add("kafkas", kafka("orders", "shop-kafka"))
+    for name, role in (("mains", "broker"), ("votes", "controller")):
+        pool(world, "orders", "shop-kafka", name, roles=(role,))
+    world.add("namespaces", {"metadata": meta("shop-kafka")})
+    world.add("storageclasses", storage_class("fast"))
+    budget(world, "orders", "shop-kafka", minAvailable=5)
+    world.add(
+        "deployments",
+        workload("strimzi-cluster-operator", "ops", "quay.io/strimzi/operator:1.2.0"),
+    )
+    cleaner(world)
+    return world
+
+
+def kafka(name: str, namespace: str, **spec: Any) -> Item:
+    return {
+        "metadata": meta(name, namespace),
+        "spec": {
+            "kafka": {
+                "rack": {"topologyKey": "topology.kubernetes.io/zone"},
+                "listeners": [{"name": "tls", "port": 9093, "authentication": {"type": "tls"}}],
+                "config": {"default.replication.factor": 3, "min.insync.replicas": 2},
+                **spec,
+            }
+        },
+    }
+
+
+def pool(world: World, cluster: str, namespace: str, name: str, *, roles: tuple[str, ...]) -> None:
+    """Add a node pool of three with its pods, claims and volumes, each on a node of its own."""
+    world.add(
+        "kafkanodepools",
+        {
+            "metadata": meta(name, namespace, labels={"strimzi.io/cluster": cluster}),
+            "spec": {"replicas": 3, "roles": list(roles)},
+        },
+    )
+    for index, zone in enumerate(ZONES):
+        pod = f"{cluster}-{name}-{index}"
+        node(world, f"node-of-{pod}", zone, f"i-{pod}")
+        world.add("pods", kafka_pod(pod, cluster, namespace, roles))
+        claim(world, f"data-{pod}", namespace)
+
+
+def kafka_pod(name: str, cluster: str, namespace: str, roles: tuple[str, ...]) -> Item:
+    labels = {
+        "strimzi.io/kind": "Kafka",
+        "strimzi.io/cluster": cluster,
+        "strimzi.io/name": f"{cluster}-kafka",
+        **{f"strimzi.io/{r}-role": str(r in roles).lower() for r in ("broker", "controller")},
+    }
+    owner = {
+        "apiVersion": "core.strimzi.io/v1",
+        "kind": "StrimziPodSet",
+        "name": cluster,
+        "uid": "0",
+        "controller": True,
+    }
+    apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}}
+    return {
+        "metadata": meta(name, namespace, labels=labels, annotations={}, ownerReferences=[owner]),
+        "spec": {
+            "containers": [{"name": "kafka", "image": "quay.io/strimzi/kafka:1.2.0-kafka-4.3.1"}],
+            "nodeName": f"node-of-{name}",
+            "terminationGracePeriodSeconds": 330,
+            "affinity": {
+                "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
+            },
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}],
+        },
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def node(world: World, name: str, zone: str, instance: str) -> None:
+    labels = {
+        "topology.kubernetes.io/zone": zone,
+        "topology.kubernetes.io/region": "eu-north-1",
+    }
+    provider = f"aws:///{zone}/{instance}"
+    world.add("nodes", {"metadata": meta(name, labels=labels), "spec": {"providerID": provider}})
+    world.instances[instance] = {"InstanceId": instance, "Tags": []}
+
+
+def claim(world: World, name: str, namespace: str) -> None:
+    world.add(
+        "persistentvolumes",
+        {
+            "metadata": meta(f"pv-{name}"),
+            "spec": {
+                "persistentVolumeReclaimPolicy": "Retain",
+                "capacity": {"storage": "500Gi"},
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "fast",
+                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": f"vol-{name}"},
+            },
+        },
+    )
+    world.add(
+        "persistentvolumeclaims",
+        {
+            "metadata": meta(name, namespace),
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "500Gi"}},
+                "storageClassName": "fast",
+                "volumeName": f"pv-{name}",
+            },
+        },
+    )
+
+
+def storage_class(name: str, **more: Any) -> Item:
+    return {
+        "metadata": meta(name),
+        "provisioner": "ebs.csi.aws.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": True,
+        **more,
+    }
+
+
+def budget(world: World, cluster: str, namespace: str, **spec: Any) -> Item:
+    selector = {"matchLabels": {"strimzi.io/name": f"{cluster}-kafka"}}
+    item = {"metadata": meta(f"{cluster}-kafka", namespace), "spec": {"selector": selector, **spec}}
+    return world.add("poddisruptionbudgets", item)
+
+
+def cleaner(world: World, **env: str) -> None:
+    """Install Drain Cleaner with its webhook and Service; alone it denies."""
+    image = "quay.io/strimzi/drain-cleaner:1.6.0"
+    world.add("deployments", workload("strimzi-drain-cleaner", "ops", image, **env))
+    service = {"namespace": "ops", "name": "strimzi-drain-cleaner"}
+    rules = [
+        {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "resources": ["pods/eviction"],
+            "operations": ["CREATE"],
+        }
+    ]
+    world.add("services", service_of("strimzi-drain-cleaner", "ops", {}))
+    world.add(
+        "validatingwebhookconfigurations",
+        {
+            "metadata": meta("strimzi-drain-cleaner"),
+            "webhooks": [
+                {
+                    "name": "drain-cleaner.strimzi.io",
+                    "sideEffects": "None",
+                    "admissionReviewVersions": ["v1"],
+                    "failurePolicy": "Ignore",
+                    "rules": rules,
+                    "clientConfig": {"service": service},
+                }
+            ],
+        },
+    )
+
+
+def service_of(name: str, namespace: str, selector: dict[str, str]) -> Item:
+    spec: Item = {"ports": [{"port": 443}]}
+    return {
+        "metadata": meta(name, namespace),
+        "spec": spec | ({"selector": selector} if selector else {}),
+    }
+
+
+def bind(world: World, image: str, namespace: str, cluster: str) -> None:
+    """Let a load balancer send clients to a Kafka's brokers, in a namespace with the label."""
+    selector = {"strimzi.io/name": f"{cluster}-kafka", "strimzi.io/broker-role": "true"}
+    world.add("services", service_of("boot", namespace, selector))
+    world.add(
+        "targetgroupbindings",
+        {
+            "metadata": meta("boot", namespace),
+            "spec": {"targetType": "ip", "serviceRef": {"name": "boot", "port": 443}},
+        },
+    )
+    world.add("deployments", workload("lbc", "kube-system", f"public.ecr.aws/eks/{image}"))
+    for each in world.kinds["namespaces"]:
+        if each["metadata"]["name"] == namespace:
+            each["metadata"]["labels"] = {"elbv2.k8s.aws/pod-readiness-gate-inject": "enabled"}
+
+
+def own_groups(world: World) -> World:
+    """Give every node a group per zone and role with hooks, and a termination handler that hears.
+
+    Drain Cleaner leaves the answer to the budget, which the handler understands.
+    """
+    for each in world.kinds["nodes"]:
+        _, zone, instance = each["spec"]["providerID"].rsplit("/", 2)
+        name = f"asg-of-{each['metadata']['name']}"
+        world.member_of[instance] = name
+        world.groups[name] = group(name, [zone])
+        world.hooks[name] = [hook()]
+    world.kinds["deployments"] = [
+        each for each in world.kinds["deployments"] if "drain-cleaner" not in str(each)
+    ]
+    world.kinds["validatingwebhookconfigurations"] = []
+    world.kinds["services"] = []
+    cleaner(world, STRIMZI_DENY_EVICTION="false")
+    world.only("poddisruptionbudgets")["spec"]["minAvailable"] = 6
+    image = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6"
+    world.add("deployments", workload("nth", "ops", image, **NTH))
+    return world
+
+
+def group(name: str, zones: list[str], **more: Any) -> Item:
+    return {
+        "AutoScalingGroupName": name,
+        "MaxSize": 2,
+        "DesiredCapacity": 1,
+        "AvailabilityZones": zones,
+        "HealthCheckType": "EC2",
+        "InstanceLifecyclePolicy": {"RetentionTriggers": {"TerminateHookAbandon": "retain"}},
+        "Tags": [],
+        **more,
+    }
+
+
+def hook(**more: Any) -> Item:
+    return {
+        "LifecycleHookName": "hold",
+        "HeartbeatTimeout": 1800,
+        "DefaultResult": "ABANDON",
+        "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
+        **more,
+    }
+
+
+def provisioned(world: World, *, auto: bool = False, **spec: Any) -> World:
+    """Give every node to a NodePool of Karpenter's or Auto Mode's."""
+    for each in world.kinds["nodes"]:
+        each["metadata"]["labels"]["karpenter.sh/nodepool"] = "kafka"
+        if auto:
+            each["metadata"]["labels"]["eks.amazonaws.com/compute-type"] = "auto"
+    template = {"expireAfter": "Never", **spec.pop("template", {})}
+    disruption = {"consolidationPolicy": "WhenEmpty", **spec.pop("disruption", {})}
+    version = world.versions["karpenter.sh"]
+    world.add(
+        "nodepools",
+        {
+            "apiVersion": f"karpenter.sh/{version}",
+            "metadata": meta("kafka"),
+            "spec": {"template": {"spec": template}, "disruption": disruption},
+        },
+    )
+    return world
+
+
+def managed(world: World, *, zones: tuple[str, ...] = ZONES, **group_of_eks: Any) -> World:
+    """Give the nodes of each zone to a managed node group, or all of them to one."""
+    for each in world.kinds["nodes"]:
+        _, zone, instance = each["spec"]["providerID"].rsplit("/", 2)
+        name = f"eks-{zone}" if len(zones) > 1 else "eks-workers"
+        spanned = [zone] if len(zones) > 1 else list(ZONES)
+        world.member_of[instance] = name
+        tags = [
+            {"Key": "eks:nodegroup-name", "Value": name.removeprefix("eks-")},
+            {"Key": "eks:cluster-name", "Value": "shop"},
+        ]
+        world.groups[name] = group(name, spanned, DesiredCapacity=2, MaxSize=2, Tags=tags)
+        said = {"updateConfig": {"maxUnavailable": 1}, **group_of_eks}
+        world.node_groups[name.removeprefix("eks-")] = said
+    return world

@@ -1,0 +1,110 @@
+"""A description of a cluster that exists: a mistake is a sentence, a level adds to the last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.cluster import adoption
+from core.cluster.adoption import Level
+from core.cluster.adoption_plan import next_level
+from core.errors import InvalidInput
+
+KAFKA = {"namespace": "shop-kafka", "name": "orders", "bootstrap": "orders.shop-kafka.svc:9093"}
+GOOD: dict[str, Any] = {
+    "eks_cluster": "shop",
+    "region": "eu-north-1",
+    "kafkas": [KAFKA],
+    "scaling_groups": ["kafka-a", "kafka-b"],
+}
+REFUSED = {
+    "no machines": ({"scaling_groups": []}, "adopt names no machines; list the scaling_groups"),
+    "no Kafka": ({"kafkas": []}, "kafkas: it has 0 entries and needs at least 1"),
+    "a Kafka twice": (
+        {"kafkas": [KAFKA, KAFKA]},
+        "adopt.kafkas names shop-kafka/orders twice; keep one entry per Kafka.",
+    ),
+    "a group twice": (
+        {"scaling_groups": ["a", "a"]},
+        "adopt.scaling_groups names a twice; keep it once.",
+    ),
+    "a key of no meaning": ({"scaling_group": ["a"]}, "did you mean scaling_groups?"),
+    "a level of no meaning": ({"level": "own"}, "level is 'own': "),
+    "a bootstrap without a port": (
+        {"kafkas": [KAFKA | {"bootstrap": "orders"}]},
+        "kafkas.0.bootstrap is 'orders': it must match",
+    ),
+    "a level that Kafka cannot be reached for": (
+        {"level": "watch", "kafkas": [{"namespace": "a", "name": "b"}]},
+        "adopt.level is watch and Kafka a/b has no bootstrap; name a listener as HOST:PORT.",
+    ),
+    "a queue of nobody": (
+        {
+            "drainer": "none",
+            "queue_url": "https://sqs.eu-north-1.amazonaws.com/111122223333/Drains",
+        },
+        "adopt.drainer is none; remove one of them.",
+    ),
+}
+
+
+def adopted(**changes: Any) -> adoption.Adoption:
+    return adoption.parse({"adopt": GOOD | changes})
+
+
+@pytest.mark.parametrize(("changes", "sentence"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_adopted_is_refused_in_a_sentence(
+    changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        adopted(**changes)
+    (problem,) = refused.value.problems
+    assert sentence in problem
+
+
+@pytest.mark.parametrize("raw", [None, [], {}, {"adopt": []}])
+def test_a_file_without_a_description_is_told_where_to_get_one(raw: object) -> None:
+    with pytest.raises(InvalidInput, match="survey --adopt FILE"):
+        adoption.parse(raw)
+
+
+def test_a_cluster_is_adopted_or_made_and_never_both() -> None:
+    with pytest.raises(InvalidInput, match="Beside `adopt` it has name, pools"):
+        adoption.parse({"adopt": GOOD, "name": "tide", "pools": []})
+
+
+def test_two_kafkas_of_one_name_stand_in_two_namespaces() -> None:
+    both = adopted(kafkas=[KAFKA, KAFKA | {"namespace": "lab"}])
+    assert [kafka.title for kafka in both.kafkas] == ["shop-kafka/orders", "lab/orders"]
+
+
+def test_what_stands_in_two_descriptions_is_named_with_both() -> None:
+    other = {"kafkas": [KAFKA | {"name": "ledger"}], "scaling_groups": ["kafka-b"]}
+    said = adoption.shared({"a.yaml": adopted(), "b.yaml": adopted(**other)})
+    assert said == [
+        "Auto Scaling group kafka-b is in a.yaml and in b.yaml; leave it in one of them."
+    ]
+    # The same name elsewhere is another group.
+    assert adoption.shared({"a": adopted(), "b": adopted(**other, region="eu-west-1")}) == []
+
+
+def test_only_the_last_level_changes_what_is_theirs() -> None:
+    for level in (Level.SURVEY, Level.WATCH):
+        plan = next_level(adopted(level=level))
+        assert plan is not None
+        assert {change.mark for change in plan.changes} == {"+", " "}
+    plan = next_level(adopted(level="gate", managed_node_groups=["workers"]))
+    assert plan is not None
+    assert "~ Auto Scaling group kafka-a: + hooks drain and gate, default ABANDON" in plan.diff()
+    assert all(change.mark == " " for change in plan.changes if "Managed" in change.what)
+    assert next_level(adopted(level="act")) is None
+
+
+def test_what_must_be_filled_in_first_is_said() -> None:
+    plan = next_level(adopted(kafkas=[{"namespace": "a", "name": "b"}]))
+    assert plan is not None
+    assert [each.split(";")[0] for each in plan.missing] == [
+        "Kafka a/b has no bootstrap",
+        "Kafka a/b has no credentials_secret",
+    ]
