@@ -65,10 +65,12 @@ def java_options() -> str:
 
 def settings() -> dict[str, str]:
     """Return what a local session starts with to map the record."""
+    options = java_options()
+    if not options:
+        return {}
     from spark.session import SETTINGS  # noqa: PLC0415 - `setup` asks whether it is there alone
 
-    options = java_options()
-    return {JAVA_OPTIONS: f"{SETTINGS[JAVA_OPTIONS]} {options}"} if options else {}
+    return {JAVA_OPTIONS: f"{SETTINGS[JAVA_OPTIONS]} {options}"}
 
 
 def record() -> None:
