@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import (
@@ -51,8 +51,19 @@ def prepare_tools(console: Console) -> None:
     with _bars(console, pace) if console.is_terminal else _lines(console, pace) as show:
         build.build_all(show)
         jars.fetch(show)
-        _record_sparks_classes(show)
     console.print(f"Tools ready after {time.monotonic() - started:.0f} s.", highlight=False)
+
+
+def record_sparks_classes(console: Console) -> None:
+    """Record the classes that a report's Java loads, unless that is done."""
+    if classes.ready():
+        return
+    console.print(
+        "Recording the classes that a report's Java loads, once: about "
+        f"{in_minutes(classes.ESTIMATE_SECONDS)}.",
+        highlight=False,
+    )
+    classes.record()
 
 
 def absent() -> list[int]:
@@ -60,20 +71,7 @@ def absent() -> list[int]:
     own = {"pulumi"} if prerequisites.own_pulumi() else set()
     tools = [tool for tool in TOOLS if tool.name not in own and not tool.home.is_dir()]
     building = [binary.estimate_seconds for tool in tools for binary in tool.binaries]
-    building += [] if jars.ready() else [jars.ESTIMATE_SECONDS]
-    return building if classes.ready() else [*building, classes.ESTIMATE_SECONDS]
-
-
-def _record_sparks_classes(show: Show) -> None:
-    if classes.ready():
-        return
-    step = build.Progress(
-        "Spark's classes", classes.version(), "building", classes.ESTIMATE_SECONDS
-    )
-    show(step)
-    started = time.monotonic()
-    classes.record()
-    show(replace(step, state="built", seconds=time.monotonic() - started))
+    return building if jars.ready() else [*building, jars.ESTIMATE_SECONDS]
 
 
 @dataclass

@@ -12,7 +12,6 @@ from rich.console import Console
 from cli import setup
 from core.errors import MissingPrerequisite
 from local.kafka import jars
-from local.spark import classes
 from local.tools import build, prerequisites
 from local.tools.build import Progress
 from local.tools.catalogue import TOOLS
@@ -34,7 +33,6 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setattr(prerequisites, "own_pulumi", lambda: None)
     monkeypatch.setattr(prerequisites, "check_prerequisites", list)
     monkeypatch.setattr(jars, "ready", lambda: False)
-    monkeypatch.setattr(classes, "ready", lambda: True)
     seen: list[str] = []
 
     def build_all(show: Callable[[Progress], None]) -> None:
@@ -88,10 +86,7 @@ def test_the_estimate_counts_what_the_cache_lacks(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(jars, "ready", lambda: True)
     assert sum(setup.absent()) == EVERYTHING
     TOOLS[0].home.mkdir(parents=True)
-    rest = EVERYTHING - TOOLS[0].binaries[0].estimate_seconds
-    assert sum(setup.absent()) == rest
-    monkeypatch.setattr(classes, "ready", lambda: False)
-    assert sum(setup.absent()) == rest + classes.ESTIMATE_SECONDS
+    assert sum(setup.absent()) == EVERYTHING - TOOLS[0].binaries[0].estimate_seconds
 
 
 def test_a_pulumi_of_the_users_own_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
