@@ -69,6 +69,10 @@ format: $(STAMP) ## Format the code
 docs: $(STAMP) ## Regenerate docs/reference/ from the code
 	@$(BIN)/python -m cli reference
 
+.PHONY: site
+site: $(STAMP) ## Build docs/ as a site with search into out/site/; a broken link fails it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 .PHONY: spec
 spec: $(STAMP) ## Check the specification of incidents, lease and hooks with Alloy (Java, Maven)
 	@$(BIN)/python -m tests.spec.check

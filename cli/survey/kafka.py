@@ -51,7 +51,7 @@ def _kafka(item: Object) -> Kafka:
         zookeeper=bool(item["spec"].get("zookeeper"))
         and marks.get("strimzi.io/kraft") != "enabled",
         paused=marks.get("strimzi.io/pause-reconciliation") == "true",
-        not_ready=next((_said(each) for each in conditions if each["type"] == "NotReady"), None),
+        not_ready=next((_said(each) for each in conditions if _failing(each)), None),
         replicas=spec.get("replicas"),
         bootstrap=_bootstrap(item, spec),
     )
@@ -71,6 +71,10 @@ def _bootstrap(item: Object, spec: Object) -> str | None:
 
 def _written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _failing(condition: Object) -> bool:
+    return condition["type"] == "NotReady" and condition.get("status") == "True"
 
 
 def _said(condition: Object) -> str:

@@ -65,7 +65,11 @@ def _node_pool(item: Object) -> NodePool:
         name=str(item["metadata"]["name"]),
         expire_after=None if expires == "Never" else str(expires),
         grace=None if grace is None else str(grace),
-        consolidation=str(disruption.get("consolidationPolicy", "WhenEmptyOrUnderutilized")),
+        consolidation=(
+            "Never"
+            if disruption.get("consolidateAfter") == "Never"
+            else str(disruption.get("consolidationPolicy", "WhenEmptyOrUnderutilized"))
+        ),
         budgets=tuple(str(each.get("nodes", "10%")) for each in budgets if _holds(each)),
         forceful=item.get("apiVersion", SINCE_FORCEFUL) == SINCE_FORCEFUL,
     )

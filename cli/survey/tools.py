@@ -32,7 +32,8 @@ GATED = "elbv2.k8s.aws/pod-readiness-gate-inject"
 # NTH's own defaults.
 DRAIN_TIMEOUT_SECONDS = 120
 MANAGED_TAG = "aws-node-termination-handler/managed"
-OPERATOR = re.compile(r"strimzi[^/]*(/|-)(cluster-)?(rhel[0-9]-)?operator([:@]|$)")
+OPERATOR = re.compile(r"strimzi[^/]*(/|-)((cluster|kafka|rhel[0-9]+)-)?operator([:@]|$)")
+OS = "kubernetes.io/os"
 EVICTORS = {
     "descheduler": "the descheduler",
     "kured": "kured",
@@ -72,12 +73,13 @@ def _budget(item: Object) -> DisruptionBudget:
 
 
 def workloads(api: Api) -> list[Object]:
-    """Return every Deployment and DaemonSet that is meant to run."""
+    """Return every Deployment and DaemonSet that is meant to run where Kafka may."""
     return [
         item
         for kind in ("deployments", "daemonsets")
         for item in items(api, "/apis/apps/v1", kind)
         if item["spec"].get("replicas", 1)
+        and (item["spec"]["template"]["spec"].get("nodeSelector") or {}).get(OS) != "windows"
     ]
 
 
@@ -136,6 +138,8 @@ def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
             selective=bool(setting(container, "STRIMZI_CUSTOM_RESOURCE_SELECTOR", "")),
         )
         for item, container in _running(found, OPERATOR)
+        # Beside each Kafka its entity operator runs the same image.
+        if "strimzi.io/cluster" not in labels(item)
     )
 
 

@@ -14,6 +14,7 @@ from core.survey.kafka_facts import Pod
 from core.survey.node_facts import NodePool
 
 DO_NOT_DISRUPT = ("karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict")
+HARMLESS = ("Never", "WhenEmpty")
 AT_MOST_ONE = ("0", "0%", "1")
 SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
@@ -83,7 +84,7 @@ def _grace(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
 def _consolidation(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
     exposed = _exposed(pods)
     limited = any(at_once in AT_MOST_ONE for at_once in pool.budgets)
-    if pool.consolidation != "WhenEmpty" and not limited and exposed:
+    if pool.consolidation not in HARMLESS and not limited and exposed:
         yield Finding(
             "karpenter-consolidation",
             Weight.PRODUCER,

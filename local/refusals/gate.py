@@ -11,15 +11,18 @@ from local.refusals import (
     calls,
     catalogue,
     documents,
+    grammar,
     limits,
     names,
+    parts,
+    patterns,
     ranges,
     tags,
     together,
 )
 from local.refusals.refusal import Refusal, Wanted
 
-ORACLES = (catalogue, documents, names, ranges, tags)
+ORACLES = (catalogue, documents, grammar, names, parts, patterns, ranges, tags)
 
 
 def refusals(wanted: Wanted) -> list[Refusal]:

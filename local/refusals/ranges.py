@@ -282,8 +282,10 @@ def _of_nobody(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
 def block_of_a_network(wanted: Wanted) -> Iterator[Refusal]:
     """Between /16 and /28, and not of those that no machine has an address in."""
     block = wanted.inputs.get("cidrBlock")
-    network = ipaddress.ip_network(str(block)) if block else None
-    if network and (not 16 <= network.prefixlen <= 28 or _of_nobody(network)):
+    network = ipaddress.ip_network(str(block), strict=False) if block else None
+    if network and (
+        str(network) != block or not 16 <= network.prefixlen <= 28 or _of_nobody(network)
+    ):
         vpc = wanted.type.endswith(":Vpc")
         code, operation = ("InvalidVpc.Range", "CreateVpc")
         if not vpc:

@@ -117,6 +117,24 @@ UNIQUE: Mapping[str, Unique] = {
         "ResourceInUseException",
         "Association already exists",
     ),
+    "ec2/route:Route": Unique(
+        ("routeTableId", "destinationCidrBlock"),
+        "CreateRoute",
+        "RouteAlreadyExists",
+        "The route identified by {1} already exists.",
+    ),
+    "lambda/eventSourceMapping:EventSourceMapping": Unique(
+        ("eventSourceArn", "functionName"),
+        "CreateEventSourceMapping",
+        "ResourceConflictException",
+        'An event source mapping with SQS arn (" {0} ") and function (" {1} ") already exists.',
+    ),
+    "route53/zone:Zone": Unique(
+        ("name", "vpcs"),
+        "CreateHostedZone",
+        "ConflictingDomainExists",
+        "The VPC is already associated with another private hosted zone of the name {0}",
+    ),
     "iam/instanceProfile:InstanceProfile": Unique(
         ("name",),
         "CreateInstanceProfile",
@@ -357,10 +375,17 @@ def queues_that_feed_a_function(everything: Sequence[Wanted]) -> Iterator[Refusa
 @limit("https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html")
 def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """Inside the VPC's block, and beside each other."""
+    vpcs = {e.name: str(e.inputs["cidrBlock"]) for e in _of(everything, "ec2/vpc:Vpc")}
+    # One that stands bears its id for a name; without ids, a VPC that is alone has all subnets.
+    alone = next(iter(vpcs.values())) if len(vpcs) == 1 else None
     by_vpc: dict[str, list[Any]] = defaultdict(list)
     for each in _of(everything, "ec2/subnet:Subnet"):
-        block = ipaddress.ip_network(str(each.inputs["cidrBlock"]))
+        block = ipaddress.IPv4Network(str(each.inputs["cidrBlock"]), strict=False)
         vpc = str(each.inputs.get("vpcId"))
+        around = vpcs.get(vpc, alone)
+        if around and not block.subnet_of(ipaddress.IPv4Network(around, strict=False)):
+            message = f"The CIDR '{block}' is invalid."
+            yield _about(each, "CreateSubnet", "InvalidSubnet.Range", message, "cidrBlock")
         if any(block.overlaps(other) for other in by_vpc[vpc]):
             message = f"The CIDR '{block}' conflicts with another subnet"
             yield _about(each, "CreateSubnet", "InvalidSubnet.Conflict", message, "cidrBlock")

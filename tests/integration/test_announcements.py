@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -11,12 +13,14 @@ import pytest
 
 from core import naming
 from core.incidents.inventory import CLAIM_TAG
+from core.zones.incident import ZoneIncident, ZoneState
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.records import DynamoRecords
 from local import environment
 from local.demo import spec as demo_spec
 from tests.announcements import load
 from tests.integration.cluster import Cluster
+from tests.unit.core.zones.health_issues import issue
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 PREFIX = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
@@ -75,6 +79,27 @@ def test_a_zonal_shift_freezes_the_zone_until_it_is_over(cluster: Cluster) -> No
     finally:
         put(cluster, {**event, "detail-type": "Autoshift Completed"})
     cluster.until(lambda: frozen() == [], "the zone has thawed")
+
+
+def test_an_issue_that_nobody_bears_out_freezes_nothing_and_calls_a_person(
+    cluster: Cluster,
+) -> None:
+    arn = f"arn:aws:health:us-east-1::event/EC2/AWS_EC2_OPERATIONAL_ISSUE/{uuid4()}"
+    text = f"Power is lost in {zone_id(cluster, 'us-east-1c').upper()}."
+
+    def told() -> ZoneIncident | None:
+        found = (i for i in freezes(cluster).incidents() if i.key == arn)
+        return next((i for i in found if "zone_uncorroborated" in i.pages), None)
+
+    now = datetime.now(UTC).isoformat()
+    put(cluster, json.loads(issue(text, at=now, arn=arn)))
+    try:
+        watched = cluster.until(told, "a person is called")
+        assert watched.state is ZoneState.WATCHED
+        assert freezes(cluster).current(time.time()) == ()
+    finally:
+        put(cluster, json.loads(issue("It is over.", at=now, arn=arn, statusCode="closed")))
+    cluster.until(lambda: not any(i.open for i in freezes(cluster).incidents()), "it is over")
 
 
 def test_a_practice_run_is_kept_with_the_reason_why_nothing_is_done(cluster: Cluster) -> None:

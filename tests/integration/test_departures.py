@@ -17,6 +17,7 @@ from core.incidents.sickness import AGENT, ALONE_SECONDS, YOUNG_SECONDS
 from core.views import ClusterView
 from handlers import sweep
 from local import environment
+from local.demo import result
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
 
@@ -74,7 +75,20 @@ def zone_id(cluster: Cluster, zone: str) -> str:
     return str(zones["AvailabilityZones"][0]["ZoneId"])
 
 
-def test_a_shifted_zone_leads_nothing_and_gets_everything_back(cluster: Cluster) -> None:
+def test_a_shifted_zone_leads_nothing_and_gets_everything_back_under_load(
+    cluster: Cluster,
+) -> None:
+    with cluster.under_load() as load:
+        shifted_and_back(cluster)
+        counted = load.finish()
+        smallest = [sample["smallest"] for sample in result.isr_samples(cluster.twin)]
+    assert (counted["lost"], counted["acked"]) == (0, counted["sent"])
+    # Brokers of a zone that leads nothing go on following.
+    assert set(smallest) == {3}
+
+
+def shifted_and_back(cluster: Cluster) -> None:
+    """Begin a shift of a broker's zone and end it; leaders go away and come back."""
     before = orders(cluster.settle())
     _, _, zone = home(cluster, BROKER)
     shifted = {"version": "0.0.1", "data": "", "metadata": {"awayFrom": zone_id(cluster, zone)}}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -319,3 +320,41 @@ def test_a_healthy_cluster_of_others_is_left_in_peace_and_each_fault_is_found(
     found = surveyed(cluster, kubeconfig, monkeypatch)
     assert sorted(each["check"] for each in found["findings"]) == sorted(PLANTED)
     assert len(PLANTED) == 15
+
+
+def test_what_an_auditor_may_not_list_is_said_and_nothing_is_made_of_it(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = surveyed(cluster, auditor(cluster, tmp_path), monkeypatch)
+    assert found["exit_code"] == 2
+    (unread,) = (each for each in found["findings"] if each["check"] == "unread")
+    assert unread["subject"] == "nodes, instances, group of, groups, managed node groups"
+    assert 'cannot list resource "nodes"' in unread["evidence"]
+    of_nodes = ("zones", "spot", "group-", "hook-", "nth-missing", "karpenter-", "node-alone")
+    assert not [each for each in found["findings"] if each["check"].startswith(of_nodes)]
+
+
+def auditor(cluster: Cluster, folder: Path) -> Path:
+    """Return a kubeconfig of somebody who may list everything but nodes."""
+    api, rbac = cluster.api, "/apis/rbac.authorization.k8s.io/v1"
+    groups = ["apps", "policy", "storage.k8s.io", "admissionregistration.k8s.io"]
+    core = ["pods", "services", "namespaces", "persistentvolumes", "persistentvolumeclaims"]
+    verbs = ["get", "list"]
+    rules = [
+        {"apiGroups": [""], "resources": core, "verbs": verbs},
+        {"apiGroups": [*groups, *(each[0] for each in OTHERS)], "resources": ["*"], "verbs": verbs},
+        {"apiGroups": ["kafka.strimzi.io"], "resources": ["*"], "verbs": verbs},
+    ]
+    named = {"metadata": {"name": "auditor"}}
+    accounts = "/api/v1/namespaces/ops/serviceaccounts"
+    api.post(accounts, named)
+    api.post(f"{rbac}/clusterroles", named | {"rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "auditor"}
+    subject = {"kind": "ServiceAccount", "name": "auditor", "namespace": "ops"}
+    api.post(f"{rbac}/clusterrolebindings", named | {"roleRef": role, "subjects": [subject]})
+    token = api.post(f"{accounts}/auditor/token", {"spec": {}})["status"]["token"]
+    config = yaml.safe_load(cluster.twin.place.path("kubeconfig").read_text())
+    config["users"] = [{"name": each["name"], "user": {"token": token}} for each in config["users"]]
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return path

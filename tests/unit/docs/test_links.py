@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.unit.docs import markdown
 
@@ -45,6 +46,16 @@ def test_every_page_is_reached_from_the_readme() -> None:
             waiting += [each for each in found if each.suffix == ".md"]
     unreached = [markdown.name(page) for page in markdown.PAGES if page not in seen]
     assert not unreached
+
+
+def test_every_page_that_the_site_names_is_there() -> None:
+    site = yaml.safe_load((markdown.REPOSITORY / "mkdocs.yml").read_text())
+    named = [page for road in site["nav"] for pages in road.values() for page in _listed(pages)]
+    assert all((markdown.REPOSITORY / "docs" / page).is_file() for page in named)
+
+
+def _listed(pages: str | list[str]) -> list[str]:
+    return [pages] if isinstance(pages, str) else pages
 
 
 def test_an_anchor_is_what_github_makes_of_a_heading(tmp_path: Path) -> None:

@@ -205,6 +205,32 @@ def imds_beside_managed_groups() -> World:
     return world
 
 
+def karpenter_that_never_consolidates() -> World:
+    return provisioned(
+        bare(),
+        disruption={
+            "consolidationPolicy": "WhenEmptyOrUnderutilized",
+            "consolidateAfter": "Never",
+        },
+    )
+
+
+def windows_beside() -> World:
+    """NTH's chart for two operating systems: a DaemonSet each."""
+    world = own_groups(bare())
+    image = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6-windows"
+    other = world.add("daemonsets", workload("nth-win", "ops", image))
+    other["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/os": "windows"}
+    return world
+
+
+def mirrored_operator() -> World:
+    world = own_groups(bare())
+    (container,) = world.kinds["deployments"][0]["spec"]["template"]["spec"]["containers"]
+    container["image"] = "registry.example/platform/strimzi-kafka-operator:1.2.0-hardened"
+    return world
+
+
 def changed(build: Callable[[], World], change: Callable[[World], object]) -> Callable[[], World]:
     def made() -> World:
         world = build()
@@ -246,6 +272,11 @@ def bitnami(world: World) -> None:
     world.add("kafkaclusters", {"metadata": worlds.meta("koper", "legacy")})
 
 
+def said_by_strimzi(world: World, kind: str) -> None:
+    said = {"type": kind, "status": "True", "message": "the pool has 2 nodes"}
+    world.only("kafkas")["status"] = {"conditions": [said]}
+
+
 def bound(world: World) -> None:
     """A TargetGroupBinding made after the pods."""
     worlds.bind(world, "aws-load-balancer-controller:v2.8.1", "shop-kafka", "orders")
@@ -255,6 +286,10 @@ HEALTHY: dict[str, Callable[[], World]] = {
     "groups of one's own, termination handler, Drain Cleaner that lets the budget answer": own,
     "Strimzi by OLM for every namespace": olm,
     "settings as arguments": argued_handler,
+    "a warning of Strimzi's": changed(own, lambda w: said_by_strimzi(w, "Warning")),
+    "Strimzi from a mirror": mirrored_operator,
+    "a termination handler for Windows beside it": windows_beside,
+    "Karpenter that never consolidates": karpenter_that_never_consolidates,
     "Karpenter alone, tamed": lambda: provisioned(bare()),
     "Karpenter before v1, tamed": changed(
         karpenter_before_v1,
@@ -373,6 +408,10 @@ SAID: dict[str, tuple[Callable[[], World], set[str]]] = {
     "a rule for spot alone": (
         changed(own, lambda w: w.rules.__setitem__(0, {"source": ["aws.ec2"]})),
         {"nth-deaf"},
+    ),
+    "Strimzi says why": (
+        changed(own, lambda w: said_by_strimzi(w, "NotReady")),
+        {"not-running"},
     ),
     "a broker that does not come back": (
         changed(

@@ -144,6 +144,12 @@ def bare(*, version: str = "v1") -> World:
         "deployments",
         workload("strimzi-cluster-operator", "ops", "quay.io/strimzi/operator:1.2.0"),
     )
+    # Strimzi's own per Kafka, which run its operator's image and its Kafka's.
+    for part, image in (("entity-operator", "operator:1.2.0"), ("kafka-exporter", "kafka:4.3.1")):
+        beside = workload(f"orders-{part}", "shop-kafka", f"quay.io/strimzi/{image}")
+        labels = {"strimzi.io/cluster": "orders", "strimzi.io/name": f"orders-{part}"}
+        beside["metadata"]["labels"] = {"strimzi.io/kind": "Kafka", **labels}
+        world.add("deployments", beside)
     cleaner(world)
     return world
 

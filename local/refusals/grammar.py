@@ -1,0 +1,75 @@
+"""What an IAM policy must and must not say: the grammar of its statements.
+
+Whether a policy allows enough is asked of local.iam; here is what IAM refuses to store at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from local.refusals.documents import text
+from local.refusals.limits import limit
+from local.refusals.refusal import Refusal, Wanted
+
+GRAMMAR = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_grammar.html"
+VERSIONS = {"2012-10-17", "2008-10-17"}
+
+
+@limit("iam/policy:Policy", "iam/role:Role", "iam/rolePolicy:RolePolicy", source=GRAMMAR)
+def statements_of_a_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """Effect, actions with their service, and resources or, in a trust policy, principals."""
+    trust = "assumeRolePolicy" in wanted.inputs
+    key, operation = ("assumeRolePolicy", "CreateRole") if trust else ("policy", "PutRolePolicy")
+    document = json.loads(text(wanted.inputs[key]))
+    wrong = _of_document(document) or next(
+        (
+            problem
+            for statement in _several(document.get("Statement"))
+            if (problem := _of_statement(statement, trust=trust))
+        ),
+        "",
+    )
+    if wrong:
+        yield Refusal(operation, "MalformedPolicyDocument", wrong, key)
+
+
+def _of_document(document: Mapping[str, Any]) -> str:
+    if document.get("Version", "2008-10-17") not in VERSIONS:
+        return "The policy must contain a valid version string"
+    return "" if "Statement" in document else "Syntax errors in policy."
+
+
+def _of_statement(statement: Mapping[str, Any], *, trust: bool) -> str:
+    if statement.get("Effect") not in {"Allow", "Deny"}:
+        return "Syntax errors in policy."
+    if ("Action" in statement) == ("NotAction" in statement):
+        return "Policy statement must contain actions."
+    actions = _several(statement.get("Action", statement.get("NotAction")))
+    if any(each != "*" and ":" not in each for each in actions):
+        return "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
+    return _of_trust(statement) if trust else _of_identity(statement)
+
+
+def _of_trust(statement: Mapping[str, Any]) -> str:
+    if "Resource" in statement or "NotResource" in statement:
+        return "Has prohibited field Resource"
+    named = "Principal" in statement or "NotPrincipal" in statement
+    return "" if named else "Missing required field Principal"
+
+
+def _of_identity(statement: Mapping[str, Any]) -> str:
+    if "Principal" in statement or "NotPrincipal" in statement:
+        return "Policy document should not specify a principal."
+    resources = _several(statement.get("Resource", statement.get("NotResource")))
+    if not resources:
+        return "Policy statement must contain resources."
+    malformed = [each for each in resources if each != "*" and not each.startswith("arn:")]
+    return f'Resource {malformed[0]} must be in ARN format or "*".' if malformed else ""
+
+
+def _several(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    return given if isinstance(given, list) else [given]

@@ -1,0 +1,275 @@
+"""What a resource must have, and what it may not have together."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Iterator
+
+from local.refusals.documents import text
+from local.refusals.limits import limit
+from local.refusals.refusal import Refusal, Wanted
+
+_EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
+_EKS = "https://docs.aws.amazon.com/eks/latest/APIReference/"
+_LABEL = re.compile(r"(([A-Za-z0-9][A-Za-z0-9_.-]{0,61})?[A-Za-z0-9])?")
+_RESERVED_LABELS = ("kubernetes.io/", "k8s.io/", "eks.amazonaws.com/")
+
+
+@limit(
+    "cloudwatch/eventRule:EventRule",
+    source="https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutRule.html",
+)
+def what_a_rule_waits_for(wanted: Wanted) -> Iterator[Refusal]:
+    """A pattern or a schedule; of a cron's two days one is a question mark."""
+    schedule = wanted.inputs.get("scheduleExpression")
+    if not schedule and not wanted.inputs.get("eventPattern"):
+        message = "Parameter(s) EventPattern or ScheduleExpression must be specified."
+        yield Refusal("PutRule", "ValidationException", message, "eventPattern")
+    fields = str(schedule or "").removeprefix("cron(").removesuffix(")").split(" ")
+    if len(fields) == 6 and "?" not in (fields[2], fields[4]):
+        message = "Parameter ScheduleExpression is not valid."
+        yield Refusal("PutRule", "ValidationException", message, "scheduleExpression")
+
+
+@limit(
+    "scheduler/schedule:Schedule",
+    source="https://docs.aws.amazon.com/scheduler/latest/APIReference/API_FlexibleTimeWindow.html",
+)
+def window_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
+    """A flexible one says how many minutes."""
+    window = wanted.inputs.get("flexibleTimeWindow") or {}
+    if window.get("mode") == "FLEXIBLE" and not window.get("maximumWindowInMinutes"):
+        message = "FlexibleTimeWindow must have MaximumWindowInMinutes when its mode is FLEXIBLE"
+        yield Refusal("CreateSchedule", "ValidationException", message, "flexibleTimeWindow")
+
+
+@limit("sns/topic:Topic", source="https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html")
+def ending_of_a_fifo_topic(wanted: Wanted) -> Iterator[Refusal]:
+    """.fifo, and no other topic's."""
+    fifo = bool(wanted.inputs.get("fifoTopic"))
+    if fifo != str(wanted.inputs.get("name") or "").endswith(".fifo"):
+        message = "Invalid parameter: Fifo Topic names must end with .fifo"
+        yield Refusal("CreateTopic", "InvalidParameter", message, "name")
+
+
+@limit(
+    "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+    source="https://docs.aws.amazon.com/AmazonS3/latest/API/API_LifecycleRule.html",
+)
+def rules_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
+    """Each does something, after a day at the earliest."""
+    operation = "PutBucketLifecycleConfiguration"
+    actions = (
+        "abortIncompleteMultipartUpload",
+        "expiration",
+        "noncurrentVersionExpiration",
+        "noncurrentVersionTransitions",
+        "transitions",
+    )
+    for rule in wanted.inputs.get("rules") or ():
+        days = (rule.get("expiration") or {}).get("days")
+        if not any(rule.get(action) for action in actions):
+            message = "At least one action needs to be specified in a rule"
+            yield Refusal(operation, "InvalidRequest", message, "rules")
+        elif days is not None and int(days) < 1:
+            message = "'Days' for Expiration action must be a positive integer"
+            yield Refusal(operation, "InvalidArgument", message, "rules")
+
+
+@limit(
+    "dynamodb/table:Table",
+    source="https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_CreateTable.html",
+)
+def capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
+    """Named unless it is paid per request."""
+    paid = wanted.inputs.get("billingMode", "PROVISIONED") == "PAY_PER_REQUEST"
+    if not paid and not (wanted.inputs.get("readCapacity") and wanted.inputs.get("writeCapacity")):
+        message = "One or more parameter values were invalid: ReadCapacityUnits and "
+        message += "WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+        yield Refusal("CreateTable", "ValidationException", message, "billingMode")
+
+
+@limit(
+    "dynamodb/tableItem:TableItem",
+    source="https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_PutItem.html",
+)
+def key_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
+    """Every part of it is in the item."""
+    item = json.loads(text(wanted.inputs["item"]))
+    for key in (wanted.inputs.get("hashKey"), wanted.inputs.get("rangeKey")):
+        if key and key not in item:
+            message = (
+                f"One or more parameter values were invalid: Missing the key {key} in the item"
+            )
+            yield Refusal("PutItem", "ValidationException", message, "item")
+
+
+@limit(
+    "cloudwatch/metricAlarm:MetricAlarm",
+    source="https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDataQuery.html",
+)
+def what_an_alarm_looks_at(wanted: Wanted) -> Iterator[Refusal]:
+    """One metric, or up to 20 queries whose names begin in lower case."""
+    queries, metric = wanted.inputs.get("metricQueries") or (), wanted.inputs.get("metricName")
+    wrong = ""
+    if bool(queries) == bool(metric):
+        wrong = "Exactly one of MetricName and Metrics must be specified"
+    elif len(queries) > 20:
+        wrong = "The collection Metrics must not have a size greater than 20."
+    elif any(not re.fullmatch(r"[a-z][A-Za-z0-9_]{0,254}", str(each["id"])) for each in queries):
+        wrong = (
+            "The id of a metric data query must begin with a lower-case letter and have letters, "
+        )
+        wrong += "digits and underscores alone"
+    if wrong:
+        yield Refusal("PutMetricAlarm", "ValidationError", wrong, "metricQueries")
+
+
+@limit(
+    "cloudwatch/dashboard:Dashboard",
+    source="https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/CloudWatch-Dashboard-Body-Structure.html",
+)
+def body_of_a_dashboard(wanted: Wanted) -> Iterator[Refusal]:
+    """JSON, with 500 widgets at most."""
+    try:
+        widgets = len(json.loads(text(wanted.inputs["dashboardBody"])).get("widgets", []))
+    except ValueError:
+        widgets = -1
+    if not 0 <= widgets <= 500:
+        message = "The dashboard body is invalid, there are validation errors"
+        yield Refusal("PutDashboard", "InvalidParameterInput", message, "dashboardBody")
+
+
+@limit("eks/cluster:Cluster", source=f"{_EKS}API_VpcConfigRequest.html")
+def network_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
+    """Two subnets, five groups, and one way at least to the API server."""
+    config, wrong = wanted.inputs.get("vpcConfig") or {}, ""
+    private, public = (
+        config.get("endpointPrivateAccess", False),
+        config.get("endpointPublicAccess", True),
+    )
+    if len(set(config.get("subnetIds") or ())) < 2:
+        wrong = "Subnets specified must be in at least two different AZs"
+    elif len(config.get("securityGroupIds") or ()) > 5:
+        wrong = "The maximum number of security groups is 5"
+    elif private is False and public is False:
+        wrong = "Private and public endpoint access cannot be false"
+    if wrong:
+        yield Refusal("CreateCluster", "InvalidParameterException", wrong, "vpcConfig")
+
+
+@limit("eks/nodeGroup:NodeGroup", source=f"{_EKS}API_CreateNodegroup.html")
+def labels_and_updates_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
+    """Labels as Kubernetes takes them and none of its own; one measure of what may be away."""
+    wrong = ""
+    for key, value in (wanted.inputs.get("labels") or {}).items():
+        if any(reserved in f"{key.partition('/')[0]}/" for reserved in _RESERVED_LABELS):
+            wrong = f"Label cannot contain reserved prefixes {', '.join(_RESERVED_LABELS)}: {key}"
+        elif _LABEL.fullmatch(str(value)) is None:
+            wrong = f"Label value {value} of {key} is invalid"
+    update = wanted.inputs.get("updateConfig") or {}
+    if update.get("maxUnavailable") and update.get("maxUnavailablePercentage"):
+        wrong = "Only one of maxUnavailable and maxUnavailablePercentage can be specified"
+    if wrong:
+        yield Refusal("CreateNodegroup", "InvalidParameterException", wrong)
+
+
+@limit(
+    "lambda/eventSourceMapping:EventSourceMapping",
+    source="https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html",
+)
+def batches_of_a_mapping(wanted: Wanted) -> Iterator[Refusal]:
+    """More than ten messages of a queue take a window to wait in."""
+    window = wanted.inputs.get("maximumBatchingWindowInSeconds")
+    if int(wanted.inputs.get("batchSize") or 10) > 10 and not window:
+        message = "Maximum batch window in seconds must be greater than 0 if maximum batch size is "
+        message += "greater than 10"
+        code = "InvalidParameterValueException"
+        yield Refusal("CreateEventSourceMapping", code, message, "batchSize")
+
+
+@limit(
+    "sqs/queue:Queue",
+    source="https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
+)
+def redrive_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
+    """JSON."""
+    policy = wanted.inputs.get("redrivePolicy")
+    try:
+        json.loads(text(policy or {}))
+    except ValueError:
+        message = "Invalid value for the parameter RedrivePolicy."
+        yield Refusal("CreateQueue", "InvalidAttributeValue", message, "redrivePolicy")
+
+
+@limit(
+    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+    source=f"{_EC2}API_IpRange.html",
+)
+def source_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
+    """There is one, and a block is a block."""
+    keys = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
+    operation = f"AuthorizeSecurityGroup{'In' if 'Ingress' in wanted.type else 'E'}gress"
+    if all(wanted.inputs.get(key) is None for key in keys):
+        message = "Missing source specification: include source security group or CIDR information"
+        yield Refusal(operation, "MissingParameter", message)
+    elif not _is_block(wanted.inputs.get("cidrIpv4")):
+        message = f"CIDR block {wanted.inputs['cidrIpv4']} is malformed"
+        yield Refusal(operation, "InvalidParameterValue", message, "cidrIpv4")
+
+
+@limit("ec2/route:Route", source=f"{_EC2}API_CreateRoute.html")
+def destination_of_a_route(wanted: Wanted) -> Iterator[Refusal]:
+    """A block."""
+    block = wanted.inputs.get("destinationCidrBlock")
+    if not _is_block(block):
+        message = f"Value ({block}) for parameter destinationCidrBlock is invalid. This is not a "
+        message += "valid CIDR block."
+        yield Refusal("CreateRoute", "InvalidParameterValue", message, "destinationCidrBlock")
+
+
+def _is_block(written: object) -> bool:
+    if written is None:
+        return True
+    try:
+        ipaddress.ip_network(str(written), strict=False)
+    except ValueError:
+        return False
+    return "/" in str(written)
+
+
+@limit("ec2/vpcEndpoint:VpcEndpoint", source=f"{_EC2}API_CreateVpcEndpoint.html")
+def parts_of_an_endpoint(wanted: Wanted) -> Iterator[Refusal]:
+    """A gateway has route tables, and neither subnets nor groups."""
+    if wanted.inputs.get("vpcEndpointType", "Gateway") != "Gateway":
+        return
+    for key in ("securityGroupIds", "subnetIds"):
+        if wanted.inputs.get(key):
+            message = f"{key} is not supported for endpoints of type Gateway"
+            yield Refusal("CreateVpcEndpoint", "InvalidParameter", message, key)
+
+
+_BALANCING = "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/"
+
+
+@limit("lb/loadBalancer:LoadBalancer", source=f"{_BALANCING}API_CreateLoadBalancer.html")
+def subnets_of_a_balancer(wanted: Wanted) -> Iterator[Refusal]:
+    """One at least."""
+    if not wanted.inputs.get("subnets") and not wanted.inputs.get("subnetMappings"):
+        message = "At least one subnet must be specified"
+        yield Refusal("CreateLoadBalancer", "ValidationError", message, "subnets")
+
+
+@limit("lb/listener:Listener", source=f"{_BALANCING}API_CreateListener.html")
+def protocol_of_a_listener(wanted: Wanted) -> Iterator[Refusal]:
+    """A network load balancer speaks no HTTP."""
+    protocol = wanted.inputs.get("protocol")
+    if ":loadbalancer/net/" in str(wanted.inputs.get("loadBalancerArn")) and protocol in {
+        "HTTP",
+        "HTTPS",
+    }:
+        message = f"Protocol '{protocol}' is not supported for load balancers with type 'network'"
+        yield Refusal("CreateListener", "UnsupportedProtocol", message, "protocol")
