@@ -25,7 +25,7 @@ WITHOUT_REPORT = (
     "This command reads a bill with Spark and draws it, and what it needs for that is not "
     "installed: `pip install 'stillwater[report]'` brings it."
 )
-OF_THE_REPORT = {"jinja2", "matplotlib", "pandas", "pyarrow", "pyspark"}
+OF_THE_REPORT = {"matplotlib", "pandas", "pyarrow", "pyspark"}
 _asked: list[int] = []
 
 

@@ -26,10 +26,13 @@ def test_the_table_ends_in_the_total_and_says_what_it_assumes() -> None:
     assert all(word in shown for word in ("Assumed: 0 MiB/s produced", "Not counted:", "us-east-1"))
 
 
-def test_the_tutorial_names_the_same_sum() -> None:
-    tutorial = EXAMPLE.parents[3] / "docs" / "tutorial.md"
-    total = Decimal(json.loads(estimated("--json").output)["total"])
-    assert f"about {round(total, -2):,f} USD a month idle" in tutorial.read_text()
+def test_the_tutorial_names_what_its_own_cluster_costs(tmp_path: Path) -> None:
+    tutorial = (EXAMPLE.parents[3] / "docs" / "tutorial.md").read_text()
+    options = tutorial.partition("stillwater init kafka ")[2].partition(" --secrets-provider")[0]
+    assert CliRunner().invoke(app, ["init", str(tmp_path), *options.split()]).exit_code == 0
+    made = estimated("--json", spec=tmp_path / "clusters" / "try.yaml")
+    total = Decimal(json.loads(made.output)["total"])
+    assert f"about {round(total, -1):,f} USD a month idle" in tutorial
 
 
 def test_json_adds_up_and_names_every_source() -> None:

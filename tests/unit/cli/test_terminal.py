@@ -19,6 +19,18 @@ from infra.spec import ROOT
 
 # Each takes a second to import, or is an extra that may not be there.
 HEAVY = {"boto3", "jinja2", "local", "matplotlib", "pandas", "pulumi", "pyarrow", "pyspark"}
+# Prints the command line's modules that cannot be imported without an extra.
+WITHOUT_EXTRAS = """
+import importlib, pkgutil, sys, cli
+for name in ("local", "matplotlib", "pandas", "pyarrow", "pyspark"):
+    sys.modules[name] = None
+for found in pkgutil.walk_packages(cli.__path__, "cli."):
+    try:
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+    except ModuleNotFoundError:
+        print(found.name)
+"""
 WORDS = "foundation of-a-cluster-with-a-long-name i-0123456789abcdef0 [brackets] replaced"
 
 
@@ -68,3 +80,15 @@ def test_start_check_and_estimate_import_nothing_heavy(needed: str) -> None:
         check=True,
     ).stdout.split()
     assert not HEAVY & {name.partition(".")[0] for name in said}
+
+
+def test_only_the_report_and_the_twin_need_what_an_extra_brings() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    of_the_twin = {"cli.setup", "cli.twin", "cli.twin_layers"}
+    assert set(said) <= {*of_the_twin, "cli.bill_in_s3", "cli.warehouse"}, said
