@@ -9,6 +9,7 @@ import yaml
 
 from cli.reference_cost import EXAMPLE
 from core import cluster
+from core.cluster.function_memory import memory_mib
 from core.cluster.rights import FUNCTION_CALLS
 from core.settings.functions import kept
 from infra import iam
@@ -36,7 +37,7 @@ def _section(definition: Definition, scope: Scope) -> Iterator[str]:
     spec = scope.spec
     yield f"\n## {definition.name}"
     yield f"{definition.description}. Woken by {_woken(definition)};"
-    yield f"{definition.timeout(spec)} s, {definition.memory_mib} MiB."
+    yield f"{definition.timeout(spec)} s, {memory_mib(spec)} MiB."
     long = kept(definition.settings)
     names = [f"`{each.name}`" for each in fields(definition.settings) if each.name not in long]
     yield f"\nTold: {', '.join(names)}."

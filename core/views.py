@@ -174,8 +174,7 @@ class ClusterView:
         if self.stale or self.quorum_leader is None:
             return False
         voters = {voter.node_id for voter in self.voters}
-        held = any(node_id in p.replicas for p in self.partitions)
-        return node_id not in self.brokers and node_id not in voters and not held
+        return node_id not in self.brokers | voters and not self.held_by(node_id)
 
 
 def _by_replica(partitions: Iterable[PartitionView]) -> dict[int, tuple[PartitionView, ...]]:

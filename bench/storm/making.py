@@ -17,6 +17,7 @@ from bench.storm.burst import ACCOUNT, REGION, Member
 from bench.storm.ground import LAMBDAS, NAMESPACE, Ground, Progress, step, until
 from core import naming
 from core.cluster import ClusterSpec
+from core.cluster.function_memory import memory_mib
 from core.constants import EVENTS_MAX_RECEIVE_COUNT, TERMINATING, TICKS_MAX_RECEIVE_COUNT
 from core.settings import codec
 from core.settings.environment import SETTINGS
@@ -261,7 +262,7 @@ def _functions(ground: Ground, role: str) -> None:
             Role=role,
             Handler=f"handlers.{name}.handler",
             Timeout=definition.timeout(ground.spec),
-            MemorySize=definition.memory_mib,
+            MemorySize=memory_mib(ground.spec),
             Environment={"Variables": {SETTINGS: _settings(ground, definition)}},
             Code={"ZipFile": package.path.read_bytes()},
         )

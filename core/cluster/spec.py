@@ -11,6 +11,7 @@ from core import naming
 from core.cluster import placement, rights, tagging
 from core.cluster.alerts import Alerts
 from core.cluster.fields import DnsLabel, Frozen, KmsKeyArn, ZoneName
+from core.cluster.function_memory import FunctionMemory
 from core.cluster.identity import User
 from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic
 from core.cluster.maintenance import Maintenance
@@ -68,6 +69,8 @@ class ClusterSpec(Frozen):
     """Topics kept as described here."""
     users: tuple[User, ...] = ()
     """Users kept as described here."""
+    functions: FunctionMemory = FunctionMemory()
+    """This project's own functions."""
     timings: Timings = Timings()
     """Every timeout; [the rules between them](timings.md)."""
     node_provisioner: Literal["asg", "karpenter"] = "asg"

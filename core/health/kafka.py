@@ -82,7 +82,7 @@ def broker_verdict(broker_id: int, view: ClusterView) -> HealthVerdict:
         return silent(f"Broker {broker_id}", "The controllers have no quorum.")
     if broker_id not in view.brokers:
         return HealthVerdict(Health.UNHEALTHY, f"Broker {broker_id} is not registered.")
-    held = [p for p in view.partitions if broker_id in p.replicas]
+    held = view.held_by(broker_id)
     if broker_id in view.fenced:
         return HealthVerdict(
             Health.UNHEALTHY,

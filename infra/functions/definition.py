@@ -18,8 +18,6 @@ from core.settings.functions import FunctionSettings
 from infra import iam
 from infra.functions.rbac import Rights
 
-# Lambda gives processor time by memory; below this the imports alone take seconds.
-MEMORY_MIB = 512
 # In the ledger's table, beside incidents and volumes: what is too long for an environment.
 SETTINGS_KEYS = "settings#*"
 
@@ -67,7 +65,6 @@ class Definition:
     reads: Reads | None = None
     # None: the spec's own limit.
     timeout_seconds: int | None = None
-    memory_mib: int = MEMORY_MIB
     # How many may run at once; None: as many as the account allows.
     reserved_concurrency: Callable[[ClusterSpec], int | None] = lambda _: None
 

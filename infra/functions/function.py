@@ -10,6 +10,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
+from core.cluster.function_memory import memory_mib
 from core.settings.environment import KEPT, SETTINGS
 from infra import iam
 from infra.functions.definition import Definition, Scope
@@ -88,7 +89,7 @@ class Function(pulumi.ComponentResource):
             source_code_hash=args.package.source_code_hash,
             role=role.arn,
             timeout=definition.timeout(spec),
-            memory_size=definition.memory_mib,
+            memory_size=memory_mib(spec),
             reserved_concurrent_executions=definition.reserved_concurrency(spec),
             environment=aws.lambda_.FunctionEnvironmentArgs(variables=_variables(args)),
             vpc_config=_vpc_config(args.placement),

@@ -166,7 +166,7 @@ class Observer:
             return replace(observed, quorum_answers=False)
         mine, me = observed, observed.node_id
         if observed.role.is_broker:
-            held = [p for p in view.partitions if me in p.replicas]
+            held = view.held_by(me)
             mine = replace(
                 mine,
                 fenced=me in view.fenced if me in view.brokers else None,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from core.cluster.function_memory import memory_mib
 from core.settings.functions import Tick, kept
 from infra.functions.catalogue import EVERY, LOOP
 from infra.functions.settings import policy
@@ -154,6 +155,22 @@ def test_a_message_stays_hidden_six_times_as_long_as_its_function_may_run(
     for layer, name in (("operations", "handlers-ticks"), ("platform", "termination-events")):
         queue = layers[layer].one("sqs/queue:Queue", f"{name}-queue").inputs
         assert queue["visibilityTimeoutSeconds"] >= 6 * timeout
+
+
+@pytest.mark.parametrize(
+    ("told", "brokers", "mib"),
+    [(None, 3, 512), (None, 200, 640), (None, 157, 576), (1024, 200, 1024)],
+)
+def test_the_functions_have_memory_for_a_plan_of_all_brokers(
+    monkeypatch: pytest.MonkeyPatch, told: int | None, brokers: int, mib: int
+) -> None:
+    cluster = spec(functions={"memory_mib": told})
+    monkeypatch.setattr(type(cluster), "brokers", brokers)
+    assert memory_mib(cluster) == mib
+
+
+def test_every_function_has_the_memory_of_the_spec(operations: Recorded) -> None:
+    assert function(operations, "rotate").inputs["memorySize"] == memory_mib(spec())
 
 
 def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Recorded) -> None:
