@@ -26,6 +26,7 @@ from typing import Any
 from bench import record
 from bench.bill_queries import DUCKDB, polars_tables
 from local.bills import bulk
+from local.spark import classes
 
 MONTHS = {
     1: ("2026-10",),
@@ -199,6 +200,7 @@ def _one_shot(folder: str) -> dict[str, Any]:
         launcher = Path(out) / "launcher.py"
         launcher.write_text("from spark.entry import main\n\nmain()\n")
         options = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
+        options = f"{options} {classes.java_options()}".strip()
         began = time.perf_counter()
         done = subprocess.run(
             [

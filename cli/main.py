@@ -65,11 +65,21 @@ Environment = Annotated[str, typer.Argument(help="The stacks' environment: `loca
 
 
 @app.command()
-def setup() -> None:
+def setup(
+    *,
+    reports: Annotated[
+        bool,
+        typer.Option(
+            "--reports", help="Record the classes of Spark, too: a report starts sooner on them."
+        ),
+    ] = False,
+) -> None:
     """Build the twin's tools into the per-user cache; quick when they are there."""
-    from cli.setup import prepare_tools
+    from cli.setup import prepare_tools, record_sparks_classes
 
     prepare_tools(console)
+    if reports:
+        record_sparks_classes(console)
 
 
 @app.command()

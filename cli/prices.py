@@ -41,6 +41,7 @@ def checked(
 
 def _billed(root: Path) -> list[price_check.BilledRate]:
     """Return the rates of the usage table that a report left."""
+    from cli import class_record  # noqa: PLC0415 - `prices check` alone starts no JVM
     from spark import tables  # noqa: PLC0415 - `prices check` alone starts no JVM
     from spark.session import local_session  # noqa: PLC0415
     from spark.transforms.rates import billed_rates  # noqa: PLC0415
@@ -50,7 +51,7 @@ def _billed(root: Path) -> list[price_check.BilledRate]:
             f"{root} holds no table {tables.USAGE.name}; name the folder of a report's tables."
         )
         raise InvalidInput([problem])
-    with local_session() as session:
+    with local_session(settings=class_record.settings()) as session:
         store = tables.ParquetStore(session, str(root.resolve()))
         return billed_rates(store.read(tables.USAGE))
 

@@ -67,6 +67,7 @@ def on_this_machine(asked: Asked, console: Console) -> Document:
 
 
 def _made(asked: Asked, console: Console) -> Document:
+    from cli import class_record  # noqa: PLC0415 - starts Spark's imports
     from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import every  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
@@ -85,7 +86,10 @@ def _made(asked: Asked, console: Console) -> Document:
         today=asked.today,
         kafka=tag_keys.parsed(asked.cluster_tag, asked.pool_tag),
     )
-    settings = asked.warehouse.settings() if asked.warehouse else None
+    settings = {
+        **class_record.settings(),
+        **(asked.warehouse.settings() if asked.warehouse else {}),
+    }
     with console.status("Spark makes the report"), local_session(settings=settings) as session:
         store = _store(session, asked)
         made = job.run(session, store, inputs, finished=asked.finished)

@@ -13,7 +13,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from core.errors import InvalidInput, StillwaterError
-from local.spark import iceberg
 
 # As spark.entry names it: a catalog, and the namespace in it.
 NAMESPACE = "stillwater.report"
@@ -35,10 +34,14 @@ class Warehouse:
 
     def settings(self) -> dict[str, str]:
         """Return what a Spark session is started with."""
+        from local.spark import iceberg  # noqa: PLC0415 - of the twin
+
         return iceberg.settings(self.jar, self.folder.resolve().as_uri(), self.catalog)
 
     def catalog_settings(self) -> dict[str, str]:
         """Return those of them that may be set at any time: all but the jar."""
+        from local.spark import iceberg  # noqa: PLC0415 - of the twin
+
         return {key: value for key, value in self.settings().items() if key != iceberg.JARS}
 
 
@@ -66,6 +69,9 @@ def chosen(folder: str | None, namespace: str, jar: Path | None) -> Warehouse | 
 
 
 def _jar(named: Path | None) -> Path:
+    # Maven's way to a jar is the twin's; a report into Parquet does without it.
+    from local.spark import iceberg  # noqa: PLC0415
+
     if named is not None:
         if not _holds_iceberg(named):
             problem = (

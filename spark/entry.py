@@ -134,7 +134,7 @@ def _unsettled(session: SparkSession, written: str, store: Store) -> list[str] |
     address = address_of(written)
     files = files_of(session, address)
     with readable(f"The bill {written}"):
-        if not files.is_folder(address):
+        if not files.is_folder(address) or manifest.unlisted(files, address):
             return None
         delivered = manifest.refreshes(files, address)
     rows = store.read(DELIVERIES).select("billing_period", "execution", "ingested_at").collect()

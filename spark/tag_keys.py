@@ -43,6 +43,11 @@ class KafkaTags:
         return (self.cluster, self.pool, CLAIM_TAG, NODE_GROUP_TAG)
 
     @property
+    def is_own(self) -> bool:
+        """Say whether the cluster's tag is the user's own, and not the one that our stacks set."""
+        return self.cluster != CLUSTER_TAG
+
+    @property
     def spoken(self) -> str:
         """Return the tag as it is said: its key, or key = value."""
         return self.cluster if self.value is None else f"{self.cluster} = {self.value}"

@@ -18,6 +18,8 @@ from pathlib import Path
 from core.errors import InvalidInput
 
 SHIPPED = Path(__file__).parents[1] / "prices.json"
+# What every price file is in.
+CURRENCY = "USD"
 
 # What every gp3 volume includes; only what is above is billed (EBS pricing).
 GP3_INCLUDED_IOPS = 3000
@@ -95,6 +97,10 @@ class PriceBook:
             f"{self.name} has no price for {named} in {self.region}; fetch it with "
             f"`{fetch_command(self.region)}`."
         )
+
+    def beside(self, currency: str) -> PriceBook:
+        """Return the prices that may stand beside a bill's: none where its currency is another."""
+        return self if currency == CURRENCY else PriceBook(self.region, self.name)
 
     def instance_hour(self, instance_type: str) -> Price:
         return self.price(f"{INSTANCE_HOUR}:{instance_type}")

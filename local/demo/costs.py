@@ -20,6 +20,7 @@ from handlers.store.archive import archive_key, archive_line
 from local import environment
 from local.aws import billing
 from local.demo import spec as demo_spec
+from local.spark import classes
 from local.twin import Twin
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def report(
         facts=of_spec(spec),
         book=pricing.book(environment.REGION),
     )
-    with local_session() as session:
+    with local_session(settings=classes.settings()) as session:
         made = job.run(session, ParquetStore(session, str((folder / "tables").resolve())), inputs)
     _write(made, folder)
     return Costs(f"{bill.total.normalize():f}", f"{made.report_total.normalize():f}", _seen(made))

@@ -375,16 +375,17 @@ def queues_that_feed_a_function(everything: Sequence[Wanted]) -> Iterator[Refusa
 @limit("https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html")
 def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """Inside the VPC's block, and beside each other."""
-    blocks = [str(each.inputs["cidrBlock"]) for each in _of(everything, "ec2/vpc:Vpc")]
-    # Ids are not known yet: with one VPC all subnets are its own.
-    vpc_block = ipaddress.ip_network(blocks[0], strict=False) if len(blocks) == 1 else None
+    vpcs = {e.name: str(e.inputs["cidrBlock"]) for e in _of(everything, "ec2/vpc:Vpc")}
+    # One that stands bears its id for a name; without ids, a VPC that is alone has all subnets.
+    alone = next(iter(vpcs.values())) if len(vpcs) == 1 else None
     by_vpc: dict[str, list[Any]] = defaultdict(list)
     for each in _of(everything, "ec2/subnet:Subnet"):
         block = ipaddress.IPv4Network(str(each.inputs["cidrBlock"]), strict=False)
-        if isinstance(vpc_block, ipaddress.IPv4Network) and not block.subnet_of(vpc_block):
+        vpc = str(each.inputs.get("vpcId"))
+        around = vpcs.get(vpc, alone)
+        if around and not block.subnet_of(ipaddress.IPv4Network(around, strict=False)):
             message = f"The CIDR '{block}' is invalid."
             yield _about(each, "CreateSubnet", "InvalidSubnet.Range", message, "cidrBlock")
-        vpc = str(each.inputs.get("vpcId"))
         if any(block.overlaps(other) for other in by_vpc[vpc]):
             message = f"The CIDR '{block}' conflicts with another subnet"
             yield _about(each, "CreateSubnet", "InvalidSubnet.Conflict", message, "cidrBlock")

@@ -43,10 +43,14 @@ def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
         again = opened.joined()
         return _of(again, what, kafka) if again else None
 
+    reader = None
     if focus.is_focus(columns):
-        return replace(focus.delivery(opened, what, kafka), joined=joined)
-    if any(cur.modern_name(name).startswith("line_item_") for name in columns):
-        return replace(cur.delivery(opened, what, kafka), joined=joined)
+        reader = focus.delivery
+    elif any(cur.modern_name(name).startswith("line_item_") for name in columns):
+        reader = cur.delivery
+    if reader is not None:
+        read = reader(opened, what, kafka)
+        return replace(read, joined=joined, notes=[*read.notes, *opened.notes])
     problem = (
         f"{what} is neither a Cost and Usage Report nor FOCUS: its columns are "
         f"{', '.join(columns[:COLUMNS_SHOWN])} and so on. Name an export's folder or file."

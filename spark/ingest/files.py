@@ -121,19 +121,30 @@ class HadoopFiles:
         finally:
             stream.close()
 
-    def unzip(self, address: str, target: str) -> None:
-        """Write the one csv in a zip archive to another address, without holding it in memory."""
+    def unzip(self, address: str, folder: str) -> list[str]:
+        """Write every csv in a zip archive below a folder, without holding one in memory."""
         archive = self._jvm.java.util.zip.ZipInputStream(
             self._system(address).open(self._path(address))
         )
-        entry = archive.getNextEntry()
-        if entry is None:
+        targets: list[str] = []
+        try:
+            while (entry := archive.getNextEntry()) is not None:
+                name = str(entry.getName())
+                # A Mac puts a file of its own beside each.
+                if not name.lower().endswith(".csv") or name.startswith("__MACOSX/"):
+                    continue
+                target = f"{folder}/{len(targets):05d}.csv"
+                sink = self._system(target).create(self._path(target))
+                self._jvm.org.apache.hadoop.io.IOUtils.copyBytes(archive, sink, CHUNK_BYTES, False)  # noqa: FBT003
+                sink.close()
+                targets.append(target)
+        finally:
             archive.close()
+        if not targets:
             raise InvalidInput(
-                [f"{address} is not a zip archive, or holds no file; copy it again."]
+                [f"{address} is not a zip archive, or holds no csv file; copy it again."]
             )
-        sink = self._system(target).create(self._path(target))
-        self._jvm.org.apache.hadoop.io.IOUtils.copyBytes(archive, sink, CHUNK_BYTES, True)  # noqa: FBT003
+        return targets
 
     def _path(self, address: str) -> Any:
         path = self._jvm.org.apache.hadoop.fs.Path

@@ -34,6 +34,7 @@ from spark.ingest.grain import Grain
 from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.schemas import CHARGES, HAS_NET, require_lines
 from spark.tag_keys import OURS, KafkaTags
+from spark.transforms.classify import UNUSED
 
 COST = "BilledCost"
 _LISTED = "list it in the export's column selection (table FOCUS with AWS columns)"
@@ -56,6 +57,7 @@ REQUIRED = dict.fromkeys(
 OPTIONAL = (
     *("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation"),
     *("ProviderName", "ServiceProviderName", "ResourceId", "SubAccountId", "Tags"),
+    "CommitmentDiscountStatus",
 )
 AMOUNTS = (COST, "EffectiveCost", "PricingQuantity")
 SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeDescription")
@@ -119,7 +121,7 @@ def _lines(raw: DataFrame) -> DataFrame:
         F.coalesce(filled("ProviderName"), filled("ServiceProviderName")).alias("provider"),
         text("SubAccountId").alias("account"),
         text("BillingCurrency").alias("currency"),
-        text("ChargeCategory").alias("category"),
+        F.when(_is_unused(), F.lit(UNUSED)).otherwise(text("ChargeCategory")).alias("category"),
         text("ServiceName").alias("service"),
         F.coalesce(filled("x_UsageType"), filled("SkuMeter")).alias("usage_type"),
         text("x_Operation").alias("operation"),
@@ -138,6 +140,11 @@ def _lines(raw: DataFrame) -> DataFrame:
         charges(),
         shown(SHOWN).alias("line"),
     )
+
+
+def _is_unused() -> Column:
+    """Say whether a charge is for the part of a commitment that nothing used."""
+    return F.coalesce(filled("CommitmentDiscountStatus") == "Unused", F.lit(False))  # noqa: FBT003 - a literal column
 
 
 def _period() -> Column:

@@ -126,7 +126,5 @@ def unzipped(session: SparkSession, addresses: Sequence[str], scratch: str) -> l
     targets = []
     for number, address in enumerate(addresses, start=1):
         name = address.rsplit("/", 1)[-1].removesuffix(".zip").removesuffix(".csv")
-        target = f"{scratch}/{number:05d}-{name}.csv"
-        files.unzip(address, target)
-        targets.append(target)
+        targets += files.unzip(address, f"{scratch}/{number:05d}-{name}")
     return targets

@@ -20,6 +20,8 @@ from spark.ingest.files import Files
 MANIFEST_SUFFIX = "-Manifest.json"
 PARQUET, ZIP = ".parquet", ".csv.zip"
 FORMATS = (PARQUET, ".csv.gz", ZIP, ".csv")
+# Of files that no manifest describes.
+PLAIN_TEXT = (".csv.gz", ".csv")
 _PERIOD = re.compile(r"^(?:BILLING_PERIOD|billing_period)=(\d{4}-\d{2})$")
 # Legacy CUR names its months 20261101-20261201.
 _LEGACY_PERIOD = re.compile(r"^(\d{4})(\d{2})01-\d{8}$")
@@ -89,6 +91,50 @@ def pinned(files: Files, folder: str, months: Collection[str] = ()) -> Export:
     if problems:
         raise InvalidInput(problems)
     return Export(name=names[0], months=tuple(delivered))
+
+
+def unlisted(files: Files, folder: str) -> list[str]:
+    """Return the data files of a folder that no manifest describes; none where one does.
+
+    Somebody put them together, and all of them are the bill. Raises InvalidInput for files of more
+    than one format, and for files that have one name in two folders of the same month, as refreshes
+    of it have.
+    """
+    if not files.is_folder(folder) or files.below(folder, MANIFEST_SUFFIX):
+        return []
+    found = {
+        suffix: [path for path in files.below(folder, suffix) if _is_data(path, folder)]
+        for suffix in (PARQUET, *PLAIN_TEXT)
+    }
+    kinds = [suffix for suffix, paths in found.items() if paths]
+    if not kinds:
+        return []
+    paths = [path for suffix in kinds for path in found[suffix]]
+    again: dict[tuple[str, str], str] = {}
+    problems = []
+    for path in paths:
+        place, name = path.rsplit("/", 1)
+        month = "/".join(part for part in place.split("/") if "=" in part)
+        other = again.setdefault((month, name), path)
+        if other != path:
+            problems.append(
+                f"The folder {folder} has no manifest, and {name} twice for one month ({other}, "
+                f"{path}); name the folder of one delivery."
+            )
+    if len(kinds) > 1:
+        problems.append(
+            f"The folder {folder} has no manifest and mixes {', '.join(kinds)}; name one file, or "
+            f"a folder of one format."
+        )
+    if problems:
+        raise InvalidInput(problems[:1])
+    return paths
+
+
+def _is_data(path: str, folder: str) -> bool:
+    """Say whether a file is none of those that writers leave beside data (_SUCCESS, .part.crc)."""
+    parts = path[len(folder) :].split("/")
+    return not any(part.startswith((".", "_")) for part in parts)
 
 
 def refreshes(files: Files, folder: str) -> dict[str, str]:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 DELIVERED_PERIOD = "_delivered_period"
 # Where a cluster's workers may all read and write for the length of a job (spark-submit --conf).
 SCRATCH = "spark.stillwater.scratch"
+UNLISTED = (
+    "No manifest says which files are the bill: all {:,} data files of the folder are read, and a "
+    "line that stands in two of them counts twice."
+)
 PLAIN = (".csv", ".csv.gz", ".gz", ".parquet", ".zip")
 
 
@@ -41,6 +45,8 @@ class Source:
     quick: Columns | None = None
     refreshes: Sequence[Refresh] = ()
     simulated: bool = False
+    # What the files do not say of themselves.
+    notes: Sequence[str] = ()
     # The same source with quoted fields over several lines, if that is what is wrong with it.
     joined: Callable[[], Source | None] = lambda: None
 
@@ -56,6 +62,9 @@ class Source:
 def opened(session: SparkSession, address: str, months: Collection[str], what: str) -> Source:
     """Open a folder by its manifests, or a single file; `months` leaves the others unread."""
     files = files_of(session, address)
+    if unlisted := manifest.unlisted(files, address):
+        note = UNLISTED.format(len(unlisted))
+        return replace(_files(session, files, unlisted, what, address), notes=[note])
     if files.is_folder(address):
         return _export(session, files, address, months, what)
     if not files.is_file(address):
@@ -64,13 +73,23 @@ def opened(session: SparkSession, address: str, months: Collection[str], what: s
         raise InvalidInput(
             [f"{what} is neither .csv, .csv.gz, .zip nor .parquet, the formats that can be read."]
         )
+    return _files(session, files, [address], what, address)
+
+
+def _files(
+    session: SparkSession,
+    files: Files,
+    addresses: Sequence[str],
+    what: str,
+    named: str,
+) -> Source:
+    """Open files that no manifest describes: their lines say which month they are of."""
 
     def frames(*, joined: bool = False) -> list[DataFrame]:
-        read = _read(session, files, [address], what, joined=joined)
-        return [_with_period(read, None)]
+        return [_with_period(_read(session, files, addresses, what, joined=joined), None)]
 
-    is_text = not address.endswith(manifest.PARQUET)
-    source = Source(address.rsplit("/", 1)[-1], frames)
+    source = Source(named.rsplit("/", 1)[-1], frames)
+    is_text = not addresses[0].endswith(manifest.PARQUET)
     return replace(source, joined=partial(_joined, source, frames)) if is_text else source
 
 

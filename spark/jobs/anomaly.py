@@ -14,11 +14,12 @@ from pyspark.sql import functions as F
 from spark.findings import ANOMALIES, ROTATIONS
 from spark.schemas import COST, MONEY, require_schema
 from spark.transforms import stand_out
+from spark.transforms.daily import is_of_its_month
 
 
 def run(cost: DataFrame, rotations: DataFrame) -> DataFrame:
     """Return the ANOMALIES table of every cluster on the bill."""
-    paid = require_schema(cost, COST, "The anomaly job's cost")
+    paid = require_schema(cost, COST, "The anomaly job's cost").where(is_of_its_month())
     history = require_schema(rotations, ROTATIONS, "The anomaly job's history")
     last = paid.agg(F.date_sub(F.max("day"), 1)).head()
     last_complete = F.lit(last[0] if last else None).cast("date")

@@ -54,6 +54,7 @@ from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
 from spark.transforms.attribute import Attribution
+from spark.transforms.daily import is_of_its_month
 from spark.transforms.easy import easy_savings
 from spark.transforms.traffic import traffic
 
@@ -63,6 +64,10 @@ NO_FACTS = "Without the cluster's spec (--spec) volumes, rotations and designs a
 NO_PRICES = (
     "No price file has prices of {region}: what the bill itself charges is used, and what is on no "
     "bill (designs, some savings) has no figure (--prices)."
+)
+OTHER_CURRENCY = (
+    f"The price file is in {pricing.CURRENCY} and this bill in {{currency}}: what the bill itself "
+    f"charges is used, and what is on no bill (designs, some savings) has no figure."
 )
 INSTANCES_KNOWN = 20_000
 MONTHS_NAMED = 12
@@ -158,10 +163,11 @@ def _known(
     report = replace(_report(store, month, note, today), tag=inputs.kafka.spoken)
     evidence = replace(
         _of_bill(store, read, report, month),
-        notes=(*_other_months(month, deliveries, report.currency), *notes, *_notes(inputs)),
+        notes=(*_other_months(month, deliveries, report.currency), *notes, *_notes(inputs, report)),
     )
     if inputs.facts is not None:
         book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
+        book = book.beside(report.currency)
         own = _of_cluster(session, store, inputs.facts, book, read, month)
         evidence = replace(
             evidence,
@@ -188,7 +194,7 @@ def finished(store: Store, inputs: Inputs) -> Known:
         resync=store.read(RESYNC_TABLE).where(own).collect(),
         storage=store.read(STORAGE_TABLE).where(own).collect(),
         economics=store.read(ECONOMICS_TABLE).where(own).collect(),
-        notes=(*_other_months(month, deliveries, report.currency), *_notes(inputs)),
+        notes=(*_other_months(month, deliveries, report.currency), *_notes(inputs, report)),
     )
     return Known(evidence, deliveries[month].billed_cost)
 
@@ -335,7 +341,7 @@ def _of_cluster(
 
 
 def _last_day(usage: DataFrame, month: str) -> date:
-    last = usage.agg(F.max("day")).head()
+    last = usage.where(is_of_its_month()).agg(F.max("day")).head()
     return last[0] if last and last[0] else date.fromisoformat(f"{month}-01")
 
 
@@ -365,7 +371,7 @@ def _tags(store: Store, report: Report, month: str) -> list[Row]:
 def _days(paid: DataFrame) -> list[DayCost]:
     is_kafkas = F.col("attribution") != Attribution.NOBODY.value
     rows = (
-        paid.where(F.col("day").isNotNull())
+        paid.where(is_of_its_month())
         .groupBy("day", "component", is_kafkas.alias("is_kafkas"))
         .agg(F.sum("billed_cost").cast(MONEY).alias("billed"))
         .collect()
@@ -395,11 +401,13 @@ def _before(month: str) -> str:
     return f"{date.fromisoformat(f'{month}-01') - timedelta(days=1):%Y-%m}"
 
 
-def _notes(inputs: Inputs) -> list[str]:
+def _notes(inputs: Inputs, report: Report) -> list[str]:
     if inputs.facts is None:
         return [NO_FACTS]
     notes = [] if inputs.metrics else [NO_METRICS]
     notes += [] if inputs.history else [NO_HISTORY]
     if inputs.book is None or not inputs.book.prices:
         notes.append(NO_PRICES.format(region=inputs.facts.region))
+    elif report.currency != pricing.CURRENCY:
+        notes.append(OTHER_CURRENCY.format(currency=report.currency))
     return notes

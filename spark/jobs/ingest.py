@@ -38,10 +38,9 @@ from spark.schemas import (
 )
 from spark.tables import UNKNOWN_PERIOD, Store, Table
 from spark.tag_keys import OURS, KafkaTags, spellings
-from spark.transforms.amortise import DISCOUNTS
 from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import classified
-from spark.transforms.daily import TOTALS, net_of_discounts, said, summed
+from spark.transforms.daily import TOTALS, is_discount, net_of_discounts, said, summed
 from spark.transforms.found_tags import found_tags
 
 CLUSTERS_SHOWN = 10
@@ -193,7 +192,7 @@ def _placed(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
         F.max(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("another_currency"),
         F.max(_is(cluster)).alias("names_it"),
         F.max(is_ours).alias("has_kafka"),
-        F.max(F.coalesce(F.col("category").isin(*DISCOUNTS), F.lit(False))).alias("is_discounted"),  # noqa: FBT003 - a literal column
+        F.max(is_discount()).alias("is_discounted"),
     )
     return {row.billing_period: row for row in months.collect()}
 

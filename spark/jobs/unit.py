@@ -14,11 +14,12 @@ from pyspark.sql import functions as F
 from spark.findings import SAMPLES, UNIT
 from spark.schemas import COST, TRAFFIC, require_schema
 from spark.transforms import unit
+from spark.transforms.daily import is_of_its_month
 
 
 def run(cost: DataFrame, traffic: DataFrame, samples: DataFrame) -> DataFrame:
     """Return the UNIT table: a row per cluster and day."""
-    paid = require_schema(cost, COST, "The unit job's cost")
+    paid = require_schema(cost, COST, "The unit job's cost").where(is_of_its_month())
     moved = require_schema(traffic, TRAFFIC, "The unit job's traffic")
     held = require_schema(samples, SAMPLES, "The unit job's samples").transform(unit.daily_size)
     last = paid.agg(F.date_sub(F.max("day"), 1)).head()

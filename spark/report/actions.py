@@ -16,8 +16,8 @@ from core.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
 from spark.report.document import Action
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import slug
-from spark.report.words import count, dollars, listed
-from spark.transforms.easy import HOW, Easy
+from spark.report.words import count, dollars, listed, percent
+from spark.transforms.easy import HOW, Easy, EasySaving
 from spark.transforms.transfer import Certainty
 from spark.transforms.volumes import Finding
 
@@ -44,6 +44,8 @@ _TITLES = {
     Finding.SLOWER: "Lower the performance of {}",
 }
 
+VOLUMES_OR_SNAPSHOTS = frozenset({Easy.GP2_VOLUMES, Easy.OLD_VOLUMES, Easy.SNAPSHOTS})
+
 # On local disks there is no volume left to change.
 VOLUMES, LOCAL_DISKS = "volumes", "local disks"
 _CHANGED = {Finding.MOVE_TO_GP3, Finding.SMALLER, Finding.SLOWER}
@@ -68,15 +70,19 @@ class Saving:
 
 
 def chosen(evidence: Evidence) -> tuple[Action, ...]:
-    """Return the things to do, at most three: Kafka's, then what blinds us, then others'."""
+    """Return the things to do, at most three: Kafka's, then what blinds us, then others'.
+
+    What is not known to be Kafka's is never the first of them.
+    """
     found = [
         *_of_volumes(evidence.storage),
         *_of_flows(evidence),
         *_of_design(evidence),
         *_easy(evidence, is_kafkas=True),
     ]
-    blind = _blind_spots(evidence)
-    return tuple([*_ranked(found), *blind, *_ranked(_easy(evidence, is_kafkas=False))][:SHOWN])
+    ours = [*_ranked(found), *_blind_spots(evidence)]
+    others = _ranked(_easy(evidence, is_kafkas=False)) if ours else []
+    return tuple([*ours, *others][:SHOWN])
 
 
 def _ranked(actions: Iterable[Action]) -> list[Action]:
@@ -109,20 +115,28 @@ def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
     judged = {row.finding for row in evidence.storage}
     for each in evidence.easy:
         # Kafka's own volumes are judged one by one where the cluster is known.
-        known = is_kafkas and judged and each.easy in {Easy.OLD_VOLUMES, Easy.SNAPSHOTS}
+        known = is_kafkas and judged and each.easy in VOLUMES_OR_SNAPSHOTS
         if each.is_kafkas != is_kafkas or known:
             continue
         whose = "Kafka pays" if is_kafkas else "the bill pays, and nothing says that Kafka does,"
-        most = "at most " if each.at_most else ""
         yield Action(
             title=f"Look at {each.easy.value}",
             why=f"{whose} {dollars(each.usd)} {evidence.report.currency} for them in this month; "
-            f"doing without saves {most}that",
+            f"{_told(each)}",
             how=HOW[each.easy],
             evidence=f"easy-{each.easy.name.lower()}-{'kafka' if is_kafkas else 'others'}",
-            usd_per_month=each.usd,
+            usd_per_month=each.saving,
+            is_kafkas=is_kafkas,
             at_most=each.at_most,
         )
+
+
+def _told(each: EasySaving) -> str:
+    """Say what of its cost could be saved."""
+    most = "at most " if each.at_most else ""
+    if each.saving == each.usd:
+        return f"doing without saves {most}that"
+    return f"what replaces them saves {most}{percent(each.saving, each.usd)} of it"
 
 
 def _of_volumes(storage: Sequence[Found]) -> Iterator[Action]:

@@ -6,9 +6,15 @@ document from this (spark/report/formats): every format says the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from decimal import Decimal
+from typing import Any
+
+# What moves a terminal's cursor, ends a line, or turns what follows around: a bill's tags are
+# somebody else's words.
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,8 @@ class Action:
     # Of several ways to save the same money only one can be gone: what it excludes, by a name.
     way: str = ""
     usd_once: Decimal | None = None
+    # Whether it is about Kafka's money, and not about everybody else's.
+    is_kafkas: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +138,20 @@ def text_columns(*titles: str) -> tuple[Column, ...]:
 def shown(rows: Sequence[Row], most: int) -> tuple[tuple[Row, ...], int]:
     """Return the first rows, and how many are left out."""
     return tuple(rows[:most]), max(0, len(rows) - most)
+
+
+def legible(document: Document) -> Document:
+    """Return the document with a blank for every character that is not seen."""
+    made: Document = _legible(document)
+    return made
+
+
+def _legible(part: Any) -> Any:
+    if isinstance(part, str):
+        return _UNSEEN.sub(" ", part)
+    if isinstance(part, tuple):
+        return tuple(map(_legible, part))
+    # A drawing is ours, and breaks its own lines.
+    if not is_dataclass(part) or isinstance(part, type | Plot):
+        return part
+    return replace(part, **{each.name: _legible(getattr(part, each.name)) for each in fields(part)})

@@ -85,8 +85,9 @@ def compared(evidence: Evidence) -> Comparison | None:
         return None
     last = max(each.day for each in own)
     ends = (first + timedelta(days=32)).replace(day=1) - timedelta(days=1)
-    is_whole = last >= ends and evidence.report.today > ends + timedelta(days=1)
-    complete = last.day if is_whole else last.day - 1
+    # A month that is over is whole, though nothing was charged on its last days.
+    is_whole = evidence.report.today > ends + timedelta(days=1)
+    complete = ends.day if is_whole else last.day - 1
     if complete < 1:
         return None
     length = 31 if is_whole else complete

@@ -8,7 +8,7 @@ asks.
 from __future__ import annotations
 
 from spark.report import actions
-from spark.report.document import Action, Document, Section, Total
+from spark.report.document import Action, Document, Section, Total, legible
 from spark.report.evidence import Evidence, compared
 from spark.report.model import Report
 from spark.report.sections import (
@@ -80,7 +80,7 @@ def _document(
     badges = [SIMULATED] if report.simulated else []
     badges += [PROVISIONAL] if report.provisional else []
     shown = report.kafkas if report.has_kafka else report
-    return Document(
+    made = Document(
         title="What Kafka cost" if report.has_kafka else "What is on the bill",
         label=report.label,
         today=f"{report.today}",
@@ -96,6 +96,7 @@ def _document(
         actions=todo,
         sections=sections,
     )
+    return legible(made)
 
 
 def sentences(report: Report) -> list[str]:
@@ -123,15 +124,23 @@ def _of_kafka(report: Report) -> list[str]:
     known = [s for s in kafka.components() if s.name != Component.OTHER.value and s.billed > 0]
     if known:
         largest = max(known, key=lambda share: share.billed)
+        # Beside credits and discounts a part may come to more than the whole.
+        is_share = largest.billed <= kafka.billed
+        share = f", {percent(largest.billed, kafka.billed)} of what Kafka cost" if is_share else ""
         told.append(
-            f"The largest of Kafka's parts is {largest.name}: {cents(largest.billed)} {currency}, "
-            f"{percent(largest.billed, kafka.billed)} of what Kafka cost."
+            f"The largest of Kafka's parts is {largest.name}: {cents(largest.billed)} {currency}"
+            f"{share}."
         )
     rest = report.others
-    if rest.lines:
+    if rest.billed:
         told.append(
             f"The other {cents(rest.billed)} {currency} are not ours to explain: no tag "
             f"{report.tag}, claim or known resource says that they are Kafka's."
+        )
+    if cents(kafka.amortised) != cents(kafka.billed):
+        told.append(
+            f"Amortised, with savings plans and reservations spread over the hours that they "
+            f"cover, Kafka cost {cents(kafka.amortised)} {currency}."
         )
     return told
 
@@ -161,18 +170,18 @@ def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
     rotated = resync.section(evidence)
     if rotated is not None:
         told += rotated.sentences[:2]
-    saved = actions.saving(todo)
+    counted = [each for each in todo if each.is_kafkas or not evidence.report.has_kafka]
+    saved = actions.saving(counted)
     if saved.usd:
         most = "at most " if saved.at_most else ""
         one = "; of those that exclude each other one is counted" if saved.excluded else ""
-        told.append(
-            f"The things to do below would save {most}{dollars(saved.usd)} {currency} a month{one}."
-        )
+        which = "The things to do below" if len(counted) == len(todo) else "Kafka's things to do"
+        told.append(f"{which} would save {most}{dollars(saved.usd)} {currency} a month{one}.")
     elif evidence.storage or evidence.transfer:
         told.append("Nothing was found that would save a dollar a month or more.")
-    strangers = [each for each in evidence.easy if not each.is_kafkas and each.usd >= 1]
+    strangers = [each for each in evidence.easy if not each.is_kafkas and each.saving >= 1]
     if strangers and evidence.report.has_kafka:
-        dearest = max(strangers, key=lambda each: each.usd)
+        dearest = max(strangers, key=lambda each: each.saving)
         told.append(
             f"Of what is not Kafka's {count(len(strangers), 'meter')} would be worth a look; the "
             f"dearest is {dearest.easy.value}, {dollars(dearest.usd)} {currency}."

@@ -29,7 +29,7 @@ def money(amount: Decimal, places: int) -> str:
         return "0"
     rounded = amount.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_EVEN)
     sign = MINUS if rounded < 0 else ""
-    return f"{sign}{abs(rounded):,}"
+    return f"{sign}{abs(rounded):,f}"
 
 
 def dollars(amount: Decimal) -> str:
@@ -39,7 +39,8 @@ def dollars(amount: Decimal) -> str:
 
 
 def percent(amount: Decimal, of: Decimal) -> str:
-    return f"{amount / of:.1%}".replace("-", MINUS) if of else DASH
+    """Return a share; what is given back as a whole has no shares."""
+    return f"{amount / of:.1%}".replace("-", MINUS) if of > 0 else DASH
 
 
 def share(value: float | None) -> str:
@@ -47,7 +48,9 @@ def share(value: float | None) -> str:
 
 
 def change(after: Decimal, before: Decimal) -> str:
-    """Return a change with its sign."""
+    """Return a change with its sign; from what was given back there is none in percent."""
+    if before < 0:
+        return DASH
     if not before:
         return "new" if after else DASH
     return f"{(after - before) / before:+.1%}".replace("-", MINUS)

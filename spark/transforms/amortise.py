@@ -45,8 +45,9 @@ NET_OF = {
 }
 NET_COLUMNS = tuple(NET_OF.values())
 AMOUNTS = (UNBLENDED, *(name for name in COLUMNS if name != RESERVATION), *NET_COLUMNS)
-# The older way to write a private agreement's discounts: as lines of their own.
-DISCOUNTS = ("EdpDiscount", "PrivateRateDiscount", "Discount")
+# The older way to write discounts is as lines of their own, of a kind for each: EdpDiscount,
+# PrivateRateDiscount, SppDiscount, BundledDiscount.
+DISCOUNT = "Discount"
 
 
 def amortised_cost(amount: Amount) -> Column:

@@ -167,6 +167,8 @@ FREE_WHERE_UNPRICED = r"^DataTransfer-xAZ-"
 # Whether a row's charges come to anything.
 IS_PRICED = "is_priced"
 
+# The part of a commitment that nothing ran under, on FOCUS bills a charge like those of use.
+UNUSED = "Unused commitment"
 # Bought or given back as a whole, for no component in particular.
 WHOLE_BILL = (
     "Tax",
@@ -178,6 +180,7 @@ WHOLE_BILL = (
     "SavingsPlanUpfrontFee",
     "Purchase",
     "Adjustment",
+    UNUSED,
 )
 
 

@@ -16,14 +16,15 @@ from pyspark.sql.window import Window
 
 from spark import money
 from spark.schemas import CHARGES, EMPTY, HAS_NET, IS_UNREADABLE, LINE_AMOUNTS, LINE_KEYS
-from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, KafkaTags, column_spellings, spellings
-from spark.transforms.amortise import DISCOUNTS
+from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, OURS, KafkaTags, column_spellings, spellings
+from spark.transforms.amortise import DISCOUNT
 
 # Two-region forms (USE1-CAN1-AWS-Out-Bytes) and EU-, which has no number, are in real bills. Looser
 # patterns cut off what is no region: EMR-SERVERLESS, EKS-EC2-vCPU-Hours.
 REGION_PREFIX = r"^(?:(?:[A-Z]{3}\d|EU)-){1,2}"
 TOTALS = {name: name for name in LINE_AMOUNTS}
-# A resource that no tag says is Kafka's, and somebody else does.
+# Kafka's whatever pool it is of: somebody else says so, or a tag of the user's own, who set none
+# for pools.
 IS_KNOWN = "is_known"
 # Kept of Kafka's lines alone.
 _OF_KAFKAS = ("resource_id", "zone", "tag_names", "tag_values")
@@ -71,12 +72,13 @@ def said(rows: DataFrame, kafka: KafkaTags) -> DataFrame:
     is_known = F.col("resource_id").isin(*ids) if ids else nothing
     is_claimed = claim.rlike(kafka.claims) if kafka.claims else nothing
     named = F.when(_surely(is_known) | _surely(is_claimed), F.lit(kafka.called))
+    by_own_tag = cluster.isNotNull() if kafka.is_own and kafka.pool == OURS.pool else nothing
     owners = {
         "tag_cluster": F.coalesce(cluster, named).cast("string"),
         "tag_pool": _tag(kafka.pool),
         "tag_claim": claim,
         "tag_node_group": _tag(NODE_GROUP_TAG),
-        IS_KNOWN: _surely(is_known),
+        IS_KNOWN: _surely(is_known) | _surely(by_own_tag),
     }
     return rows.withColumns({**blank, **owners, "usage_type": usage_type}).drop(
         "tag_names", "tag_values"
@@ -91,13 +93,26 @@ def net_of_discounts(rows: DataFrame) -> DataFrame:
     """
     month = Window.partitionBy("billing_period", "account")
     has_net = F.max(HAS_NET).over(month) == 1
-    already = _surely(has_net & F.col("category").isin(*DISCOUNTS))
+    already = has_net & is_discount()
     return rows.withColumns(
         {
             part: F.when(already, F.lit(0).cast(rows.schema[part].dataType)).otherwise(F.col(part))
             for part in money.parts_of(rows, "net_cost")
         }
     )
+
+
+def is_of_its_month() -> Column:
+    """Say whether a row's day is one of the month that billed it.
+
+    A correction of an earlier month, or a fee that begins later, is no day of this one.
+    """
+    return _surely(F.date_format("day", "yyyy-MM") == F.col("billing_period"))
+
+
+def is_discount() -> Column:
+    """Say whether a row is a discount written as a line of its own."""
+    return _surely(F.col("category").endswith(DISCOUNT))
 
 
 def _surely(test: Column) -> Column:

@@ -74,7 +74,7 @@ def standing_out(cost: DataFrame, last_complete: Column) -> DataFrame:
     is_far = F.abs("score") >= MOST_DEVIATIONS
     is_dear = F.abs("excess") >= LEAST_DOLLARS
     is_visible = F.abs("excess") >= LEAST_SHARE * F.abs(F.col("median"))
-    found = days.where(is_far & is_dear & is_visible).drop("before")
+    found = days.where(is_far & is_dear & is_visible)
     return found.join(_moved_most(cost, found), ["day", "cluster", "component"], "left")
 
 
@@ -85,15 +85,21 @@ def _moved_most(cost: DataFrame, found: DataFrame) -> DataFrame:
         .groupBy("day", "cluster", "component", "owner", "zone")
         .agg(F.sum("net_cost").cast("double").alias("part"))
     )
-    outliers = found.select(F.col("day").alias("on"), "cluster", "component", "excess")
+    outliers = found.select(
+        F.col("day").alias("on"), "cluster", "component", "excess", F.size("before").alias("length")
+    )
     earlier = (F.col("day") < F.col("on")) & (F.col("day") >= F.date_sub("on", DAYS_BEFORE))
     near = parts.join(outliers, ["cluster", "component"]).where(
         earlier | (F.col("day") == F.col("on"))
     )
-    moved = near.groupBy("on", "cluster", "component", "excess", "owner", "zone").agg(
+    # A day without a charge of an owner counts as it does in the usual: it is a 0, not a gap.
+    charged = F.collect_list(F.when(earlier, F.col("part")))
+    gaps = F.array_repeat(F.lit(0.0), (F.col("length") - F.size(charged)).cast("int"))
+    usual = _median(F.array_sort(F.concat(charged, gaps)))
+    moved = near.groupBy("on", "cluster", "component", "excess", "length", "owner", "zone").agg(
         (
             F.coalesce(F.sum(F.when(F.col("day") == F.col("on"), F.col("part"))), F.lit(0.0))
-            - F.coalesce(F.median(F.when(earlier, F.col("part"))), F.lit(0.0))
+            - usual
         ).alias("owner_excess")
     )
     # A fall is explained by what fell, a rise by what rose.
@@ -104,7 +110,7 @@ def _moved_most(cost: DataFrame, found: DataFrame) -> DataFrame:
     return (
         moved.withColumn("_rank", F.row_number().over(largest))
         .where((F.col("_rank") == 1) & (same_way > 0))
-        .drop("_rank", "excess")
+        .drop("_rank", "excess", "length")
         .withColumnRenamed("on", "day")
     )
 

@@ -101,10 +101,14 @@ def unread(report: Report) -> str:
 
 def _adds_up(report: Report) -> str:
     whose = "the total of what can be read" if report.rows_without_cost else "the bill's total"
+    where = ", Kafka's here and the others below," if _has_both(report) else ""
     return (
-        f"All {report.rows:,} rows of the bill are in the table once, and it comes to {whose} "
-        f"exactly."
+        f"All {report.rows:,} rows of the bill are counted once{where} and come to {whose} exactly."
     )
+
+
+def _has_both(report: Report) -> bool:
+    return report.has_kafka and bool(report.others.lines)
 
 
 def exact(amount: Decimal) -> str:

@@ -30,12 +30,13 @@ def section(evidence: Evidence) -> Section | None:
         return None
     ebs = next(row for row in rows if row.design == EBS)
     nvme = next((row for row in rows if row.design != EBS), None)
+    currency = evidence.report.currency
     return Section(
         key="economics",
         title="EBS or local disks",
-        sentences=tuple(_sentences(ebs, nvme, evidence.report.currency)),
-        plots=(_plot(ebs, nvme),) if nvme else (),
-        tables=(_table(rows),),
+        sentences=tuple(_sentences(ebs, nvme, currency)),
+        plots=(_plot(ebs, nvme, currency),) if nvme else (),
+        tables=(_table(rows, currency),),
         method=f"{METHOD} Oldest price read on {min(row.prices_as_of for row in rows)}.",
     )
 
@@ -76,14 +77,14 @@ def _rotations(break_even: float | None) -> str:
     return f"EBS is cheaper from {break_even:.1f} rotations a month on."
 
 
-def _table(rows: list[Found]) -> Table:
+def _table(rows: list[Found], currency: str) -> Table:
     columns = (
         Column("Design", is_text=True),
-        Column("Instances", "USD a month"),
-        Column("Volumes", "USD a month"),
-        Column("Per rotation", "USD"),
+        Column("Instances", f"{currency} a month"),
+        Column("Volumes", f"{currency} a month"),
+        Column("Per rotation", currency),
         Column("Time per rotation"),
-        Column("A month", "USD"),
+        Column("A month", currency),
         Column("At risk", "hours a month", wide=True),
         Column("Disks full", wide=True),
     )
@@ -111,7 +112,7 @@ def _cells(row: Found) -> tuple[Cell, ...]:
     )
 
 
-def _plot(ebs: Found, nvme: Found) -> Plot:
+def _plot(ebs: Found, nvme: Found, currency: str) -> Plot:
     crossing = ebs.break_even_rotations
     most = max(4.0, 2 * ebs.rotations_per_month)
     if crossing and crossing < 200:
@@ -129,7 +130,8 @@ def _plot(ebs: Found, nvme: Found) -> Plot:
     marks = [(ebs.rotations_per_month, "now")]
     if crossing and crossing <= most:
         marks.append((crossing, "break-even"))
-    svg = plot.lines("Monthly cost by rotations", series, "rotations a month", "USD a month", marks)
+    unit = f"{currency} a month"
+    svg = plot.lines("Monthly cost by rotations", series, "rotations a month", unit, marks)
     return Plot(svg, (("EBS", "--c1"), ("local disks", "--c4")))
 
 

@@ -17,8 +17,8 @@ METHOD = (
     "else's to explain. Taxes, credits, support and commitments bought for a whole bill are here."
 )
 EASY_METHOD = (
-    "By meter: amortised cost of the month. What is written without 'at most' buys nothing that "
-    "would be missed; of the rest somebody has to say what can go."
+    "By meter: net, amortised cost of the month. What is written without 'at most' buys nothing "
+    "that would be missed; of the rest somebody has to say what can go."
 )
 
 
@@ -81,7 +81,10 @@ def easy(evidence: Evidence) -> Section | None:
             (
                 Cell(each.easy.value, note=HOW[each.easy]),
                 Cell("Kafka's" if each.is_kafkas else "not known to be Kafka's"),
-                Cell(f"{'at most ' if each.at_most else ''}{cents(each.usd)}", exact(each.usd)),
+                Cell(cents(each.usd), exact(each.usd)),
+                Cell(
+                    f"{'at most ' if each.at_most else ''}{cents(each.saving)}", exact(each.saving)
+                ),
             ),
             key=f"easy-{Easy(each.easy).name.lower()}-{'kafka' if each.is_kafkas else 'others'}",
         )
@@ -90,7 +93,8 @@ def easy(evidence: Evidence) -> Section | None:
     columns = (
         Column("Paid for", is_text=True),
         Column("Whose", is_text=True),
-        Column("In the month", f"{currency}, amortised"),
+        Column("Paid", f"{currency}, net and amortised"),
+        Column("To save", currency),
     )
     return Section(
         key="easy",

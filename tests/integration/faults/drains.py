@@ -37,6 +37,11 @@ class TerminationHandler:
     def start(self) -> None:
         self.alive = True
 
+    def expire(self) -> None:
+        """Drop what waits: the queue's retention is over, which SQS counts by another clock."""
+        self.machinery.cloud.sqs.purge_queue(QueueUrl=self.url)
+        self._hidden.clear()
+
     @property
     def busy(self) -> bool:
         return bool(self._work)

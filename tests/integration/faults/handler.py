@@ -49,6 +49,33 @@ def handler_down_for_long(world: World) -> None:
 
 
 @case(
+    "NTH is away past the limit of the drain and comes back, with another broker's node to leave",
+    "The node is kept and a person called; nobody else goes while the drain that was sent may "
+    "still be found, and the queue keeps it no longer than the node is held",
+    "Retained and never drained, the other released; then released when a person lets it go",
+)
+def handler_away_past_the_drain_limit(world: World) -> None:
+    # Hours would be many steps; the queue's retention stays below the hold, as core.timing has it.
+    world.policy = replace(world.policy, hold_limit_seconds=1200.0, drain_life_seconds=600.0)
+    world.handler.kill()
+    (kept,) = world.terminate(10)
+    world.run(900)
+    assert world.state(kept) is State.DRAINING
+    (other,) = world.terminate(20)
+    world.run_until(lambda: world.state(kept) is State.RETAINED)
+    assert world.witness.forwarded.count(other) == 0
+    world.handler.expire()
+    world.handler.start()
+    world.run_until(lambda: world.state(other) is State.RELEASED)
+    assert world.handler.drained == [other]
+    retained = world.incident(kept)
+    assert retained is not None
+    assert "drain_limit" in retained.pages
+    world.ledger.put(ask_release(replace(retained), "a person", world.now))
+    rotated(world, kept, rounds=2)
+
+
+@case(
     "A disruption budget refuses the eviction for six minutes",
     "The incident names the budget, a person is called, the hooks are kept",
     "Released once the budget allows it",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.integration.faults import crashes, handler, machines, messages, outages
+from tests.integration.faults import bridge, crashes, handler, machines, messages, outages
 from tests.integration.faults.table import CASES, TwinRow
 
 __all__ = ["CASES", "TWIN_ROWS", "page"]
@@ -19,6 +19,7 @@ PARTS = {
     "APIs that do not answer": outages,
     "Drains and launches": handler,
     "Machines": machines,
+    "The explorer's seeds": bridge,
 }
 TWIN_ROWS = (
     TwinRow(

@@ -12,6 +12,7 @@ from core.naming import GATE_HOOK
 from tests.integration.faults.messages import rotated
 from tests.integration.faults.table import case
 from tests.integration.faults.taps import AWS, Call, throttled, unanswered
+from tests.integration.faults.wiring import LEASE_SECONDS
 from tests.integration.faults.world import DRAINS, World
 
 
@@ -170,6 +171,29 @@ def api_server_down_in_the_drain(world: World) -> None:
         assert world.state(instance_id) in DRAINS
         assert (instance_id, GATE_HOOK) not in world.witness.hooks
     rotated(world, instance_id)
+
+
+@case(
+    "The API server is down for longer than the lease, between the drain's message and its "
+    "eviction; another broker's node is to leave as well",
+    "A drain that was sent keeps everybody else waiting, whatever the lease says; NTH evicts when "
+    "the API server is back, and the other's turn comes after that broker's return",
+    "Both released, never more than one broker out; a person called after a quarter of an hour",
+)
+def api_server_down_beyond_the_lease(world: World) -> None:
+    world.handler.kill()
+    (first,) = world.terminate(10)
+    world.run_until(lambda: world.state(first) is State.DRAINING)
+    with no_api_server(world):
+        world.handler.start()
+        (second,) = world.terminate(20)
+        world.run(LEASE_SECONDS + 120)
+        assert world.witness.forwarded == [first]
+        blind = world.incident(first)
+        assert blind is not None
+        assert "blind" in blind.pages
+    rotated(world, first)
+    rotated(world, second)
 
 
 @case(

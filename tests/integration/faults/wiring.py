@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from handlers import interruption, sweep, tick
@@ -110,7 +111,9 @@ def wire(world: World, table: str) -> DynamoLedger:
     )
     # The entry points as Lambda calls them, with our clock for the machine's.
     world.monkeypatch.setattr(interruption, "_desk", lambda: _OnTime(world, desk))
-    world.monkeypatch.setattr(tick, "_loop", lambda: _OnTime(world, loop))
+    world.monkeypatch.setattr(
+        tick, "_loop", lambda: _OnTime(world, replace(loop, policy=world.policy))
+    )
     world.monkeypatch.setattr(sweep, "_broom", lambda: _OnTime(world, broom))
     return untapped
 

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from core.constants import EVENTS_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
+from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from handlers import interruption, sweep, tick
@@ -31,7 +32,7 @@ from tests.integration.faults.drains import TerminationHandler
 from tests.integration.faults.feed import Feed, delivered
 from tests.integration.faults.machinery import Machinery
 from tests.integration.faults.taps import Killed, Taps
-from tests.integration.faults.wiring import make_table, wire
+from tests.integration.faults.wiring import POLICY, make_table, wire
 from tests.integration.faults.witness import MAXIMUM, Witness
 from tests.unit.handlers.fakes import TAG, ZONES
 
@@ -50,6 +51,7 @@ class World:
     taps: Taps = field(default_factory=Taps)
     now: float = field(default_factory=time.time)
     sweeps: bool = True
+    policy: Policy = POLICY
     since: float = 0.0
     _invocations: int = 0
 
@@ -90,7 +92,7 @@ class World:
         self.taps.before.append(self.witness.about_to)
         self.taps.after.append(self.witness.saw)
         self.events.post = self.ticks.post = delivered
-        self.sweeps, self.since = True, self.now
+        self.sweeps, self.since, self.policy = True, self.now, POLICY
         self.witness.renew()
         self.handler.drained.clear()
 

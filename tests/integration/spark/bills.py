@@ -67,11 +67,12 @@ def focus_file(
     path: Path, rows: Sequence[Mapping[str, str]], *, without: Sequence[str] = ()
 ) -> Path:
     """Write a FOCUS file of changes to FOCUS_ROW; an empty cell is NULL, as in the real sample."""
-    columns = [name for name in FOCUS_ROW if name not in without]
+    known = dict.fromkeys([*FOCUS_ROW, *(name for row in rows for name in row)])
+    columns = [name for name in known if name not in without]
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([[{**FOCUS_ROW, **row}[name] for name in columns] for row in rows])
+    writer.writerows([[{**FOCUS_ROW, **row}.get(name, "") for name in columns] for row in rows])
     data = text.getvalue().encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path

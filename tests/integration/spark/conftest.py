@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from local.spark import iceberg
+from local.spark import classes, iceberg
 from spark.session import local_session
 
 CATALOG = "here"
@@ -17,6 +17,6 @@ CATALOG = "here"
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session, with an Iceberg catalog called `here`."""
     warehouse = tmp_path_factory.mktemp("warehouse").as_uri()
-    settings = iceberg.settings(iceberg.jar(), warehouse, CATALOG)
+    settings = {**classes.settings(), **iceberg.settings(iceberg.jar(), warehouse, CATALOG)}
     with local_session(settings=settings) as started:
         yield started

@@ -114,6 +114,12 @@ def tagless() -> Iterator[Line]:
 
 
 def eu_west_1() -> Iterator[Line]:
+    """Yield a cluster's lines elsewhere, in another currency than price files."""
+    for each in _of_eu_west_1():
+        yield {**each, "line_item_currency_code": "EUR"}
+
+
+def _of_eu_west_1() -> Iterator[Line]:
     chance = seeded(1)
     for day in range(30):
         for number in range(3):

@@ -1,26 +1,31 @@
-"""More traps of bills (13 to 36): how files are written, and what a line may be taken for."""
+"""More traps of bills (13 to 44): how files are written, and what a line may be taken for."""
 
 from __future__ import annotations
 
 import csv
 import io
+import zipfile
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from core.errors import InvalidInput
-from spark import tables
+from spark import frames, tables
 from spark.ingest import bill
-from spark.jobs import ingest
+from spark.jobs import ingest, report
+from spark.report.evidence import compared
+from spark.schemas import COST
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
 from spark.transforms.easy import Easy, easy_savings
 from spark.transforms.found_tags import found_tags
+from spark.transforms.stand_out import standing_out
 from tests.integration.spark import bills
 
 pytestmark = pytest.mark.integration
@@ -43,11 +48,12 @@ LEGACY: Mapping[str, str] = {
 
 
 def legacy(rows: Sequence[Mapping[str, str]], *, without: Sequence[str] = ()) -> str:
-    names = [name for name in LEGACY if name not in without]
+    known = dict.fromkeys([*LEGACY, *(name for row in rows for name in row)])
+    names = [name for name in known if name not in without]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([{**LEGACY, **row}[name] for name in names] for row in rows)
+    writer.writerows([{**LEGACY, **row}.get(name, "") for name in names] for row in rows)
     return text.getvalue()
 
 
@@ -323,7 +329,132 @@ def test_36_easy_savings_are_what_their_meters_cost(session: SparkSession, tmp_p
     assert [(each.easy, each.is_kafkas, each.usd, each.at_most) for each in found] == [
         (Easy.IDLE_RESERVATION, True, Decimal("88.4"), False),
         (Easy.EXTENDED_SUPPORT, False, Decimal(336), False),
-        (Easy.OLD_VOLUMES, False, Decimal(40), True),
+        (Easy.GP2_VOLUMES, False, Decimal(40), True),
         (Easy.CROSS_ZONE_LB, False, Decimal(7), True),
         (Easy.IDLE_IPV4, False, Decimal("3.6"), False),
     ]
+
+
+def test_37_a_discount_of_any_kind_counts_once_beside_net_columns(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    kinds = ("EdpDiscount", "PrivateRateDiscount", "SppDiscount", "BundledDiscount")
+    lines = [
+        {"lineItem/LineItemType": kind, "lineItem/UnblendedCost": "-0.1000000000"} for kind in kinds
+    ]
+    net = {"lineItem/NetUnblendedCost": "0.85"}
+    _, rows, _ = ingested(session, written(tmp_path, legacy([net, *lines])))
+    assert sum(row.billed_cost for row in rows) == Decimal("0.85")
+    assert sum(row.net_cost for row in rows) == Decimal("0.85")
+
+
+def test_38_what_was_given_back_on_a_meter_cannot_be_saved_again(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    meter = {"lineItem/UsageType": "AmazonEKS-Hours:extendedSupport"}
+    back = {"lineItem/LineItemType": "EdpDiscount", "lineItem/UnblendedCost": "-0.25", **meter}
+    path = written(tmp_path, legacy([meter, back]))
+    (found,) = easy_savings(ingest.usage(*bill.read(session, path).parts))
+    assert (found.easy, found.usd) == (Easy.EXTENDED_SUPPORT, Decimal(1))
+
+
+def test_39_what_focus_calls_unused_is_found_and_no_brokers(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    tags = '{"stillwater:cluster": "harbour", "stillwater:pool": "broker"}'
+    plan = {"CommitmentDiscountStatus": "Unused", "BilledCost": "0", "EffectiveCost": "12.5"}
+    idle = "$0.1 per Unused Reservation Linux r7g.large Instance Hour"
+    lines = [
+        {"CommitmentDiscountStatus": "Used"},
+        {**plan, "Tags": tags},
+        {"CommitmentDiscountStatus": "", "ChargeDescription": idle},
+    ]
+    path = bills.focus_file(tmp_path / "focus.csv", lines)
+    rows = ingest.usage(*bill.read(session, path).parts)
+    found = {each.easy: each.usd for each in easy_savings(rows)}
+    assert found == {
+        Easy.UNUSED_COMMITMENT: Decimal("12.5"), Easy.IDLE_RESERVATION: Decimal("0.8")
+    }  # fmt: skip
+    assert "broker compute" not in {row.component for row in rows.collect()}
+
+
+def test_40_an_owner_with_days_of_nothing_explains_its_own_excess(session: SparkSession) -> None:
+    start = date(2026, 11, 1)
+    paid = [(start + timedelta(days=n), "whole cluster", Decimal(1)) for n in range(20)]
+    # Half of its days a pool has no charge, as one that is scaled to nothing.
+    paid += [(start + timedelta(days=n), "broker-a", Decimal(3)) for n in range(0, 14, 5)]
+    paid.append((start + timedelta(days=15), "broker-a", Decimal(40)))
+    rows = [
+        (
+            "2026-11", day, "harbour", "broker compute", "node pool", owner, None, "us-east-1a",
+            "USD", 1, cost, cost, cost,
+        )
+        for day, owner, cost in paid
+    ]  # fmt: skip
+    names = [
+        "billing_period", "day", "cluster", "component", "attribution", "owner", "node_id", "zone",
+        "currency", "charges", "billed_cost", "amortised_cost", "net_cost",
+    ]  # fmt: skip
+    named = [dict(zip(names, row, strict=True)) for row in rows]
+    cost = frames.of_rows(session, [[row.get(n) for n in COST.names] for row in named], COST)
+    found = standing_out(cost, F.lit(date(2026, 11, 20))).where("day = '2026-11-16'")
+    ((excess, owner, owners),) = found.select("excess", "owner", "owner_excess").collect()
+    assert (excess, owner, owners) == (40.0, "broker-a", 40.0)
+
+
+def test_41_every_file_of_a_zip_archive_is_read(session: SparkSession, tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("export/", "")
+        archive.writestr("export/a.csv", legacy([{}]))
+        archive.writestr("export/b.csv", legacy([{}, {}]))
+        archive.writestr("__MACOSX/export/._a.csv", "resources")
+    came, _, _ = ingested(session, written(tmp_path, packed.getvalue(), "bill.zip"))
+    assert (came.lines, came.billed) == (3, Decimal("3.75"))
+
+
+def test_42_a_folder_without_a_manifest_is_read_whole_and_says_so(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "bills"
+    for month in ("2026-10", "2026-11"):
+        (folder / f"billing_period={month}").mkdir(parents=True)
+        dated = {
+            "bill/BillingPeriodStartDate": f"{month}-01T00:00:00Z",
+            "lineItem/UsageStartDate": f"{month}-20T12:00:00Z",
+        }
+        written(folder / f"billing_period={month}", legacy([dated]), "part-0.csv")
+    came, rows, _ = ingested(session, folder)
+    assert {row.billing_period: row.billed_cost for row in rows} == {
+        "2026-10": Decimal("1.25"), "2026-11": Decimal("1.25")
+    }  # fmt: skip
+    assert "all 2 data files" in " ".join(came.notes)
+
+
+def test_43_a_correction_of_an_earlier_month_is_no_day_of_this_one(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    days = [f"2026-11-{n:02d} 00:00:00" for n in range(1, 9)]
+    tags = '{"stillwater:cluster": "harbour"}'
+    lines = [{"ChargePeriodStart": day, "Tags": tags} for day in days]
+    odd = [
+        {"ChargePeriodStart": when, "BilledCost": "-40", "ChargeClass": "Correction", "Tags": tags}
+        for when in ("2026-10-05 00:00:00", "2027-03-01 00:00:00")
+    ]
+    path = bills.focus_file(tmp_path / "focus.csv", [*lines, *odd])
+    made = report.run(
+        session,
+        ParquetStore(session, str(tmp_path / "tables")),
+        report.Inputs(bill=path, today=NOW.date()),
+    )
+    assert made.report_total == Decimal(-72)
+    assert {each.day.month for each in made.evidence.all_days} == {11}
+    assert compared(made.evidence) is None
+
+
+def test_44_a_tag_of_the_users_own_makes_instances_brokers_without_a_pools(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = written(tmp_path, legacy([{"resourceTags/user:team": "streaming"}]))
+    _, rows, _ = ingested(session, path, KafkaTags(cluster="team", value="streaming"))
+    assert [row.component for row in rows] == ["broker compute"]

@@ -149,6 +149,7 @@ def test_in_a_region_without_prices_volumes_are_judged_and_rates_are_the_bills(
     volumes = one.made.evidence.storage
     assert [(row.size_gib, row.node_id) for row in volumes] == [(100, 0), (100, 10), (100, 20)]
     assert "eu-west-1" in " ".join(one.made.document.story)
+    assert "USD" not in one.text
     assert {row.component for row in one.usage} >= {
         "broker compute",
         "gp3 storage",

@@ -91,4 +91,4 @@ def test_only_the_report_and_the_twin_need_what_an_extra_brings() -> None:
         check=True,
     ).stdout.split()
     of_the_twin = {"cli.setup", "cli.twin", "cli.twin_layers"}
-    assert set(said) <= {*of_the_twin, "cli.bill_in_s3", "cli.warehouse"}, said
+    assert set(said) <= {*of_the_twin, "cli.bill_in_s3"}, said

@@ -541,6 +541,15 @@ TOGETHER = [
         id="a queue that delivers again before its function is over",
     ),
     pytest.param(
+        [
+            Wanted("aws:ec2/vpc:Vpc", "vpc-1", {"cidrBlock": "10.0.0.0/16"}),
+            Wanted("aws:ec2/vpc:Vpc", "vpc-2", {"cidrBlock": "10.1.0.0/16"}),
+            Wanted("aws:ec2/subnet:Subnet", "s", {"vpcId": "vpc-1", "cidrBlock": "10.1.0.0/24"}),
+        ],
+        "InvalidSubnet.Range",
+        id="a subnet outside its VPC",
+    ),
+    pytest.param(
         several("ec2/subnet:Subnet", 2, vpcId="vpc", cidrBlock="10.0.0.0/2{}"),
         "InvalidSubnet.Conflict",
         id="subnets over each other",

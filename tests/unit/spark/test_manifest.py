@@ -151,3 +151,38 @@ def test_a_refresh_is_known_by_its_manifest_though_its_files_are_gone(tmp_path: 
     deliver(tmp_path, ["b.parquet"], period="BILLING_PERIOD=2026-10")
     found = manifest.refreshes(LocalFiles(), str(tmp_path))
     assert found == {"2026-10": "", "2026-11": "first"}
+
+
+def _touched(folder: Path, *names: str) -> list[str]:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return [str(folder / name) for name in names]
+
+
+def test_without_a_manifest_every_data_file_is_the_bill(tmp_path: Path) -> None:
+    names = ("BILLING_PERIOD=2026-10/a-00001.parquet", "BILLING_PERIOD=2026-11/a-00001.parquet")
+    there = _touched(tmp_path, *names)
+    _touched(tmp_path, "_SUCCESS", "_temporary/0/b.parquet", ".c.parquet")
+    assert manifest.unlisted(LocalFiles(), str(tmp_path)) == there
+
+
+def test_with_a_manifest_no_other_file_is_the_bill(tmp_path: Path) -> None:
+    deliver(tmp_path, ["export-00001.csv.gz"])
+    assert manifest.unlisted(LocalFiles(), str(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (("2026-11-01T0/a.csv", "2026-11-02T0/a.csv"), "a.csv twice"),
+        ((f"{PERIOD}/run-1/a.csv", f"{PERIOD}/run-2/a.csv"), "a.csv twice for one month"),
+        (("a.csv", "b.parquet"), "mixes .parquet, .csv"),
+    ],
+)
+def test_without_a_manifest_what_may_count_twice_is_refused(
+    tmp_path: Path, names: tuple[str, ...], sentence: str
+) -> None:
+    _touched(tmp_path, *names)
+    with pytest.raises(InvalidInput, match=sentence):
+        manifest.unlisted(LocalFiles(), str(tmp_path))

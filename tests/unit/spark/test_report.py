@@ -88,6 +88,10 @@ def test_the_story_says_what_it_cost_on_what_and_whose_it_is() -> None:
             "The other 2.00 USD are not ours to explain: no tag stillwater:cluster, claim or known "
             "resource says that they are Kafka's."
         ),
+        (
+            "Amortised, with savings plans and reservations spread over the hours that they cover, "
+            "Kafka cost 8.08 USD."
+        ),
     ]
 
 

@@ -99,6 +99,40 @@ def test_what_is_not_known_to_be_kafkas_is_apart_and_never_first() -> None:
     assert [section.key for section in told.sections][-1] == "others"
 
 
+def test_where_nothing_of_kafkas_is_to_be_done_nothing_else_is_the_first_thing() -> None:
+    easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=False, usd=Decimal(336)),)
+    bare = month.evidence(easy=easy, storage=(), transfer=(), economics=(), anomalies=())
+    told = story.told(bare)
+    assert told.actions == ()
+    assert "extended support" in " ".join(told.story)
+    assert "would save" not in " ".join(told.story)
+    own = EasySaving(Easy.IDLE_IPV4, is_kafkas=True, usd=Decimal(4))
+    both = story.told(dataclasses.replace(bare, easy=(own, *easy)))
+    assert [action.is_kafkas for action in both.actions] == [True, False]
+    assert "Kafka's things to do would save 4.00 USD a month." in both.story
+
+
+def test_of_gp2_volumes_a_fifth_is_saved_at_most() -> None:
+    easy = (EasySaving(Easy.GP2_VOLUMES, is_kafkas=True, usd=Decimal(100)),)
+    told = story.told(month.evidence(easy=easy, storage=(), transfer=(), economics=()))
+    assert (told.actions[0].usd_per_month, told.actions[0].at_most) == (Decimal(20), True)
+    assert told.actions[0].why.endswith("what replaces them saves at most 20.0% of it")
+
+
+def test_what_commitments_cover_is_said_beside_what_was_billed() -> None:
+    covered = month.a_line(billed=Decimal(0), amortised=Decimal("33.12"))
+    told = story.told(Evidence(report=month.a_report(covered)))
+    assert "Kafka cost 33.12 USD" in " ".join(told.story)
+
+
+def test_a_bill_that_gave_more_back_than_it_asked_for_has_no_shares() -> None:
+    used = month.a_line(billed=Decimal(45), amortised=Decimal(45))
+    given = month.a_line(component=Component.OTHER, billed=Decimal(-100), amortised=Decimal(-100))
+    text = formats.write(story.told(Evidence(report=month.a_report(used, given))), Format.MD)
+    assert "%" not in text.split("How it is computed")[0].replace("20 %", "")
+    assert words.change(Decimal(-5), Decimal(-10)) == words.DASH
+
+
 def test_a_bill_without_any_kafka_says_so_and_asks_for_the_tag() -> None:
     stranger = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}
     lines = month.a_line(component=Component.INSTANCES, billed=Decimal("17.16"), **stranger)
@@ -133,6 +167,7 @@ def test_what_kafka_could_do_without_is_a_thing_to_do() -> None:
         ("0.24", "0.24"),
         ("17.1", "17.10"),
         ("0.0031", "0.0031"),
+        ("0.0000000001", "0.00000000010"),
         ("0", "0"),
         ("-0.5", f"{words.MINUS}0.50"),
     ],
@@ -225,6 +260,16 @@ def test_a_whole_month_is_compared_with_a_whole_month() -> None:
     assert found.totals == (Decimal(31), Decimal(60))
 
 
+def test_a_month_that_is_over_is_whole_though_its_last_days_cost_nothing() -> None:
+    october = [DayCost(date(2026, 10, n), "other", Decimal(1)) for n in range(1, 26)]
+    september = [DayCost(date(2026, 9, n), "other", Decimal(1)) for n in range(1, 31)]
+    report = dataclasses.replace(month.evidence().report, today=date(2026, 12, 20))
+    days = Evidence(report=report, all_days=[*september, *october], month="2026-10")
+    comparison = compared(days)
+    assert comparison is not None
+    assert (comparison.days, comparison.totals) == (31, (Decimal(30), Decimal(25)))
+
+
 def test_a_first_month_is_compared_with_nothing() -> None:
     only = [each for each in month.evidence().days if each.day.month == 11]
     told = story.told(month.evidence(all_days=only))
@@ -271,6 +316,15 @@ def test_somebody_elses_words_stay_words_in_markdown_and_in_a_message() -> None:
         anomalies=(month.an_anomaly(reason=attack),), storage=(), transfer=(), economics=()
     )
     assert "<https" not in formats.write(story.told(only), Format.SLACK)
+
+
+def test_a_tag_moves_no_cursor_and_turns_no_line_around() -> None:
+    line = month.a_line(cluster="har\x1b[2Jbour\u202e\r\n# evil", owner="broker\x07")
+    told = story.told(Evidence(report=month.a_report(line)))
+    for kind in Format:
+        text = formats.write(told, kind)
+        assert not re.search("[\x1b\x07\r\u202e]", text), kind
+    assert "cluster har [2Jbour   # evil" in told.story[1]
 
 
 def test_nothing_of_the_inputs_can_run_in_the_page(drawn: None) -> None:

@@ -157,3 +157,9 @@ def test_whole_amounts_print_without_an_exponent() -> None:
 def test_a_sum_keeps_every_digit_of_a_very_large_bill() -> None:
     amounts = [Decimal("12345678901234567890.000000000000000001")] * 3
     assert pricing.total(amounts) == Decimal("37037036703703703670.000000000000000003")
+
+
+def test_prices_do_not_stand_beside_a_bill_in_another_currency() -> None:
+    book = pricing.book("us-east-1")
+    assert book.beside("USD").find("gp3_gib_month") is not None
+    assert book.beside("EUR").find("gp3_gib_month") is None
