@@ -1,5 +1,5 @@
 # The command line with all it calls: docker build --tag stillwater . (after `make release`), then
-#   docker run --rm -it -v "$PWD:/work" -v "$HOME/.aws:/root/.aws:ro" stillwater preview prod
+#   docker run --rm -it -v "$PWD:/stack" -v "$HOME/.aws:/root/.aws:ro" stillwater preview prod
 # in a directory that `stillwater init` wrote. Spark and the twin are not in it.
 ARG PULUMI=3.272.0
 ARG AWS_CLI=2.31.30
@@ -16,5 +16,5 @@ RUN pip install --no-cache-dir --require-hashes --requirement /tmp/stillwater/re
  && rm -r /tmp/stillwater
 # Pulumi's plugins are fetched by the first preview, into a volume if one is kept here.
 ENV PULUMI_HOME=/var/lib/pulumi
-WORKDIR /work
+WORKDIR /stack
 ENTRYPOINT ["stillwater"]
