@@ -25,6 +25,10 @@ WITHOUT_REPORT = (
     "This command reads a bill with Spark and draws it, and what it needs for that is not "
     "installed: `pip install 'stillwater[report]'` brings it."
 )
+IN_REACH = (
+    "Is the environment up in this account and region (`stillwater preview ENV` shows what is "
+    "missing), and may you do this?"
+)
 OF_THE_REPORT = {"matplotlib", "pandas", "pyarrow", "pyspark"}
 _asked: list[int] = []
 
@@ -61,6 +65,16 @@ def _run(arguments: Sequence[str] | None) -> None:
         if error.name in OF_THE_REPORT:
             sys.exit(_in_red(WITHOUT_REPORT))
         raise
+    except Exception as error:
+        if _asked or not _of_aws(error):
+            raise
+        sys.exit(_in_red(f"{str(error).rstrip('.')}. {IN_REACH}"))
+
+
+def _of_aws(error: Exception) -> bool:
+    """Say whether AWS refused or was not reached; commands that know more say it themselves."""
+    refusals = sys.modules.get("botocore.exceptions")
+    return refusals is not None and isinstance(error, refusals.ClientError | refusals.BotoCoreError)
 
 
 def _in_red(sentence: str) -> int:

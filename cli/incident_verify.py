@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cli.incidents import Desk
+from cli.incidents import Desk, sentences
 from core.errors import InvalidInput, StillwaterError
 from core.incidents.codec import from_json
 from core.incidents.record import Incident
@@ -30,7 +30,8 @@ def verify(named: str, console: Console) -> None:
         count = sum(len(histories) for histories in clusters.values())
     else:
         desk = Desk.of(named)
-        incidents = desk.incidents(closed=True)
+        with sentences():
+            incidents = desk.incidents(closed=True)
         found, count = breaks(incidents, gate=desk.spec.gate), len(incidents)
     if found:
         raise StillwaterError(_told(sorted(found), count))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
@@ -27,12 +28,18 @@ from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.shifts import Shifts
-from handlers.rotation.turns import Rotations
 from handlers.store.messages import SHIFT_MESSAGE
 
 logger = Logger(service="stillwater")
 # A call that fails is tried again at every turn; AWS throttles for minutes.
 FAILING_SECONDS = 600.0
+
+
+class Turns(Protocol):
+    """Who carries a rotation run (handlers.rotation.turns)."""
+
+    def turn(self, version: int, now: float) -> None:
+        """Take one step with the run, and schedule the next."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class Loop:
     policy: Policy
     late_seconds: float
     shifts: Shifts
-    rotations: Rotations
+    rotations: Turns
     topic: Topic | None = None  # None: the alerts are off
 
     def turn(self, message: str, now: float) -> None:

@@ -16,7 +16,6 @@ from infra import iam
 from infra.functions import rbac
 from infra.functions.definition import Definition, Scope, find_open, on_items, read_settings
 from infra.functions.settings import kafka_secrets
-from infra.kafka.cluster import exporting_pods
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
@@ -37,7 +36,7 @@ def _rights(spec: ClusterSpec) -> rbac.Rights:
         group="stillwater:health",
         inside=[
             rbac.may("", ["pods"], ["list"]),
-            *rbac.may_get("pods/proxy", [*rbac.exporters(exporting_pods(spec)), *rest]),
+            *rbac.may_get("pods/proxy", [*rbac.exporters(spec), *rest]),
             *rbac.may_get("secrets", kafka_secrets(spec, "health")),
         ],
     )

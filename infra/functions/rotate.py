@@ -20,7 +20,6 @@ from infra.functions.definition import (
     send,
 )
 from infra.functions.settings import kafka_secrets
-from infra.kafka.cluster import exporting_pods
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
@@ -45,7 +44,7 @@ def _rights(spec: ClusterSpec) -> rbac.Rights:
         ],
         inside=[
             rbac.may("", ["pods"], ["list"]),
-            *rbac.may_read_metrics(exporting_pods(spec)),
+            *rbac.may_read_metrics(spec),
             *rbac.may_get("secrets", kafka_secrets(spec, "rotate")),
         ],
     )

@@ -27,7 +27,6 @@ from infra.functions.definition import (
     send,
 )
 from infra.functions.settings import kafka_secrets
-from infra.kafka.cluster import exporting_pods
 from infra.nodes.groups import group_arns
 
 
@@ -90,7 +89,7 @@ def _rights(spec: ClusterSpec) -> rbac.Rights:
             rbac.may("", ["pods"], ["list"]),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             *rbac.may_get("secrets", kafka_secrets(spec, "tick")),
-            *rbac.may_read_metrics(exporting_pods(spec)),
+            *rbac.may_read_metrics(spec),
         ],
     )
 

@@ -131,18 +131,6 @@ def bootstrap_servers(spec: ClusterSpec) -> list[str]:
     return [f"{listener.advertised_host}:{port}" for port in ports]
 
 
-def exporting_pods(spec: ClusterSpec) -> list[str]:
-    """Return every Kafka pod that exports metrics, spare ones included; none where they are off."""
-    if not spec.metrics.enabled:
-        return []
-    return [
-        naming.pod(spec.name, naming.kafka_node_pool(pool.name, zone), node_id)
-        for pool in spec.pools
-        for zone, ids in spec.node_ids_of(pool).items()
-        for node_id in ids[: pool.nodes_per_zone + pool.spare_nodes_per_zone]
-    ]
-
-
 def node_pool_spec(spec: ClusterSpec, pool: NodePool, zone: str) -> dict[str, Any]:
     """Return a KafkaNodePool's spec."""
     heap = f"{pool.heap_mib}m"

@@ -29,7 +29,7 @@ class Gate:
         """Raise Refused for what AWS would refuse; `identity` is of one that exists already."""
         wanted = Wanted(resource.type, resource.name, inputs)
         found = gate.refusals(wanted)
-        others = [each for key, each in self._all().items() if key != (resource.type, identity)]
+        others = self._others(resource.type, identity)
         found += [
             each for each in together.refusals([*others, wanted]) if each.resource == resource.name
         ]
@@ -38,22 +38,26 @@ class Gate:
 
     def made(self, resource_type: str, identity: str, inputs: Properties) -> None:
         """Note what exists from now on."""
-        known = self._all()
         with self._lock:
-            known[resource_type, identity] = Wanted(resource_type, identity, inputs)
+            self._all()[resource_type, identity] = Wanted(resource_type, identity, inputs)
 
     def gone(self, resource_type: str, identity: str) -> None:
         """Note what exists no longer."""
-        known = self._all()
         with self._lock:
-            known.pop((resource_type, identity), None)
+            self._all().pop((resource_type, identity), None)
+
+    def _others(self, resource_type: str, identity: str | None) -> list[Wanted]:
+        # A list of its own: other threads make resources while this one is judged.
+        with self._lock:
+            known = self._all().items()
+            return [each for key, each in known if key != (resource_type, identity)]
 
     def _all(self) -> dict[tuple[str, str], Wanted]:
-        with self._lock:
-            if self._known is None:
-                self._known = {
-                    (_TOKENS[kept], identity): Wanted(_TOKENS[kept], identity, state)
-                    for kept, identity, state in self._store.everything()
-                    if kept in _TOKENS
-                }
-            return self._known
+        """Return what exists, read once; the caller holds the lock."""
+        if self._known is None:
+            self._known = {
+                (_TOKENS[kept], identity): Wanted(_TOKENS[kept], identity, state)
+                for kept, identity, state in self._store.everything()
+                if kept in _TOKENS
+            }
+        return self._known

@@ -129,6 +129,25 @@ def test_a_users_mistake_is_a_sentence_and_exit_code_1() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_what_aws_refuses_is_a_sentence_whichever_command_asked() -> None:
+    refused = (
+        "real = entry._run\n"
+        "import cli.main\n"
+        "from botocore.exceptions import ClientError\n"
+        "said = {'Error': {'Code': 'AccessDenied', 'Message': 'you may not'}}\n"
+        "def app(args):\n"
+        "    raise ClientError(said, 'Scan')\n"
+        "cli.main.app = app"
+    )
+    done = entry("real([])", before=refused)
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "An error occurred (AccessDenied) when calling the Scan operation"
+    )
+    assert "Is the environment up in this account" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_where_the_twin_is_not_installed_its_commands_say_what_installs_it() -> None:
     absent = (
         "real = entry._run\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,32 @@ def test_what_exists_is_refused_a_second_time(provider: AwsProvider, tmp_path: P
     later = AwsProvider(Aws(), Store(tmp_path))
     with pytest.raises(Refused, match="Association already exists"):
         later.gate.judge(resource(ENTRY, "another"), ASSOCIATION)
+
+
+def test_a_resource_is_judged_while_others_are_made(
+    provider: AwsProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("local.refusals.together.refusals", lambda _: [])
+    gate, over = provider.gate, threading.Event()
+
+    def make() -> None:
+        while not over.is_set():
+            for number in range(300):
+                gate.made(ENTRY, f"a-{number}", ASSOCIATION)
+            for number in range(300):
+                gate.gone(ENTRY, f"a-{number}")
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    maker = threading.Thread(target=make)
+    maker.start()
+    try:
+        for _ in range(300):
+            gate.judge(resource(ENTRY), ASSOCIATION)
+    finally:
+        over.set()
+        maker.join()
+        sys.setswitchinterval(before)
 
 
 def test_an_update_is_judged_beside_the_others_and_not_beside_itself(
