@@ -43,8 +43,12 @@ def bound(cluster: Cluster, credentials: None) -> Iterator[Stage]:
 
 @pytest.fixture
 def rotated(cluster: Cluster, credentials: None) -> Iterator[Stage]:
-    """A pool in which a minute with a replica less is worth a dollar."""
-    with set_up(cluster, "broker-c", 30, usd_per_minute_saved=1.0) as stage:
+    """A pool in which a minute with a replica less is worth more than any volume.
+
+    How long a broker is away was measured of the departures before, each of its own length: with
+    less at stake they would choose the step.
+    """
+    with set_up(cluster, "broker-c", 30, usd_per_minute_saved=1000.0) as stage:
         yield stage
 
 
