@@ -1,5 +1,5 @@
 # The command line with all it calls: docker build --tag stillwater . (after `make release`), then
-#   docker run --rm -it -v "$PWD:/stack" -v "$HOME/.aws:/root/.aws:ro" stillwater preview prod
+#   docker run --rm -it -v "$PWD:/stack" -v "$HOME/.aws:/home/stillwater/.aws:ro" stillwater preview prod
 # in a directory that `stillwater init` wrote. Spark and the twin are not in it.
 ARG PULUMI=3.272.0
 ARG AWS_CLI=2.31.30
@@ -15,6 +15,6 @@ RUN pip install --no-cache-dir --require-hashes --requirement /tmp/stillwater/re
  && pip install --no-cache-dir --no-deps /tmp/stillwater/stillwater-[0-9]*.whl \
  && rm -r /tmp/stillwater
 # Pulumi's plugins are fetched by the first preview, into a volume if one is kept here.
-ENV PULUMI_HOME=/var/lib/pulumi
+ENV PULUMI_HOME=/var/lib/pulumi HOME=/home/stillwater
 WORKDIR /stack
 ENTRYPOINT ["stillwater"]
