@@ -23,6 +23,7 @@ from core.incidents import lost, planned
 from core.incidents.decisions import ENDING, STOPPED, ec2_state, go, hooked, renewed, retained, stay
 from core.incidents.draining import draining, gating
 from core.incidents.idle import looked_at_again
+from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.learn import learn
 from core.incidents.observation import (
     Action,
@@ -43,13 +44,10 @@ from core.incidents.record import (
     Incident,
     State,
     Transition,
-    merge,
-    open_incident,
-    reopens,
-    settle,
     unattended,
 )
 from core.incidents.replacement import spare_kept
+from core.incidents.settling import settle
 from core.incidents.terminating import forward_now, holding, into_hooks, overdue, replacing
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.window import clock

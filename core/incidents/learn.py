@@ -14,7 +14,8 @@ from core.health.lifecycle import BrokerSigns, Lifecycle, lifecycle
 from core.health.node import Role
 from core.incidents.idle import doubt
 from core.incidents.observation import Observation, PodView
-from core.incidents.record import MOST_NOTES, Incident, State, Transition, note_refusal
+from core.incidents.record import Incident, State, Transition
+from core.incidents.settling import MOST_NOTES, note_refusal
 from core.naming import DRAIN_HOOK, GATE_HOOK
 
 # Auto Scaling's names for an instance that stands in its terminating hooks.

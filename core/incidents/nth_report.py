@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 from core.errors import InvalidInput
 from core.fields import instance_in, readable, text
-from core.incidents.record import MOST_NOTES, Incident, Transition
+from core.incidents.record import Incident, Transition
+from core.incidents.settling import MOST_NOTES
 
 ACTOR = "nth"
 

@@ -1,7 +1,7 @@
 """Decides about an instance that its group does not terminate, before its hooks ever stand.
 
 core.incidents.terminating asks `kept_by_group` before it asks the group, and `last_way` before
-that. A refusal is noted with the group's own words (record.note_refusal), a place where the group
+that. A refusal is noted with the group's own words (settling.note_refusal), a place where the group
 terminates nothing is learnt (learn).
 """
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice
-from core.incidents.record import MOST_NOTES, Incident, State, Transition, incident_id, round_of
+from core.incidents.record import Incident, State, Transition, incident_id, round_of
+from core.incidents.settling import MOST_NOTES
 from core.window import clock
 
 

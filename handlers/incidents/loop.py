@@ -18,7 +18,8 @@ from core.errors import Conflict, StillwaterError
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
 from core.incidents.observation import Observation, Page, Policy
-from core.incidents.record import Decision, Incident, note_refusal, settle, unattended
+from core.incidents.record import Decision, Incident, unattended
+from core.incidents.settling import note_refusal, settle
 from core.incidents.standing_drains import seen_to_end
 from core.metric_names import DECISIONS_MADE
 from core.window import clock

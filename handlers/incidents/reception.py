@@ -14,7 +14,8 @@ from core.errors import Conflict
 from core.events import Interruption
 from core.events.origin import WARNINGS, doubt
 from core.incidents.decide import overruled, unanswered
-from core.incidents.record import Incident, merge, open_incident, reopens
+from core.incidents.joining import merge, open_incident, reopens
+from core.incidents.record import Incident
 from handlers.adapters.aws import Cloud, Queue, tick_message
 from handlers.adapters.pages import call
 from handlers.store.ledger import Ledger, rounds

@@ -9,7 +9,8 @@ import pytest
 from core.availability.lease import Lease
 from core.errors import Conflict
 from core.events import parse
-from core.incidents.record import Incident, State, open_incident
+from core.incidents.joining import open_incident
+from core.incidents.record import Incident, State
 from handlers.store.ledger import DynamoLedger, Ledger, rounds
 from tests.explorer.ledger import ObjectLedger
 from tests.explorer.world import World

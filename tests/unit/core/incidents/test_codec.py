@@ -12,7 +12,8 @@ from core.events import Kind
 from core.incidents.codec import from_json, to_json
 from core.incidents.decide import next_action
 from core.incidents.observation import Heartbeat, InstanceView, Observation, Page
-from core.incidents.record import Incident, State, settle
+from core.incidents.record import Incident, State
+from core.incidents.settling import settle
 from tests.unit.handlers.station import POLICY
 
 STORED = Path(__file__).parents[3] / "data" / "stored"

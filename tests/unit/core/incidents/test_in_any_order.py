@@ -15,6 +15,7 @@ from core.availability.consent import may_leave
 from core.availability.presence import returned
 from core.events import Interruption, Kind
 from core.incidents.decide import next_action
+from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
 from core.incidents.observation import (
     CompleteHook,
@@ -27,16 +28,8 @@ from core.incidents.observation import (
     PodView,
     Policy,
 )
-from core.incidents.record import (
-    ALLOWED,
-    TERMINAL,
-    Decision,
-    Incident,
-    State,
-    merge,
-    open_incident,
-    settle,
-)
+from core.incidents.record import ALLOWED, TERMINAL, Decision, Incident, State
+from core.incidents.settling import settle
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, POLICY, announcement
 from tests.unit.policies import policy_with

@@ -9,8 +9,9 @@ import pytest
 
 from core.errors import InvalidInput
 from core.events import parse
+from core.incidents.joining import open_incident
 from core.incidents.nth_report import concerns, noted, read
-from core.incidents.record import Incident, open_incident
+from core.incidents.record import Incident
 from tests.unit.handlers.fakes import hook_event
 
 EVENT_ID = "event-i-0a-drain"

@@ -1,4 +1,4 @@
-"""core.incidents.record: what announcements do to an incident, and what is kept of its way."""
+"""record, joining and settling: what announcements do to an incident, and what is kept of it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,10 @@ import pytest
 from core.events import Kind
 from core.incidents.codec import from_json, to_json
 from core.incidents.decide import unanswered
+from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.observation import ForwardDrain
-from core.incidents.record import (
-    ALLOWED,
-    TERMINAL,
-    Decision,
-    State,
-    incident_id,
-    merge,
-    open_incident,
-    reopens,
-    settle,
-    unattended,
-)
+from core.incidents.record import ALLOWED, TERMINAL, Decision, State, incident_id, unattended
+from core.incidents.settling import settle
 from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened
 
 

@@ -9,7 +9,8 @@ import pytest
 from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice
 from core.incidents.codec import from_json, to_json
-from core.incidents.record import Incident, State, open_incident
+from core.incidents.joining import open_incident
+from core.incidents.record import Incident, State
 from core.incidents.requests import ask_release, hold, ignore, note_group
 from tests.unit.core.incidents.announced_incidents import announcement
 

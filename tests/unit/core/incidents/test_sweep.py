@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from core.events import Interruption, Kind
 from core.incidents.inventory import ScheduledEvent, StatusView
+from core.incidents.joining import merge, open_incident
 from core.incidents.observation import GroupView, NodeView
-from core.incidents.record import Incident, State, merge, open_incident
+from core.incidents.record import Incident, State
 from core.incidents.sweep import Announce, Finding, Snapshot, Wake, answered, findings, turn
 
 NOW = 1_795_168_800.0

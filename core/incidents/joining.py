@@ -1,0 +1,163 @@
+"""How announcements become an incident and join one, in whatever order AWS delivers them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.events import Interruption, Kind
+from core.incidents.record import URGENT, Incident, State, Transition, incident_id
+from core.naming import DRAIN_HOOK
+
+# A later kind governs an earlier one: what was planned becomes a termination, what was a
+# termination becomes a two-minute warning.
+_GRAVITY = (
+    Kind.ASG_LAUNCH,
+    Kind.STATE_CHANGE,
+    Kind.REBALANCE,
+    Kind.INSTANCE_ISSUE,
+    Kind.INSTANCE_STORE_DEGRADED,
+    Kind.VOLUME_PROBLEM,
+    Kind.SICK_NODE,
+    Kind.SCHEDULED_CHANGE,
+    Kind.ROTATION,
+    Kind.ASG_TERMINATE,
+    Kind.CAPACITY_RESERVATION,
+    Kind.SPOT_INTERRUPTION,
+)
+
+
+def open_incident(
+    interruption: Interruption, now: float, *, round_number: int = 1, actor: str = "interruption"
+) -> Incident:
+    """Open the incident an announcement asks for."""
+    blank = Incident(
+        id=incident_id(interruption.instance_id, round_number),
+        instance_id=interruption.instance_id,
+        kind=interruption.kind,
+        state=State.OPENED,
+        opened_at=now,
+        announced_at=interruption.announced_at(now),
+        announcements=(),
+        reason=_opening(interruption),
+    )
+    opened = Transition(now, State.OPENED, actor, blank.reason)
+    return merge(replace(blank, transitions=(opened,)), interruption, now)
+
+
+def _opening(interruption: Interruption) -> str:
+    if interruption.kind is Kind.ROTATION:
+        return f"Rotation: {interruption.event_type or 'asked for'}."
+    if interruption.kind is Kind.SICK_NODE:
+        return f"Instance {interruption.instance_id} is sick: {interruption.event_type}."
+    return f"AWS announced {interruption.kind.value} for instance {interruption.instance_id}."
+
+
+def merge(incident: Incident, interruption: Interruption, now: float) -> Incident:
+    """Join another announcement about the same instance; one already joined changes nothing."""
+    if interruption.dedupe_key in incident.announcements or not incident.open:
+        return incident
+    kind = max(incident.kind, interruption.kind, key=_GRAVITY.index)
+    newest = _newest_of_hook(incident, interruption, now)
+    joined = replace(
+        incident,
+        announcements=(*incident.announcements, interruption.dedupe_key),
+        kind=kind,
+        announced_at=_governing_at(incident, interruption, now),
+        group=incident.group or interruption.group,
+        drain_event=_drain_event(incident, interruption, newest=newest),
+    )
+    return _scheduled(_in_hook(joined, interruption, now, newest=newest), interruption, now)
+
+
+def _newest_of_hook(incident: Incident, interruption: Interruption, now: float) -> bool:
+    """Say whether AWS announced this hook later than what is known of it, whenever it arrived.
+
+    A token names one lifecycle action: that of an earlier termination completes nothing any more.
+    """
+    if interruption.hook is None or interruption.lifecycle_token is None:
+        return False
+    known_at = incident.hooks_said.get(interruption.hook)
+    token = incident.hooks.get(interruption.hook)
+    if known_at is None or token is None:
+        return True
+    said = interruption.announced_at(now), interruption.lifecycle_token
+    return said > (known_at, token)
+
+
+def _in_hook(
+    incident: Incident, interruption: Interruption, now: float, *, newest: bool
+) -> Incident:
+    """Add the hook an announcement names, with the token that completes it now."""
+    hook = interruption.hook
+    if hook is None:
+        return incident
+    if not newest:
+        return replace(incident, hooks={hook: None, **incident.hooks})
+    return replace(
+        incident,
+        hooks={**incident.hooks, hook: interruption.lifecycle_token},
+        hooks_said={**incident.hooks_said, hook: interruption.announced_at(now)},
+    )
+
+
+def _governing_at(incident: Incident, interruption: Interruption, now: float) -> float:
+    """Return when AWS first said what governs the incident, in whatever order words arrive."""
+    said_at = interruption.announced_at(now)
+    before, after = (_GRAVITY.index(k) for k in (incident.kind, interruption.kind))
+    if after == before:
+        return min(incident.announced_at, said_at)
+    return said_at if after > before else incident.announced_at
+
+
+def _drain_event(incident: Incident, interruption: Interruption, *, newest: bool) -> str | None:
+    """Choose what to forward: the drain hook's own event, or else a two-minute warning.
+
+    The handler completes the hook its message names, so the drain hook's event comes first.
+    """
+    if interruption.hook == DRAIN_HOOK and interruption.body:
+        known = incident.hooks.get(DRAIN_HOOK) is not None and incident.drain_event is not None
+        return interruption.body if newest or not known else incident.drain_event
+    if interruption.kind in URGENT and incident.hooks.get(DRAIN_HOOK) is None:
+        return incident.drain_event or interruption.body
+    return incident.drain_event
+
+
+def _scheduled(incident: Incident, interruption: Interruption, now: float) -> Incident:
+    """Take over what is scheduled, unless it is older than what is known."""
+    if interruption.kind is Kind.ROTATION:
+        party = interruption.party or incident.party
+        return replace(incident, called_off=interruption.closed, party=party)
+    if interruption.kind is Kind.SICK_NODE is incident.kind:
+        said = interruption.event_type or incident.event_type
+        return replace(incident, called_off=interruption.closed, event_type=said)
+    if interruption.kind is not Kind.SCHEDULED_CHANGE:
+        return replace(
+            incident,
+            event_type=incident.event_type or interruption.event_type,
+            due_at=incident.due_at or interruption.due_at,
+        )
+    if interruption.outdated(incident.scheduled_said_at, now):
+        return incident
+    return replace(
+        incident,
+        event_type=interruption.event_type or incident.event_type,
+        due_at=interruption.due_at or incident.due_at,
+        # What AWS no longer wants, a run of ours may still do.
+        called_off=incident.called_off if incident.kind is Kind.ROTATION else interruption.closed,
+        scheduled_said_at=interruption.said_at(now),
+    )
+
+
+def reopens(finished: Incident, interruption: Interruption) -> bool:
+    """Say whether an announcement asks for another incident after one that is over.
+
+    A released or lost instance is gone: what is still said about it is an echo.
+    """
+    gone = finished.state in {State.RELEASED, State.LOST}
+    known = interruption.dedupe_key in finished.announcements
+    graver = _GRAVITY.index(interruption.kind) > _GRAVITY.index(finished.kind)
+    asked_for = interruption.kind is Kind.ROTATION  # a person's later word
+    # Hooks hold it now: an ignored two-minute warning has said nothing about those.
+    held = interruption.kind is Kind.ASG_TERMINATE and not finished.hooks
+    unwanted = finished.ignored_by is not None and not (graver or asked_for or held)
+    return not (gone or known or unwanted)
