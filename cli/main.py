@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cli import price_commands, reporting
+from cli import incident_commands, price_commands, reporting
 from cli.adopt_commands import adopt, survey
+from cli.arguments import Environment
 from cli.project import commands as project_commands
 from cli.rotate_commands import rotate
 from cli.terminal import Terminal
+from cli.volume_commands import volumes
 from cli.zone_commands import zones
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
@@ -29,10 +30,8 @@ app = typer.Typer(
 project_commands.register(app)
 app.command("report")(reporting.report_on)
 app.add_typer(reporting.prices, name="prices")
-incident = typer.Typer(help="One incident.", no_args_is_help=True)
-app.add_typer(incident, name="incident")
+app.add_typer(incident_commands.incident, name="incident")
 price_commands.register(reporting.prices)
-volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
 app.add_typer(volumes, name="volumes")
 app.add_typer(rotate, name="rotate")
 app.add_typer(zones, name="zones")
@@ -59,9 +58,6 @@ def everywhere(
     ] = False,
 ) -> None:
     """Keeps Kafka on EKS available while its nodes come and go."""
-
-
-Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
 
 
 @app.command()
@@ -325,122 +321,4 @@ def reference(
     console.print(f"Wrote {', '.join(rendered.pages())} to {directory}.")
 
 
-Instance = Annotated[str, typer.Argument(help="An EC2 instance id, or an incident's id.")]
-
-
-@app.command()
-def incidents(
-    environment: Annotated[str, typer.Argument(help="The environment; or the word verify.")],
-    histories: Annotated[
-        str | None,
-        typer.Argument(help="With verify: an environment, or a file or folder of the archive."),
-    ] = None,
-    *,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
-) -> None:
-    """List what is going on with this cluster's instances.
-
-    `incidents verify ENV` (or a file or folder of archived incidents) holds what was recorded to
-    the rules of docs/guarantees.md, and names the first step that breaks one.
-    """
-    from cli import incidents as command
-
-    if environment == "verify" and histories is not None:
-        from cli.incident_verify import verify
-
-        verify(histories, console)
-        return
-    if histories is not None:
-        raise typer.BadParameter(f"{histories!r} is one too many; only `verify` takes it.")
-    command.listed(environment, console, closed=everything, watch=watch, as_json=as_json)
-
-
-@incident.command("show")
-def incident_show(environment: Environment, incident_id: Instance) -> None:
-    """Show one incident: everything that happened, who did it and why."""
-    from cli import incidents as command
-
-    command.shown(environment, incident_id, console)
-
-
-@app.command()
-def hold(
-    environment: Environment,
-    instance: Instance,
-    until: Annotated[str, typer.Option(help="90min, 2h, 1d, or a time such as 2026-11-20T18:00.")],
-) -> None:
-    """Keep an instance until a moment: nothing of it is drained before."""
-    from cli import incidents as command
-
-    command.held(environment, instance, until, console)
-
-
-@app.command()
-def pause(
-    environment: Environment,
-    because: Annotated[str, typer.Option(help="Why; whoever finds it paused reads it.")],
-    until: Annotated[
-        str | None, typer.Option(help="90min, 4h, 1d, or a time; left out: until `resume`.")
-    ] = None,
-) -> None:
-    """Stop on purpose: nothing new is drained or terminated, hooks keep beating."""
-    from cli import pauses as command
-
-    command.paused(environment, because, until, console)
-
-
-@app.command()
-def resume(environment: Environment) -> None:
-    """Go on after a pause."""
-    from cli import pauses as command
-
-    command.resumed(environment, console)
-
-
-@app.command()
-def release(environment: Environment, instance: Instance) -> None:
-    """Let an instance go without a replacement and without Kafka's consent; drained first."""
-    from cli import incidents as command
-
-    command.released(environment, instance, console)
-
-
-@app.command()
-def ignore(
-    environment: Environment,
-    incident_id: Instance,
-    because: Annotated[str, typer.Option(help="Why; it is kept with the incident.")],
-) -> None:
-    """End an incident without doing anything about it."""
-    from cli import incidents as command
-
-    command.ignored(environment, incident_id, because, console)
-
-
-@volumes.command("plan")
-def volumes_plan(environment: Environment) -> None:
-    """Say what the volumes need and what it costs; nothing is changed."""
-    from cli import volume_plans as command
-
-    command.plan(environment, console)
-
-
-@volumes.command("apply")
-def volumes_apply(environment: Environment) -> None:
-    """Do now what the plan says, where volumes.mode is apply."""
-    from cli import volume_plans as command
-
-    command.apply(environment, console)
-
-
-@volumes.command("history")
-def volumes_history(
-    environment: Environment,
-    claim: Annotated[str | None, typer.Argument(help="One claim; none: all.")] = None,
-) -> None:
-    """List the modifications of the volumes, and how many are left of today's four."""
-    from cli import volume_plans as command
-
-    command.history(environment, console, time.time(), claim)
+incident_commands.register(app)

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from cli.arguments import Environment
 from cli.terminal import Terminal
 
 rotate = typer.Typer(help="New instances for Kafka's nodes, one by one.", no_args_is_help=True)
 console = Terminal()
 
-Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
 Everything = Annotated[bool, typer.Option("--all", help="Every Kafka node, outdated or not.")]
 Nodes = Annotated[list[int] | None, typer.Option("--node", help="A Kafka node id; repeatable.")]
 Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool's nodes; repeatable.")]

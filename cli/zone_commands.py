@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cli.arguments import Environment
 from cli.terminal import Terminal
 
 LIST = "list"
@@ -27,7 +28,6 @@ zones = typer.Typer(
 )
 console = Terminal()
 
-Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
 Zone = Annotated[str, typer.Argument(help="A zone's name (us-east-1a) or id (use1-az4).")]
 Because = Annotated[str, typer.Option(help="Why; it is kept with the incident.")]
 
