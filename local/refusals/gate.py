@@ -14,6 +14,7 @@ from local.refusals import (
     grammar,
     limits,
     names,
+    networks,
     parts,
     patterns,
     ranges,
@@ -22,7 +23,7 @@ from local.refusals import (
 )
 from local.refusals.refusal import Refusal, Wanted
 
-ORACLES = (catalogue, documents, grammar, names, parts, patterns, ranges, tags)
+ORACLES = (catalogue, documents, grammar, names, networks, parts, patterns, ranges, tags)
 
 
 def refusals(wanted: Wanted) -> list[Refusal]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from local.refusals.refusal import Refusal, Wanted
 
@@ -48,3 +49,8 @@ def refusals(wanted: Wanted) -> Iterator[Refusal]:
     for each in LIMITS:
         if wanted.type in each.types or EVERY_TYPE in each.types:
             yield from each.find(wanted)
+
+
+def outside(value: Any, least: float, most: float) -> bool:
+    """Say whether a number that is given is none of a range."""
+    return value is not None and not least <= float(value) <= most

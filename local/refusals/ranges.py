@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from core.volumes import limits as gp3
-from local.refusals.limits import LAMBDA_QUOTAS, limit
+from local.refusals.limits import LAMBDA_QUOTAS, limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
 RETENTION_DAYS = frozenset(
@@ -18,16 +17,12 @@ RETENTION_DAYS = frozenset(
 SECONDS_PER_DAY = 86_400
 
 
-def _outside(value: Any, least: float, most: float) -> bool:
-    return value is not None and not least <= float(value) <= most
-
-
 @limit("lambda/function:Function", source=LAMBDA_QUOTAS)
 def time_and_memory_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
     """900 s and 10,240 MB; the model's maxima are of functions on instances of one's own."""
     for key, most in (("timeout", 900), ("memorySize", 10_240)):
         value = wanted.inputs.get(key)
-        if _outside(value, 1, most):
+        if outside(value, 1, most):
             message = (
                 f"1 validation error detected: Value '{value}' at '{key}' failed to satisfy "
                 f"constraint: Member must have value less than or equal to {most}"
@@ -70,11 +65,11 @@ _QUEUE_RANGES = {
 def attributes_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
     """Attributes travel as text, so that no model holds their ranges."""
     for key, (name, least, most) in _QUEUE_RANGES.items():
-        if _outside(wanted.inputs.get(key), least, most):
+        if outside(wanted.inputs.get(key), least, most):
             message = f"Invalid value for the parameter {name}."
             yield Refusal("CreateQueue", "InvalidAttributeValue", message, key)
     redrive = re.search(r'"maxReceiveCount"\s*:\s*"?(\d+)', str(wanted.inputs.get("redrivePolicy")))
-    if redrive and _outside(redrive.group(1), 1, 1000):
+    if redrive and outside(redrive.group(1), 1, 1000):
         message = (
             f"Value {wanted.inputs['redrivePolicy']} for parameter RedrivePolicy is invalid. "
             f"Reason: Invalid value for maxReceiveCount: {redrive.group(1)}, valid values are from "
@@ -90,7 +85,7 @@ def attributes_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
 def deletion_of_a_key(wanted: Wanted) -> Iterator[Refusal]:
     """7 to 30 days."""
     days = wanted.inputs.get("deletionWindowInDays")
-    if _outside(days, 7, 30):
+    if outside(days, 7, 30):
         message = f"PendingWindowInDays must be between 7 and 30, and is {days}"
         yield Refusal("ScheduleKeyDeletion", "ValidationException", message, "deletionWindowInDays")
 
@@ -102,7 +97,7 @@ def deletion_of_a_key(wanted: Wanted) -> Iterator[Refusal]:
 def recovery_of_a_secret(wanted: Wanted) -> Iterator[Refusal]:
     """7 to 30 days, or none."""
     days = wanted.inputs.get("recoveryWindowInDays")
-    if days and _outside(days, 7, 30):
+    if days and outside(days, 7, 30):
         message = "The RecoveryWindowInDays value must be between 7 and 30 days (inclusive)."
         yield Refusal("DeleteSecret", "InvalidParameterException", message, "recoveryWindowInDays")
 
@@ -113,7 +108,7 @@ def recovery_of_a_secret(wanted: Wanted) -> Iterator[Refusal]:
 )
 def heartbeat_of_a_hook(wanted: Wanted) -> Iterator[Refusal]:
     """30 to 7,200 s."""
-    if _outside(wanted.inputs.get("heartbeatTimeout"), 30, 7200):
+    if outside(wanted.inputs.get("heartbeatTimeout"), 30, 7200):
         message = "The heartbeat timeout must be between 30 and 7200 seconds."
         yield Refusal("PutLifecycleHook", "ValidationError", message, "heartbeatTimeout")
 
@@ -139,7 +134,7 @@ def sizes_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
     if (
         low is not None
         and high is not None
-        and (_outside(low, 0, 100) or _outside(high, 100, 200) or int(high) - int(low) > 100)
+        and (outside(low, 0, 100) or outside(high, 100, 200) or int(high) - int(low) > 100)
     ):
         message = "MinHealthyPercentage is 0 to 100, MaxHealthyPercentage 100 to 200, and the "
         message += "difference between them cannot be greater than 100."
@@ -179,13 +174,13 @@ def _gp3(volume: dict[str, Any]) -> Iterator[Refusal]:
     throughput = int(volume.get("throughput") or gp3.LEAST_MIB_PER_S)
     most_iops = max(gp3.LEAST_IOPS, size * gp3.IOPS_PER_GIB)
     wrong = ""
-    if _outside(size, gp3.SMALLEST_GIB, gp3.LARGEST_GIB):
+    if outside(size, gp3.SMALLEST_GIB, gp3.LARGEST_GIB):
         wrong = f"Volume size of {size} GiB is not between {gp3.SMALLEST_GIB} and {gp3.LARGEST_GIB}"
-    elif _outside(iops, gp3.LEAST_IOPS, gp3.MOST_IOPS):
+    elif outside(iops, gp3.LEAST_IOPS, gp3.MOST_IOPS):
         wrong = f"Volume iops of {iops} is out of range; gp3 has {gp3.LEAST_IOPS}-{gp3.MOST_IOPS}."
     elif iops > most_iops:
         wrong = f"Iops to volume size ratio of {iops / size:.0f} is too high; maximum is 500"
-    elif _outside(throughput, gp3.LEAST_MIB_PER_S, gp3.MOST_MIB_PER_S):
+    elif outside(throughput, gp3.LEAST_MIB_PER_S, gp3.MOST_MIB_PER_S):
         wrong = f"Volume throughput of {throughput} is out of range; gp3 has 125-2000 MiB/s."
     elif throughput * gp3.IOPS_PER_MIB_PER_S > iops:
         wrong = f"Throughput (MiBps) to iops ratio of {throughput / iops} is too high; maximum is "
@@ -236,7 +231,7 @@ def health_check_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
         message = "Health check timeout must be smaller than or equal to the interval"
         yield Refusal("CreateTargetGroup", "ValidationError", message, "healthCheck")
     delay = wanted.inputs.get("deregistrationDelay")
-    if _outside(delay, 0, 3600):
+    if outside(delay, 0, 3600):
         message = f"'{delay}' is not a valid deregistration_delay.timeout_seconds; it is 0 to 3600"
         yield Refusal("ModifyTargetGroupAttributes", "ValidationError", message)
 
@@ -248,66 +243,9 @@ def health_check_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
 def idle_timeout_of_a_listener(wanted: Wanted) -> Iterator[Refusal]:
     """60 to 6,000 s."""
     seconds = wanted.inputs.get("tcpIdleTimeoutSeconds")
-    if _outside(seconds, 60, 6000):
+    if outside(seconds, 60, 6000):
         message = f"'{seconds}' is not a valid tcp.idle_timeout.seconds; it is 60 to 6000"
         yield Refusal("ModifyListenerAttributes", "ValidationError", message)
-
-
-@limit(
-    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
-    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
-    source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpPermission.html",
-)
-def ports_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
-    """The first before the last, none beyond 65,535."""
-    first, last = wanted.inputs.get("fromPort"), wanted.inputs.get("toPort")
-    if first is None or last is None or wanted.inputs.get("ipProtocol") not in {"tcp", "udp"}:
-        return
-    if _outside(first, 0, 65_535) or _outside(last, 0, 65_535) or int(first) > int(last):
-        message = f"Invalid value '{first}-{last}' for portRange: from-port must be less than or "
-        message += "equal to to-port and both between 0 and 65535"
-        yield Refusal("AuthorizeSecurityGroupIngress", "InvalidParameterValue", message, "fromPort")
-
-
-def _of_nobody(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
-    first = network.network_address
-    return first.is_loopback or first.is_link_local or first.is_multicast or first.packed[0] == 0
-
-
-@limit(
-    "ec2/vpc:Vpc",
-    "ec2/subnet:Subnet",
-    source="https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html",
-)
-def block_of_a_network(wanted: Wanted) -> Iterator[Refusal]:
-    """Between /16 and /28, and not of those that no machine has an address in."""
-    block = wanted.inputs.get("cidrBlock")
-    network = ipaddress.ip_network(str(block), strict=False) if block else None
-    if network and (
-        str(network) != block or not 16 <= network.prefixlen <= 28 or _of_nobody(network)
-    ):
-        vpc = wanted.type.endswith(":Vpc")
-        code, operation = ("InvalidVpc.Range", "CreateVpc")
-        if not vpc:
-            code, operation = ("InvalidSubnet.Range", "CreateSubnet")
-        yield Refusal(operation, code, f"The CIDR '{block}' is invalid.", "cidrBlock")
-
-
-@limit(
-    "eks/cluster:Cluster",
-    source="https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html",
-)
-def services_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
-    """A private block between /12 and /24."""
-    block = (wanted.inputs.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr")
-    if not block:
-        return
-    network = ipaddress.ip_network(str(block))
-    if not 12 <= network.prefixlen <= 24 or not network.is_private:
-        message = f"serviceIpv4Cidr {block} must be within 10.0.0.0/8, 172.16.0.0/12 or "
-        message += "192.168.0.0/16, between /24 and /12"
-        at = "kubernetesNetworkConfig"
-        yield Refusal("CreateCluster", "InvalidParameterException", message, at)
 
 
 @limit(
@@ -390,29 +328,3 @@ def key_of_an_object(wanted: Wanted) -> Iterator[Refusal]:
     """1,024 bytes."""
     if len(str(wanted.inputs.get("key") or "").encode()) > 1024:
         yield Refusal("PutObject", "KeyTooLongError", "Your key is too long", "key")
-
-
-SECURITY_GROUPS_PER_INTERFACE = 5
-
-
-@limit(
-    "ec2/launchTemplate:LaunchTemplate",
-    "ec2/vpcEndpoint:VpcEndpoint",
-    "lambda/function:Function",
-    "lb/loadBalancer:LoadBalancer",
-    source="https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
-)
-def security_groups_of_an_interface(wanted: Wanted) -> Iterator[Refusal]:
-    """Five on a network interface."""
-    inputs = wanted.inputs
-    groups = (
-        inputs.get("vpcSecurityGroupIds")
-        or inputs.get("securityGroupIds")
-        or inputs.get("securityGroups")
-        or (inputs.get("vpcConfig") or {}).get("securityGroupIds")
-        or ()
-    )
-    if len(groups) > SECURITY_GROUPS_PER_INTERFACE:
-        message = "You have exceeded the maximum number of security groups per network interface"
-        code = "SecurityGroupsPerInterfaceLimitExceeded"
-        yield Refusal("CreateNetworkInterface", code, message, "securityGroups")

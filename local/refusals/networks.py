@@ -1,0 +1,91 @@
+"""Limits on ports, on blocks of addresses, and on what one network interface takes."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from local.refusals.limits import limit, outside
+from local.refusals.refusal import Refusal, Wanted
+
+SECURITY_GROUPS_PER_INTERFACE = 5
+
+
+@limit(
+    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+    source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpPermission.html",
+)
+def ports_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
+    """The first before the last, none beyond 65,535."""
+    first, last = wanted.inputs.get("fromPort"), wanted.inputs.get("toPort")
+    if first is None or last is None or wanted.inputs.get("ipProtocol") not in {"tcp", "udp"}:
+        return
+    if outside(first, 0, 65_535) or outside(last, 0, 65_535) or int(first) > int(last):
+        message = f"Invalid value '{first}-{last}' for portRange: from-port must be less than or "
+        message += "equal to to-port and both between 0 and 65535"
+        yield Refusal("AuthorizeSecurityGroupIngress", "InvalidParameterValue", message, "fromPort")
+
+
+def _of_nobody(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+    first = network.network_address
+    return first.is_loopback or first.is_link_local or first.is_multicast or first.packed[0] == 0
+
+
+@limit(
+    "ec2/vpc:Vpc",
+    "ec2/subnet:Subnet",
+    source="https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html",
+)
+def block_of_a_network(wanted: Wanted) -> Iterator[Refusal]:
+    """Between /16 and /28, and not of those that no machine has an address in."""
+    block = wanted.inputs.get("cidrBlock")
+    network = ipaddress.ip_network(str(block), strict=False) if block else None
+    if network and (
+        str(network) != block or not 16 <= network.prefixlen <= 28 or _of_nobody(network)
+    ):
+        vpc = wanted.type.endswith(":Vpc")
+        code, operation = ("InvalidVpc.Range", "CreateVpc")
+        if not vpc:
+            code, operation = ("InvalidSubnet.Range", "CreateSubnet")
+        yield Refusal(operation, code, f"The CIDR '{block}' is invalid.", "cidrBlock")
+
+
+@limit(
+    "eks/cluster:Cluster",
+    source="https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html",
+)
+def services_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
+    """A private block between /12 and /24."""
+    block = (wanted.inputs.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr")
+    if not block:
+        return
+    network = ipaddress.ip_network(str(block))
+    if not 12 <= network.prefixlen <= 24 or not network.is_private:
+        message = f"serviceIpv4Cidr {block} must be within 10.0.0.0/8, 172.16.0.0/12 or "
+        message += "192.168.0.0/16, between /24 and /12"
+        at = "kubernetesNetworkConfig"
+        yield Refusal("CreateCluster", "InvalidParameterException", message, at)
+
+
+@limit(
+    "ec2/launchTemplate:LaunchTemplate",
+    "ec2/vpcEndpoint:VpcEndpoint",
+    "lambda/function:Function",
+    "lb/loadBalancer:LoadBalancer",
+    source="https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
+)
+def security_groups_of_an_interface(wanted: Wanted) -> Iterator[Refusal]:
+    """Five on a network interface."""
+    inputs = wanted.inputs
+    groups = (
+        inputs.get("vpcSecurityGroupIds")
+        or inputs.get("securityGroupIds")
+        or inputs.get("securityGroups")
+        or (inputs.get("vpcConfig") or {}).get("securityGroupIds")
+        or ()
+    )
+    if len(groups) > SECURITY_GROUPS_PER_INTERFACE:
+        message = "You have exceeded the maximum number of security groups per network interface"
+        code = "SecurityGroupsPerInterfaceLimitExceeded"
+        yield Refusal("CreateNetworkInterface", code, message, "securityGroups")
