@@ -179,6 +179,15 @@ def seconds_of(said: str) -> float:
     return moment_of(said, 0.0)
 
 
+def at_once_of(said: str | None) -> int | str | None:
+    """Return how many brokers of a zone go together, as λ rotate reads it; it judges the number.
+
+    >>> at_once_of("2"), at_once_of("zone"), at_once_of(None)
+    (2, 'zone', None)
+    """
+    return int(said) if said is not None and said.lstrip("-").isdecimal() else said
+
+
 def selection(
     *, everything: bool, node_ids: list[int], pools: list[str], zones: list[str]
 ) -> Mapping[str, Any]:
