@@ -45,9 +45,7 @@ class Rotor:
         """Ask λ rotate; raises InvalidInput with what it objects to."""
         event = {"command": command, "actor": self.desk.actor, **said}
         function = naming.function(self.desk.spec.prefix, "rotate")
-        client = self.desk.session.client(
-            "lambda", endpoint_url=self.desk.endpoint_url, config=_PATIENT
-        )
+        client = self.desk.client("lambda", _PATIENT)
         try:
             answer = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
             decoded: dict[str, Any] = json.loads(answer["Payload"].read() or b"{}")
