@@ -13,7 +13,7 @@ from tests.unit.infra.programs import spec
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md")}
-ALERTS = {alert.name for alert in alerts(spec(connect={}))}
+ALERTS = {alert.name for alert in alerts(spec(connect={}, eviction_gate={"image": "gate:1"}))}
 ALARMS = {alarm.runbook for alarm in alarms(spec())}
 
 
