@@ -58,6 +58,7 @@ def described(spec: ClusterSpec, function: str) -> dict[str, Any]:
         "connect_startup_seconds": 0 if connect is None else connect.startup_seconds,
         "connect_probe_seconds": timings.connect_probe_timeout_seconds,
         "volumes": volumes(spec),
+        "prometheus": prometheus(spec),
     }
 
 
@@ -68,15 +69,21 @@ def in_cluster(
     bootstrap: pulumi.Input[str],
 ) -> Late:
     """Return what other layers say of the API server and of Kafka."""
-    api = pulumi.Output.all(endpoint, authority).apply(
+    addresses = pulumi.Output.from_input(bootstrap).apply(
+        lambda known: tuple(address.strip() for address in known.split(","))
+    )
+    return {"api": api_server(spec, endpoint, authority), "kafka_bootstrap": addresses}
+
+
+def api_server(
+    spec: ClusterSpec, endpoint: pulumi.Input[str], authority: pulumi.Input[str]
+) -> pulumi.Output[ApiServer]:
+    """Return the API server, whose authority EKS tells in base64."""
+    return pulumi.Output.all(endpoint, authority).apply(
         lambda known: ApiServer(
             eks_cluster=spec.prefix, endpoint=known[0], ca_pem=base64.b64decode(known[1]).decode()
         )
     )
-    addresses = pulumi.Output.from_input(bootstrap).apply(
-        lambda known: tuple(address.strip() for address in known.split(","))
-    )
-    return {"api": api, "kafka_bootstrap": addresses}
 
 
 def kafka_identity(spec: ClusterSpec, function: str) -> KafkaIdentity:
@@ -164,7 +171,6 @@ def nodes(spec: ClusterSpec) -> tuple[KafkaNode, ...]:
 
 def volumes(spec: ClusterSpec) -> VolumeSettings:
     """Return the mode, the budget, and each node pool's policy."""
-    prometheus = spec.metrics.prometheus
     return VolumeSettings(
         applies=spec.volumes.applies,
         frozen=spec.volumes.frozen,
@@ -174,10 +180,14 @@ def volumes(spec: ClusterSpec) -> VolumeSettings:
             for pool in spec.pools
             for zone in spec.zones_of(pool)
         },
-        prometheus=None
-        if prometheus is None
-        else PrometheusSettings(prometheus.address, prometheus.labels),
+        prometheus=prometheus(spec),
     )
+
+
+def prometheus(spec: ClusterSpec) -> PrometheusSettings | None:
+    """Return where Prometheus is, and which series there are this cluster's."""
+    asked = spec.metrics.prometheus
+    return None if asked is None else PrometheusSettings(asked.address, asked.labels)
 
 
 def _pool(spec: ClusterSpec, pool: NodePool) -> PoolSettings:

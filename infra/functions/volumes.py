@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.cluster import ClusterSpec
-from core.settings.prometheus_address import Address, Service, Workspace
 from core.settings.volumes import Volumes
 from infra import iam
-from infra.functions import rbac
+from infra.functions import prometheus, rbac
 from infra.functions.definition import (
     Definition,
     Scope,
@@ -28,10 +27,6 @@ from infra.functions.settings import kafka_secrets
 KEYS = "volume#*"
 
 
-def _asked(spec: ClusterSpec) -> Address | None:
-    return spec.metrics.prometheus.asked if spec.metrics.prometheus else None
-
-
 def _may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         look(
@@ -44,37 +39,20 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
         read_settings(scope),
         # Who goes next, and how long those were away who went before.
         on_items(scope, "ReadDepartures", ["GetItem"], "incident#*", f"rotation#{scope.spec.name}"),
-        *_workspace(scope),
+        *prometheus.workspace(scope),
         find_open(scope),
     ]
 
 
-def _workspace(scope: Scope) -> list[iam.Statement]:
-    """Return the right to ask a workspace; a Service is asked under RBAC."""
-    address, of = _asked(scope.spec), scope.account
-    if not isinstance(address, Workspace):
-        return []
-    place = f"{address.region}:{of.account_id}"
-    workspace = f"arn:{of.partition}:aps:{place}:workspace/{address.id}"
-    return [iam.Statement(sid="AskPrometheus", actions=["aps:QueryMetrics"], resources=[workspace])]
-
-
 def _rights(spec: ClusterSpec) -> rbac.Rights:
     pools = ["list", "patch"] if spec.volumes.applies else ["list"]
+    asking, elsewhere = prometheus.service(spec)
     inside = [
         rbac.may("", ["persistentvolumeclaims"], ["list"]),
         rbac.may("kafka.strimzi.io", ["kafkanodepools"], pools),
         *rbac.may_get("secrets", kafka_secrets(spec, "volumes")),
+        *asking,
     ]
-    elsewhere = {}
-    asked = _asked(spec)
-    if isinstance(asked, Service):
-        # The proxy of one port of one Service, by GET: Prometheus is changed by POST and PUT.
-        proxy = rbac.may_get("services/proxy", [asked.resource_name])
-        if asked.namespace == spec.kubernetes.namespace:
-            inside += proxy
-        else:
-            elsewhere = {"prometheus": (asked.namespace, proxy)}
     return rbac.Rights(
         group="stillwater:volumes",
         everywhere=[
