@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from infra.functions.definition import Definition
 from infra.functions.health import HEALTH
 from infra.functions.interruption import INTERRUPTION
@@ -23,8 +23,8 @@ ALONE = (HEALTH, VOLUMES)
 EVERY = (*LOOP, *ALONE, SAMPLES, SLACK, WEBHOOK)
 
 
-def functions(spec: ClusterSpec) -> Sequence[Definition]:
+def functions(cluster: Operated) -> Sequence[Definition]:
     """Return the functions of a cluster: those for a Slack or a Prometheus, where there is one."""
-    left_out = [] if spec.slack else [SLACK]
-    left_out += [] if spec.metrics.prometheus else [SAMPLES]
+    left_out = [] if cluster.slack else [SLACK]
+    left_out += [] if cluster.prometheus else [SAMPLES]
     return [each for each in EVERY if each not in left_out]

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from core.cluster import ClusterSpec
-from core.settings.prometheus_address import Address, Service, Workspace
+from core.cluster.operated import Operated
+from core.settings.prometheus_address import Service, Workspace
 from infra import iam
 from infra.functions import rbac
 from infra.functions.definition import Scope
 
 
-def _asked(spec: ClusterSpec) -> Address | None:
-    return spec.metrics.prometheus.asked if spec.metrics.prometheus else None
-
-
 def workspace(scope: Scope) -> list[iam.Statement]:
     """Return the right to ask a workspace; a Service is asked under RBAC."""
-    address, of = _asked(scope.spec), scope.account
+    address, of = scope.cluster.prometheus, scope.account
     if not isinstance(address, Workspace):
         return []
     place = f"{address.region}:{of.account_id}"
@@ -26,16 +22,16 @@ def workspace(scope: Scope) -> list[iam.Statement]:
 
 
 def service(
-    spec: ClusterSpec,
+    cluster: Operated,
 ) -> tuple[Sequence[rbac.Rule], Mapping[str, tuple[str, Sequence[rbac.Rule]]]]:
     """Return the rights in Kafka's namespace, and elsewhere, that asking a Service takes.
 
     They are the proxy of one port of one Service, by GET: Prometheus is changed by POST and PUT.
     """
-    asked = _asked(spec)
+    asked = cluster.prometheus
     if not isinstance(asked, Service):
         return [], {}
     proxy = rbac.may_get("services/proxy", [asked.resource_name])
-    if asked.namespace == spec.kubernetes.namespace:
+    if asked.namespace == cluster.namespace:
         return proxy, {}
     return [], {"prometheus": (asked.namespace, proxy)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core import naming
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from core.settings.samples import Samples
 from infra import buckets, iam
 from infra.functions import prometheus, rbac
@@ -20,8 +20,8 @@ TIMEOUT_SECONDS = 300
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
-    spec, of = scope.spec, scope.account
-    bucket = buckets.bucket_name(spec.prefix, "billing", of.account_id)
+    of = scope.account
+    bucket = buckets.bucket_name(scope.cluster.prefix, "billing", of.account_id)
     arn, folder = f"arn:{of.partition}:s3:::{bucket}", naming.SAMPLES_FOLDER
     return [
         read_settings(scope),
@@ -38,8 +38,8 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
     ]
 
 
-def _rights(spec: ClusterSpec) -> rbac.Rights:
-    inside, elsewhere = prometheus.service(spec)
+def _rights(cluster: Operated) -> rbac.Rights:
+    inside, elsewhere = prometheus.service(cluster)
     return rbac.Rights(group="stillwater:samples", inside=inside, elsewhere=elsewhere)
 
 

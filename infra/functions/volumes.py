@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from core.settings.volumes import Volumes
 from infra import iam
 from infra.functions import prometheus, rbac
@@ -21,13 +21,13 @@ from infra.functions.definition import (
     on_items,
     read_settings,
 )
-from infra.functions.settings import kafka_secrets
 
 # The ledger's items of this function: handlers.store.volume_records.
 KEYS = "volume#*"
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
+    rotation = f"rotation#{scope.cluster.name}"
     return [
         look(
             "cloudwatch:GetMetricData",
@@ -38,19 +38,19 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
         on_items(scope, "RememberVolumes", ["GetItem", "PutItem"], KEYS),
         read_settings(scope),
         # Who goes next, and how long those were away who went before.
-        on_items(scope, "ReadDepartures", ["GetItem"], "incident#*", f"rotation#{scope.spec.name}"),
+        on_items(scope, "ReadDepartures", ["GetItem"], "incident#*", rotation),
         *prometheus.workspace(scope),
         find_open(scope),
     ]
 
 
-def _rights(spec: ClusterSpec) -> rbac.Rights:
-    pools = ["list", "patch"] if spec.volumes.applies else ["list"]
-    asking, elsewhere = prometheus.service(spec)
+def _rights(cluster: Operated) -> rbac.Rights:
+    pools = ["list", "patch"] if cluster.volumes and cluster.volumes.applies else ["list"]
+    asking, elsewhere = prometheus.service(cluster)
     inside = [
         rbac.may("", ["persistentvolumeclaims"], ["list"]),
         rbac.may("kafka.strimzi.io", ["kafkanodepools"], pools),
-        *rbac.may_get("secrets", kafka_secrets(spec, "volumes")),
+        *rbac.may_get("secrets", cluster.secrets["volumes"]),
         *asking,
     ]
     return rbac.Rights(

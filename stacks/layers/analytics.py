@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
+from core.cluster import operated
 from core.cluster.facts import of_spec
 from core.naming import FOUNDATION, OPERATIONS
 from core.settings import facts
@@ -43,16 +44,19 @@ def build(layer: Layer) -> None:
 
 def _samples(layer: Layer, analytics: Analytics) -> None:
     """Have what Prometheus remembers filed beside the bill."""
+    cluster = operated.of_spec(layer.spec)
     foundation, operations = layer.earlier(FOUNDATION), layer.earlier(OPERATIONS)
     late = {
         "ledger_table": operations.text("ledger_table"),
         "samples_bucket": analytics.bucket,
-        "api": api_server(layer.spec, foundation.text("eks_endpoint"), foundation.text("eks_ca")),
+        "api": api_server(
+            cluster.eks_cluster, foundation.text("eks_endpoint"), foundation.text("eks_ca")
+        ),
     }
     Alone(
         AloneArgs(
             definition=SAMPLES,
-            scope=Scope(spec=layer.spec, account=layer.account),
+            scope=Scope(cluster=cluster, account=layer.account),
             package=packaging.build(),
             late=late,
             placement=Placement(
