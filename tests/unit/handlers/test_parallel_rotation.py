@@ -317,6 +317,11 @@ def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(station:
     # Three minutes for a replacement and ten seconds' hold each; the second stops after the first.
     assert alone["seconds"] == pytest.approx(6 * (180 + 90 + 10))
     assert together["seconds"] == pytest.approx(3 * (180 + 90 + 90 + 10))
+    assert (
+        "With --at-once zone it would take about 18 min 30 s instead of 28 min: 3 parties instead "
+        "of 6." in alone["notes"]
+    )
+    assert not any("it would take" in note for note in together["notes"])
 
 
 def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_out(
