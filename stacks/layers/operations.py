@@ -16,6 +16,7 @@ from infra.functions.alone import Alone, AloneArgs
 from infra.functions.archive import Archive, ArchiveArgs
 from infra.functions.catalogue import ALONE, LOOP
 from infra.functions.definition import Scope
+from infra.functions.drain_lease import DrainLease, DrainLeaseArgs
 from infra.functions.function import Placement
 from infra.functions.ledger import Ledger, LedgerArgs
 from infra.functions.loop import Functions, FunctionsArgs
@@ -110,6 +111,7 @@ def build(layer: Layer) -> None:
         for each in (*LOOP, *ALONE)
         if each.name in NAMES
     }
+    DrainLease("drain-lease", DrainLeaseArgs(spec=spec), opts=layer.on_both)
     if spec.node_provisioner == "asg":
         DepartureHooks(
             "hooks",
