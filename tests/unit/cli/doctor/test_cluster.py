@@ -171,7 +171,11 @@ def test_a_budget_is_what_is_written() -> None:
 
 def deployment(*env: dict[str, Any]) -> dict[str, Any]:
     pod_spec = {"containers": [{"env": list(env)}], "terminationGracePeriodSeconds": 450}
-    return item("aws-node-termination-handler", spec={"template": {"spec": pod_spec}})
+    return item(
+        "aws-node-termination-handler",
+        metadata={"namespace": "kube-system"},
+        spec={"template": {"spec": pod_spec}},
+    )
 
 
 def test_the_drain_timeout_is_in_the_handlers_environment() -> None:
