@@ -9,7 +9,7 @@ import yaml
 
 from cli.reference_cost import EXAMPLE
 from core import cluster
-from core.cluster.function_memory import memory_mib
+from core.cluster.operated import of_spec
 from core.cluster.rights import FUNCTION_CALLS
 from core.settings.functions import kept
 from infra import iam
@@ -29,15 +29,15 @@ _SLACK = {"channel": "C0HARBOUR1", "secret_name": "SECRET"}
 def page() -> str:
     """Return the page, a section per function."""
     spec = cluster.parse({**yaml.safe_load(EXAMPLE.read_text()), "slack": _SLACK})
-    scope = Scope(spec=spec, account=_ACCOUNT)
+    scope = Scope(cluster=of_spec(spec), account=_ACCOUNT)
     return "\n".join([_HEAD, *(line for each in EVERY for line in _section(each, scope)), ""])
 
 
 def _section(definition: Definition, scope: Scope) -> Iterator[str]:
-    spec = scope.spec
+    cluster = scope.cluster
     yield f"\n## {definition.name}"
     yield f"{definition.description}. Woken by {_woken(definition)};"
-    yield f"{definition.timeout(spec)} s, {memory_mib(spec)} MiB."
+    yield f"{definition.timeout(cluster)} s, {cluster.memory_mib} MiB."
     long = kept(definition.settings)
     names = [f"`{each.name}`" for each in fields(definition.settings) if each.name not in long]
     yield f"\nTold: {', '.join(names)}."
@@ -49,12 +49,12 @@ def _section(definition: Definition, scope: Scope) -> Iterator[str]:
     yield "|---|---|"
     for statement in definition.may(scope):
         keys = statement.conditions.get("ForAllValues:StringLike", {})
-        resources = [f"`{_short(str(each), spec.prefix)}`" for each in statement.resources]
+        resources = [f"`{_short(str(each), cluster.prefix)}`" for each in statement.resources]
         items = [f"`{key}`" for key in keys.get("dynamodb:LeadingKeys", ())]
         of = ", ".join(resources) + (f", items {', '.join(items)}" if items else "")
         yield f"| {', '.join(sorted(statement.actions))} | {of} |"
     if definition.kubernetes is not None:
-        rights = definition.kubernetes(spec)
+        rights = definition.kubernetes(cluster)
         yield from _rules("in the cluster", rights.everywhere)
         yield from _rules("in Kafka's namespace", rights.inside)
         for namespace, rules in rights.elsewhere.values():

@@ -15,6 +15,7 @@ from typing import Literal
 from core import metric_names as counted
 from core import naming
 from core.cluster import ClusterSpec
+from core.cluster.operated import of_spec
 
 MINUTE = 60
 FIVE_MINUTES = 300
@@ -102,7 +103,8 @@ def functions(spec: ClusterSpec) -> Mapping[str, int]:
     # The definitions know the engine's SDK, which takes a second to import.
     from infra.functions import catalogue  # noqa: PLC0415
 
-    return {each.name: each.timeout(spec) for each in catalogue.functions(spec)}
+    cluster = of_spec(spec)
+    return {each.name: each.timeout(cluster) for each in catalogue.functions(cluster)}
 
 
 def queues(spec: ClusterSpec) -> Sequence[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from infra.functions.definition import Definition
 from infra.functions.rbac import Group
 
@@ -43,20 +43,20 @@ class Access(pulumi.ComponentResource):
     def __init__(
         self,
         definition: Definition,
-        spec: ClusterSpec,
+        cluster: Operated,
         role_arn: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         names = NAMES[definition.name]
         super().__init__(names.type, names.component, None, opts)
-        grant(names, definition, spec, role_arn, parent=self)
+        grant(names, definition, cluster, role_arn, parent=self)
         self.register_outputs({})
 
 
 def grant(
     names: Names,
     definition: Definition,
-    spec: ClusterSpec,
+    cluster: Operated,
     role_arn: pulumi.Input[str],
     *,
     parent: pulumi.Resource,
@@ -64,12 +64,13 @@ def grant(
     """Make the entry and the roles of a function below a component."""
     if definition.kubernetes is None:
         return
-    name, rights = names.component, definition.kubernetes(spec)
-    group = Group(name=rights.group, role=rights.group.replace(":", "-"), parent=parent)
-    group.enter(f"{name}-{names.entry}", spec.prefix, role_arn)
+    name, rights = names.component, definition.kubernetes(cluster)
+    called = cluster.group(rights.group)
+    group = Group(name=called, role=called.replace(":", "-"), parent=parent)
+    group.enter(f"{name}-{names.entry}", cluster.eks_cluster, role_arn)
     if rights.everywhere:
         group.everywhere(f"{name}-{names.everywhere}", rights.everywhere)
     for short, (namespace, rules) in rights.elsewhere.items():
         group.inside(f"{name}-{short}", namespace, rules)
     if rights.inside:
-        group.inside(f"{name}-role", spec.kubernetes.namespace, rights.inside)
+        group.inside(f"{name}-role", cluster.namespace, rights.inside)

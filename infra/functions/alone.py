@@ -30,10 +30,10 @@ class Alone(pulumi.ComponentResource):
     function: Function
 
     def __init__(self, args: AloneArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        definition, spec = args.definition, args.scope.spec
+        definition, cluster = args.definition, args.scope.cluster
         name = definition.name
         super().__init__(f"stillwater:infra:{name.title()}", name, None, opts)
-        told = settings(definition, spec, args.late)
+        told = settings(definition, cluster, args.late)
         inside = definition.kubernetes is not None
         kept = keep(f"{name}-kept", name, args.late["ledger_table"], told, self) if inside else None
         self.function = Function(
@@ -50,6 +50,6 @@ class Alone(pulumi.ComponentResource):
         )
         if name not in NAMES:
             names = Names(type="", component=name)
-            grant(names, definition, spec, self.function.role_arn, parent=self)
-        wake(name, definition, spec.prefix, self.function, self)
+            grant(names, definition, cluster, self.function.role_arn, parent=self)
+        wake(name, definition, cluster.prefix, self.function, self)
         self.register_outputs({"name": self.function.name})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from infra.functions.definition import Definition
 from infra.functions.health import HEALTH
 from infra.functions.interruption import INTERRUPTION
@@ -22,6 +22,6 @@ ALONE = (HEALTH, VOLUMES)
 EVERY = (*LOOP, *ALONE, SLACK, WEBHOOK)
 
 
-def functions(spec: ClusterSpec) -> Sequence[Definition]:
+def functions(cluster: Operated) -> Sequence[Definition]:
     """Return the functions of a cluster; without Slack, nobody tells it."""
-    return [each for each in EVERY if each is not SLACK or spec.slack is not None]
+    return [each for each in EVERY if each is not SLACK or cluster.slack is not None]

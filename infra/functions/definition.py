@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pulumi
 
 from core import naming
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from core.settings.functions import FunctionSettings
 from infra import iam
 from infra.functions.rbac import Rights
@@ -35,15 +35,15 @@ class Reads:
 class Scope:
     """Whose function it is: what a right's resources are named after."""
 
-    spec: ClusterSpec
+    cluster: Operated
     account: iam.Account
 
     def queue(self, role: str) -> str:
-        return self.account.arn("sqs", naming.queue(self.spec.prefix, role))
+        return self.account.arn("sqs", naming.queue(self.cluster.prefix, role))
 
     @property
     def table(self) -> str:
-        return self.account.arn("dynamodb", f"table/{naming.ledger_table(self.spec.prefix)}")
+        return self.account.arn("dynamodb", f"table/{naming.ledger_table(self.cluster.prefix)}")
 
     def secret(self, name: str) -> str:
         # Secrets Manager ends every secret's ARN with six characters of its own.
@@ -59,17 +59,17 @@ class Definition:
     settings: type[FunctionSettings]
     may: Callable[[Scope], Sequence[iam.Statement]]
     # In the cluster; a function that has no rights there stands outside the VPC.
-    kubernetes: Callable[[ClusterSpec], Rights] | None = None
+    kubernetes: Callable[[Operated], Rights] | None = None
     # Woken at fixed times: EventBridge's expression, and what the function then does.
     schedule: tuple[str, str] | None = None
     reads: Reads | None = None
-    # None: the spec's own limit.
+    # None: the description's own limit.
     timeout_seconds: int | None = None
     # How many may run at once; None: as many as the account allows.
-    reserved_concurrency: Callable[[ClusterSpec], int | None] = lambda _: None
+    reserved_concurrency: Callable[[Operated], int | None] = lambda _: None
 
-    def timeout(self, spec: ClusterSpec) -> int:
-        return self.timeout_seconds or spec.timings.lambda_timeout_seconds
+    def timeout(self, cluster: Operated) -> int:
+        return self.timeout_seconds or cluster.timings.lambda_timeout_seconds
 
 
 def read_queue(scope: Scope, role: str) -> iam.Statement:
@@ -84,7 +84,9 @@ def send(scope: Scope, sid: str, role: str) -> iam.Statement:
 def ask_and_tell(scope: Scope) -> list[iam.Statement]:
     """Return the rights of a function that writes incidents: ticks, and stories if there are."""
     asking = [send(scope, "AskForATick", "ticks")]
-    return asking if scope.spec.slack is None else [*asking, send(scope, "AskForAStory", "stories")]
+    return (
+        asking if scope.cluster.slack is None else [*asking, send(scope, "AskForAStory", "stories")]
+    )
 
 
 def keep_the_ledger(scope: Scope) -> iam.Statement:

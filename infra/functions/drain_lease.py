@@ -13,7 +13,7 @@ import pulumi_kubernetes as k8s
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from core import naming
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from infra.charts.strimzi import RELEASE
 from infra.functions.rbac import API_GROUP, Rule
 
@@ -21,19 +21,21 @@ TYPE = "stillwater:infra:DrainLease"
 LEASES = "coordination.k8s.io"
 
 
-def tell_of_drains(spec: ClusterSpec) -> Rule:
+def tell_of_drains(cluster: Operated) -> Rule:
     """Allow to write into the Lease, which is there already."""
     return Rule(
         api_group=LEASES,
         resources=["leases"],
-        names=[naming.drain_lease(spec.name)],
+        names=[naming.drain_lease(cluster.name)],
         verbs=["patch"],
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrainLeaseArgs:
-    spec: ClusterSpec
+    cluster: Operated
+    # Where this project's own operator runs; None: somebody else's is let in by them.
+    operator_namespace: str | None
 
 
 class DrainLease(pulumi.ComponentResource):
@@ -43,9 +45,8 @@ class DrainLease(pulumi.ComponentResource):
         self, name: str, args: DrainLeaseArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        spec = args.spec
         metadata = ObjectMetaArgs(
-            name=naming.drain_lease(spec.name), namespace=spec.kubernetes.namespace
+            name=naming.drain_lease(args.cluster.name), namespace=args.cluster.namespace
         )
         k8s.coordination.v1.Lease(
             f"{name}-lease",
@@ -55,19 +56,14 @@ class DrainLease(pulumi.ComponentResource):
                 parent=self, ignore_changes=["spec", "metadata.annotations"]
             ),
         )
-        if spec.strimzi.operator == "chart":
-            self._let_the_operator_read(name, spec, metadata)
+        if args.operator_namespace is not None:
+            self._let_the_operator_read(name, args, args.operator_namespace)
         self.register_outputs({})
 
-    def _let_the_operator_read(
-        self, name: str, spec: ClusterSpec, metadata: ObjectMetaArgs
-    ) -> None:
-        read = Rule(
-            api_group=LEASES,
-            resources=["leases"],
-            names=[naming.drain_lease(spec.name)],
-            verbs=["get"],
-        )
+    def _let_the_operator_read(self, name: str, args: DrainLeaseArgs, operator: str) -> None:
+        called = naming.drain_lease(args.cluster.name)
+        metadata = ObjectMetaArgs(name=called, namespace=args.cluster.namespace)
+        read = Rule(api_group=LEASES, resources=["leases"], names=[called], verbs=["get"])
         role = k8s.rbac.v1.Role(
             f"{name}-role",
             metadata=metadata,
@@ -77,13 +73,9 @@ class DrainLease(pulumi.ComponentResource):
         k8s.rbac.v1.RoleBinding(
             f"{name}-role-binding",
             metadata=metadata,
-            role_ref=k8s.rbac.v1.RoleRefArgs(
-                api_group=API_GROUP, kind="Role", name=naming.drain_lease(spec.name)
-            ),
+            role_ref=k8s.rbac.v1.RoleRefArgs(api_group=API_GROUP, kind="Role", name=called),
             subjects=[
-                k8s.rbac.v1.SubjectArgs(
-                    kind="ServiceAccount", name=RELEASE, namespace=spec.strimzi.namespace
-                )
+                k8s.rbac.v1.SubjectArgs(kind="ServiceAccount", name=RELEASE, namespace=operator)
             ],
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
         )

@@ -10,7 +10,6 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.cluster.function_memory import memory_mib
 from core.settings.environment import KEPT, SETTINGS
 from infra import iam
 from infra.functions.definition import Definition, Scope
@@ -55,8 +54,8 @@ class Function(pulumi.ComponentResource):
         self, name: str, args: FunctionArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        definition, spec = args.definition, args.scope.spec
-        function_name = naming.function(spec.prefix, definition.name)
+        definition, cluster = args.definition, args.scope.cluster
+        function_name = naming.function(cluster.prefix, definition.name)
         child = pulumi.ResourceOptions(parent=self)
         # Made here, or Lambda makes one that keeps everything for ever.
         logs = aws.cloudwatch.LogGroup(
@@ -88,9 +87,9 @@ class Function(pulumi.ComponentResource):
             code=pulumi.FileArchive(str(args.package.path)),
             source_code_hash=args.package.source_code_hash,
             role=role.arn,
-            timeout=definition.timeout(spec),
-            memory_size=memory_mib(spec),
-            reserved_concurrent_executions=definition.reserved_concurrency(spec),
+            timeout=definition.timeout(cluster),
+            memory_size=cluster.memory_mib,
+            reserved_concurrent_executions=definition.reserved_concurrency(cluster),
             environment=aws.lambda_.FunctionEnvironmentArgs(variables=_variables(args)),
             vpc_config=_vpc_config(args.placement),
             # Lambda checks its right to make network interfaces when it creates the function.

@@ -8,36 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core import naming
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from core.constants import CONNECT_REST_PORT
 from core.settings.functions import Health
 from infra import iam
 from infra.functions import rbac
 from infra.functions.definition import Definition, Scope, find_open, on_items, read_settings
-from infra.functions.settings import kafka_secrets
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         # What AWS said about zones; incidents come from the index.
-        on_items(scope, "ReadFreezes", ["GetItem"], f"freezes#{scope.spec.name}"),
+        on_items(scope, "ReadFreezes", ["GetItem"], f"freezes#{scope.cluster.name}"),
         read_settings(scope),
         find_open(scope),
     ]
 
 
-def _rights(spec: ClusterSpec) -> rbac.Rights:
-    count = 0 if spec.connect is None else spec.connect.replicas
-    workers = [naming.connect_pod(spec.name, number) for number in range(count)]
+def _rights(cluster: Operated) -> rbac.Rights:
     # A worker's REST port would also take orders: GET is all that is asked, and allowed.
-    rest = [f"{pod}:{CONNECT_REST_PORT}" for pod in workers]
+    rest = [f"{pod}:{CONNECT_REST_PORT}" for pod in cluster.connect_workers]
     return rbac.Rights(
         group="stillwater:health",
         inside=[
             rbac.may("", ["pods"], ["list"]),
-            *rbac.may_get("pods/proxy", [*rbac.exporters(spec), *rest]),
-            *rbac.may_get("secrets", kafka_secrets(spec, "health")),
+            *rbac.may_get("pods/proxy", [*cluster.exporters, *rest]),
+            *rbac.may_get("secrets", cluster.secrets["health"]),
         ],
     )
 

@@ -50,10 +50,10 @@ class Functions(pulumi.ComponentResource):
         self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._args, spec = name, args, args.scope.spec
+        self._name, self._args, cluster = name, args, args.scope.cluster
         self.ticks_queue = self._ticks_queue()
         late = {**args.late, "ticks_queue_url": self.ticks_queue.url}
-        told = {each.name: settings(each, spec, late) for each in LOOP}
+        told = {each.name: settings(each, cluster, late) for each in LOOP}
         # What they keep is the API server alone, the same for all of them.
         self._kept = keep(f"{name}-kept", "loop", late["ledger_table"], told[TICK.name], self)
         self.functions = {each: self._function(each, told[each]) for each in told}
@@ -62,17 +62,17 @@ class Functions(pulumi.ComponentResource):
             function = self.functions[each.name]
             if each.reads is not None:
                 feed(f"{name}-{each.name}", each, sources[each.reads.queue], function, self)
-            wake(f"{name}-{each.name}", each, spec.prefix, function, self)
+            wake(f"{name}-{each.name}", each, cluster.prefix, function, self)
         self.register_outputs({"ticks_queue_url": self.ticks_queue.url})
 
     def _ticks_queue(self) -> Queue:
-        spec = self._args.scope.spec
+        cluster = self._args.scope.cluster
         return Queue(
             f"{self._name}-ticks",
             QueueArgs(
-                queue_name=naming.queue(spec.prefix, "ticks"),
-                visibility_timeout_seconds=spec.timings.queue_visibility_timeout_seconds,
-                retention_seconds=spec.timings.events_queue_retention_seconds,
+                queue_name=naming.queue(cluster.prefix, "ticks"),
+                visibility_timeout_seconds=cluster.timings.queue_visibility_timeout_seconds,
+                retention_seconds=cluster.timings.events_queue_retention_seconds,
                 max_receive_count=TICKS_MAX_RECEIVE_COUNT,
             ),
             opts=pulumi.ResourceOptions(parent=self),

@@ -14,9 +14,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from core import naming
-from core.cluster import ClusterSpec
-from core.health import kafka_metrics
+from core.cluster.operated import Operated
 
 API_GROUP = "rbac.authorization.k8s.io"
 
@@ -125,23 +123,7 @@ def may_get(resource: str, names: Sequence[str]) -> list[Rule]:
     return [Rule(api_group="", resources=[resource], names=names, verbs=["get"])]
 
 
-def exporters(spec: ClusterSpec) -> list[str]:
-    """Return the name under which the API server's proxy knows each Kafka pod's metrics.
-
-    Spare pods are among them; none where metrics are off.
-    """
-    if not spec.metrics.enabled:
-        return []
-    pods = [
-        naming.pod(spec.name, naming.kafka_node_pool(pool.name, zone), node_id)
-        for pool in spec.pools
-        for zone, ids in spec.node_ids_of(pool).items()
-        for node_id in ids[: pool.nodes_per_zone + pool.spare_nodes_per_zone]
-    ]
-    return [f"{pod}:{kafka_metrics.PORT}" for pod in pods]
-
-
-def may_read_metrics(spec: ClusterSpec) -> list[Rule]:
+def may_read_metrics(cluster: Operated) -> list[Rule]:
     # By name and port: a right to reach every port of every pod would be one to read Connect's
     # connectors, whose configuration may hold credentials.
-    return may_get("pods/proxy", exporters(spec))
+    return may_get("pods/proxy", cluster.exporters)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from core.settings.functions import Rotate
 from infra import iam
 from infra.functions import rbac
@@ -19,7 +19,6 @@ from infra.functions.definition import (
     look,
     send,
 )
-from infra.functions.settings import kafka_secrets
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
@@ -35,7 +34,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
     ]
 
 
-def _rights(spec: ClusterSpec) -> rbac.Rights:
+def _rights(cluster: Operated) -> rbac.Rights:
     return rbac.Rights(
         group="stillwater:rotate",
         everywhere=[
@@ -44,8 +43,8 @@ def _rights(spec: ClusterSpec) -> rbac.Rights:
         ],
         inside=[
             rbac.may("", ["pods"], ["list"]),
-            *rbac.may_read_metrics(spec),
-            *rbac.may_get("secrets", kafka_secrets(spec, "rotate")),
+            *rbac.may_read_metrics(cluster),
+            *rbac.may_get("secrets", cluster.secrets["rotate"]),
         ],
     )
 

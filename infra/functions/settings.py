@@ -9,60 +9,52 @@ from typing import Any
 
 import pulumi
 
-from core import naming
-from core.cluster import ClusterSpec, Maintenance, NodePool
-from core.cluster.rights import functions_authentication
-from core.incidents.observation import Policy
-from core.settings.functions import ApiServer, KafkaIdentity, KafkaNode
-from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
-from core.timing import FACTS, drain_life_seconds
-from core.volumes.limits import Gp3, Performance
-from core.window import Window
+from core.cluster.operated import Operated
+from core.settings.functions import ApiServer
 from infra.functions.definition import Definition
 
-SASL = {"scram-sha-512", "oauth", "aws-iam"}
 Late = Mapping[str, pulumi.Input[Any]]
 
 
-def settings(definition: Definition, spec: ClusterSpec, late: Late) -> pulumi.Output[Any]:
+def settings(definition: Definition, cluster: Operated, late: Late) -> pulumi.Output[Any]:
     """Return a function's settings; `late` are the fields that other resources say."""
-    told = fields_of(definition, spec, late)
+    told = fields_of(definition, cluster, late)
     return pulumi.Output.all(**told).apply(lambda found: definition.settings(**found))
 
 
-def fields_of(definition: Definition, spec: ClusterSpec, late: Late) -> Late:
+def fields_of(definition: Definition, cluster: Operated, late: Late) -> Late:
     """Return the fields of a function's settings, and no other."""
-    known: Late = {**described(spec, definition.name), **late}
+    known: Late = {**described(cluster, definition.name), **late}
     return {
         each.name: known[each.name] for each in fields(definition.settings) if each.name in known
     }
 
 
-def described(spec: ClusterSpec, function: str) -> dict[str, Any]:
+def described(cluster: Operated, function: str) -> dict[str, Any]:
     """Return every field of any function's settings that a description says by itself."""
-    connect, timings = spec.connect, spec.timings
-    slack = {} if spec.slack is None else spec.slack.model_dump()
+    timings = cluster.timings
+    slack = {} if cluster.slack is None else cluster.slack.model_dump()
     return {
         **slack,
-        "prefix": spec.prefix,
-        "cluster": spec.name,
-        "region": spec.region,
-        "namespace": spec.kubernetes.namespace,
-        "kafka": kafka_identity(spec, function),
-        "policy": policy(spec),
+        "prefix": cluster.prefix,
+        "cluster": cluster.name,
+        "region": cluster.region,
+        "namespace": cluster.namespace,
+        "kafka": cluster.identities.get(function),
+        "policy": cluster.policy,
         "tick_interval_seconds": timings.tick_interval_seconds,
         "hold_limit_seconds": timings.hold_limit_seconds,
-        "nodes": nodes(spec),
-        "exporters": spec.metrics.enabled,
-        "connect_workers": 0 if connect is None else connect.replicas,
-        "connect_startup_seconds": 0 if connect is None else connect.startup_seconds,
+        "nodes": cluster.nodes,
+        "exporters": bool(cluster.exporters),
+        "connect_workers": len(cluster.connect_workers),
+        "connect_startup_seconds": cluster.connect_startup_seconds,
         "connect_probe_seconds": timings.connect_probe_timeout_seconds,
-        "volumes": volumes(spec),
+        "volumes": cluster.volumes,
     }
 
 
 def in_cluster(
-    spec: ClusterSpec,
+    eks_cluster: str,
     endpoint: pulumi.Input[str],
     authority: pulumi.Input[str],
     bootstrap: pulumi.Input[str],
@@ -70,120 +62,10 @@ def in_cluster(
     """Return what other layers say of the API server and of Kafka."""
     api = pulumi.Output.all(endpoint, authority).apply(
         lambda known: ApiServer(
-            eks_cluster=spec.prefix, endpoint=known[0], ca_pem=base64.b64decode(known[1]).decode()
+            eks_cluster=eks_cluster, endpoint=known[0], ca_pem=base64.b64decode(known[1]).decode()
         )
     )
     addresses = pulumi.Output.from_input(bootstrap).apply(
         lambda known: tuple(address.strip() for address in known.split(","))
     )
     return {"api": api, "kafka_bootstrap": addresses}
-
-
-def kafka_identity(spec: ClusterSpec, function: str) -> KafkaIdentity:
-    """Return who a function is to Kafka: the Secret is its own, unless one is named for all.
-
-    No key, password or token passes through here: a function reads its own from the API server,
-    when it asks Kafka, so that a renewed one needs no deployment.
-    """
-    how, functions = functions_authentication(spec.kafka), spec.kafka.functions
-    oauth = spec.kafka.listener.oauth
-    transport = "SSL" if spec.kafka.listener.tls else "PLAINTEXT"
-    return KafkaIdentity(
-        security=f"SASL_{transport}" if how in SASL else transport,  # type: ignore[arg-type]
-        authentication=how,  # type: ignore[arg-type]
-        namespace=spec.kubernetes.namespace,
-        secret=functions.secret_name or naming.function_user(spec.name, function),
-        authority_secret=functions.authority_secret_name or naming.cluster_ca_secret(spec.name),
-        token_url=oauth.token_url if oauth else None,
-    )
-
-
-def kafka_secrets(spec: ClusterSpec, function: str) -> list[str]:
-    """Return the Secrets that a function may read: the brokers' authorities, its credentials."""
-    me = kafka_identity(spec, function)
-    names = []
-    if spec.kafka.listener.tls and me.authentication != "aws-iam":
-        names.append(me.authority_secret)
-    if me.authentication not in {"none", "aws-iam"}:
-        names.append(me.secret)
-    return names
-
-
-def policy(spec: ClusterSpec) -> Policy:
-    """Return what decisions obey."""
-    timings = spec.timings
-    hooks = timings.hook_heartbeat_timeout_seconds * timings.hook_heartbeats
-    return Policy(
-        drain_route=spec.drain_route,
-        scale_in=spec.scale_in,
-        isr_margin=spec.isr_margin,
-        tick_interval_seconds=timings.tick_interval_seconds,
-        hold_limit_seconds=timings.hold_limit_seconds,
-        heartbeat_timeout_seconds=timings.hook_heartbeat_timeout_seconds,
-        hook_limit_seconds=min(hooks, float(FACTS["aws_hook_limit_seconds"])),
-        # A shorter hold could not tell a broker that froze: it is fenced only by then.
-        post_condition_hold_seconds=max(
-            timings.post_condition_hold_seconds, timings.broker_session_timeout_seconds
-        ),
-        post_condition_wait_seconds=timings.post_condition_wait_seconds,
-        forward_again_seconds=timings.nth_drain_timeout_seconds
-        + timings.nth_visibility_timeout_seconds,
-        drain_life_seconds=drain_life_seconds(timings),
-        gate=spec.gate,
-        planned_margin_seconds=timings.planned_margin_seconds,
-        maintenance=_window(spec.maintenance),
-    )
-
-
-def _window(maintenance: Maintenance | None) -> Window | None:
-    if maintenance is None:
-        return None
-    return Window(
-        days=frozenset(maintenance.days),
-        start_minute=maintenance.start_minute,
-        duration_minutes=maintenance.duration_minutes,
-    )
-
-
-def nodes(spec: ClusterSpec) -> tuple[KafkaNode, ...]:
-    """Return every Kafka node.
-
-    Strimzi gives a pool's nodes the first ids of those reserved in a zone.
-    """
-    return tuple(
-        KafkaNode(
-            node_id=node_id,
-            node_pool=naming.kafka_node_pool(pool.name, zone),
-            role=pool.role.value,
-        )
-        for pool in spec.pools
-        for zone, reserved in spec.node_ids_of(pool).items()
-        for node_id in reserved[: pool.nodes_per_zone]
-    )
-
-
-def volumes(spec: ClusterSpec) -> VolumeSettings:
-    """Return the mode, the budget, and each node pool's policy."""
-    prometheus = spec.metrics.prometheus
-    return VolumeSettings(
-        applies=spec.volumes.applies,
-        frozen=spec.volumes.frozen,
-        budget_usd=spec.volumes.max_monthly_increase_usd,
-        pools={
-            naming.kafka_node_pool(pool.name, zone): _pool(spec, pool)
-            for pool in spec.pools
-            for zone in spec.zones_of(pool)
-        },
-        prometheus=None
-        if prometheus is None
-        else PrometheusSettings(prometheus.address, prometheus.labels),
-    )
-
-
-def _pool(spec: ClusterSpec, pool: NodePool) -> PoolSettings:
-    return PoolSettings(
-        policy=pool.policy(apply=spec.volumes.applies),
-        volumes=tuple(
-            Gp3(v.size_gib, Performance(v.iops, v.throughput_mib_per_s)) for v in pool.volumes
-        ),
-    )

@@ -25,7 +25,7 @@ TYPE = "stillwater:infra:Stories"
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
-    slack = scope.spec.slack
+    slack = scope.cluster.slack
     return [
         read_queue(scope, "stories"),
         send(scope, "TellItLater", "stories"),
@@ -36,7 +36,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
             "incident#*",
             "rotation#*",
             "story#*",
-            f"freezes#{scope.spec.name}",
+            f"freezes#{scope.cluster.name}",
         ),
         on_items(scope, "KeepThreads", ["PutItem"], "story#*"),
         *([] if slack is None else [know(scope.secret(slack.secret_name))]),
@@ -70,13 +70,13 @@ class Stories(pulumi.ComponentResource):
         self, name: str, args: StoriesArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        child, spec = pulumi.ResourceOptions(parent=self), args.scope.spec
+        child, cluster = pulumi.ResourceOptions(parent=self), args.scope.cluster
         self.queue = Queue(
             f"{name}-queue",
             QueueArgs(
-                queue_name=naming.queue(spec.prefix, "stories"),
-                visibility_timeout_seconds=spec.timings.queue_visibility_timeout_seconds,
-                retention_seconds=spec.timings.events_queue_retention_seconds,
+                queue_name=naming.queue(cluster.prefix, "stories"),
+                visibility_timeout_seconds=cluster.timings.queue_visibility_timeout_seconds,
+                retention_seconds=cluster.timings.events_queue_retention_seconds,
                 max_receive_count=STORIES_MAX_RECEIVE_COUNT,
             ),
             opts=child,
@@ -88,7 +88,7 @@ class Stories(pulumi.ComponentResource):
                 definition=SLACK,
                 scope=args.scope,
                 package=args.package,
-                settings=settings(SLACK, spec, late),
+                settings=settings(SLACK, cluster, late),
             ),
             opts=child,
         )

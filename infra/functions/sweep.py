@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from core.settings.functions import Sweep
 from infra import iam
 from infra.functions import archive, rbac
@@ -24,7 +24,7 @@ from infra.functions.definition import (
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
     account = scope.account
-    bucket = archive.bucket_name(scope.spec.prefix, account.account_id)
+    bucket = archive.bucket_name(scope.cluster.prefix, account.account_id)
     filed = f"arn:{account.partition}:s3:::{bucket}/{archive.PREFIX}*"
     return [
         *ask_and_tell(scope),
@@ -40,7 +40,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
     ]
 
 
-def _rights(_: ClusterSpec) -> rbac.Rights:
+def _rights(_: Operated) -> rbac.Rights:
     return rbac.Rights(
         group="stillwater:sweep",
         everywhere=[

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from core.settings.functions import Tick
 from infra import iam
 from infra.functions import rbac
@@ -28,8 +28,6 @@ from infra.functions.definition import (
     send,
 )
 from infra.functions.drain_lease import tell_of_drains
-from infra.functions.settings import kafka_secrets
-from infra.nodes.groups import group_arns
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
@@ -55,7 +53,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
                 "autoscaling:SetInstanceProtection",
                 "autoscaling:TerminateInstanceInAutoScalingGroup",
             ],
-            resources=group_arns(scope.spec, scope.account),
+            resources=[scope.account.group_arn(name) for name in scope.cluster.scaling_groups],
         ),
         *_call(scope),
     ]
@@ -63,10 +61,10 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
 
 def _call(scope: Scope) -> Sequence[iam.Statement]:
     """Call a person, also through a topic whose key is a customer's own."""
-    spec, account = scope.spec, scope.account
-    if not spec.alerts.enabled:
+    cluster, account = scope.cluster, scope.account
+    if not cluster.alerts.enabled:
         return []
-    topic = spec.alerts.sns_topic_arn or account.arn("sns", f"{spec.prefix}-alerts")
+    topic = cluster.alerts.sns_topic_arn or account.arn("sns", f"{cluster.prefix}-alerts")
     through_sns = {"kms:ViaService": f"sns.{account.region}.amazonaws.com"}
     return [
         iam.Statement(sid="CallAPerson", actions=["sns:Publish"], resources=[topic]),
@@ -79,7 +77,7 @@ def _call(scope: Scope) -> Sequence[iam.Statement]:
     ]
 
 
-def _rights(spec: ClusterSpec) -> rbac.Rights:
+def _rights(cluster: Operated) -> rbac.Rights:
     return rbac.Rights(
         group="stillwater:handlers",
         everywhere=[
@@ -90,10 +88,10 @@ def _rights(spec: ClusterSpec) -> rbac.Rights:
         inside=[
             rbac.may("", ["pods"], ["list"]),
             rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"]),
-            tell_of_drains(spec),
+            tell_of_drains(cluster),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
-            *rbac.may_get("secrets", kafka_secrets(spec, "tick")),
-            *rbac.may_read_metrics(spec),
+            *rbac.may_get("secrets", cluster.secrets["tick"]),
+            *rbac.may_read_metrics(cluster),
         ],
     )
 

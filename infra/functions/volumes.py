@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.cluster import ClusterSpec
-from core.settings.prometheus_address import Address, Service, Workspace
+from core.cluster.operated import Operated
+from core.settings.prometheus_address import Service, Workspace
 from core.settings.volumes import Volumes
 from infra import iam
 from infra.functions import rbac
@@ -22,17 +22,13 @@ from infra.functions.definition import (
     on_items,
     read_settings,
 )
-from infra.functions.settings import kafka_secrets
 
 # The ledger's items of this function: handlers.store.volume_records.
 KEYS = "volume#*"
 
 
-def _asked(spec: ClusterSpec) -> Address | None:
-    return spec.metrics.prometheus.asked if spec.metrics.prometheus else None
-
-
 def _may(scope: Scope) -> Sequence[iam.Statement]:
+    rotation = f"rotation#{scope.cluster.name}"
     return [
         look(
             "cloudwatch:GetMetricData",
@@ -43,7 +39,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
         on_items(scope, "RememberVolumes", ["GetItem", "PutItem"], KEYS),
         read_settings(scope),
         # Who goes next, and how long those were away who went before.
-        on_items(scope, "ReadDepartures", ["GetItem"], "incident#*", f"rotation#{scope.spec.name}"),
+        on_items(scope, "ReadDepartures", ["GetItem"], "incident#*", rotation),
         *_workspace(scope),
         find_open(scope),
     ]
@@ -51,7 +47,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
 
 def _workspace(scope: Scope) -> list[iam.Statement]:
     """Return the right to ask a workspace; a Service is asked under RBAC."""
-    address, of = _asked(scope.spec), scope.account
+    address, of = scope.cluster.prometheus, scope.account
     if not isinstance(address, Workspace):
         return []
     place = f"{address.region}:{of.account_id}"
@@ -59,19 +55,19 @@ def _workspace(scope: Scope) -> list[iam.Statement]:
     return [iam.Statement(sid="AskPrometheus", actions=["aps:QueryMetrics"], resources=[workspace])]
 
 
-def _rights(spec: ClusterSpec) -> rbac.Rights:
-    pools = ["list", "patch"] if spec.volumes.applies else ["list"]
+def _rights(cluster: Operated) -> rbac.Rights:
+    pools = ["list", "patch"] if cluster.volumes and cluster.volumes.applies else ["list"]
     inside = [
         rbac.may("", ["persistentvolumeclaims"], ["list"]),
         rbac.may("kafka.strimzi.io", ["kafkanodepools"], pools),
-        *rbac.may_get("secrets", kafka_secrets(spec, "volumes")),
+        *rbac.may_get("secrets", cluster.secrets["volumes"]),
     ]
     elsewhere = {}
-    asked = _asked(spec)
+    asked = cluster.prometheus
     if isinstance(asked, Service):
         # The proxy of one port of one Service, by GET: Prometheus is changed by POST and PUT.
         proxy = rbac.may_get("services/proxy", [asked.resource_name])
-        if asked.namespace == spec.kubernetes.namespace:
+        if asked.namespace == cluster.namespace:
             inside += proxy
         else:
             elsewhere = {"prometheus": (asked.namespace, proxy)}

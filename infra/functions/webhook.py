@@ -20,6 +20,7 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import ClusterSpec
+from core.cluster.operated import of_spec
 from core.settings.functions import Webhook as WebhookSettings
 from infra import iam
 from infra.functions.definition import Definition, Scope, know, on_items, send
@@ -42,7 +43,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
         on_items(scope, "ReadIncidents", ["GetItem"], "incident#*"),
         on_items(scope, "NoteReports", ["PutItem"], "incident#*", "ignored#*"),
         send(scope, "AskForATick", "ticks"),
-        know(scope.secret(naming.webhook_secret(scope.spec.prefix)), "KnowTheToken"),
+        know(scope.secret(naming.webhook_secret(scope.cluster.prefix)), "KnowTheToken"),
     ]
 
 
@@ -53,7 +54,7 @@ WEBHOOK = Definition(
     may=_may,
     # NTH gives up after 5 s.
     timeout_seconds=5,
-    reserved_concurrency=lambda spec: spec.webhook_concurrency,
+    reserved_concurrency=lambda cluster: cluster.webhook_concurrency,
 )
 
 
@@ -126,8 +127,8 @@ class Webhook(pulumi.ComponentResource):
         )
 
     def _function(self, shared: aws.secretsmanager.Secret) -> Function:
-        scope = Scope(spec=self._args.spec, account=self._args.account)
-        prefix = scope.spec.prefix
+        scope = Scope(cluster=of_spec(self._args.spec), account=self._args.account)
+        prefix = scope.cluster.prefix
         # Table and queue are a later layer's; until they exist nothing is drained.
         late = {
             "ledger_table": naming.ledger_table(prefix),
@@ -140,7 +141,7 @@ class Webhook(pulumi.ComponentResource):
                 definition=WEBHOOK,
                 scope=scope,
                 package=self._args.package,
-                settings=settings(WEBHOOK, scope.spec, late),
+                settings=settings(WEBHOOK, scope.cluster, late),
             ),
             opts=self._child,
         )

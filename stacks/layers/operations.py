@@ -8,6 +8,7 @@ import pulumi
 
 from core import naming
 from core.cluster import ClusterSpec
+from core.cluster.operated import of_spec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra.alerts.topic import Alerts, AlertsArgs
 from infra.functions import packaging
@@ -53,14 +54,15 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_aws,
     )
-    scope = Scope(spec=spec, account=layer.account)
+    cluster = of_spec(spec)
+    scope = Scope(cluster=cluster, account=layer.account)
     package = packaging.build()
     late: dict[str, pulumi.Input[Any]] = {
         "ledger_table": ledger.table_name,
         "archive_bucket": archive.bucket,
         "nth_queue_url": platform.text("nth_queue_url"),
         **in_cluster(
-            spec,
+            cluster.eks_cluster,
             endpoint=foundation.text("eks_endpoint"),
             authority=foundation.text("eks_ca"),
             bootstrap=layer.earlier(KAFKA).text("bootstrap"),
@@ -107,11 +109,16 @@ def build(layer: Layer) -> None:
     }
     functions = {**handlers.functions, **{name: each.function for name, each in alone.items()}}
     access = {
-        each.name: Access(each, spec, functions[each.name].role_arn, opts=layer.on_both)
+        each.name: Access(each, cluster, functions[each.name].role_arn, opts=layer.on_both)
         for each in (*LOOP, *ALONE)
         if each.name in NAMES
     }
-    DrainLease("drain-lease", DrainLeaseArgs(spec=spec), opts=layer.on_both)
+    operator = spec.strimzi.namespace if spec.strimzi.operator == "chart" else None
+    DrainLease(
+        "drain-lease",
+        DrainLeaseArgs(cluster=cluster, operator_namespace=operator),
+        opts=layer.on_both,
+    )
     if spec.node_provisioner == "asg":
         DepartureHooks(
             "hooks",

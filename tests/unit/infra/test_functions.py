@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from core.cluster.function_memory import memory_mib
+from core.cluster.operated import policy
 from core.settings.functions import Tick, kept
 from infra.functions.catalogue import EVERY, LOOP
-from infra.functions.settings import policy
 from infra.functions.webhook import WEBHOOK
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from core.cluster.operated import nodes
 from core.settings.functions import Health
 from handlers import health as handler
-from infra.functions.settings import nodes
 from tests.unit.infra.programs import description, run_layers, spec
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.told import told

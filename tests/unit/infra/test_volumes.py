@@ -8,10 +8,10 @@ from decimal import Decimal
 import pytest
 
 from core.cluster import ClusterSpec, parse
+from core.cluster.operated import volumes
 from core.settings import codec
 from core.settings.volumes import VolumeSettings
 from core.volumes.limits import Gp3, Performance
-from infra.functions.settings import volumes
 from infra.kafka.storage import StorageArgs, _performances
 from tests.unit.infra.programs import description, run_layer
 from tests.unit.infra.recording import Recorded

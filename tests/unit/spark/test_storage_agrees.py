@@ -15,6 +15,7 @@ from pyspark.sql import Row
 
 from core.cluster import ClusterSpec, parse
 from core.cluster.facts import of_spec
+from core.cluster.operated import volumes
 from core.cost import pricing
 from core.settings.facts import Facts
 from core.settings.volumes import VolumeSettings
@@ -26,7 +27,6 @@ from core.volumes.limits import Gp3, Performance
 from core.volumes.sizing import GIB, MIB
 from core.volumes.troubles import class_of
 from core.volumes.views import Hour, Load, VolumeSet, VolumeView
-from infra.functions.settings import volumes
 from local.demo import spec as demo_spec
 from local.place import Place
 from tests.unit.spark.test_storage_job import advised as sized

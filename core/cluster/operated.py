@@ -1,0 +1,233 @@
+"""Decides what the functions, and all that stands around them, are told of a cluster.
+
+One record, whoever made the cluster: rendered from a ClusterSpec here, and from the description of
+a cluster that exists in core.cluster.adopted. infra.functions knows no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core import naming
+from core.cluster.alerts import Alerts
+from core.cluster.function_memory import memory_mib
+from core.cluster.maintenance import Maintenance
+from core.cluster.nodes import NodePool
+from core.cluster.rights import FUNCTION_CALLS, functions_authentication
+from core.cluster.slack import Slack
+from core.cluster.spec import ClusterSpec
+from core.cluster.timings import Timings
+from core.health import kafka_metrics
+from core.incidents.levels import ACTING, OWN, Level
+from core.incidents.observation import Policy
+from core.settings.functions import KafkaIdentity, KafkaNode
+from core.settings.prometheus_address import Address
+from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
+from core.timing import FACTS, drain_life_seconds
+from core.volumes.limits import Gp3, Performance
+from core.window import Window
+
+SASL = {"scram-sha-512", "oauth", "aws-iam"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operated:
+    """A cluster as the operations layer knows it: names, ids and figures."""
+
+    # What everything of ours is called by.
+    prefix: str
+    # The Kafka, and where it is.
+    name: str
+    namespace: str
+    eks_cluster: str
+    region: str
+    level: Level
+    ephemeral: bool
+    timings: Timings
+    policy: Policy
+    memory_mib: int
+    webhook_concurrency: int | None = None
+    slack: Slack | None = None
+    alerts: Alerts
+    # Auto Scaling groups that may be changed, by name.
+    scaling_groups: tuple[str, ...]
+    # Function -> who it is to Kafka, and the Secrets that it may read for that.
+    identities: Mapping[str, KafkaIdentity]
+    secrets: Mapping[str, tuple[str, ...]]
+    nodes: tuple[KafkaNode, ...] = ()
+    # Kafka's pods that serve metrics, spare ones included; none where metrics are off.
+    exporters: tuple[str, ...] = ()
+    # Connect's workers, by their pods.
+    connect_workers: tuple[str, ...] = ()
+    connect_startup_seconds: float = 0.0
+    # None: λ volumes does not look.
+    volumes: VolumeSettings | None = None
+    # Where Prometheus is asked; None: CloudWatch alone.
+    prometheus: Address | None = None
+
+    @property
+    def acts(self) -> bool:
+        """Say whether nodes may be held, drained and replaced."""
+        return self.level in ACTING
+
+    def group(self, named: str) -> str:
+        """Return a group of RBAC's: several Kafkas of one EKS cluster each have their own."""
+        return named if self.level == OWN else named.replace(":", f":{self.prefix}:", 1)
+
+
+def of_spec(spec: ClusterSpec) -> Operated:
+    """Return what is operated of a cluster that our own stacks make."""
+    connect = spec.connect
+    workers = 0 if connect is None else connect.replicas
+    identities = {each: _identity(spec, each) for each in FUNCTION_CALLS}
+    return Operated(
+        prefix=spec.prefix,
+        name=spec.name,
+        namespace=spec.kubernetes.namespace,
+        eks_cluster=spec.prefix,
+        region=spec.region,
+        level=OWN,
+        ephemeral=spec.ephemeral,
+        timings=spec.timings,
+        policy=policy(spec),
+        memory_mib=memory_mib(spec),
+        webhook_concurrency=spec.webhook_concurrency,
+        slack=spec.slack,
+        alerts=spec.alerts,
+        scaling_groups=tuple(
+            naming.auto_scaling_group(spec.prefix, pool.name, zone)
+            for pool in spec.pools
+            for zone in spec.zones_of(pool)
+        ),
+        identities=identities,
+        secrets={each: secrets_of(identities[each]) for each in identities},
+        nodes=nodes(spec),
+        exporters=_exporters(spec),
+        connect_workers=tuple(naming.connect_pod(spec.name, number) for number in range(workers)),
+        connect_startup_seconds=0 if connect is None else connect.startup_seconds,
+        volumes=volumes(spec),
+        prometheus=spec.metrics.prometheus.asked if spec.metrics.prometheus else None,
+    )
+
+
+def _identity(spec: ClusterSpec, function: str) -> KafkaIdentity:
+    """Return who a function is to Kafka: the Secret is its own, unless one is named for all.
+
+    No key, password or token passes through here: a function reads its own from the API server,
+    when it asks Kafka, so that a renewed one needs no deployment.
+    """
+    how, functions = functions_authentication(spec.kafka), spec.kafka.functions
+    oauth = spec.kafka.listener.oauth
+    transport = "SSL" if spec.kafka.listener.tls else "PLAINTEXT"
+    return KafkaIdentity(
+        security=f"SASL_{transport}" if how in SASL else transport,  # type: ignore[arg-type]
+        authentication=how,  # type: ignore[arg-type]
+        namespace=spec.kubernetes.namespace,
+        secret=functions.secret_name or naming.function_user(spec.name, function),
+        authority_secret=functions.authority_secret_name or naming.cluster_ca_secret(spec.name),
+        token_url=oauth.token_url if oauth else None,
+    )
+
+
+def secrets_of(me: KafkaIdentity) -> tuple[str, ...]:
+    """Return the Secrets behind an identity: the brokers' authorities, its credentials."""
+    names = []
+    if me.security.endswith("SSL") and me.authentication != "aws-iam":
+        names.append(me.authority_secret)
+    if me.authentication not in {"none", "aws-iam"}:
+        names.append(me.secret)
+    return tuple(names)
+
+
+def _exporters(spec: ClusterSpec) -> tuple[str, ...]:
+    """Return the name under which the API server's proxy knows each Kafka pod's metrics."""
+    if not spec.metrics.enabled:
+        return ()
+    pods = [
+        naming.pod(spec.name, naming.kafka_node_pool(pool.name, zone), node_id)
+        for pool in spec.pools
+        for zone, ids in spec.node_ids_of(pool).items()
+        for node_id in ids[: pool.nodes_per_zone + pool.spare_nodes_per_zone]
+    ]
+    return tuple(f"{pod}:{kafka_metrics.PORT}" for pod in pods)
+
+
+def policy(spec: ClusterSpec) -> Policy:
+    """Return what decisions obey."""
+    timings = spec.timings
+    hooks = timings.hook_heartbeat_timeout_seconds * timings.hook_heartbeats
+    return Policy(
+        drain_route=spec.drain_route,
+        scale_in=spec.scale_in,
+        isr_margin=spec.isr_margin,
+        tick_interval_seconds=timings.tick_interval_seconds,
+        hold_limit_seconds=timings.hold_limit_seconds,
+        heartbeat_timeout_seconds=timings.hook_heartbeat_timeout_seconds,
+        hook_limit_seconds=min(hooks, float(FACTS["aws_hook_limit_seconds"])),
+        # A shorter hold could not tell a broker that froze: it is fenced only by then.
+        post_condition_hold_seconds=max(
+            timings.post_condition_hold_seconds, timings.broker_session_timeout_seconds
+        ),
+        post_condition_wait_seconds=timings.post_condition_wait_seconds,
+        forward_again_seconds=timings.nth_drain_timeout_seconds
+        + timings.nth_visibility_timeout_seconds,
+        drain_life_seconds=drain_life_seconds(timings),
+        gate=spec.gate,
+        planned_margin_seconds=timings.planned_margin_seconds,
+        maintenance=_window(spec.maintenance),
+    )
+
+
+def _window(maintenance: Maintenance | None) -> Window | None:
+    if maintenance is None:
+        return None
+    return Window(
+        days=frozenset(maintenance.days),
+        start_minute=maintenance.start_minute,
+        duration_minutes=maintenance.duration_minutes,
+    )
+
+
+def nodes(spec: ClusterSpec) -> tuple[KafkaNode, ...]:
+    """Return every Kafka node.
+
+    Strimzi gives a pool's nodes the first ids of those reserved in a zone.
+    """
+    return tuple(
+        KafkaNode(
+            node_id=node_id,
+            node_pool=naming.kafka_node_pool(pool.name, zone),
+            role=pool.role.value,
+        )
+        for pool in spec.pools
+        for zone, reserved in spec.node_ids_of(pool).items()
+        for node_id in reserved[: pool.nodes_per_zone]
+    )
+
+
+def volumes(spec: ClusterSpec) -> VolumeSettings:
+    """Return the mode, the budget, and each node pool's policy."""
+    prometheus = spec.metrics.prometheus
+    return VolumeSettings(
+        applies=spec.volumes.applies,
+        frozen=spec.volumes.frozen,
+        budget_usd=spec.volumes.max_monthly_increase_usd,
+        pools={
+            naming.kafka_node_pool(pool.name, zone): _pool(spec, pool)
+            for pool in spec.pools
+            for zone in spec.zones_of(pool)
+        },
+        prometheus=None
+        if prometheus is None
+        else PrometheusSettings(prometheus.address, prometheus.labels),
+    )
+
+
+def _pool(spec: ClusterSpec, pool: NodePool) -> PoolSettings:
+    return PoolSettings(
+        policy=pool.policy(apply=spec.volumes.applies),
+        volumes=tuple(
+            Gp3(v.size_gib, Performance(v.iops, v.throughput_mib_per_s)) for v in pool.volumes
+        ),
+    )

@@ -1,0 +1,39 @@
+"""Decides which actions a level of adoption allows; the others are said instead of done.
+
+    watch -> gate -> act -> own
+
+Below `act` nothing of what is theirs is changed: what remains is a ledger, queues and a thread of
+our own. An action is theirs unless it stands in OF_OURS, so that a new one is withheld until
+somebody has thought about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from core.incidents.observation import (
+    Action,
+    DropLease,
+    EndDrain,
+    FreezeZone,
+    KeepErrors,
+    Page,
+    TakeLease,
+)
+
+Level = Literal["watch", "gate", "act", "own"]
+OWN: Level = "own"
+ACTING: frozenset[Level] = frozenset({"act", "own"})
+# They write the ledger's table and the ticks queue, and nothing else.
+OF_OURS = (TakeLease, DropLease, EndDrain, Page, KeepErrors, FreezeZone)
+
+
+def allowed(action: Action, level: Level) -> bool:
+    """Say whether an action may be carried out at a level."""
+    return level in ACTING or isinstance(action, OF_OURS)
+
+
+def withheld(actions: Sequence[Action], level: Level) -> tuple[Action, ...]:
+    """Return the actions that a level keeps from being carried out."""
+    return tuple(action for action in actions if not allowed(action, level))
