@@ -53,6 +53,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
         ],
         inside=[
             rbac.may("", ["pods"], ["get", "list"]),
+            rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"]),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             *rbac.may_get("secrets", cluster.secrets["gate"]),
         ],
