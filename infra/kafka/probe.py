@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
-from pulumi_kubernetes.apps.v1 import Deployment
 
 from core import naming
 from core.cluster import ClientProbe, ClusterSpec
@@ -43,8 +42,10 @@ class ProbeDeployment(pulumi.ComponentResource):
         spec, child = args.spec, pulumi.ResourceOptions(parent=self)
         called = naming.probe(spec.name)
         namespace, labels = spec.kubernetes.namespace, {"app.kubernetes.io/name": called}
-        Deployment(
+        CustomResource(
             f"{name}-deployment",
+            api_version="apps/v1",
+            kind="Deployment",
             metadata={"name": called, "namespace": namespace, "labels": labels},
             spec={
                 "replicas": 1,
