@@ -35,6 +35,13 @@ KIND_LABEL = "strimzi.io/kind"
 CONNECT_KIND = "KafkaConnect"
 BROKER_ROLE_LABEL = "strimzi.io/broker-role"
 CONTROLLER_ROLE_LABEL = "strimzi.io/controller-role"
+REVISION_ANNOTATION = "strimzi.io/revision"
+# Asks the operator to restart a pod: a person's, or Drain Cleaner's.
+ROLL_ANNOTATION = "strimzi.io/manual-rolling-update"
+# The plugin of strimzi/, as STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names it.
+OPERATOR_PLUGIN = "dev.stillwater.strimzi.DrainGatekeeper"
+# On the Lease that tells Strimzi's operator of a drain; the plugin in strimzi/ reads both names.
+DRAIN_REASON_ANNOTATION = "stillwater.dev/reason"
 # A namespace with this label has its pods' readiness held back until the load balancer agrees.
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 STORAGE_CLASS = "gp3-kafka"
@@ -92,6 +99,11 @@ def pod(cluster: str, node_pool: str, node_id: int) -> str:
 def pod_set(cluster: str, node_pool: str) -> str:
     """Return the StrimziPodSet that owns a KafkaNodePool's pods."""
     return f"{cluster}-{node_pool}"
+
+
+def drain_lease(cluster: str) -> str:
+    """Return the Kubernetes Lease, in Kafka's namespace, that tells who is drained."""
+    return f"stillwater-{cluster}"
 
 
 def node_id_of_pod(pod_name: str) -> int | None:
@@ -222,6 +234,8 @@ def reports(prefix: str) -> str:
 
 # Below the billing bucket: the tables of each run that somebody started by hand.
 REPORT_RUNS = "tables/runs"
+# Also there: what Prometheus remembered.
+SAMPLES_FOLDER = "metrics"
 
 
 def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:
@@ -274,3 +288,12 @@ def managed_tag(prefix: str) -> str:
 def webhook_secret(prefix: str) -> str:
     """Return the Secrets Manager secret that the webhook and NTH share."""
     return f"{prefix}/nth-webhook"
+
+
+# The eviction gate's Deployment, Service, ServiceAccount, Secret and webhook.
+GATE = "stillwater-gate"
+
+
+def gate_host(namespace: str) -> str:
+    """Return the name by which the API server knows the eviction gate."""
+    return f"{GATE}.{namespace}.svc"

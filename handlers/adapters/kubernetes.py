@@ -1,11 +1,12 @@
-"""What the handlers ask of Kubernetes: five lists, a Secret, and two marks on a Node."""
+"""What the handlers ask of Kubernetes: six lists, a Secret, two marks on a Node, a notice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 from urllib.parse import quote
 
+from core.availability.drain_notice import DrainNotice
 from core.fields import epoch
 from core.incidents.observation import BudgetView, NodeView, PodView
 from core.naming import (
@@ -13,10 +14,13 @@ from core.naming import (
     EBS_CSI_DRIVER,
     NODE_POOL_LABEL,
     POOL_LABEL,
+    REVISION_ANNOTATION,
+    ROLL_ANNOTATION,
     ZONE_LABEL,
     node_id_of_pod,
 )
 from handlers.adapters.eks import EksApi, Json
+from handlers.adapters.operator import tell_of_drain, wanted_revisions
 
 # Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
 # mark is ever taken off.
@@ -51,6 +55,9 @@ class Nodes(Protocol):
     def kafka_pods(self) -> tuple[PodView, ...]:
         """Return the cluster's Kafka pods, scheduled or not."""
 
+    def kafka_pod(self, name: str) -> PodView | None:
+        """Return one of the cluster's Kafka pods as it is now; None: there is none that runs."""
+
     def attachments(self) -> dict[str, tuple[str, ...]]:
         """Return the attached EBS volumes by node name."""
 
@@ -59,6 +66,12 @@ class Nodes(Protocol):
 
     def budgets(self) -> tuple[BudgetView, ...]:
         """Return the disruption budgets over Kafka's pods."""
+
+    def wanted_revisions(self) -> Mapping[str, str]:
+        """Return the revision that Strimzi wants each of the cluster's pods to have."""
+
+    def tell_of_drain(self, notice: DrainNotice | None) -> None:
+        """Tell Strimzi's operator which nodes are out by our doing; None: none is."""
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         """Keep a node from Cluster Autoscaler for an incident; None leaves it to it again."""
@@ -93,7 +106,16 @@ class EksNodes:
         )
 
     def kafka_pods(self) -> tuple[PodView, ...]:
-        return tuple(pod for item in self._kafka_items() if (pod := _pod(item)) is not None)
+        return tuple(pod for item in self._kafka_items() if (pod := kafka_pod_in(item)) is not None)
+
+    def kafka_pod(self, name: str) -> PodView | None:
+        path = f"/api/v1/namespaces/{quote(self._namespace)}/pods/{quote(name)}"
+        found = self._api.find(path)
+        return None if found is None or not self._ours(found) else kafka_pod_in(found)
+
+    def _ours(self, pod: Json) -> bool:
+        labels: Json = pod["metadata"].get("labels") or {}
+        return labels.get(CLUSTER_LABEL) == self._kafka_cluster
 
     def server_version(self) -> str:
         found = self._api.get("/version", {})
@@ -119,6 +141,12 @@ class EksNodes:
             return ()
         pods = list(self._kafka_items())
         return tuple(_budget(item, pods) for item in found)
+
+    def wanted_revisions(self) -> Mapping[str, str]:
+        return wanted_revisions(self._api, self._namespace, self._kafka_cluster)
+
+    def tell_of_drain(self, notice: DrainNotice | None) -> None:
+        tell_of_drain(self._api, self._namespace, self._kafka_cluster, notice)
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         marks = {
@@ -166,7 +194,7 @@ def _drivers(csi_node: Json) -> frozenset[str]:
     return frozenset(d["name"] for d in csi_node["spec"].get("drivers") or ())
 
 
-def _condition(item: Json, kind: str) -> bool:
+def _condition(item: Mapping[str, Any], kind: str) -> bool:
     conditions = item.get("status", {}).get("conditions") or ()
     return any(c["type"] == kind and c["status"] == "True" for c in conditions)
 
@@ -221,7 +249,7 @@ def _instance_of(node: Json) -> str | None:
 
 
 def _budget(item: Json, pods: list[Json]) -> BudgetView:
-    selector = item.get("spec", {}).get("selector") or {}
+    selector = item.get("spec", {}).get("selector")
     return BudgetView(
         name=item["metadata"]["name"],
         pods=frozenset(pod["metadata"]["name"] for pod in pods if _selects(selector, pod)),
@@ -229,8 +257,10 @@ def _budget(item: Json, pods: list[Json]) -> BudgetView:
     )
 
 
-def _selects(selector: Json, pod: Json) -> bool:
-    """Say whether a label selector takes a pod; an empty one takes all of its namespace."""
+def _selects(selector: Json | None, pod: Json) -> bool:
+    """Say whether a label selector takes a pod: an empty one any of its namespace, none nobody."""
+    if selector is None:
+        return False
     labels = pod["metadata"].get("labels", {})
     if any(labels.get(k) != v for k, v in (selector.get("matchLabels") or {}).items()):
         return False
@@ -247,10 +277,10 @@ def _holds(expression: Json, labels: Json) -> bool:
     }[expression["operator"]]
 
 
-def _pod(item: Json) -> PodView | None:
+def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
     """Read a Kafka pod; a pod of the cluster that is no Kafka node is None."""
     metadata = item["metadata"]
-    labels = metadata.get("labels", {})
+    labels, marks = metadata.get("labels", {}), metadata.get("annotations") or {}
     roles = [r for r in ("broker", "controller") if labels.get(f"strimzi.io/{r}-role") == "true"]
     node_id = node_id_of_pod(metadata["name"])
     over = item.get("status", {}).get("phase") in {"Succeeded", "Failed"}
@@ -265,10 +295,12 @@ def _pod(item: Json) -> PodView | None:
         ready=_condition(item, "Ready") and "deletionTimestamp" not in metadata,
         stopping="deletionTimestamp" in metadata,
         trouble=_trouble(item.get("status", {})),
+        revision=marks.get(REVISION_ANNOTATION),
+        roll_asked=marks.get(ROLL_ANNOTATION) == "true",
     )
 
 
-def _trouble(status: Json) -> str:
+def _trouble(status: Mapping[str, Any]) -> str:
     """Return why a pod does not start, in Kubernetes' own word; one that runs has none."""
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -59,10 +60,12 @@ def _paused(sources: Sources, now: float) -> str:
 def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
     instance = sources.cloud.instance(incident.instance_id)
     group_name = incident.group or (instance.group if instance else None)
-    kafka, silence = _ask_kafka(incident, sources.kafka)
-    others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     leases = sources.ledger.leases()
+    beside = companions(leases, incident.id, incident.party, now)
+    kafka, silence = _ask_kafka(incident, beside, sources.kafka)
+    others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     own = lease_of(leases, incident.id)
+    revisions, unread = _revisions(incident, sources.nodes)
     return Observation(
         now=now,
         instance=instance,
@@ -72,10 +75,12 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
         attachments=sources.nodes.attachments(),
         volumes=_volumes(incident, sources.cloud),
         budgets=sources.nodes.budgets() if _asks_budgets(incident) else (),
+        revisions=revisions,
+        revisions_silence=unread,
         kafka=kafka,
         kafka_silence=silence,
         lease_holder=in_the_way(leases, incident.id, incident.party, now),
-        beside=companions(leases, incident.id, incident.party, now),
+        beside=beside,
         drains=_drains(incident, leases, sources),
         own_drain_at=None if own is None else own.forwarded_at,
         leaving=frozenset(other.instance_id for other in others),
@@ -126,6 +131,16 @@ def _asks_budgets(incident: Incident) -> bool:
     return in_company or incident.state is State.DRAINING
 
 
+def _revisions(incident: Incident, nodes: Nodes) -> tuple[Mapping[str, str], str]:
+    """Read what Strimzi rolls before somebody goes; not knowing it is said, and blinds nobody."""
+    if incident.node_id is None or incident.state not in {State.HOLDING, State.DRAINING}:
+        return {}, ""
+    try:
+        return nodes.wanted_revisions(), ""
+    except StillwaterError as error:
+        return {}, str(error)
+
+
 def _asks_the_same_group(other: Incident, incident: Incident) -> bool:
     """There is one group for each pool in each zone."""
     waits = other.surge_to is not None and other.terminate_asked_at is None
@@ -139,11 +154,13 @@ def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:
     return cloud.volumes_on(incident.instance_id) if gated else ()
 
 
-def _ask_kafka(incident: Incident, kafka: KafkaCluster) -> tuple[ClusterView | None, str]:
+def _ask_kafka(
+    incident: Incident, beside: frozenset[int], kafka: KafkaCluster
+) -> tuple[ClusterView | None, str]:
     rides = incident.state is State.OPENED and incident.leaders_moved_at is not None
     if incident.node_id is None or not (rides or incident.state in _ASKS_KAFKA):
         return None, NOT_ASKED
     try:
-        return kafka.read({incident.node_id}), ""
+        return kafka.read({incident.node_id, *beside}), ""
     except StillwaterError as error:
         return None, str(error)

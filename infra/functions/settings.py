@@ -50,6 +50,7 @@ def described(cluster: Operated, function: str) -> dict[str, Any]:
         "connect_startup_seconds": cluster.connect_startup_seconds,
         "connect_probe_seconds": timings.connect_probe_timeout_seconds,
         "volumes": cluster.volumes,
+        "prometheus": cluster.volumes and cluster.volumes.prometheus,
     }
 
 
@@ -60,12 +61,18 @@ def in_cluster(
     bootstrap: pulumi.Input[str],
 ) -> Late:
     """Return what other layers say of the API server and of Kafka."""
-    api = pulumi.Output.all(endpoint, authority).apply(
+    addresses = pulumi.Output.from_input(bootstrap).apply(
+        lambda known: tuple(address.strip() for address in known.split(","))
+    )
+    return {"api": api_server(eks_cluster, endpoint, authority), "kafka_bootstrap": addresses}
+
+
+def api_server(
+    eks_cluster: str, endpoint: pulumi.Input[str], authority: pulumi.Input[str]
+) -> pulumi.Output[ApiServer]:
+    """Return the API server, whose authority EKS tells in base64."""
+    return pulumi.Output.all(endpoint, authority).apply(
         lambda known: ApiServer(
             eks_cluster=eks_cluster, endpoint=known[0], ca_pem=base64.b64decode(known[1]).decode()
         )
     )
-    addresses = pulumi.Output.from_input(bootstrap).apply(
-        lambda known: tuple(address.strip() for address in known.split(","))
-    )
-    return {"api": api, "kafka_bootstrap": addresses}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
 from core.incidents.inventory import StatusView, VolumeView
 from core.incidents.observation import (
@@ -149,6 +150,9 @@ class ExploredNodes:
     def nodes(self) -> tuple[NodeView, ...]:
         return tuple(self._stage.world.nodes.values())
 
+    def kafka_pod(self, name: str) -> PodView | None:
+        return next((pod for pod in self.kafka_pods() if pod.name == name), None)
+
     def kafka_pods(self) -> tuple[PodView, ...]:
         found = tuple(self._stage.world.pods.values())
         self._stage.invocation.pods = found
@@ -172,6 +176,12 @@ class ExploredNodes:
                 disruptions_allowed=max(0, 1 - away),
             ),
         )
+
+    def wanted_revisions(self) -> dict[str, str]:
+        return {}
+
+    def tell_of_drain(self, notice: DrainNotice | None) -> None:
+        """Nobody of these worlds reads it."""
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         self._change(node, spare_for=incident_id)

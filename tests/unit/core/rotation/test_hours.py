@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.rotation.estimate import expecting, medians, together
+from core.rotation.estimate import expecting, medians, spreads, together
 from core.rotation.hours import wait_of
 from core.rotation.progress import next_step
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, open_run
@@ -148,7 +148,7 @@ def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
         replace(turn_of(pod.node_id), expected_seconds=float(takes * MINUTE * (1 + place % 3)))
         for place, pod in enumerate(seen.pods)
     ]
-    options = Options(accepted_topics=("t",), parallel_per_zone=most)
+    options = Options(accepted_topics=("t",), at_once=most)
     run = open_run(turns, options, "ada", seen.now)
     begun = next_step(run, seen, policy_with(maintenance=window)).run.in_hand
     lasts = together([turn.expected_seconds or 0.0 for turn in begun]) if begun else 0.0
@@ -172,7 +172,7 @@ def test_two_that_share_nothing_go_together_where_both_would_be_back_in_time(
     )
     seen = around(view, now=at("2026-11-21 05:00") - left * MINUTE)
     turns = [replace(turn_of(n), expected_seconds=m * 60.0) for n, m in ((10, one), (11, other))]
-    run = open_run(turns, Options(parallel_per_zone=2), "ada", seen.now)
+    run = open_run(turns, Options(at_once=2), "ada", seen.now)
     begun = next_step(run, seen, policy_with(maintenance=WEEKEND)).run.in_hand
     both = together([one * 60.0, other * 60.0]) <= left * MINUTE
     assert len(begun) == (2 if both else 1 if min(one, other) <= left else 0)
@@ -212,3 +212,16 @@ def test_a_move_that_waited_for_a_person_says_nothing_about_the_next() -> None:
     assert medians(stopped_for_hours) == {}
     # Resumed after it was done: its deadline moved, its move did not.
     assert medians(moved(run, 10, 100.0, 900.0, since=20_000.0)) == {"broker": 900.0}
+
+
+def test_an_interval_is_of_what_nodes_took_and_of_a_party_the_first_to_stop_counts() -> None:
+    run = open_run([turn_of(n) for n in range(10, 15)], Options(), "ada", 0.0)
+    for node_id, took in ((10, 100.0), (11, 300.0), (12, 120.0)):
+        run = moved(run, node_id, 1.0, took)
+    assert spreads(run) == {"broker": (100.0, 300.0)}
+    run = moved(moved(run, 13, 1.0, 110.0), 14, 1.0, 500.0)
+    for node_id in (13, 14):
+        run = run.with_turn(replace(run.turn_of(node_id), party=(13, 14)))
+    assert medians(run) == {"broker": 115.0}
+    assert spreads(run) == {"broker": (100.0, 300.0)}
+    assert spreads(moved(open_run([turn_of(10)], Options(), "ada", 0.0), 10, 1.0, 9.0)) == {}
