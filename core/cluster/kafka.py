@@ -204,7 +204,7 @@ class ClientProbe(Frozen):
     that back: what applications see, as metrics and as a service level objective.
     """
 
-    image: Annotated[str, AfterValidator(_image)]
+    image: Annotated[str, AfterValidator(image_name)]
     """An image with this package in it, such as the repository's Dockerfile makes."""
     objective_percent: Annotated[float, Field(ge=95, le=99.999)] = 99.9
     """Which share of all attempts must succeed over 30 days; the rest is the error budget. Below
