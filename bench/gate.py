@@ -33,6 +33,7 @@ from typing import Any
 import urllib3
 
 from bench import record
+from core.errors import StillwaterError
 from core.gate.asked import PATH
 from core.incidents.observation import GroupView, InstanceView, NodeView, PodView
 from handlers.adapters.kafka import KafkaAdmin
@@ -90,7 +91,7 @@ class Asked:
 def main(arguments: Sequence[str]) -> None:
     """Measure, write down."""
     logging.disable(logging.INFO)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for brokers in [int(each) for each in arguments] or BROKERS:
         with fleet(brokers) as address:
             rows += _rows(brokers, address)
@@ -195,9 +196,10 @@ def served(address: str, *, spares: bool) -> Iterator[Asked]:
 def _brokers(address: str) -> frozenset[int]:
     """Return the brokers, once the fakes have filled their memory of what they answer."""
     while True:
-        view = KafkaAdmin([address]).read({3})
-        if not view.doubts:
-            return view.brokers
+        with contextlib.suppress(StillwaterError):
+            view = KafkaAdmin([address]).read({3})
+            if not view.doubts:
+                return view.brokers
 
 
 def _stand(cluster: FakeCluster, node_id: int, *, spares: bool) -> None:
