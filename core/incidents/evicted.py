@@ -25,7 +25,7 @@ from core.incidents.observation import (
     Policy,
 )
 from core.incidents.record import Decision, Incident, State
-from core.incidents.replacement import replacement_for, what_is_coming
+from core.incidents.replacement import ours, replacement_for, what_is_coming
 from core.incidents.standing_drains import standing
 from core.incidents.terminating import kept_back, others_first, overtaken
 
@@ -72,10 +72,8 @@ def hindrance(incident: Incident, seen: Observation, policy: Policy) -> str | No
     if seen.lease_holder not in {None, incident.id}:
         return f"Incident {seen.lease_holder} takes a Kafka node out first."
     if incident.release_asked_by is None and not room(incident, seen):
-        return (
-            f"No other node of {incident.zone} is ready to take {incident.pod_name}"
-            f"{what_is_coming(incident, seen)}."
-        )
+        coming = what_is_coming(incident, seen) if ours(seen) else ": whoever drains it brings one"
+        return f"No other node of {incident.zone} is ready to take {incident.pod_name}{coming}."
     allowed, reason = consent(incident, seen, policy)
     return None if allowed else reason
 

@@ -37,9 +37,8 @@ from core.incidents.observation import (
     TerminateInGroup,
 )
 from core.incidents.record import Decision, Incident, State
-from core.incidents.replacement import replacement_for, spoken_for
+from core.incidents.replacement import ours, replacement_for, spoken_for
 from core.incidents.terminating import EXPEDITED, awaited, into_hooks, out_of_time, overtaken
-from core.naming import managed_tag
 from core.window import Start, clock, start_of
 
 # SQS delays a message by 15 minutes at most.
@@ -200,7 +199,7 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
 def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     group = seen.group
-    if evicting(incident) and (group is None or not _ours(seen)):
+    if evicting(incident) and (group is None or not ours(seen)):
         return awaited(incident, seen, policy)  # Whose machines they are brings the next one.
     if group is None:
         reason = (
@@ -225,12 +224,6 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return stay(incident, policy, reason)
     reason = f"{group.name} gets room for {surge} instances."
     return replace(stay(incident, policy, reason, delay=0.0), surge_to=surge)
-
-
-def _ours(seen: Observation) -> bool:
-    """Say whether the instance's group is one of this project's, which may be asked to grow."""
-    tags = {} if seen.instance is None else seen.instance.tags
-    return any(key.startswith(managed_tag("")) for key in tags)
 
 
 def _too_low(incident: Incident, seen: Observation, group: GroupView) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.incidents.observation import Action, FreeSpare, KeepSpare, NodeView, Observation
 from core.incidents.record import Incident, State
+from core.naming import managed_tag
 
 _WAITS_FOR_POD = frozenset({State.REPLACING, State.HOLDING, State.DRAINING})
 
@@ -61,6 +62,12 @@ def none_will_come(incident: Incident, seen: Observation) -> bool:
     occupied = {node.instance_id for node in seen.nodes if node.name in busy}
     staying = seen.group.staying() - {incident.instance_id}
     return seen.group.desired <= len(staying) and staying <= occupied
+
+
+def ours(seen: Observation) -> bool:
+    """Say whether the instance's group is one of this project's, which may be asked to grow."""
+    tags = {} if seen.instance is None else seen.instance.tags
+    return any(key.startswith(managed_tag("")) for key in tags)
 
 
 def what_is_coming(incident: Incident, seen: Observation) -> str:

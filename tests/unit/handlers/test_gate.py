@@ -160,7 +160,7 @@ def test_without_a_replacement_the_group_is_asked_for_one_and_the_drainer_told(d
 def test_machines_of_others_are_not_asked_for_more(door: Door) -> None:
     cluster = door.station.cluster
     cluster.instances[OLD] = replace(cluster.instances[OLD], tags={"eks:nodegroup-name": "kafka"})
-    assert not door.ask().allowed
+    assert "whoever drains it brings one" in door.ask().reason
     door.station.tick_until_quiet()
     assert cluster.desired_calls == []
     assert door.station.incident().state is State.REPLACING
