@@ -9,6 +9,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from core.availability.kafka_rights import MOVING_LEADERS
+from core.incidents.levels import ACTING
 from core.settings.functions import Tick, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
@@ -43,7 +44,9 @@ def _loop() -> Loop:
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
     access = KafkaAccess(settings.kafka, api)
-    kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=MOVING_LEADERS)
+    acts = settings.level in ACTING
+    needed = MOVING_LEADERS if acts else frozenset()
+    kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=needed)
     records = DynamoRecords(settings.ledger_table, settings.region)
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
@@ -60,9 +63,10 @@ def _loop() -> Loop:
             freezes=freezes,
             leadership=leadership,
             snapshots=snapshots,
-            termination_handler=SqsQueue(settings.nth_queue_url, settings.region),
+            termination_handler=_handler_of(settings),
             ticks=ticks,
             lease_seconds=settings.lease_seconds,
+            level=settings.level,
         ),
         ticks=ticks,
         policy=settings.policy,
@@ -76,16 +80,15 @@ def _loop() -> Loop:
             leadership=leadership,
             records=records,
             ticks=ticks,
-            managed_tag=settings.managed_tag,
+            whose=settings.whose,
             cluster=settings.cluster,
             told=zone_teller(settings),
+            acts=acts,
         ),
         rotations=Rotations(
             runs=LedgerRuns(records, settings.cluster),
             sources=sources,
-            reception=Reception(
-                ledger=ledger, cloud=cloud, ticks=ticks, managed_tag=settings.managed_tag
-            ),
+            reception=Reception(ledger=ledger, cloud=cloud, ticks=ticks, whose=settings.whose),
             snapshots=snapshots,
             ticks=ticks,
             policy=settings.policy,
@@ -94,6 +97,11 @@ def _loop() -> Loop:
         ),
         topic=None if topic is None else SnsTopic(topic, settings.region),
     )
+
+
+def _handler_of(settings: Tick) -> SqsQueue | None:
+    url = settings.nth_queue_url
+    return None if url is None else SqsQueue(url, settings.region)
 
 
 def _turn(record: SQSRecord) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from core.cluster.adoption import Adoption, Drainer, Level
+from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
 
 ORDER = tuple(Level)
 # What a level may do to what is theirs.
@@ -74,28 +74,43 @@ def _missing(adopted: Adoption) -> Iterator[str]:
                 f"Kafka {kafka.title} has no credentials_secret; name the Secret of a KafkaUser, "
                 f"unless the listener asks nobody."
             )
+    for key in ("subnets", "security_groups"):
+        if not getattr(adopted, key):
+            yield f"{key} is empty; name those from which the functions reach Kafka."
+    if adopted.scaling_groups and adopted.pool_label is None:
+        yield "pool_label is not set; name the node label that tells Kafka's nodes from others."
 
 
 def _watch(adopted: Adoption) -> Iterator[Change]:
-    ours = f"stillwater-{adopted.eks_cluster}"
-    yield Change("+", f"DynamoDB table {ours}", "incidents and their history")
+    for kafka in adopted.kafkas:
+        yield from _watched(adopted.called(kafka), kafka)
+    yield from _untouched(adopted)
+
+
+def _watched(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
+    yield Change("+", f"DynamoDB table {ours}-incidents", "incidents and their history")
+    yield Change("+", f"S3 bucket {ours}-incidents-<account>", "incidents that are over")
     yield Change("+", f"SQS queues {ours}-events, {ours}-ticks", "with their dead letter queues")
     yield Change(
-        "+", "EventBridge rules", "what AWS announces of EC2, Auto Scaling, Health and ARC"
+        "+", f"EventBridge rules {ours}-*", "what AWS announces of EC2, Auto Scaling, Health, ARC"
     )
     yield Change(
         "+",
-        "Lambda functions interruption, tick, sweep",
-        "a role that reads EC2, Auto Scaling and EKS, and writes to the table and queues alone",
+        f"Lambda functions {ours}-interruption, -tick, -sweep",
+        "roles that read EC2 and Auto Scaling, and write to the table, queues and bucket alone",
     )
     yield Change(
         "+",
-        f"EKS access entry and role of {adopted.eks_cluster}",
-        "get and list of nodes, pods, claims and Strimzi's resources",
+        f"EKS access entries, roles of RBAC stillwater-{ours}-*",
+        f"get and list of nodes, and of pods and budgets in {kafka.namespace}",
     )
-    for kafka in adopted.kafkas:
-        yield Change("+", f"ACLs of Kafka {kafka.title}", "Describe of the cluster and its topics")
-    yield from _untouched(adopted)
+    if kafka.credentials_secret is not None:
+        yield Change(
+            " ",
+            f"ACLs of Kafka {kafka.title}",
+            f"whoever {kafka.credentials_secret} names needs Describe and DescribeConfigs of the "
+            f"cluster and of every topic: give it them in its KafkaUser",
+        )
 
 
 def _gate(adopted: Adoption) -> Iterator[Change]:

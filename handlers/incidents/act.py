@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, StillwaterError
+from core.incidents.levels import OWN, WITHHELD, Level, allowed
 from core.incidents.lost import CONFIRMED
 from core.incidents.observation import (
     Action,
@@ -63,9 +64,10 @@ class Effects:
     freezes: Freezes
     leadership: Leadership
     snapshots: ErrorSnapshots
-    termination_handler: Queue
+    termination_handler: Queue | None  # None: nobody drains for us
     ticks: Queue
     lease_seconds: float
+    level: Level = OWN
     clock: Callable[[], float] = time.time
 
 
@@ -74,12 +76,18 @@ def perform(
 ) -> str | None:
     """Carry out a decision's actions in their order; return a group's refusal to terminate.
 
+    Below level `act` only what is ours is written; a group that is not asked has refused.
+
     Raises Conflict when the lease a drain depends on is refused, or when another invocation has
     taken the incident over; then nothing was forwarded and the decision must not be recorded.
     """
     refused: str | None = None
     for position, action in enumerate(actions):
-        if isinstance(action, TakeLease):
+        if not allowed(action, effects.level):
+            logger.info("Withheld.", incident_id=incident.id, action=type(action).__name__)
+            if isinstance(action, TerminateInGroup) and action.instance_id is None:
+                refused = WITHHELD
+        elif isinstance(action, TakeLease):
             refusal = _lease_refused(incident, action, effects, now)
             if refusal and any(_needs_lease(a) for a in actions[position:]):
                 raise Conflict(refusal)
@@ -216,8 +224,11 @@ def _drain(
     if incident.node_id is not None:
         effects.snapshots.keep(incident.id, now)
     if isinstance(action, ForwardDrain):
+        handler = effects.termination_handler
+        if handler is None:
+            raise Conflict(f"No termination handler takes the drain of incident {incident.id}.")
         _begin_drain(incident, effects, now)
-        effects.termination_handler.send(incident.drain_event or _message_of_ours(incident))
+        handler.send(incident.drain_event or _message_of_ours(incident))
 
 
 def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:

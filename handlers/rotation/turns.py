@@ -16,6 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
 from core.incidents.observation import Policy
+from core.incidents.ownership import Ownership
 from core.incidents.record import Incident
 from core.rotation.observation import RunObservation
 from core.rotation.pace import catching_up
@@ -52,7 +53,7 @@ class Rotations:
         claimed = self._claim(version, now)
         if claimed is None:
             return
-        seen = observe_run(claimed, self.sources, self.managed_tag, now)
+        seen = observe_run(claimed, self.sources, self.reception.whose, now)
         seen = self._with_errors(claimed, self._with_logs(claimed, seen))
         step = next_step(claimed, seen, self.policy)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
@@ -82,10 +83,6 @@ class Rotations:
         except StillwaterError:
             return seen  # A measurement less.
         return replace(seen, held={id_: held[id_] for id_ in behind if id_ in held})
-
-    @property
-    def managed_tag(self) -> str:
-        return self.reception.managed_tag
 
     def _claim(self, version: int, now: float) -> Run | None:
         run = self.runs.current()
@@ -148,9 +145,9 @@ def asking(run: Run, turn: NodeTurn, now: float) -> Interruption:
     )
 
 
-def observe_run(run: Run, sources: Sources, managed_tag: str, now: float) -> RunObservation:
+def observe_run(run: Run, sources: Sources, whose: Ownership, now: float) -> RunObservation:
     """Read everything a decision about a run rests on; what fails is said, not raised."""
-    seen = observe_cluster(sources, managed_tag, now)
+    seen = observe_cluster(sources, whose, now)
     if seen.blind:
         return seen
     try:
@@ -162,7 +159,7 @@ def observe_run(run: Run, sources: Sources, managed_tag: str, now: float) -> Run
     return replace(seen, incidents=own, others=others)
 
 
-def observe_cluster(sources: Sources, managed_tag: str, now: float) -> RunObservation:
+def observe_cluster(sources: Sources, whose: Ownership, now: float) -> RunObservation:
     """Read the cluster, with every open incident as somebody else's."""
     kafka, silence = None, ""
     try:
@@ -174,7 +171,7 @@ def observe_cluster(sources: Sources, managed_tag: str, now: float) -> RunObserv
             now=now,
             nodes=sources.nodes.nodes(),
             pods=sources.nodes.kafka_pods(),
-            groups=sources.cloud.groups_tagged(managed_tag),
+            groups=sources.cloud.groups_of(whose),
             kafka=kafka,
             kafka_silence=silence,
             others=sources.ledger.open_incidents(),

@@ -41,6 +41,14 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
             "ec2:DescribeVolumes",
         ),
         read_queue(scope, "ticks"),
+        *(_act(scope) if scope.cluster.acts else ()),
+        *_call(scope),
+    ]
+
+
+def _act(scope: Scope) -> Sequence[iam.Statement]:
+    """Return the rights of whoever acts on nodes; below that level there are none."""
+    return [
         send(scope, "ForwardToTheTerminationHandler", "nth"),
         iam.Statement(
             sid="HoldAndReleaseNodes",
@@ -53,7 +61,6 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
             ],
             resources=[scope.account.group_arn(name) for name in scope.cluster.scaling_groups],
         ),
-        *_call(scope),
     ]
 
 
@@ -79,9 +86,13 @@ def _rights(cluster: Operated) -> rbac.Rights:
     return rbac.Rights(
         group="stillwater:handlers",
         everywhere=[
-            rbac.may("", ["nodes"], ["get", "list", "patch"]),
+            rbac.may("", ["nodes"], ["get", "list", *(["patch"] if cluster.acts else [])]),
             rbac.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
-            rbac.may("storage.k8s.io", ["volumeattachments"], ["delete"]),
+            *(
+                [rbac.may("storage.k8s.io", ["volumeattachments"], ["delete"])]
+                if cluster.acts
+                else []
+            ),
         ],
         inside=[
             rbac.may("", ["pods"], ["list"]),

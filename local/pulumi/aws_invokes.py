@@ -126,12 +126,26 @@ def _random_password(aws: Aws, arguments: Properties) -> Properties:
     return {"id": aws.region, "randomPassword": drawn["RandomPassword"]}
 
 
+def _eks_cluster(aws: Aws, arguments: Properties) -> Properties:
+    found = aws.client("eks").describe_cluster(name=arguments["name"])["cluster"]
+    return {
+        "id": found["name"],
+        "name": found["name"],
+        "arn": found["arn"],
+        "endpoint": found["endpoint"],
+        "certificateAuthorities": [{"data": found["certificateAuthority"]["data"]}],
+        "status": found.get("status", "ACTIVE"),
+        "version": found.get("version", ""),
+    }
+
+
 _FUNCTIONS: dict[str, Callable[[Aws, Properties], Properties]] = {
     "aws:index/getCallerIdentity:getCallerIdentity": _caller,
     "aws:index/getPartition:getPartition": _partition,
     "aws:index/getRegion:getRegion": _region,
     "aws:index/getAvailabilityZones:getAvailabilityZones": _zones,
     "aws:ec2/getVpc:getVpc": _vpc,
+    "aws:eks/getCluster:getCluster": _eks_cluster,
     "aws:ec2/getSubnet:getSubnet": _subnet,
     "aws:secretsmanager/getRandomPassword:getRandomPassword": _random_password,
     "aws:ssm/getParameter:getParameter": _parameter,

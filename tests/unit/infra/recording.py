@@ -254,6 +254,11 @@ class _Mocks(mocks.Mocks):
         answers: dict[str, dict[str, Any]] = {
             "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT},
             "aws:index/getPartition:getPartition": {"partition": "aws"},
+            # A cluster that exists.
+            "aws:eks/getCluster:getCluster": {
+                "endpoint": ENDPOINT,
+                "certificateAuthorities": [{"data": CA}],
+            },
             "aws:ssm/getParameter:getParameter": {"value": "ami-0123456789abcdef0"},
             "aws:secretsmanager/getRandomPassword:getRandomPassword": {
                 "randomPassword": RANDOM_PASSWORD

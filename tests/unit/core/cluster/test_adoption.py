@@ -17,6 +17,9 @@ GOOD: dict[str, Any] = {
     "region": "eu-north-1",
     "kafkas": [KAFKA],
     "scaling_groups": ["kafka-a", "kafka-b"],
+    "pool_label": "kafka-pool",
+    "subnets": ["subnet-0123456789abcdef0"],
+    "security_groups": ["sg-0123456789abcdef0"],
 }
 REFUSED = {
     "no machines": ({"scaling_groups": []}, "adopt names no machines; list the scaling_groups"),
