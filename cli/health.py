@@ -62,7 +62,7 @@ class Examined:
 def ask(desk: Desk) -> Examined:
     """Invoke λ health; raises StillwaterError where there is no answer of it."""
     function = naming.function(desk.spec.prefix, "health")
-    client = desk.session.client("lambda", endpoint_url=desk.endpoint_url, config=PATIENCE)
+    client = desk.client("lambda", PATIENCE)
     try:
         answer = client.invoke(FunctionName=function)
         payload = json.loads(answer["Payload"].read())

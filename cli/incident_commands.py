@@ -1,4 +1,4 @@
-"""What a person says about incidents, as it is typed; cli.incidents and cli.pauses do it."""
+"""What a person says about incidents, as it is typed; cli.incidents, pauses and desk do it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def hold(
     """Keep an instance until a moment: nothing of it is drained before."""
     from cli import incidents as command
 
-    command.held(environment, instance, until, console)
+    console.print(command.held(command.Desk.of(environment), instance, until))
 
 
 def pause(
@@ -71,22 +71,24 @@ def pause(
 ) -> None:
     """Stop on purpose: nothing new is drained or terminated, hooks keep beating."""
     from cli import pauses as command
+    from cli.incidents import Desk
 
-    command.paused(environment, because, until, console)
+    console.print(command.paused(Desk.of(environment), because, until))
 
 
 def resume(environment: Environment) -> None:
     """Go on after a pause."""
     from cli import pauses as command
+    from cli.incidents import Desk
 
-    command.resumed(environment, console)
+    console.print(command.resumed(Desk.of(environment)))
 
 
 def release(environment: Environment, instance: Instance) -> None:
     """Let an instance go without a replacement and without Kafka's consent; drained first."""
     from cli import incidents as command
 
-    command.released(environment, instance, console)
+    console.print(command.released(command.Desk.of(environment), instance))
 
 
 def ignore(
@@ -97,10 +99,22 @@ def ignore(
     """End an incident without doing anything about it."""
     from cli import incidents as command
 
-    command.ignored(environment, incident_id, because, console)
+    console.print(command.ignored(command.Desk.of(environment), incident_id, because))
+
+
+def desk(
+    environment: Environment,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="On loopback; 0: any that is free.")
+    ] = 0,
+) -> None:
+    """Open a page on this machine that shows it all and takes hold, release, pause."""
+    from cli.desk import command
+
+    command.opened(environment, port, console)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands that stand by themselves."""
-    for command in (incidents, hold, pause, resume, release, ignore):
+    for command in (desk, incidents, hold, pause, resume, release, ignore):
         app.command()(command)

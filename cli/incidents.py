@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console, Group
 from rich.table import Table
@@ -39,6 +41,8 @@ from handlers.store.records import DynamoRecords
 PACE = Pace(seconds=2.0)
 MOST_ATTEMPTS = 5
 _SPAN = re.compile(r"\+?(\d{1,5})\s*(min|h|d)")
+# A session makes one client at a time; the clients themselves may be shared by threads.
+_MAKING = threading.Lock()
 _UNITS = {"min": 60, "h": 3_600, "d": 86_400}
 
 
@@ -56,8 +60,9 @@ class Desk:
         found = target.of(environment)
         return cls(found.spec, found.session, found.endpoint_url)
 
-    def client(self, service: str) -> Any:
-        return self.session.client(service, endpoint_url=self.endpoint_url)
+    def client(self, service: str, config: Config | None = None) -> Any:
+        with _MAKING:
+            return self.session.client(service, endpoint_url=self.endpoint_url, config=config)
 
     @property
     def table(self) -> str:
@@ -176,32 +181,29 @@ def shown(environment: str, named: str, console: Console) -> None:
     console.print(timeline(incident, float(desk.spec.timings.hold_limit_seconds)))
 
 
-def held(environment: str, instance: str, until: str, console: Console) -> None:
-    """Keep an instance until a moment."""
+def held(desk: Desk, instance: str, until: str) -> str:
+    """Keep an instance until a moment; return what was noted."""
     now = time.time()
     moment = moment_of(until, now)
-    _wish(environment, instance, console, lambda i, actor: hold(i, moment, actor, now))
+    return _wish(desk, instance, lambda i, actor: hold(i, moment, actor, now))
 
 
-def released(environment: str, instance: str, console: Console) -> None:
+def released(desk: Desk, instance: str) -> str:
     """Let an instance go without a replacement and without Kafka's consent; still drained first."""
-    _wish(environment, instance, console, lambda i, actor: ask_release(i, actor, time.time()))
+    return _wish(desk, instance, lambda i, actor: ask_release(i, actor, time.time()))
 
 
-def ignored(environment: str, named: str, because: str, console: Console) -> None:
-    """End an incident without doing anything."""
-    _wish(environment, named, console, lambda i, actor: ignore(i, actor, because, time.time()))
+def ignored(desk: Desk, named: str, because: str) -> str:
+    """End an incident without doing anything; return what was noted."""
+    return _wish(desk, named, lambda i, actor: ignore(i, actor, because, time.time()))
 
 
-def _wish(
-    environment: str, named: str, console: Console, change: Callable[[Incident, str], Incident]
-) -> None:
+def _wish(desk: Desk, named: str, change: Callable[[Incident, str], Incident]) -> str:
     with sentences():
-        desk = Desk.of(environment)
         actor = desk.actor
         written = desk.wish(named, lambda incident: change(incident, actor))
     said = written.notes[-1] if written.notes else written.transitions[-1]
-    console.print(f"{said.reason} The loop looks at incident {written.id} now.", markup=False)
+    return f"{said.reason} The loop looks at incident {written.id} now."
 
 
 def moment_of(said: str, now: float) -> float:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from rich.console import Console
-
 from cli.incidents import Desk, moment_of, sentences
 from core.errors import InvalidInput
 from core.incidents.pause import Pause
@@ -16,7 +14,7 @@ from handlers.store.pauses import Pauses
 from handlers.store.records import DynamoRecords
 
 
-def paused(environment: str, because: str, until: str | None, console: Console) -> None:
+def paused(desk: Desk, because: str, until: str | None) -> str:
     """Have nothing new drained or terminated until a moment, or until somebody resumes."""
     now = time.time()
     moment = None if until is None else moment_of(until, now)
@@ -28,22 +26,19 @@ def paused(environment: str, because: str, until: str | None, console: Console) 
     if problems:
         raise InvalidInput(problems)
     with sentences():
-        desk = Desk.of(environment)
         pauses = pauses_of(desk)
         before = pauses.current(now)
         pause = Pause(desk.actor, because.strip(), now, moment)
         pauses.write(pause if before is None else replace(pause, since=before.since))
-    console.print(
+    return (
         f"{pause.sentence} Nothing new is drained or terminated; hooks keep beating, drains that "
-        f"run end, and a two-minute warning is drained all the same.",
-        markup=False,
+        f"run end, and a two-minute warning is drained all the same."
     )
 
 
-def resumed(environment: str, console: Console) -> None:
+def resumed(desk: Desk) -> str:
     """Let the loop go on, and have it look at every open incident now."""
     with sentences():
-        desk = Desk.of(environment)
         pauses = pauses_of(desk)
         before = pauses.current(time.time())
         pauses.write(None)
@@ -51,12 +46,10 @@ def resumed(environment: str, console: Console) -> None:
         for incident in woken:
             desk.send_tick(tick_message(incident.id, incident.version))
     if before is None:
-        console.print(f"{desk.spec.name} was not paused.", markup=False)
-        return
-    console.print(
+        return f"{desk.spec.name} was not paused."
+    return (
         f"{desk.spec.name} goes on; it was: {before.sentence} The loop looks at {len(woken)} open "
-        f"incidents now.",
-        markup=False,
+        f"incidents now."
     )
 
 

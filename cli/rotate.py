@@ -45,9 +45,7 @@ class Rotor:
         """Ask λ rotate; raises InvalidInput with what it objects to."""
         event = {"command": command, "actor": self.desk.actor, **said}
         function = naming.function(self.desk.spec.prefix, "rotate")
-        client = self.desk.session.client(
-            "lambda", endpoint_url=self.desk.endpoint_url, config=_PATIENT
-        )
+        client = self.desk.client("lambda", _PATIENT)
         try:
             answer = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
             decoded: dict[str, Any] = json.loads(answer["Payload"].read() or b"{}")
@@ -177,6 +175,15 @@ def seconds_of(said: str) -> float:
     2700.0
     """
     return moment_of(said, 0.0)
+
+
+def at_once_of(said: str | None) -> int | str | None:
+    """Return how many brokers of a zone go together, as λ rotate reads it; it judges the number.
+
+    >>> at_once_of("2"), at_once_of("zone"), at_once_of(None)
+    (2, 'zone', None)
+    """
+    return int(said) if said is not None and said.lstrip("-").isdecimal() else said
 
 
 def selection(

@@ -16,9 +16,11 @@ Everything = Annotated[bool, typer.Option("--all", help="Every Kafka node, outda
 Nodes = Annotated[list[int] | None, typer.Option("--node", help="A Kafka node id; repeatable.")]
 Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool's nodes; repeatable.")]
 Zones = Annotated[list[str] | None, typer.Option("--zone", help="A zone's nodes; repeatable.")]
-Parallel = Annotated[
-    int,
-    typer.Option("--parallel-per-zone", min=1, help="Brokers of one zone that go together."),
+AtOnce = Annotated[
+    str,
+    typer.Option(
+        "--at-once", metavar="N|zone", help="Brokers of one zone that go together, or all that may."
+    ),
 ]
 AnyTime = Annotated[bool, typer.Option("--any-time", help="Also outside the maintenance window.")]
 EvenRecovering = Annotated[
@@ -44,7 +46,7 @@ def rotate_plan(
     node: Nodes = None,
     pool: Pools = None,
     zone: Zones = None,
-    parallel_per_zone: Parallel = 1,
+    at_once: AtOnce = "1",
     any_time: AnyTime = False,
     sample: Annotated[float, typer.Option(help="Seconds to watch the logs grow; 0: not.")] = 5.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
@@ -57,7 +59,7 @@ def rotate_plan(
         console,
         as_json=as_json,
         sample_seconds=sample,
-        parallel_per_zone=parallel_per_zone,
+        at_once=command.at_once_of(at_once),
         any_time=any_time,
         selection=command.selection(
             everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
@@ -73,7 +75,7 @@ def rotate_start(
     node: Nodes = None,
     pool: Pools = None,
     zone: Zones = None,
-    parallel_per_zone: Parallel = 1,
+    at_once: AtOnce = "1",
     any_time: AnyTime = False,
     deadline: Annotated[str, typer.Option(help="For one node: 45min, 2h.")] = "60min",
     even_recovering: EvenRecovering = False,
@@ -92,7 +94,7 @@ def rotate_start(
             everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
         ),
         deadline_seconds=command.seconds_of(deadline),
-        parallel_per_zone=parallel_per_zone,
+        at_once=command.at_once_of(at_once),
         any_time=any_time,
         even_recovering=even_recovering,
         accept_unavailable=accept_unavailable,
@@ -126,9 +128,9 @@ def rotate_resume(
     environment: Environment,
     *,
     skip: Annotated[bool, typer.Option("--skip", help="Leave the node it stopped at.")] = False,
-    parallel_per_zone: Annotated[
-        int | None,
-        typer.Option("--parallel-per-zone", min=1, help="As for start; without it, as it was."),
+    at_once: Annotated[
+        str | None,
+        typer.Option("--at-once", metavar="N|zone", help="As for start; without it, as it was."),
     ] = None,
     any_time: AnyTime = False,
     even_recovering: EvenRecovering = False,
@@ -143,7 +145,7 @@ def rotate_resume(
         "resume",
         console,
         skip=skip,
-        parallel_per_zone=parallel_per_zone,
+        at_once=command.at_once_of(at_once),
         any_time=any_time,
         even_recovering=even_recovering,
         accept_unavailable=accept_unavailable,

@@ -72,10 +72,12 @@ def demo(output: Path, console: Console) -> list[str]:
     started = time.time()
     narrator = narration.Narrator(console, started)
     narrator.chapter("The twin: AWS, Kubernetes, nodes, on this machine's loopback addresses")
-    with twin.running(narrator.say, keep_logs=output / "logs") as running:
-        failures = story.run(running, provision, output, narrator, started)
-    recording.write(output / "recording.svg", narrator.printed, "stillwater demo, as it ran")
-    return failures
+    try:
+        with twin.running(narrator.say, keep_logs=output / "logs") as running:
+            return story.run(running, provision, output, narrator, started)
+    finally:
+        # Of a run that was ended early, too: it shows how far it came.
+        recording.write(output / "recording.svg", narrator.printed, "stillwater demo, as it ran")
 
 
 def target() -> Target:

@@ -18,6 +18,9 @@ NAME = "instances.json"
 # maximum can keep up the maximum for 30 minutes at least once every 24 hours.
 BURST_SECONDS = 1800.0
 BYTES_PER_MB, BYTES_PER_MIB = 1000**2, 1024**2
+RESERVED_MIB, RESERVED_MIB_PER_POD, EVICTION_MIB = 255, 11, 100
+# Of the cores from one number to another, so much of each.
+RESERVED_CPU_MILLIS = ((0, 1, 60.0), (1, 2, 10.0), (2, 4, 5.0), (4, 10_000, 2.5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,46 @@ class InstanceType:
     attachments: int
     # Whether every network interface but the first takes one of them.
     attachments_shared: bool
+    # Network interfaces, and the IPv4 addresses of each, its own among them.
+    interfaces: int
+    interface_addresses: int
+
+    @property
+    def addressable_pods(self) -> int:
+        """Pods that the network plugin has addresses for; two take the node's own.
+
+        Source: EKS user guide, "Choosing an optimal Amazon EC2 node instance type", eni-max-pods.
+        """
+        return self.interfaces * (self.interface_addresses - 1) + 2
+
+    @property
+    def kept_addresses(self) -> int:
+        """Addresses of its subnet that it keeps: of the interface in use and of one more.
+
+        Source: amazon-vpc-cni-k8s, docs/eni-and-ip-target.md, WARM_ENI_TARGET, 1 by default.
+        """
+        return min(self.interfaces, 2) * self.interface_addresses
+
+    @property
+    def allocatable_memory_mib(self) -> int:
+        """What pods may ask for: without EKS's reservation and the kubelet's eviction threshold.
+
+        Source: amazon-eks-ami, nodeadm, `getMemoryMebibytesToReserve` and its evictionHard.
+        """
+        reserved = RESERVED_MIB + RESERVED_MIB_PER_POD * self.addressable_pods
+        return self.memory_mib - reserved - EVICTION_MIB
+
+    @property
+    def allocatable_cpu_millis(self) -> int:
+        """What pods may ask for: without what EKS reserves of each core, less of every further one.
+
+        Source: amazon-eks-ami, nodeadm, `getCPUMillicoresToReserve`.
+        """
+        reserved = sum(
+            share * max(0, min(self.vcpus, last) - first)
+            for first, last, share in RESERVED_CPU_MILLIS
+        )
+        return int(1000 * self.vcpus - reserved)
 
     @property
     def ebs_mib_per_s(self) -> int:
@@ -86,4 +129,6 @@ def _row(name: str, values: Mapping[str, float]) -> InstanceType:
         ebs_burst_iops=int(values["ebs_burst_iops"]),
         attachments=int(values["attachments"]),
         attachments_shared=bool(values["attachments_shared"]),
+        interfaces=int(values["interfaces"]),
+        interface_addresses=int(values["interface_addresses"]),
     )

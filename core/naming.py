@@ -267,3 +267,12 @@ def managed_tag(prefix: str) -> str:
 def webhook_secret(prefix: str) -> str:
     """Return the Secrets Manager secret that the webhook and NTH share."""
     return f"{prefix}/nth-webhook"
+
+
+# The eviction gate's Deployment, Service, ServiceAccount, Secret and webhook.
+GATE = "stillwater-gate"
+
+
+def gate_host(namespace: str) -> str:
+    """Return the name by which the API server knows the eviction gate."""
+    return f"{GATE}.{namespace}.svc"

@@ -39,7 +39,7 @@ class Printed:
 
 def printed(browser: str, page: Path, script: str, *, dark: bool = False) -> Printed:
     """Print a page, for a reader who may prefer the dark; `script` is asked for its value."""
-    with _tab(browser) as tab:
+    with opened(browser) as tab:
         width, height = PAPER_PX
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         tab.ask("Emulation.setDeviceMetricsOverride", **size)
@@ -57,13 +57,13 @@ def printed(browser: str, page: Path, script: str, *, dark: bool = False) -> Pri
     return Printed(base64.b64decode(pdf), base64.b64decode(shot), value.get("value"))
 
 
-class _Tab:
+class Tab:
     """One tab, over the browser's pipe."""
 
     def __init__(self, into: int, out: int) -> None:
         self._into, self._out = into, out
         self._number, self._session = 0, ""
-        self._unread, self._events = b"", list[str]()
+        self._unread, self.events = b"", list[str]()
         self._deadline = time.monotonic() + TIMEOUT_SECONDS
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
@@ -79,14 +79,14 @@ class _Tab:
         while data:
             data = data[os.write(self._into, data) :]
         while (answer := self._next()).get("id") != self._number:
-            self._events.append(answer.get("method", ""))
+            self.events.append(answer.get("method", ""))
         assert "error" not in answer, (method, answer["error"])
         result: dict[str, Any] = answer["result"]
         return result
 
     def wait_for(self, event: str) -> None:
-        while event not in self._events:
-            self._events.append(self._next().get("method", ""))
+        while event not in self.events:
+            self.events.append(self._next().get("method", ""))
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._unread:
@@ -101,7 +101,8 @@ class _Tab:
 
 
 @contextmanager
-def _tab(browser: str) -> Iterator[_Tab]:
+def opened(browser: str, *flags: str) -> Iterator[Tab]:
+    """Yield a tab of a browser of its own, which ends with the block."""
     with (
         tempfile.TemporaryDirectory(
             prefix="stillwater-browser-", ignore_cleanup_errors=True
@@ -114,12 +115,13 @@ def _tab(browser: str) -> Iterator[_Tab]:
             (os.POSIX_SPAWN_DUP2, theirs_out, 4),
             (os.POSIX_SPAWN_DUP2, nowhere.fileno(), 2),
         ]
-        arguments = [browser, *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-pipe"]
+        own = (f"--user-data-dir={profile}", "--remote-debugging-pipe")
+        arguments = [browser, *FLAGS, *flags, *own]
         process = os.posix_spawn(browser, arguments, os.environ, file_actions=actions, setpgroup=0)
         os.close(theirs_in)
         os.close(theirs_out)
         try:
-            yield _Tab(into, out)
+            yield Tab(into, out)
         finally:
             os.killpg(process, signal.SIGKILL)
             os.waitpid(process, 0)

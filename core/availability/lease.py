@@ -1,7 +1,8 @@
 """Who may take a Kafka node out: one lease for the whole cluster, across zones and causes.
 
 Held by one incident at a time, or by several of one party: brokers that a run lets go together,
-because no partition is on two of them (core.rotation.parallel).
+because Kafka consents to the absence of all of them (core.rotation.parallel). A party's name is the
+set: the run, the zone, and the nodes.
 
 A lease that was not used lapses. Once its holder has a node out, or has sent a drain that may take
 one out, it does not: it stands until somebody has seen that the drain ended safely
@@ -21,9 +22,36 @@ class Lease:
     holder: str
     expires_at: float  # epoch seconds; counts only while the lease is unused
     node_id: int | None = None  # Kafka's, of the holder
-    party: str | None = None  # whose members may hold it together; None: nobody beside it
+    party: str | None = None  # who may hold it together (`party_name`); None: nobody beside it
     out_at: float | None = None  # since when the node is out, or may be
     forwarded_at: float | None = None  # when the termination handler was last sent the drain
+
+    @property
+    def nodes(self) -> frozenset[int]:
+        """Return the Kafka nodes that may be out under it: its holder's, and its party's."""
+        own = frozenset() if self.node_id is None else frozenset({self.node_id})
+        return own | members(self.party)
+
+
+def party_name(run_id: str, zone: str, node_ids: Iterable[int]) -> str:
+    """Return what a party is called: brokers of a zone that a run takes together.
+
+    >>> party_name("rotation-19700101-000000", "us-east-1a", (11, 10))
+    'rotation-19700101-000000/us-east-1a/10+11'
+    """
+    return f"{run_id}/{zone}/{'+'.join(str(node_id) for node_id in sorted(node_ids))}"
+
+
+def members(party: str | None) -> frozenset[int]:
+    """Return the Kafka nodes of a party; a name of an earlier release says none.
+
+    >>> sorted(members("rotation-19700101-000000/us-east-1a/10+11"))
+    [10, 11]
+    >>> members("rotation-19700101-000000/us-east-1a")
+    frozenset()
+    """
+    named = (party or "").split("/")[2:]
+    return frozenset(int(each) for each in "".join(named).split("+") if each.isdecimal())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,17 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
+from core import instances
+from core.cluster.limits import PRIVATE_BITS
+from core.cluster.needs import ADDRESSES_OF_BALANCER, ADDRESSES_OF_CONTROL_PLANE
 from core.cluster.spec import ClusterSpec
 
 # EKS: at most so many blocks, none of them private (VpcConfigRequest.publicAccessCidrs).
 MOST_PUBLIC_CIDRS = 40
 # Rules of one direction in one security group, by default.
 RULES_PER_GROUP = 60
+# Of every subnet, AWS keeps the first four addresses and the last (VPC user guide).
+KEPT_OF_A_SUBNET = 5
 # Nobody's own: this network, loopback, link-local, multicast and what follows it.
 _NOBODYS = tuple(
     ipaddress.IPv4Network(block)
@@ -51,6 +56,39 @@ def _blocks(spec: ClusterSpec) -> Iterator[str]:
                 f"{key} names {other}, which overlaps {one} of the same VPC, and no VPC has "
                 f"addresses twice; name each block as `aws ec2 describe-vpcs` does."
             )
+
+
+def doubts(spec: ClusterSpec) -> Iterator[str]:
+    """Warn of a VPC of ours whose subnets the nodes' network interfaces use up.
+
+    The last address gone, no instance can be launched there: no replacement either.
+    """
+    if spec.network.existing is not None:
+        return
+    block = ipaddress.ip_network(spec.network.vpc_cidr)
+    free = block.num_addresses // 2**PRIVATE_BITS - KEPT_OF_A_SUBNET
+    most, zone = max((_kept_in(spec, zone), zone) for zone in spec.availability_zones)
+    if most > free:
+        yield (
+            f"network.vpc_cidr is {block}, which leaves the private subnet of each zone {free} "
+            f"addresses, and what stands in {zone}, with a replacement for each pool, keeps "
+            f"{most}, since the network plugin takes those of two whole interfaces for every node: "
+            f"a replacement might find none; name a larger block, up to /16, before the first `up`."
+        )
+
+
+def _kept_in(spec: ClusterSpec, zone: str) -> int:
+    """Return how many addresses of a zone's private subnet are taken when all is there."""
+    known = instances.table().types
+    nodes = [
+        (pool.instance_type, pool.nodes_per_zone + 1)
+        for pool in spec.pools
+        if zone in spec.zones_of(pool)
+    ]
+    system = spec.kubernetes
+    nodes.append((system.system_instance_type, system.system_nodes_per_zone))
+    kept = sum(known[name].kept_addresses * count for name, count in nodes if name in known)
+    return kept + ADDRESSES_OF_BALANCER + ADDRESSES_OF_CONTROL_PLANE
 
 
 def _of_nobody(key: str, block: _Block) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from core import naming, regions
-from core.cluster import addresses, kafka_releases, operator_keys, tagging
+from core.cluster import addresses, kafka_releases, operator_keys, system_nodes, tagging
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
 
@@ -60,6 +60,7 @@ def problems(spec: ClusterSpec) -> list[str]:
         *_internal_topics(spec),
         *_topic_names(spec),
         *addresses.problems(spec),
+        *system_nodes.problems(spec),
         *operator_keys.problems(spec),
         *_kubernetes_names(spec),
         *tagging.narrow_problems(spec.tags, snapshots=spec.snapshots is not None),
@@ -73,6 +74,7 @@ def doubts(spec: ClusterSpec) -> list[str]:
     return [
         *regions.doubts(spec.region, spec.availability_zones),
         *kafka_releases.doubts(spec),
+        *addresses.doubts(spec),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Annotated
 
@@ -36,6 +37,26 @@ KmsKeyArn = Annotated[
     ),
 ]
 Seconds = Annotated[int, Field(ge=1)]
+
+
+def address_block(written: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """Return a block of addresses, or raise ValueError with a sentence.
+
+    One with bits of a host is refused: EC2 keeps the network instead, so that a rule would stand
+    under another name than ours, and another of that network beside it be refused
+    (AuthorizeSecurityGroupIngress, CidrIp).
+    """
+    try:
+        block = ipaddress.ip_network(written, strict=False)
+    except ValueError:
+        raise ValueError(
+            f"{written!r} is no block of addresses; write one such as 10.40.0.0/16"
+        ) from None
+    if str(block) != written:
+        raise ValueError(
+            f"{written} names a host in a network, and AWS keeps the network; write {block}"
+        )
+    return block
 
 
 class Frozen(BaseModel):

@@ -33,6 +33,9 @@ RESERVED_STARTS = {
 }
 # A VPC of ours is divided by the letter of the zone; no region has more.
 ZONE_LETTERS = "abcdefgh"
+# Each letter owns an eighth of it, and its private subnet half of that.
+ZONE_BITS = (len(ZONE_LETTERS) - 1).bit_length()
+PRIVATE_BITS = ZONE_BITS + 1
 # The network plugin keeps one warm interface beside the one that is in use.
 WARM_INTERFACES = 1
 ROOT_VOLUMES = 1
@@ -228,14 +231,14 @@ def _attachments(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
 
 def _requests(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
     for setting, unit, asked, has in (
-        ("memory_request_mib", "MiB", pool.memory_request_mib, instance.memory_mib),
-        ("cpu_request_millis", "m", pool.cpu_request_millis, 1000 * instance.vcpus),
+        ("memory_request_mib", "MiB", pool.memory_request_mib, instance.allocatable_memory_mib),
+        ("cpu_request_millis", "m", pool.cpu_request_millis, instance.allocatable_cpu_millis),
     ):
-        if asked >= has:
+        if asked > has:
             yield Breach(
                 f"{setting}-within-instance",
                 f"{setting} of pool {pool.name} is {asked} {unit}",
-                f"an {instance.name} has {has} {unit}, part of which the system keeps",
+                f"an {instance.name} leaves its pods {has} {unit} beside what the system keeps",
                 "no node can ever run the pod",
                 f"lower {setting} or choose a larger instance type",
             )

@@ -9,7 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import StringConstraints, field_validator, model_validator
 
-from core.cluster.fields import Frozen, HostName, ZoneName
+from core.cluster.fields import Frozen, HostName, ZoneName, address_block
 from core.errors import InvalidInput
 
 VpcId = Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
@@ -60,7 +60,7 @@ class Network(Frozen):
     @classmethod
     def _are_blocks_of_a_vpc(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for block in value:
-            network = ipaddress.ip_network(block)
+            network = address_block(block)
             if network.version != 4 or not 16 <= network.prefixlen <= 28:
                 raise ValueError(
                     f"{block} must be an IPv4 block between /16 and /28, as AWS gives a VPC"
@@ -85,7 +85,7 @@ class Network(Frozen):
     @field_validator("vpc_cidr")
     @classmethod
     def _is_a_private_block(cls, value: str) -> str:
-        block = ipaddress.ip_network(value)
+        block = address_block(value)
         if block.version != 4 or not 16 <= block.prefixlen <= 20 or not block.is_private:
             raise ValueError(
                 f"{value} must be a private IPv4 block between /16 and /20, such as 10.40.0.0/16"
@@ -128,7 +128,7 @@ class LoadBalancer(Frozen):
     @classmethod
     def _are_blocks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for block in value:
-            ipaddress.ip_network(block)
+            address_block(block)
         return value
 
     @field_validator("endpoint_principals")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from core.cluster.fields import DnsLabel, Frozen, InstanceType, ZoneName
+from core.cluster.fields import DnsLabel, Frozen, InstanceType, ZoneName, address_block
 from core.cluster.volumes import VolumePolicy
 from core.volumes import limits
 from core.volumes.policy import Policy
@@ -77,7 +76,7 @@ class Kubernetes(Frozen):
     @classmethod
     def _names_somebody(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for block in value:
-            if ipaddress.ip_network(block).prefixlen == 0:
+            if address_block(block).prefixlen == 0:
                 raise ValueError(
                     f"{block} opens the API server to everybody; name the networks you call from"
                 )

@@ -11,7 +11,8 @@ class Kind(StrEnum):
 
     VOLUME_PROBLEM is announced about a volume; it becomes one of the instance the volume is on.
     ROTATION is said by a run of ours (core.rotation.run), SICK_NODE by the sweep
-    (core.incidents.sickness), neither ever by AWS.
+    (core.incidents.sickness), EVICTION by whoever drains in the cluster (core.gate), none of them
+    ever by AWS.
     """
 
     ASG_TERMINATE = "asg_terminate"
@@ -26,6 +27,7 @@ class Kind(StrEnum):
     VOLUME_PROBLEM = "volume_problem"
     SICK_NODE = "sick_node"
     ROTATION = "rotation"
+    EVICTION = "eviction"
 
 
 class ZoneSource(StrEnum):

@@ -19,8 +19,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from core.events import Interruption, Kind
-from core.incidents import lost, planned
-from core.incidents.decisions import ENDING, STOPPED, ec2_state, go, hooked, renewed, retained, stay
+from core.incidents import evicted, lost, planned
+from core.incidents.decisions import (
+    ENDING,
+    STOPPED,
+    ec2_state,
+    evicting,
+    go,
+    hooked,
+    renewed,
+    retained,
+    stay,
+)
 from core.incidents.draining import draining, gating
 from core.incidents.idle import looked_at_again
 from core.incidents.joining import merge, open_incident, reopens
@@ -232,7 +242,8 @@ def _wished(incident: Incident, seen: Observation, policy: Policy) -> Decision |
             return retained(incident, "ignored", reason)
         return go(State.CANCELLED, f"{said}.", DropLease())
     # A retained instance stands in no hook any more, whatever was announced of it once.
-    if incident.release_asked_by and seen.lifecycle_state in {"InService", RETAINED}:
+    leaves = incident.release_asked_by and not evicting(incident)
+    if leaves and seen.lifecycle_state in {"InService", RETAINED}:
         return into_hooks(incident, seen, policy, f"{incident.release_asked_by} lets it go.")
     return None
 
@@ -286,7 +297,8 @@ def _replacing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 def _holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     kept = planned.waits(incident, seen, policy) if planned.is_planned(incident) else None
-    return kept or holding(incident, seen, policy)
+    step = evicted.holding if evicting(incident) else holding
+    return kept or step(incident, seen, policy)
 
 
 def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -317,6 +329,7 @@ _FIRST_STEPS: Mapping[Kind, _Step] = {
     Kind.SCHEDULED_CHANGE: planned.scheduled,
     Kind.ROTATION: planned.rotated,
     Kind.SICK_NODE: planned.sick,
+    Kind.EVICTION: evicted.opened,
     Kind.REBALANCE: _recommended,
     Kind.STATE_CHANGE: _unannounced,
     Kind.INSTANCE_ISSUE: _damaged,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.events import Kind
 from core.incidents.observation import (
     Action,
     CompleteHook,
@@ -53,6 +54,11 @@ def hooked(incident: Incident) -> bool:
     One announcement stands for both hooks: the other may have got lost.
     """
     return bool(incident.hooks) and incident.group is not None
+
+
+def evicting(incident: Incident) -> bool:
+    """Say whether an eviction alone asks for it: what AWS announces later governs it."""
+    return incident.kind is Kind.EVICTION and not hooked(incident)
 
 
 def complete(incident: Incident, result: HookResult) -> tuple[Action, ...]:

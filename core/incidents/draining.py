@@ -6,12 +6,14 @@ core.incidents.terminating, what the gate waits for core.incidents.gating.
 
 from __future__ import annotations
 
+from core.incidents import evicted
 from core.incidents.consenting import consent
 from core.incidents.decisions import (
     ENDING,
     STOPPED,
     complete,
     ec2_state,
+    evicting,
     go,
     hooked,
     renewed,
@@ -63,6 +65,12 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
             f"Pod {pod.name} is still on {incident.node_name} {policy.hold_limit_seconds:.0f} s "
             f"after the drain began; the node is kept.",
         )
+    return _still_there(incident, seen, policy, pod)
+
+
+def _still_there(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> Decision:
+    if evicting(incident):
+        return evicted.draining(incident, seen, policy)
     return _stuck(incident, seen, policy) or stay(
         incident,
         policy,
@@ -171,6 +179,8 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Let the instance go, and believe that it went once its group shows it."""
+    if evicting(incident):
+        return evicted.over(incident, seen)
     waits = _not_gone(incident, seen, policy)
     if waits:
         return waits

@@ -6,6 +6,7 @@ core.incidents.draining and core.incidents.lost ask it in state `gating`.
 from __future__ import annotations
 
 from core.availability.presence import is_back
+from core.incidents.decisions import evicting
 from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Incident
 
@@ -20,6 +21,9 @@ def still_missing(incident: Incident, seen: Observation, policy: Policy) -> str 
 def _still_held(incident: Incident, seen: Observation) -> str | None:
     """Return what of the broker's the old instance still has."""
     pod = seen.pod_named(incident.pod_name)
+    if pod is not None and pod.ready and evicting(incident):
+        # Perhaps on its own node again, where a drainer thought better of it.
+        return None
     if pod is not None and pod.node_name == incident.node_name:
         return f"Pod {pod.name} is still on {incident.node_name}."
     attached = seen.attachments.get(incident.node_name or "", ())

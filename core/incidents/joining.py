@@ -14,6 +14,7 @@ _GRAVITY = (
     Kind.ASG_LAUNCH,
     Kind.STATE_CHANGE,
     Kind.REBALANCE,
+    Kind.EVICTION,
     Kind.INSTANCE_ISSUE,
     Kind.INSTANCE_STORE_DEGRADED,
     Kind.VOLUME_PROBLEM,
@@ -47,6 +48,8 @@ def open_incident(
 def _opening(interruption: Interruption) -> str:
     if interruption.kind is Kind.ROTATION:
         return f"Rotation: {interruption.event_type or 'asked for'}."
+    if interruption.kind is Kind.EVICTION:
+        return f"{interruption.event_type} wants instance {interruption.instance_id} emptied."
     if interruption.kind is Kind.SICK_NODE:
         return f"Instance {interruption.instance_id} is sick: {interruption.event_type}."
     return f"AWS announced {interruption.kind.value} for instance {interruption.instance_id}."

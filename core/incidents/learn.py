@@ -12,6 +12,7 @@ from core.availability.presence import returned
 from core.events import Kind
 from core.health.lifecycle import BrokerSigns, Lifecycle, lifecycle
 from core.health.node import Role
+from core.incidents.decisions import evicting
 from core.incidents.idle import doubt
 from core.incidents.observation import Observation, PodView
 from core.incidents.record import Incident, State, Transition
@@ -22,7 +23,14 @@ from core.naming import DRAIN_HOOK, GATE_HOOK
 WAITING = "Terminating:Wait"
 # What a termination through the group follows, and then governs.
 _BEFORE = frozenset(
-    {Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE, Kind.REBALANCE, Kind.ROTATION, Kind.SICK_NODE}
+    {
+        Kind.SCHEDULED_CHANGE,
+        Kind.STATE_CHANGE,
+        Kind.REBALANCE,
+        Kind.ROTATION,
+        Kind.SICK_NODE,
+        Kind.EVICTION,
+    }
 )
 
 
@@ -111,7 +119,8 @@ def _return_noted(incident: Incident, seen: Observation) -> Incident:
         # Silence proves nothing, neither that it is away nor that it stayed: the hold begins anew.
         return replace(incident, broker_back_at=None)
     pod = seen.pod_named(incident.pod_name)
-    settled = pod is not None and pod.ready and pod.node_name != incident.node_name
+    moved = pod is not None and pod.node_name != incident.node_name
+    settled = pod is not None and pod.ready and (moved or evicting(incident))
     if not settled or not returned(incident.node_id, seen.kafka).allowed:
         return replace(incident, broker_back_at=None)
     return replace(incident, broker_back_at=incident.broker_back_at or seen.now)

@@ -21,7 +21,8 @@ from dataclasses import replace
 from core.availability.presence import returned
 from core.events import Kind
 from core.events.scheduled import Answer, answer_to
-from core.incidents.decisions import go, hooked, stay
+from core.incidents.decisions import evicting, go, hooked, stay
+from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.idle import looked_at_again
 from core.incidents.observation import (
     Action,
@@ -38,6 +39,7 @@ from core.incidents.observation import (
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import replacement_for, spoken_for
 from core.incidents.terminating import EXPEDITED, awaited, into_hooks, out_of_time, overtaken
+from core.naming import managed_tag
 from core.window import Start, clock, start_of
 
 # SQS delays a message by 15 minutes at most.
@@ -49,6 +51,7 @@ MAINTENANCE_SECONDS = 7200.0
 _CALLED_OFF: Mapping[Kind, str] = {
     Kind.ROTATION: "The rotation was called off.",
     Kind.SICK_NODE: "The machine is well again: its agent, its kubelet and EC2 all say so.",
+    Kind.EVICTION: "Nobody asks for the eviction any more.",
 }
 
 
@@ -127,8 +130,8 @@ def _against_a_freeze(
 
 def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Let a node without Kafka go at once: its group launches another, nobody waits for it."""
-    if incident.node_id is not None:
-        return None
+    if incident.node_id is not None or evicting(incident):
+        return nothing_to_evict(incident)
     again = looked_at_again(incident, seen, policy)
     if again:
         return again
@@ -139,6 +142,8 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
 def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
     if incident.kind is Kind.ROTATION:
         return Start(seen.now, "its turn in the rotation has come")
+    if incident.kind is Kind.EVICTION:
+        return Start(seen.now, "who drains it waits for an answer")
     if incident.kind is Kind.SICK_NODE:
         return Start(
             seen.now, "it may die before a window opens, so its replacement begins at once"
@@ -164,7 +169,7 @@ def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | N
 
 def waits(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Say what keeps planned work from going on in `replacing` or `holding`; None: nothing."""
-    if incident.called_off:
+    if incident.called_off or given_up(incident, seen):
         return _called_off(incident, seen)
     mine: tuple[Action, ...] = (DropLease(),) if seen.lease_holder == incident.id else ()
     kept = _kept_back(incident, seen, policy)
@@ -184,6 +189,8 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
     passed = overtaken(incident, seen, policy) or waits(incident, seen, policy)
     if passed:
         return passed
+    if evicting(incident) and incident.release_asked_by:
+        return replace(go(State.HOLDING, incident.reason), without_replacement=True)
     found = replacement_for(incident, seen)
     if found:
         reason = f"{found.name} is Ready in {incident.zone} with its EBS driver registered."
@@ -193,6 +200,8 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
 def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     group = seen.group
+    if evicting(incident) and (group is None or not _ours(seen)):
+        return awaited(incident, seen, policy)  # Whose machines they are brings the next one.
     if group is None:
         reason = (
             f"Instance {incident.instance_id} belongs to no Auto Scaling group, so nothing "
@@ -216,6 +225,12 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return stay(incident, policy, reason)
     reason = f"{group.name} gets room for {surge} instances."
     return replace(stay(incident, policy, reason, delay=0.0), surge_to=surge)
+
+
+def _ours(seen: Observation) -> bool:
+    """Say whether the instance's group is one of this project's, which may be asked to grow."""
+    tags = {} if seen.instance is None else seen.instance.tags
+    return any(key.startswith(managed_tag("")) for key in tags)
 
 
 def _too_low(incident: Incident, seen: Observation, group: GroupView) -> bool:

@@ -41,7 +41,10 @@ ALLOWED: Mapping[State, frozenset[State]] = {
     | {State.REPLACING, State.DRAINING, State.GATING, State.RIDDEN_THROUGH},
     State.REPLACING: _SIDE_EXITS | {State.HOLDING, State.DRAINING, State.GATING},
     State.HOLDING: _SIDE_EXITS | {State.REPLACING, State.DRAINING, State.GATING},
-    State.DRAINING: frozenset({State.GATING, State.RELEASED, State.RETAINED, State.LOST}),
+    # A pod that was evicted may start again where it was: then nothing is to be gated.
+    State.DRAINING: frozenset(
+        {State.GATING, State.RELEASED, State.RETAINED, State.LOST, State.RIDDEN_THROUGH}
+    ),
     State.GATING: frozenset({State.RELEASED, State.RETAINED, State.LOST, State.RIDDEN_THROUGH}),
     **{state: frozenset() for state in TERMINAL},
 }
@@ -79,6 +82,9 @@ class Incident:
     called_off: bool = False
     scheduled_said_at: float | None = None  # when AWS last said something about the schedule
     party: str | None = None  # of a rotation run: whose nodes may be out together
+    # Of an eviction: who asked the gate for it, and when last.
+    asked_by: str | None = None
+    asked_at: float | None = None
     # Learned from readings.
     zone: str | None = None
     pool: str | None = None

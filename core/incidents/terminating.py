@@ -173,7 +173,7 @@ def _leased(
 def _free(incident: Incident, seen: Observation, policy: Policy) -> bool:
     """Say whether nothing kept an instance to its hold limit but a last in-sync replica."""
     others = next(standing(seen, policy), None) is not None
-    kept = seen.lease_holder not in {None, incident.id} or _kept_back(incident, seen, policy)
+    kept = seen.lease_holder not in {None, incident.id} or kept_back(incident, seen, policy)
     ready = not incident.expects_return or replacement_for(incident, seen) is not None
     return not others and not kept and ready and overruled(incident, seen, policy)
 
@@ -201,7 +201,7 @@ def _begun(incident: Incident, seen: Observation, policy: Policy) -> Decision | 
         return None
     reason = f"The drain of {incident.node_name} was begun by an invocation that died over it."
     ready = not incident.expects_return or replacement_for(incident, seen) is not None
-    free = next(standing(seen, policy), None) is None and _kept_back(incident, seen, policy) is None
+    free = next(standing(seen, policy), None) is None and kept_back(incident, seen, policy) is None
     again = hooked(incident) and ready and free and consent(incident, seen, policy)[0]
     actions: tuple[Action, ...] = (ForwardDrain(),) if again else ()
     begun = go(State.DRAINING, reason, *renewed(incident), *actions)
@@ -211,7 +211,7 @@ def _begun(incident: Incident, seen: Observation, policy: Policy) -> Decision | 
 def _blocked(
     incident: Incident, seen: Observation, policy: Policy, *, mine: bool
 ) -> Decision | None:
-    blocked = _kept_back(incident, seen, policy)
+    blocked = kept_back(incident, seen, policy)
     if not mine and seen.lease_holder is not None:
         blocked = f"Incident {seen.lease_holder} takes a Kafka node out first."
     return None if blocked is None else stay(incident, policy, blocked)
@@ -232,7 +232,7 @@ def _others_first(incident: Incident, seen: Observation, policy: Policy) -> Deci
     return stay(incident, policy, f"The drain of {holders} has ended safely.", *ended)
 
 
-def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+def kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Say who wants the instance kept for now: a pause, a person, or a zone that is frozen."""
     if seen.paused:
         return seen.paused

@@ -19,8 +19,8 @@ observation    everything true at the moment
 order          who is first
 hours          may a node begin at this hour, with so much of the maintenance window left
 preconditions  what speaks against it
-parallel       who of its zone goes together with it
-following      how those fare that are away
+parallel       who of its zone goes together with it (core.availability.parties)
+following      how those fare that are away; outsiders: whose absence stops them
 step           what the turn comes to: the run, what to do for it, when to look again
 
 story          a run as one Slack thread

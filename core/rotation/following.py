@@ -17,10 +17,11 @@ from core.incidents.decisions import hooked
 from core.incidents.observation import NOT_ASKED, Policy
 from core.incidents.record import Incident, State
 from core.rotation.observation import RunObservation
+from core.rotation.outsiders import outsider_missing
 from core.rotation.pace import paced
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
 from core.rotation.step import ACTOR, Begin, CallOff, Elect, RunAction, RunStep, again, stopped
-from core.views import ClusterView, PartitionView
+from core.views import ClusterView, PartitionView, listed
 
 # Kubernetes' words for what does not get better by waiting.
 HOPELESS = frozenset(
@@ -38,7 +39,10 @@ STUCK_SECONDS = 300.0
 
 
 def carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
-    """Follow the nodes that are away."""
+    """Follow the nodes that are away; a party's absence bears no other replica's."""
+    broken_off = _broken_off(run, seen)
+    if broken_off:
+        return broken_off
     actions: list[RunAction] = []
     for turn in run.in_hand:
         step = _follow(run, paced(turn, seen), seen, policy)
@@ -47,6 +51,34 @@ def carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
             return replace(step, actions=tuple(actions))
     done = not run.in_hand
     return again(run, policy, *actions, delay=0.0 if done else None)
+
+
+def _broken_off(run: Run, seen: RunObservation) -> RunStep | None:
+    """Stop a run at once when a replica outside of its party has left an ISR.
+
+    There was none when the party began (core.rotation.parallel). Who has not left yet is called
+    off; who has comes back by its own incident, whatever becomes of the run.
+    """
+    party = frozenset(node_id for turn in run.in_hand for node_id in turn.party)
+    if not party or run.abort_asked_by or seen.kafka is None or seen.kafka.stale:
+        return None
+    missing = outsider_missing(party, seen.kafka)
+    if missing is None:
+        return None
+    stays = [t.node_id for t in run.in_hand if _unhooked(t, seen)]
+    comes = [t.node_id for t in run.in_hand if t.node_id not in stays]
+    said = f"{missing} Nobody else of {run.in_hand[0].zone} leaves."
+    if stays:
+        said += f" Called off, and kept: {listed(stays)}."
+    if comes:
+        said += f" Coming back by their own incidents: {listed(comes)}."
+    step = stopped(run, run.in_hand[0], said, seen.now, "outsider")
+    return replace(step, actions=(*map(CallOff, stays), *step.actions))
+
+
+def _unhooked(turn: NodeTurn, seen: RunObservation) -> bool:
+    incident = seen.incidents.get(turn.node_id)
+    return incident is not None and incident.open and not hooked(incident)
 
 
 def _follow(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> RunStep:
@@ -75,8 +107,16 @@ def _leaving(run: Run, turn: NodeTurn, incident: Incident, seen: RunObservation)
         return RunStep(run=run.with_turn(back))
     if not incident.open:
         called_off = incident.called_off and incident.state is State.CANCELLED
-        if called_off and run.abort_asked_by:
-            waits = replace(turn, phase=Phase.WAITING, reason="Called off.", since=None)
+        if called_off:
+            # The run did it itself. Its next incident is another one.
+            waits = replace(
+                turn,
+                phase=Phase.WAITING,
+                attempt=turn.attempt + 1,
+                incident_id=None,
+                reason="Called off.",
+                since=None,
+            )
             return RunStep(run=run.with_turn(waits))
         failed = replace(turn, phase=Phase.FAILED)
         reason = f"Incident {incident.id} ended {incident.state.value}: {incident.reason}"

@@ -1,50 +1,35 @@
-"""Which brokers of one zone may go together, where a run is told to take several at a time.
+"""Which brokers of one zone go together, where a run is told to take several at a time.
 
-Brokers that share no partition are to Kafka as if each went alone: no partition misses more than
-one replica. Controllers go one by one, zones one after another. core.rotation.progress asks for the
-company of the node that is first; λ rotate refuses a run whose brokers never could go together; and
-consent is asked again for each of them with the lease in hand (core.availability.lease).
+The largest safe parties are found on the cluster as it is (core.availability.parties), so none is
+refused: brokers whose joint absence breaks a partition go one after another. Controllers go one by
+one, zones one after another. core.rotation.progress asks for the company of the node that is first;
+and consent is asked again for each of them with the lease in hand (core.availability.lease).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
 
-from core.availability.consent import shared
+from core.availability.consent import breaks, may_leave_together
+from core.availability.parties import parties, parting
 from core.incidents.observation import Policy
 from core.rotation.estimate import together
 from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
-from core.rotation.preconditions import objections
+from core.rotation.outsiders import outsider_missing
+from core.rotation.preconditions import but_consent
 from core.rotation.run_record import NodeTurn, Options
-from core.views import ClusterView
+from core.views import ClusterView, listed
 
 
-def refusals(
-    turns: Iterable[NodeTurn], kafka: ClusterView, options: Options, policy: Policy
-) -> Iterator[str]:
+def refusals(options: Options, policy: Policy) -> Iterator[str]:
     """Yield why a run may not take several nodes at a time; one that takes one is never refused."""
-    if options.parallel_per_zone == 1:
-        return
-    if policy.drain_route == "direct":
+    if options.at_once != 1 and policy.drain_route == "direct":
         yield (
             "With drain_route direct the termination handler drains without asking Kafka, so nodes "
-            "go one at a time; leave --parallel-per-zone out, or set drain_route to held."
+            "go one at a time; leave --at-once out, or set drain_route to held."
         )
-    if kafka.doubts:
-        yield kafka.doubt
-        return
-    brokers = [turn for turn in turns if not turn.votes]
-    for one, other in combinations(brokers, 2):
-        both = list(shared(one.node_id, other.node_id, kafka)) if _neighbours(one, other) else []
-        if both:
-            yield (
-                f"Brokers {one.node_id} and {other.node_id} in {one.zone} both hold partition "
-                f"{both[0].name} ({len(both)} in all), so they do not go together; move its "
-                f"replicas to different zones, or leave --parallel-per-zone out."
-            )
 
 
 def company(
@@ -56,12 +41,14 @@ def company(
 ) -> tuple[tuple[NodeTurn, ...], tuple[str, ...]]:
     """Return who goes together with a node that may go, and why others of its zone do not.
 
-    A node left out has its own turn later. `waiting` are the others, in their order.
+    A node left out has its own turn later. `waiting` are the others, in their order. Nobody goes
+    with it unless Kafka consents to the whole party, and has every other replica in sync: one that
+    leaves an ISR meanwhile stops the run (core.rotation.following).
     """
     chosen: list[NodeTurn] = []
     left_out: list[str] = []
     for turn in waiting:
-        if len(chosen) + 1 >= options.parallel_per_zone:
+        if options.at_once is not None and len(chosen) + 1 >= options.at_once:
             break
         if not _neighbours(first, turn):
             continue
@@ -70,6 +57,9 @@ def company(
             chosen.append(turn)
         else:
             left_out.append(f"Broker {turn.node_id} does not go together with them. {objection}")
+    refusal = _of_the_whole([first, *chosen], seen.kafka, policy) if chosen else None
+    if refusal:
+        return (), (*left_out, f"Broker {first.node_id} goes alone. {refusal}")
     return tuple(chosen), tuple(left_out)
 
 
@@ -88,29 +78,66 @@ def _against(
     wait = wait_of(replace(turn, expected_seconds=takes), seen.now, options, policy)
     if wait is not None:
         yield wait.sentence
-    yield from objections(turn, seen, options, policy, [each.node_id for each in away])
+    ids = {each.node_id for each in away}
+    yield from but_consent(turn, seen, options, ids)
+    if seen.kafka is not None:
+        between = parting(turn.node_id, ids, seen.kafka, isr_margin=policy.isr_margin)
+        if between is not None:
+            yield f"Partition {between.name} would not keep what it needs in sync."
 
 
-def in_batches(turns: Iterable[NodeTurn], kafka: ClusterView | None, most: int) -> list[int]:
+def _of_the_whole(
+    party: Sequence[NodeTurn], kafka: ClusterView | None, policy: Policy
+) -> str | None:
+    """Say what speaks against a party that does not speak against each of it alone."""
+    members = frozenset(turn.node_id for turn in party)
+    if kafka is None:
+        return None  # Nobody goes at all then.
+    missing = outsider_missing(members, kafka)
+    if missing:
+        return missing
+    verdict = may_leave_together(members, kafka, isr_margin=policy.isr_margin)
+    return None if verdict.allowed else verdict.reason
+
+
+def in_batches(
+    turns: Sequence[NodeTurn], kafka: ClusterView | None, options: Options, policy: Policy
+) -> list[int]:
     """Return which batch each of the ordered turns would be in, were nothing else in the way."""
-    left, number = list(turns), 0
-    batch_of: dict[int, int] = {}
-    order = [turn.node_id for turn in left]
-    while left:
-        first, number = left[0], number + 1
-        batch = [first]
-        for turn in left[1:]:
-            if kafka is None or len(batch) >= most:
-                break
-            if all(
-                _neighbours(other, turn) and not any(shared(other.node_id, turn.node_id, kafka))
-                for other in batch
-            ):
-                batch.append(turn)
-        batch_of.update({turn.node_id: number for turn in batch})
-        gone = {turn.node_id for turn in batch}
-        left = [turn for turn in left if turn.node_id not in gone]
-    return [batch_of[node_id] for node_id in order]
+    zones: dict[str, list[int]] = {}
+    for turn in turns:
+        if not turn.votes:
+            zones.setdefault(turn.zone, []).append(turn.node_id)
+    party_of: dict[int, tuple[int, ...]] = {turn.node_id: (turn.node_id,) for turn in turns}
+    for ids in zones.values():
+        if kafka is None or options.at_once == 1:
+            break
+        found = parties(ids, kafka, isr_margin=policy.isr_margin, most=options.at_once)
+        party_of.update({node_id: members for members in found for node_id in members})
+    numbers: dict[tuple[int, ...], int] = {}
+    return [numbers.setdefault(party_of[t.node_id], len(numbers) + 1) for t in turns]
+
+
+def partings(
+    turns: Iterable[NodeTurn], batches: Iterable[int], kafka: ClusterView | None, policy: Policy
+) -> Iterator[str]:
+    """Yield, a sentence for each zone, what keeps its brokers from going all together."""
+    heads: dict[str, dict[int, NodeTurn]] = {}
+    for turn, batch in zip(turns, batches, strict=True):
+        if not turn.votes:
+            heads.setdefault(turn.zone, {}).setdefault(batch, turn)
+    for zone, first_of in heads.items():
+        if kafka is None or len(first_of) == 1:
+            continue
+        one, other = list(first_of.values())[:2]
+        pair = {one.node_id, other.node_id}
+        shared = [p for p in kafka.held_by(one.node_id) if breaks(pair, p, policy.isr_margin)]
+        if shared:
+            yield (
+                f"Brokers of {zone} go in {len(first_of)} parties. {listed(sorted(pair))} go apart "
+                f"for partition {shared[0].name} ({len(shared)} in all): with its replicas in "
+                f"different zones they would go together."
+            )
 
 
 def _neighbours(one: NodeTurn, other: NodeTurn) -> bool:

@@ -14,7 +14,7 @@ from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S, Estimate, to
 from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
-from core.rotation.parallel import in_batches
+from core.rotation.parallel import in_batches, partings
 from core.rotation.preconditions import objections, unavailable, unkeepable
 from core.rotation.run_record import NodeTurn, Options, Run
 from core.views import ClusterView, listed
@@ -79,7 +79,7 @@ def plan(
         if seen.kafka is None
         else [partition for turn in ordered for partition in unkeepable(turn.node_id, seen.kafka)]
     )
-    batches = in_batches(ordered, seen.kafka, options.parallel_per_zone)
+    batches = in_batches(ordered, seen.kafka, options, policy)
     estimate = Estimate(policy, earlier, appended or {})
     ordered = tuple(replace(turn, expected_seconds=estimate.seconds(turn)) for turn in ordered)
     waits = (wait_of(turn, seen.now, options, policy) for turn in ordered)
@@ -102,7 +102,13 @@ def plan(
         unavailable=tuple(dict.fromkeys(unavailable(partition) for partition in lost)),
         topics=tuple(sorted({partition.topic for partition in lost})),
         too_long=tuple(wait.sentence for wait in waits if wait is not None and wait.until is None),
-        notes=(*notes, *estimate.notes(), *_hours(seen, options, policy), *_left_over(seen.kafka)),
+        notes=(
+            *notes,
+            *(partings(ordered, batches, seen.kafka, policy) if options.at_once != 1 else ()),
+            *estimate.notes(),
+            *_hours(seen, options, policy),
+            *_left_over(seen.kafka),
+        ),
         replication_bytes_per_s=estimate.replication_bytes_per_s,
         replication_measured_in=None if estimate.pace is None else estimate.pace.run_id,
     )

@@ -6,6 +6,7 @@ Stricter than what an instance needs that AWS takes away (consent): a rotation c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 from core.availability.consent import may_leave
 from core.availability.zones import freeze_of
@@ -27,6 +28,17 @@ def objections(
 ) -> Iterator[str]:
     """Yield every reason why a node may not go now; `away` are nodes that go together with it."""
     beside = frozenset(away)
+    yield from but_consent(turn, seen, options, beside)
+    if seen.kafka is not None:
+        verdict = may_leave(turn.node_id, seen.kafka, isr_margin=policy.isr_margin, beside=beside)
+        if not verdict.allowed:
+            yield verdict.reason
+
+
+def but_consent(
+    turn: NodeTurn, seen: RunObservation, options: Options, beside: AbstractSet[int]
+) -> Iterator[str]:
+    """Yield the same but Kafka's consent, which a party gives as a whole."""
     yield from _of_machines(turn, seen, beside)
     yield from _of_others(turn, seen, beside)
     if seen.kafka is None:
@@ -37,16 +49,13 @@ def objections(
     yield from _without_pod(turn, seen, seen.kafka)
     if seen.errors is not None:
         yield from vetoes(seen.errors, _acknowledged(options))
-    verdict = may_leave(turn.node_id, seen.kafka, isr_margin=policy.isr_margin, beside=beside)
-    if not verdict.allowed:
-        yield verdict.reason
 
 
 def _acknowledged(options: Options) -> ErrorSnapshot | None:
     return None if options.acknowledged is None else from_dict(options.acknowledged)
 
 
-def _of_machines(turn: NodeTurn, seen: RunObservation, beside: frozenset[int]) -> Iterator[str]:
+def _of_machines(turn: NodeTurn, seen: RunObservation, beside: AbstractSet[int]) -> Iterator[str]:
     freeze = freeze_of(turn.zone, seen.freezes, seen.now)
     if freeze is not None:
         yield f"{freeze.sentence} Nothing planned happens there."
@@ -72,7 +81,7 @@ def _of_machines(turn: NodeTurn, seen: RunObservation, beside: frozenset[int]) -
         )
 
 
-def _of_others(turn: NodeTurn, seen: RunObservation, away: frozenset[int]) -> Iterator[str]:
+def _of_others(turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]) -> Iterator[str]:
     for incident in seen.others:
         if incident.node_id is not None:
             yield (

@@ -180,10 +180,11 @@ def _shut(run: Run, waits: Sequence[tuple[NodeTurn, Wait]], now: float) -> RunSt
     return RunStep(run=noted(run, ACTOR, said, now, quiet=True), delay_seconds=delay)
 
 
-def _begun(run: Run, turns: Iterable[NodeTurn], seen: RunObservation) -> RunStep:
+def _begun(run: Run, turns: Sequence[NodeTurn], seen: RunObservation) -> RunStep:
     """Begin with a node, or with several that go together."""
     actions: list[RunAction] = []
     before = sum(t.phase in {Phase.DONE, Phase.SKIPPED} for t in run.turns)
+    together = tuple(turn.node_id for turn in turns) if len(turns) > 1 else ()
     for number, turn in enumerate(turns, start=before + 1):
         what = f"{turn.role} {turn.node_id} in {turn.zone}"
         said = f"{number} of {len(run.turns)}: {what} leaves instance {turn.instance_id}."
@@ -194,6 +195,7 @@ def _begun(run: Run, turns: Iterable[NodeTurn], seen: RunObservation) -> RunStep
             refused_since=None,
             began_at=seen.now,
             reason=said,
+            party=together,
         )
         run = noted(run.with_turn(leaving), ACTOR, said, seen.now)
         actions.append(Begin(turn.node_id))

@@ -50,9 +50,8 @@ def resume(
 
 
 def _changes(before: Options, after: Options) -> Iterator[str]:
-    if after.parallel_per_zone != before.parallel_per_zone:
-        most, least = after.parallel_per_zone, before.parallel_per_zone
-        yield f"at most {most} brokers of a zone at a time instead of {least}"
+    if after.at_once != before.at_once:
+        yield f"{at_once_words(after.at_once)} instead of {at_once_words(before.at_once)}"
     if after.any_time and not before.any_time:
         yield "at any time"
     if after.even_recovering and not before.even_recovering:
@@ -62,6 +61,13 @@ def _changes(before: Options, after: Options) -> Iterator[str]:
     topics = sorted(set(after.accepted_topics) - set(before.accepted_topics))
     if topics:
         yield f"though topic {', '.join(topics)} cannot be kept up"
+
+
+def at_once_words(at_once: int | None) -> str:
+    """Say how many brokers of a zone go together."""
+    if at_once is None:
+        return "a zone at a time"
+    return "one broker at a time" if at_once == 1 else f"{at_once} brokers of a zone at a time"
 
 
 def _again(run: Run, turn: NodeTurn, now: float, *, skip: bool) -> NodeTurn:

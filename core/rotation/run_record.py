@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from core.availability.lease import party_name
+
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 300
 DEFAULT_DEADLINE_SECONDS = 3600.0
@@ -84,6 +86,7 @@ class NodeTurn:
     copied_bytes: int = 0
     copied_seconds: float = 0.0
     reason: str = ""
+    party: tuple[int, ...] = ()  # the set it left with, itself included; (): alone
 
     @property
     def is_broker(self) -> bool:
@@ -111,7 +114,8 @@ class Options:
     # The metadata errors that are known and do not veto, as core.health.metadata_errors keeps them.
     acknowledged: Mapping[str, Any] | None = None
     deadline_seconds: float = DEFAULT_DEADLINE_SECONDS  # for one node
-    parallel_per_zone: int = 1  # brokers of one zone that go together, sharing no partition
+    # Brokers of one zone that go together at most; None: all that Kafka consents to.
+    at_once: int | None = 1
     any_time: bool = False  # begins with nodes outside the maintenance window, too
     even_recovering: bool = False  # begins with a node that still recovers its own logs, too
 
@@ -154,8 +158,7 @@ class Run:
 
     def party_of(self, turn: NodeTurn) -> str | None:
         """Return with whom a node may be out at the same time; None: with nobody."""
-        alone = turn.votes or self.options.parallel_per_zone == 1
-        return None if alone else f"{self.id}/{turn.zone}"
+        return party_name(self.id, turn.zone, turn.party) if turn.party else None
 
     def turn_of(self, node_id: int) -> NodeTurn:
         return next(t for t in self.turns if t.node_id == node_id)
@@ -238,9 +241,9 @@ def from_document(document: dict[str, Any], version: int) -> Run:
     """Read what `to_document` wrote; a field this version does not know is left out."""
     known = _known(Run, document)
     known["state"] = RunState(known["state"])
-    known["options"] = Options(**_tuples(_known(Options, known["options"])))
+    known["options"] = _options(known["options"])
     known["turns"] = tuple(
-        NodeTurn(**{**_known(NodeTurn, turn), "phase": Phase(turn["phase"])})
+        NodeTurn(**{**_tuples(_known(NodeTurn, turn)), "phase": Phase(turn["phase"])})
         for turn in known["turns"]
     )
     known["notes"] = tuple(Note(**_known(Note, note)) for note in known["notes"])
@@ -249,6 +252,12 @@ def from_document(document: dict[str, Any], version: int) -> Run:
     if known.get("replication"):
         known["replication"] = Replication(**_known(Replication, known["replication"]))
     return Run(**{**known, "version": version})
+
+
+def _options(document: dict[str, Any]) -> Options:
+    """Read options; before `at_once` a number alone was called otherwise."""
+    earlier = {"at_once": document.get("parallel_per_zone", 1)}
+    return Options(**_tuples(_known(Options, {**earlier, **document})))
 
 
 def _known(cls: type[Any], document: dict[str, Any]) -> dict[str, Any]:

@@ -142,6 +142,24 @@ class Tick(Writing, InKafka):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gate(Writing, InKafka):
+    """The eviction gate, which runs in the cluster."""
+
+    policy: Policy
+    # The greatest age of a reading that an answer rests on.
+    reading_age_seconds: float
+    # Accounts whose deletions are the operator's own rolls.
+    operators: tuple[str, ...]
+    gate_namespace: str
+    port: int
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a lease that was taken and not used keeps others waiting: one answer's time."""
+        return self.policy.tick_interval_seconds
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sweep(Writing, InCluster):
     """λ sweep."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from core.fields import epoch
@@ -51,6 +51,9 @@ class Nodes(Protocol):
 
     def kafka_pods(self) -> tuple[PodView, ...]:
         """Return the cluster's Kafka pods, scheduled or not."""
+
+    def kafka_pod(self, name: str) -> PodView | None:
+        """Return one of the cluster's Kafka pods as it is now; None: there is none that runs."""
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         """Return the attached EBS volumes by node name."""
@@ -101,7 +104,16 @@ class EksNodes:
         )
 
     def kafka_pods(self) -> tuple[PodView, ...]:
-        return tuple(pod for item in self._kafka_items() if (pod := _pod(item)) is not None)
+        return tuple(pod for item in self._kafka_items() if (pod := kafka_pod_in(item)) is not None)
+
+    def kafka_pod(self, name: str) -> PodView | None:
+        path = f"/api/v1/namespaces/{quote(self._namespace)}/pods/{quote(name)}"
+        found = self._api.find(path)
+        return None if found is None or not self._ours(found) else kafka_pod_in(found)
+
+    def _ours(self, pod: Json) -> bool:
+        labels: Json = pod["metadata"].get("labels") or {}
+        return labels.get(CLUSTER_LABEL) == self._kafka_cluster
 
     def server_version(self) -> str:
         found = self._api.get("/version", {})
@@ -174,7 +186,7 @@ def _drivers(csi_node: Json) -> frozenset[str]:
     return frozenset(d["name"] for d in csi_node["spec"].get("drivers") or ())
 
 
-def _condition(item: Json, kind: str) -> bool:
+def _condition(item: Mapping[str, Any], kind: str) -> bool:
     conditions = item.get("status", {}).get("conditions") or ()
     return any(c["type"] == kind and c["status"] == "True" for c in conditions)
 
@@ -265,7 +277,7 @@ def _holds(expression: Json, labels: Json) -> bool:
     }[expression["operator"]]
 
 
-def _pod(item: Json) -> PodView | None:
+def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
     """Read a Kafka pod; a pod of the cluster that is no Kafka node is None."""
     metadata = item["metadata"]
     labels = metadata.get("labels", {})
@@ -286,7 +298,7 @@ def _pod(item: Json) -> PodView | None:
     )
 
 
-def _trouble(status: Json) -> str:
+def _trouble(status: Mapping[str, Any]) -> str:
     """Return why a pod does not start, in Kubernetes' own word; one that runs has none."""
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":

@@ -59,9 +59,10 @@ def _paused(sources: Sources, now: float) -> str:
 def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
     instance = sources.cloud.instance(incident.instance_id)
     group_name = incident.group or (instance.group if instance else None)
-    kafka, silence = _ask_kafka(incident, sources.kafka)
-    others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     leases = sources.ledger.leases()
+    beside = companions(leases, incident.id, incident.party, now)
+    kafka, silence = _ask_kafka(incident, beside, sources.kafka)
+    others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     own = lease_of(leases, incident.id)
     return Observation(
         now=now,
@@ -75,7 +76,7 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
         kafka=kafka,
         kafka_silence=silence,
         lease_holder=in_the_way(leases, incident.id, incident.party, now),
-        beside=companions(leases, incident.id, incident.party, now),
+        beside=beside,
         drains=_drains(incident, leases, sources),
         own_drain_at=None if own is None else own.forwarded_at,
         leaving=frozenset(other.instance_id for other in others),
@@ -139,11 +140,13 @@ def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:
     return cloud.volumes_on(incident.instance_id) if gated else ()
 
 
-def _ask_kafka(incident: Incident, kafka: KafkaCluster) -> tuple[ClusterView | None, str]:
+def _ask_kafka(
+    incident: Incident, beside: frozenset[int], kafka: KafkaCluster
+) -> tuple[ClusterView | None, str]:
     rides = incident.state is State.OPENED and incident.leaders_moved_at is not None
     if incident.node_id is None or not (rides or incident.state in _ASKS_KAFKA):
         return None, NOT_ASKED
     try:
-        return kafka.read({incident.node_id}), ""
+        return kafka.read({incident.node_id, *beside}), ""
     except StillwaterError as error:
         return None, str(error)

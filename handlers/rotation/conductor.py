@@ -27,7 +27,6 @@ from core.rotation.run_record import (
     DEFAULT_DEADLINE_SECONDS,
     NodeTurn,
     Options,
-    Phase,
     Run,
     open_run,
     to_document,
@@ -142,13 +141,12 @@ class Conductor:
             accepted_topics=accepted,
             acknowledged=None if known is None else known.to_dict(),
             deadline_seconds=float(event.get("deadline_seconds") or DEFAULT_DEADLINE_SECONDS),
-            parallel_per_zone=_parallel(event),
+            at_once=_at_once(event),
             any_time=bool(event.get("any_time")),
             even_recovering=bool(event.get("even_recovering")),
         )
         kubelets = {n.instance_id: n.kubelet for n in seen.nodes if n.instance_id in launched}
-        asked = () if seen.kafka is None else refusals(turns, seen.kafka, options, self.policy)
-        apart = tuple(asked)
+        apart = tuple(refusals(options, self.policy))
         planned = plan(
             turns,
             seen,
@@ -179,18 +177,11 @@ class Conductor:
             options = replace(options, any_time=True)
         if event.get("even_recovering"):
             options = replace(options, even_recovering=True)
-        if event.get("parallel_per_zone") is not None:
-            options = replace(options, parallel_per_zone=_parallel(event))
-            self._refuse_together(run, options, now)
+        if event.get("at_once") is not None:
+            options = replace(options, at_once=_at_once(event))
+            if problems := list(refusals(options, self.policy)):
+                raise InvalidInput(problems)
         return resume(run, actor, now, skip=bool(event.get("skip")), options=options)
-
-    def _refuse_together(self, run: Run, options: Options, now: float) -> None:
-        """Raise InvalidInput where those who are left may not go as many at a time as asked."""
-        kafka = observe_cluster(self.sources, self.whose, now).kafka
-        left = [turn for turn in run.turns if turn.phase not in {Phase.DONE, Phase.SKIPPED}]
-        apart = () if kafka is None else tuple(refusals(left, kafka, options, self.policy))
-        if apart:
-            raise InvalidInput(apart)
 
     def _appended(self, event: Mapping[str, Any], now: float) -> dict[int, float]:
         """Return what brokers take in a second, from how their logs grew since the first look."""
@@ -241,11 +232,16 @@ def _actor(event: Mapping[str, Any]) -> str:
     return str(event.get("actor") or "somebody")
 
 
-def _parallel(event: Mapping[str, Any]) -> int:
-    """Return how many brokers of a zone may go together; raises InvalidInput for less than one."""
-    asked = event.get("parallel_per_zone", 1)
+def _at_once(event: Mapping[str, Any]) -> int | None:
+    """Return how many brokers of a zone go together, None for all that may.
+
+    Raises InvalidInput for anything but a whole number from 1 and "zone".
+    """
+    asked = event.get("at_once", 1)
+    if asked == "zone":
+        return None
     if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
-        raise InvalidInput([f"parallel_per_zone is {asked!r}, and must be a whole number from 1."])
+        raise InvalidInput([f"at_once is {asked!r}, and must be a whole number from 1, or zone."])
     return asked
 
 

@@ -146,6 +146,7 @@ class Steward:
             "unpriced": planned.unpriced,
             "unknown": list(seen.gaps),
             "volumes": {v.claim: v.volume_id for of in seen.sets for v in of.volumes},
+            "sizes_gib": {v.claim: v.actual.size_gib for of in seen.sets for v in of.volumes},
             "decisions": [
                 {
                     "pool": d.pool,

@@ -16,6 +16,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core import naming
+from core.cluster.system_nodes import KARPENTER_CPU_MILLIS, KARPENTER_MEMORY_MIB
 from core.constants import (
     KARPENTER_MAX_RECEIVE_COUNT,
     KARPENTER_RETENTION_SECONDS,
@@ -140,7 +141,11 @@ def values(args: KarpenterArgs) -> dict[str, Any]:
     return {
         "serviceAccount": {"name": RELEASE},
         # Its documentation's own figures.
-        "controller": {"resources": pods.resources(cpu_millis=1000, memory_mib=1024)},
+        "controller": {
+            "resources": pods.resources(
+                cpu_millis=KARPENTER_CPU_MILLIS, memory_mib=KARPENTER_MEMORY_MIB
+            )
+        },
         "settings": {
             "clusterName": args.eks_cluster,
             "interruptionQueue": queue_name(args.prefix),

@@ -18,6 +18,7 @@ from core import naming
 from core.cluster import Timings
 from infra import iam
 from infra.charts import pods
+from infra.charts.definitions import ChartWithDefinitions, definitions
 from infra.versions import LBC_CHART, LBC_CHART_VERSION, LBC_REPOSITORY
 
 TYPE = "stillwater:infra:LoadBalancerController"
@@ -74,6 +75,16 @@ class LoadBalancerController(pulumi.ComponentResource):
             policy=iam.policy(statements(args)),
             opts=pulumi.ResourceOptions(parent=self),
         )
+        brought = definitions(
+            f"{name}-definitions",
+            ChartWithDefinitions(
+                chart=LBC_CHART,
+                version=LBC_CHART_VERSION,
+                repository=LBC_REPOSITORY,
+                values={"clusterName": args.eks_cluster},
+            ),
+            self,
+        )
         release = k8s.helm.v3.Release(
             f"{name}-release",
             name=RELEASE,
@@ -81,9 +92,13 @@ class LoadBalancerController(pulumi.ComponentResource):
             chart=LBC_CHART,
             repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=LBC_REPOSITORY),
             version=LBC_CHART_VERSION,
+            skip_crds=True,
             values=values(args),
             # Pods get credentials when they start, so the association comes first.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[association, permission]),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=brought.apply(lambda made: [*made, association, permission]),
+            ),
         )
         self.release_name = release.name.apply(str)
         self.register_outputs({"release_name": self.release_name})

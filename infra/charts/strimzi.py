@@ -14,14 +14,16 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import ClusterSpec
+from core.cluster.system_nodes import OPERATOR_CPU_MILLIS, OPERATOR_MEMORY_MIB
 from infra.alerts.metrics import operator_monitor
+from infra.charts.definitions import ChartWithDefinitions, definitions
 from infra.versions import STRIMZI_CHART, STRIMZI_CHART_VERSION
 
 TYPE = "stillwater:infra:StrimziOperator"
 RELEASE = "strimzi-cluster-operator"
 # The label its Deployment sets on every pod, whatever the release is called.
 POD_LABELS = {"name": "strimzi-cluster-operator"}
-MEMORY = "768Mi"
+MEMORY = f"{OPERATOR_MEMORY_MIB}Mi"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,7 @@ class StrimziOperator(pulumi.ComponentResource):
         self, name: str, args: StrimziOperatorArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
+        chart = ChartWithDefinitions(chart=STRIMZI_CHART, version=STRIMZI_CHART_VERSION)
         release = k8s.helm.v3.Release(
             f"{name}-release",
             name=RELEASE,
@@ -43,8 +46,11 @@ class StrimziOperator(pulumi.ComponentResource):
             create_namespace=True,
             chart=STRIMZI_CHART,
             version=STRIMZI_CHART_VERSION,
+            skip_crds=True,
             values=values(args.spec),
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(
+                parent=self, depends_on=definitions(f"{name}-definitions", chart, self)
+            ),
         )
         if args.spec.metrics.prometheus_operator:
             # The chart makes the namespace.
@@ -64,7 +70,7 @@ def values(spec: ClusterSpec) -> dict[str, Any]:
         "operationTimeoutMs": spec.timings.strimzi_operation_timeout_seconds * 1000,
         # 384 MiB is enough for a small cluster; an operator killed for memory rolls nothing.
         "resources": {
-            "requests": {"cpu": "200m", "memory": MEMORY},
+            "requests": {"cpu": f"{OPERATOR_CPU_MILLIS}m", "memory": MEMORY},
             "limits": {"cpu": "1000m", "memory": MEMORY},
         },
         "podDisruptionBudget": {"enabled": replicas > 1, "minAvailable": 1},

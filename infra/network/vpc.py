@@ -15,13 +15,10 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.cluster.limits import ZONE_LETTERS
+from core.cluster.limits import PRIVATE_BITS, ZONE_BITS, ZONE_LETTERS
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:Network"
-# A region names its zones a to at most h; each letter owns an eighth of the VPC.
-ZONE_BITS = (len(ZONE_LETTERS) - 1).bit_length()
-PRIVATE_BITS = ZONE_BITS + 1
 PUBLIC_BITS = ZONE_BITS + 4
 
 

@@ -28,6 +28,8 @@ from local.pulumi.values import Properties
 from local.tools import chart_path, tool_path
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
+# What a chart renders to, without a release of it.
+TEMPLATE = "kubernetes:helm:template"
 CHARTS_VARIABLE = "STILLWATER_CHARTS"
 # A chart whose pods do not become ready has failed; real clusters are given 5 minutes for pulling
 # images, which the twin never does.
@@ -116,9 +118,18 @@ class Releases:
 
     def render(self, inputs: Properties) -> None:
         """Render a release without installing it, so that wrong values are found in a preview."""
-        release = Release.of(inputs)
+        self._rendered(Release.of(inputs), inputs)
+
+    def template(self, options: Properties) -> list[Properties]:
+        """Return every object a chart renders to, its definitions among them."""
+        release = Release(options.get("namespace") or "default", options["release_name"])
+        flags = [] if options.get("skip_crd_rendering") else ["--include-crds"]
+        documents = self._rendered(release, options, flags)
+        return [each for each in yaml.load_all(documents, Loader=yaml.CSafeLoader) if each]
+
+    def _rendered(self, release: Release, inputs: Properties, flags: Sequence[str] = ()) -> str:
         with self._home(inputs) as home:
-            self._helm(
+            return self._helm(
                 home,
                 [
                     *("template", release.name, str(chart_folder(inputs["chart"]))),
@@ -126,6 +137,7 @@ class Releases:
                     # Without it a helm built from source takes the cluster for 1.20 and renders
                     # kinds that are long gone.
                     *("--kube-version", str(self._login.api.get("/version")["gitVersion"])),
+                    *flags,
                 ],
             )
 

@@ -7,6 +7,7 @@ that lacks a right in EKS lacks it here.
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
@@ -14,7 +15,7 @@ from typing import Any
 
 from core.errors import StillwaterError
 from local.pulumi.changes import changes
-from local.pulumi.kubernetes_helm import RELEASE_TYPE, Release, Releases
+from local.pulumi.kubernetes_helm import RELEASE_TYPE, TEMPLATE, Release, Releases
 from local.pulumi.kubernetes_login import Login, read_kubeconfig
 from local.pulumi.kubernetes_objects import (
     Objects,
@@ -153,6 +154,11 @@ class KubernetesProvider(ResourceProvider):
             return
         described = _described(existing)
         self._objects.delete(target(described, existing.id), described)
+
+    def invoke(self, token: str, arguments: Properties) -> Properties:
+        if token != TEMPLATE:
+            return super().invoke(token, arguments)
+        return {"result": self._releases.template(json.loads(arguments["jsonOpts"]))}
 
     def _judge(self, resource: Resource, inputs: Properties) -> None:
         if self._login is None or has_unknown(inputs):

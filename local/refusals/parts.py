@@ -219,6 +219,12 @@ def source_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
     elif not _is_block(wanted.inputs.get("cidrIpv4")):
         message = f"CIDR block {wanted.inputs['cidrIpv4']} is malformed"
         yield Refusal(operation, "InvalidParameterValue", message, "cidrIpv4")
+    elif _has_host_bits(wanted.inputs.get("cidrIpv4")):
+        # The provider's own, before any call: EC2 would keep the network and show another block
+        # than the program's (terraform-provider-aws, IPv4CIDRNetworkAddress).
+        message = "Attribute cidr_ipv4 value must be a valid IPv4 CIDR that represents a network "
+        message += f"address, got: {wanted.inputs['cidrIpv4']}"
+        yield Refusal(operation, "Invalid Attribute Value", message, "cidrIpv4")
 
 
 @limit("ec2/route:Route", source=f"{_EC2}API_CreateRoute.html")
@@ -229,6 +235,12 @@ def destination_of_a_route(wanted: Wanted) -> Iterator[Refusal]:
         message = f"Value ({block}) for parameter destinationCidrBlock is invalid. This is not a "
         message += "valid CIDR block."
         yield Refusal("CreateRoute", "InvalidParameterValue", message, "destinationCidrBlock")
+
+
+def _has_host_bits(written: object) -> bool:
+    if written is None:
+        return False
+    return str(ipaddress.ip_network(str(written), strict=False)) != str(written)
 
 
 def _is_block(written: object) -> bool:

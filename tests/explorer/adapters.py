@@ -150,6 +150,9 @@ class ExploredNodes:
     def nodes(self) -> tuple[NodeView, ...]:
         return tuple(self._stage.world.nodes.values())
 
+    def kafka_pod(self, name: str) -> PodView | None:
+        return next((pod for pod in self.kafka_pods() if pod.name == name), None)
+
     def kafka_pods(self) -> tuple[PodView, ...]:
         found = tuple(self._stage.world.pods.values())
         self._stage.invocation.pods = found

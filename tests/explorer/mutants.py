@@ -277,14 +277,14 @@ MUTANTS = (
     _M(
         "a fenced broker beside is no hindrance",
         "core",
-        "for other in sorted(cluster.out - {node_id} - beside):",
-        "for other in sorted(cluster.out & {node_id}):",
+        "for other in sorted(cluster.out - leaving):",
+        "for other in sorted(cluster.out & leaving):",
     ),
     _M(
         "one replica in sync is enough",
         "core",
-        "    if len(left) < needed:",
-        "    if len(left) < 1:",
+        "    return left < needed_in_sync(partition, isr_margin)",
+        "    return left < 1",
     ),
     _M(
         "a quorum without a leader consents",

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from core import naming
-from core.cluster import Connect, Topic, parse
+from core.cluster import Topic, parse
+from core.cluster.rights import clients
 from core.constants import CONNECT_REST_PORT
 from core.health.cluster import Kind
 from infra.alerts.metrics import KAFKA_ALLOW
 from infra.kafka.connect import connect_spec
-from infra.kafka.topics import topic_spec
+from infra.kafka.topics import topic_spec, user_spec
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
@@ -37,7 +38,7 @@ START_SECONDS = 180.0
 OF_CONTROLLERS = {name for name in NEEDED if name.startswith("kafka_controller_")}
 OF_RECOVERY = {"kafka_log_logmanager_remaininglogstorecover"}
 OF_BOTH = {name for name in NEEDED if name.startswith("kafka_server_raft_")}
-SMALL = Connect(replicas=1, memory_request_mib=256, cpu_request_millis=50)
+SMALL = {"replicas": 1, "memory_request_mib": 256, "cpu_request_millis": 50}
 
 
 def get(host: str, port: int, path: str) -> tuple[int | None, str]:
@@ -88,9 +89,13 @@ class Resource:
 
 @pytest.fixture
 def workers(cluster: Cluster) -> Iterator[Resource]:
-    resource = Resource(cluster, "KafkaConnect", naming.connect(demo_spec.CLUSTER))
+    name = naming.connect(demo_spec.CLUSTER)
+    resource, user = (Resource(cluster, kind, name) for kind in ("KafkaConnect", "KafkaUser"))
+    spec = parse(demo_spec.spec(cluster.twin.place) | {"connect": SMALL})
+    user.make(user_spec(spec, next(c for c in clients(spec) if c.name == name), {}))
     yield resource
     resource.delete()
+    user.delete()
 
 
 @pytest.fixture
@@ -103,8 +108,9 @@ def topic(cluster: Cluster) -> Iterator[Resource]:
 def test_a_worker_is_ready_only_once_it_says_that_it_is_healthy(
     cluster: Cluster, workers: Resource
 ) -> None:
-    spec = parse(demo_spec.spec(cluster.twin.place))
-    workers.make(connect_spec(spec, SMALL))
+    spec = parse(demo_spec.spec(cluster.twin.place) | {"connect": SMALL})
+    assert spec.connect is not None
+    workers.make(connect_spec(spec, spec.connect))
     path = f"/api/v1/namespaces/{workers.namespace}/pods/{workers.name}-connect-0"
 
     def pod() -> dict[str, Any] | None:

@@ -1,11 +1,9 @@
-"""Where the parallel bench puts partitions is what its two runs differ in."""
+"""Where the parallel bench puts partitions makes each zone a party."""
 
 from __future__ import annotations
 
-from itertools import combinations
-
 from bench.fleet.ground import brokers_of
-from bench.parallel import apart, by_zone, crowded
+from bench.parallel import apart, by_zone
 from local.demo import load
 
 BROKERS = brokers_of({"first_node_id": 10, "node_ids_per_zone": 10, "nodes_per_zone": 2})
@@ -24,15 +22,3 @@ def test_apart_no_two_brokers_of_a_zone_hold_the_same_partition() -> None:
     # Each broker leads, and holds, as much as any other.
     leads = [sum(replicas[0] == broker for replicas in placed.values()) for broker in BROKERS]
     assert set(leads) == {load.PARTITIONS // len(BROKERS)}
-
-
-def test_crowded_one_partition_is_on_both_brokers_of_the_first_zone() -> None:
-    placed = crowded(ZONES)
-    shared = {
-        partition: pair
-        for partition, replicas in placed.items()
-        for pair in combinations(sorted(replicas), 2)
-        if pair[0] // 10 == pair[1] // 10
-    }
-    assert shared == {load.PARTITIONS - 1: (10, 11)}
-    assert {len(replicas) for replicas in placed.values()} == {load.REPLICATION_FACTOR}

@@ -127,33 +127,32 @@ def test_of_an_instances_rounds_the_last_is_meant(desk: Desk) -> None:
 
 def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Desk) -> None:
     desk.ledger.put(incident(3))
-    console, out = said()
-    command.held("local", "i-0a", "2h", console)
+    sentence = command.held(desk, "i-0a", "2h")
     held = desk.latest("i-0a")
     assert held.held_until is not None
     assert held.notes[-1].actor == desk.actor
     assert ticks(desk) == [{"incident_id": "i-0a", "version": held.version}]
-    assert "i-0a" in out.getvalue()
+    assert "i-0a" in sentence
 
 
 def test_a_release_and_an_ignore_are_wishes_too(desk: Desk) -> None:
     desk.ledger.put(incident(3))
-    command.released("local", "i-0a", said()[0])
+    command.released(desk, "i-0a")
     assert desk.latest("i-0a").release_asked_by == desk.actor
-    command.ignored("local", "i-0a", "a drill", said()[0])
+    command.ignored(desk, "i-0a", "a drill")
     assert "a drill" in desk.latest("i-0a").notes[-1].reason
 
 
 def test_a_retained_instance_is_released_in_another_round(desk: Desk) -> None:
     desk.ledger.put(incident(state=State.RETAINED))
-    command.released("local", "i-0a", said()[0])
+    command.released(desk, "i-0a")
     assert desk.latest("i-0a").id == "i-0a.2"
 
 
 def test_a_wish_about_what_is_over_is_refused(desk: Desk) -> None:
     desk.ledger.put(incident())
     with pytest.raises(Conflict, match="over"):
-        command.held("local", "i-0a", "2h", said()[0])
+        command.held(desk, "i-0a", "2h")
     assert ticks(desk) == []
 
 

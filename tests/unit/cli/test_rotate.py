@@ -136,7 +136,7 @@ def test_a_plan_names_what_fits_into_no_maintenance_window() -> None:
     assert "needs --any-time" in said()
 
 
-@pytest.mark.parametrize(("given", "asked"), [([], None), (["--parallel-per-zone", "3"], 3)])
+@pytest.mark.parametrize(("given", "asked"), [([], None), (["--at-once", "3"], 3)])
 def test_a_resume_leaves_how_many_go_together_unless_it_is_told(
     monkeypatch: pytest.MonkeyPatch, given: list[str], asked: int | None
 ) -> None:
@@ -150,4 +150,4 @@ def test_a_resume_leaves_how_many_go_together_unless_it_is_told(
     monkeypatch.setattr(command, "rotor", lambda _environment: Asked())
     result = CliRunner().invoke(rotate, ["resume", "local", *given])
     assert result.exit_code == 0, result.output
-    assert [(one["command"], one["parallel_per_zone"]) for one in heard] == [("resume", asked)]
+    assert [(one["command"], one["at_once"]) for one in heard] == [("resume", asked)]

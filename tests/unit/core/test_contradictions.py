@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from core.cluster import contradictions, kafka_releases, parse
+from core.errors import InvalidInput
 from infra.versions import STRIMZI_CHART_VERSION
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
@@ -40,6 +41,7 @@ def test_a_spec_without_contradictions_has_none() -> None:
         {"load_balancer": {"client_cidrs": [f"10.{n}.0.0/16" for n in range(100, 129)]}},
         {"kafka": {"config": {"controller.quorum.fetch.timeout.ms": 3000, "log.retention.ms": 9}}},
         {"connect": {"config": {"ssl.endpoint.identification.algorithm": ""}}},
+        {"kubernetes": {"system_instance_type": "m7g.medium"}},
     ],
 )
 def test_what_is_close_to_a_limit_is_let_through(changed: dict[str, Any]) -> None:
@@ -120,6 +122,22 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
         ({"topics": [{"name": "__mine"}]}, "are Kafka's own"),
         ({"topics": [{"name": "a.b"}, {"name": "a_b"}]}, "topics a.b and a_b collide"),
         ({"load_balancer": {"client_cidrs": ["fd00::/8"]}}, "has IPv4 addresses alone"),
+        (
+            {"kubernetes": {"system_instance_type": "t3.nano"}},
+            "t3.nano, which has addresses for 4 pods, 5 of them every node's own",
+        ),
+        (
+            {"kubernetes": {"system_instance_type": "m7g.medium"}, "cluster_autoscaler": False},
+            "3 such nodes have room for 9 and 11 are needed (2 of CoreDNS, ",
+        ),
+        (
+            {"kubernetes": {"system_instance_type": "t3.small"}, "connect": {}},
+            "leaves its pods 1572 MiB of memory beside what the system keeps",
+        ),
+        (
+            {"pools": [CONTROLLER | {"instance_type": "t3.micro"}, BROKER]},
+            "pool controller runs 6 pods on a node, Kafka's among them",
+        ),
         ({"load_balancer": {"client_cidrs": ["10.40.0.0/16"]}}, "network.vpc_cidr has already"),
         (
             {"load_balancer": {"client_cidrs": ["10.9.0.0/16", "10.9.0.0/16"]}},
@@ -201,3 +219,32 @@ def test_of_somebody_elses_operator_the_versions_are_doubted_and_not_refused() -
 )
 def test_a_metadata_version_may_be_that_of_a_release(written: str, level: str | None) -> None:
     assert kafka_releases.resolved(written) == level
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"load_balancer": {"client_cidrs": ["10.9.1.1/16"]}},
+        {"network": {"vpc_cidr": "10.9.1.1/16"}},
+        {"network": {"existing": EXISTING, "secondary_cidrs": ["10.9.1.1/16"]}},
+        {"kubernetes": {"public_access_cidrs": ["203.0.113.7/16"]}},
+    ],
+    ids=lambda changed: str(*next(iter(changed.values())).keys() - {"existing"}),
+)
+def test_a_block_with_bits_of_a_host_is_refused_with_the_network_it_is_in(
+    changed: dict[str, Any],
+) -> None:
+    with pytest.raises(InvalidInput, match=r"AWS keeps the network; write (10\.9|203\.0)\.0\.0/16"):
+        parse(description(**changed))
+
+
+def test_a_network_that_the_nodes_interfaces_use_up_is_warned_of() -> None:
+    pools = [CONTROLLER, BROKER | {"instance_type": "r7g.2xlarge", "nodes_per_zone": 10}]
+
+    def told(block: str) -> list[str]:
+        wanted = parse(description(pools=pools, network={"vpc_cidr": block}))
+        return [each for each in contradictions.doubts(wanted) if "vpc_cidr" in each]
+
+    assert told("10.40.0.0/19") == []
+    (sentence,) = told("10.40.0.0/20")
+    assert "of each zone 251 addresses" in sentence

@@ -225,6 +225,9 @@ class FakeCluster:
     def kafka_pods(self) -> tuple[PodView, ...]:
         return tuple(self.pods.values())
 
+    def kafka_pod(self, name: str) -> PodView | None:
+        return next((p for p in self.pods.values() if p.name == name), None)
+
     def server_version(self) -> str:
         return "1.36"
 

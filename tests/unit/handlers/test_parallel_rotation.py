@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from core.availability.lease import party_name
 from core.incidents.observation import BudgetView
 from core.incidents.record import Incident, State
 from core.rotation.run_record import Phase, RunState
-from core.views import PartitionView
+from core.views import ClusterView, PartitionView
 from core.window import DAYS, Window
 from tests.unit.handlers.fakes import ZONES, group_of, six_brokers
 from tests.unit.handlers.station import POLICY, Station
@@ -37,7 +38,7 @@ def shared_partition(station: Station) -> None:
 
 def first_leaves(station: Station) -> None:
     """Have the zone's first broker take the lease for its party."""
-    party = f"{current(station).id}/us-east-1a"
+    party = party_name(current(station).id, "us-east-1a", (10, 11))
     station.ledger.take_lease("i-0a", station.now, 900, party=party, node_id=10)
 
 
@@ -54,7 +55,7 @@ def held_back(station: Station, world: World) -> Incident:
 def test_two_brokers_of_a_zone_leave_together_and_no_two_zones_do(station: Station) -> None:
     world = World(station, choose=lambda _: 0)
     zones_out = []
-    run = start(station, parallel_per_zone=2)
+    run = start(station, at_once=2)
     while run.state is RunState.RUNNING:
         run = turn(station)
         zones_out.append({t.zone for t in run.in_hand})
@@ -78,35 +79,87 @@ def test_without_the_option_one_goes_at_a_time(station: Station) -> None:
     assert max(desired for _, desired in station.cluster.desired_calls) == 3
 
 
-def test_brokers_that_share_a_partition_are_refused_by_name(station: Station) -> None:
+def test_brokers_that_break_a_partition_together_go_apart_and_the_plan_says_why(
+    station: Station,
+) -> None:
     shared_partition(station)
-    answer = ask(station, "start", selection={"everything": True}, parallel_per_zone=2)
-    (problem,) = answer["problems"]
-    assert problem.startswith(
-        "Brokers 10 and 11 in us-east-1a both hold partition crowded-7 (1 in all), so they do not "
-        "go together;"
+    planned = ask(station, "plan", selection={"everything": True}, at_once="zone")["plan"]
+    assert [node["batch"] for node in planned["nodes"]] == [1, 2, 3, 3, 4, 4]
+    assert planned["notes"][0] == (
+        "Brokers of us-east-1a go in 2 parties. 10, 11 go apart for partition crowded-7 (1 in "
+        "all): with its replicas in different zones they would go together."
     )
-    assert "problems" not in ask(station, "start", selection={"everything": True})
+    start(station, at_once="zone")
+    assert [t.node_id for t in turn(station).in_hand] == [10]
 
 
 def test_a_partition_that_is_shared_since_the_start_parts_them(station: Station) -> None:
-    start(station, parallel_per_zone=2)
+    start(station, at_once=2)
     shared_partition(station)
     run = turn(station)
     assert [t.node_id for t in run.in_hand] == [10]
-    assert any("both hold partition crowded-7" in note.text for note in run.notes)
+    assert any("Partition crowded-7 would not keep" in note.text for note in run.notes)
+
+
+def test_the_whole_zone_goes_at_once_and_the_lease_names_it(station: Station) -> None:
+    start(station, at_once="zone")
+    run = turn(station)
+    assert [(t.node_id, t.party) for t in run.in_hand] == [(10, (10, 11)), (11, (10, 11))]
+    party = station.incident("i-0a").party
+    assert party == f"{run.id}/us-east-1a/10+11"
+    station.ledger.take_lease("i-0a", station.now, 900, party=party, node_id=10)
+    assert [lease.nodes for lease in station.ledger.leases()] == [{10, 11}]
+
+
+def outsider_lost(station: Station) -> None:
+    """Have broker 20, of another zone, leave an ISR."""
+    view = station.cluster.read()
+    partitions = tuple(
+        replace(p, isr=tuple(r for r in p.isr if r != 20), leader=next(r for r in p.isr if r != 20))
+        for p in view.partitions
+    )
+    station.cluster.kafka = replace(view, partitions=partitions, fenced=frozenset({20}))
+
+
+def test_a_broker_of_another_zone_that_is_lost_stops_the_run_and_calls_off_who_has_not_left(
+    station: Station,
+) -> None:
+    start(station, at_once="zone")
+    turn(station)
+    outsider_lost(station)
+    run = turn(station)
+    assert run.state is RunState.STOPPED
+    assert run.reason.startswith("Broker 20 is not in the ISR of partition ")
+    assert "Called off, and kept: 10, 11." in run.reason
+    assert station.incident("i-0a").called_off
+    for id_ in ("i-0a", "i-1a"):
+        look(station, id_)
+        assert station.incident(id_).state is State.CANCELLED
+    # Healed and resumed, it begins with both anew.
+    station.cluster.kafka = healed(station)
+    ask(station, "resume")
+    for _ in range(4):
+        run = turn(station)
+    assert [(t.node_id, t.attempt) for t in run.in_hand] == [(10, 2), (11, 2)]
+    assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0a", "i-1a"}
+
+
+def healed(station: Station) -> ClusterView:
+    view = station.cluster.read()
+    partitions = tuple(replace(p, isr=p.replicas) for p in view.partitions)
+    return replace(view, partitions=partitions, fenced=frozenset())
 
 
 def test_one_that_shares_a_partition_by_now_waits_with_its_hooks_until_the_other_is_back(
     station: Station,
 ) -> None:
     world = World(station, choose=lambda _: 0)
-    start(station, parallel_per_zone=2)
+    start(station, at_once=2)
     turn(station)
     shared_partition(station)
     first_leaves(station)
     second = held_back(station, world)
-    assert "may not leave together with broker 10: both hold partition crowded-7" in second.reason
+    assert "Nodes 10, 11 may not leave together: partition crowded-7 would keep" in second.reason
 
 
 def test_a_disruption_budget_lets_them_stop_one_after_another(station: Station) -> None:
@@ -119,7 +172,7 @@ def test_a_disruption_budget_lets_them_stop_one_after_another(station: Station) 
         return (BudgetView(name="orders-kafka", pods=pods, disruptions_allowed=allowed),)
 
     station.cluster.budgets = budget  # type: ignore[method-assign]
-    start(station, parallel_per_zone=2)
+    start(station, at_once=2)
     unready = []
     drain = world._drain
 
@@ -135,7 +188,7 @@ def test_a_disruption_budget_lets_them_stop_one_after_another(station: Station) 
 
 
 def test_the_deadline_of_each_counts_for_itself(station: Station) -> None:
-    start(station, parallel_per_zone=2, deadline_seconds=60)
+    start(station, at_once=2, deadline_seconds=60)
     turn(station)
     station.now += 100
     run = turn(station)
@@ -144,7 +197,7 @@ def test_the_deadline_of_each_counts_for_itself(station: Station) -> None:
 
 
 def test_an_abort_takes_the_room_for_both_back(station: Station) -> None:
-    start(station, parallel_per_zone=2)
+    start(station, at_once=2)
     turn(station)
     for id_ in ("i-0a", "i-1a", "i-0a", "i-1a"):
         look(station, id_)
@@ -162,51 +215,41 @@ def test_an_abort_takes_the_room_for_both_back(station: Station) -> None:
 
 def test_a_handler_that_drains_by_itself_forbids_company(station: Station) -> None:
     direct = Station(policy=replace(POLICY, drain_route="direct"), cluster=station.cluster)
-    answer = ask(direct, "start", selection={"everything": True}, parallel_per_zone=2)
+    answer = ask(direct, "start", selection={"everything": True}, at_once=2)
     assert "drain_route direct" in str(answer["problems"])
 
 
-@pytest.mark.parametrize("asked", [0, -1, 1.5, True, "2"])
+@pytest.mark.parametrize("asked", [0, -1, 1.5, True, "2", "all"])
 def test_a_number_that_is_none_is_said_to_be_so(station: Station, asked: object) -> None:
-    answer = ask(station, "plan", selection={"everything": True}, parallel_per_zone=asked)
+    answer = ask(station, "plan", selection={"everything": True}, at_once=asked)
     assert "must be a whole number from 1" in str(answer["problems"])
 
 
 def test_a_resume_says_how_many_go_together_from_then_on(station: Station) -> None:
     start(station)
     ask(station, "pause")
-    said = ask(station, "resume", parallel_per_zone=2)["said"]
-    assert said == ("ada resumes the run, at most 2 brokers of a zone at a time instead of 1.")
+    said = ask(station, "resume", at_once=2)["said"]
+    assert said == (
+        "ada resumes the run, 2 brokers of a zone at a time instead of one broker at a time."
+    )
     run = turn(station)
-    assert run.options.parallel_per_zone == 2
+    assert run.options.at_once == 2
     assert [t.node_id for t in run.in_hand] == [10, 11]
     assert said in [note.text for note in run.notes]
 
 
 def test_a_resume_that_names_no_number_keeps_the_one_it_has(station: Station) -> None:
-    start(station, parallel_per_zone=2)
+    start(station, at_once=2)
     ask(station, "pause")
     assert ask(station, "resume")["said"] == "ada resumes the run."
-    assert current(station).options.parallel_per_zone == 2
+    assert current(station).options.at_once == 2
 
 
 def test_a_resume_is_refused_as_a_start_is(station: Station) -> None:
     start(station)
     ask(station, "pause")
-    shared_partition(station)
-    (problem,) = ask(station, "resume", parallel_per_zone=2)["problems"]
-    assert problem.startswith("Brokers 10 and 11 in us-east-1a both hold partition crowded-7")
-    assert "whole number from 1" in str(ask(station, "resume", parallel_per_zone=0)["problems"])
-    assert (current(station).state, current(station).options.parallel_per_zone) == ("paused", 1)
-
-
-def test_who_has_moved_already_refuses_nobody(station: Station) -> None:
-    start(station)
-    run = current(station)
-    station.runs.put(run.with_turn(replace(run.turn_of(10), phase=Phase.DONE)))
-    ask(station, "pause")
-    shared_partition(station)
-    assert "problems" not in ask(station, "resume", parallel_per_zone=2)
+    assert "or zone" in str(ask(station, "resume", at_once=0)["problems"])
+    assert (current(station).state, current(station).options.at_once) == ("paused", 1)
 
 
 def test_nobody_joins_one_that_left_alone(station: Station) -> None:
@@ -214,13 +257,13 @@ def test_nobody_joins_one_that_left_alone(station: Station) -> None:
     turn(station)
     station.now += 100
     assert turn(station).state is RunState.STOPPED
-    ask(station, "resume", parallel_per_zone=2)
+    ask(station, "resume", at_once=2)
     assert [t.node_id for t in turn(station).in_hand] == [10]
 
 
 def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(station: Station) -> None:
     alone = ask(station, "plan", selection={"everything": True})["plan"]
-    together = ask(station, "plan", selection={"everything": True}, parallel_per_zone=2)["plan"]
+    together = ask(station, "plan", selection={"everything": True}, at_once=2)["plan"]
     assert isinstance(alone, dict)
     assert isinstance(together, dict)
     assert [node["batch"] for node in alone["nodes"]] == [1, 2, 3, 4, 5, 6]
@@ -234,7 +277,7 @@ def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_o
     station: Station,
 ) -> None:
     world = World(station, choose=lambda _: 0)
-    start(station, parallel_per_zone=2)
+    start(station, at_once=2)
     turn(station)
     first_leaves(station)
     name = station.cluster.pods[11].name
@@ -246,7 +289,7 @@ def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_o
 
 
 def test_room_that_another_has_asked_for_is_not_counted_as_ones_own(station: Station) -> None:
-    start(station, parallel_per_zone=2)
+    start(station, at_once=2)
     turn(station)
     for id_ in ("i-0a", "i-1a"):
         incident = station.incident(id_)
@@ -269,7 +312,7 @@ def test_room_that_another_has_asked_for_is_not_counted_as_ones_own(station: Sta
 def test_who_would_not_be_back_in_time_together_goes_alone(station: Station) -> None:
     window = Window(days=frozenset(DAYS), start_minute=9 * 60, duration_minutes=120)
     hours = Station(policy=replace(POLICY, maintenance=window), cluster=station.cluster)
-    start(hours, parallel_per_zone=2)
+    start(hours, at_once=2)
     # Five minutes are left: enough for the 4 min 40 s of one, not for a minute and a half more.
     hours.now += 3600 - 320
     run = turn(hours)

@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
@@ -107,11 +107,14 @@ def run_program(
     references: Mapping[str, Mapping[str, Any]] | None = None,
     preview: bool = False,
     real_sizes: bool = False,
+    rendered: Sequence[Mapping[str, Any]] = (),
 ) -> Recorded:
     """Run a program to its end and return what it registered; its exceptions pass through.
 
-    `references` are the outputs of other stacks, by stack name. With `preview`, what only AWS knows
-    stays unknown, as on a first preview; with `real_sizes`, it has the form that AWS gives it.
+    `references` are the outputs of other stacks, by stack name, and `rendered` what a chart renders
+    to: those of the program are in no registry that unit tests reach. With `preview`, what only AWS
+    knows stays unknown, as on a first preview; with `real_sizes`, it has the form that AWS gives
+    it.
     """
     recorded = Recorded()
 
@@ -122,7 +125,14 @@ def run_program(
         asyncio.set_event_loop(loop)
         try:
             monitor = _Monitor(
-                _Mocks(recorded, references or {}, preview=preview, real_sizes=real_sizes), recorded
+                _Mocks(
+                    recorded,
+                    references or {},
+                    rendered,
+                    preview=preview,
+                    real_sizes=real_sizes,
+                ),
+                recorded,
             )
             mocks.set_mocks(
                 monitor.mocks,
@@ -227,11 +237,12 @@ class _Mocks(mocks.Mocks):
         self,
         recorded: Recorded,
         references: Mapping[str, Mapping[str, Any]],
+        rendered: Sequence[Mapping[str, Any]],
         *,
         preview: bool,
         real_sizes: bool,
     ) -> None:
-        self._recorded, self._references = recorded, references
+        self._recorded, self._references, self._rendered = recorded, references, rendered
         self._preview, self._real_sizes = preview, real_sizes
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
@@ -263,6 +274,7 @@ class _Mocks(mocks.Mocks):
             "aws:secretsmanager/getRandomPassword:getRandomPassword": {
                 "randomPassword": RANDOM_PASSWORD
             },
+            "kubernetes:helm:template": {"result": list(self._rendered)},
             # A VPC as most are; its subnets say their zone by their last character.
             "aws:ec2/getVpc:getVpc": {
                 "cidrBlock": "10.40.0.0/16",

@@ -199,6 +199,11 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     ),
     "a rule from nowhere": (INGRESS, GROUP | {"toPort": 443}, "MissingParameter"),
     "a rule from an office": (INGRESS, {**RULE, "cidrIpv4": "office"}, "InvalidParameterValue"),
+    "a rule from a host in a network": (
+        INGRESS,
+        {**RULE, "cidrIpv4": "10.9.1.1/16"},
+        "Invalid Attribute Value",
+    ),
     "a misspelt protocol": (INGRESS, {**RULE, "ipProtocol": "tpc"}, "InvalidParameterValue"),
     "a route to an address": (
         "ec2/route:Route",

@@ -95,13 +95,13 @@ BREAKING: list[tuple[str, ClusterSpec, tuple[str, ...]]] = [
     ),
     (
         "memory_request_mib-within-instance",
-        spec(broker={"memory_request_mib": 32768}),
-        ("32768 MiB", "r7g.xlarge has 32768 MiB", "larger instance type"),
+        spec(broker={"memory_request_mib": 32000}),
+        ("32000 MiB", "r7g.xlarge leaves its pods 31775 MiB", "larger instance type"),
     ),
     (
         "cpu_request_millis-within-instance",
-        spec(broker={"cpu_request_millis": 4000}),
-        ("4000 m", "no node can ever run the pod"),
+        spec(broker={"cpu_request_millis": 3950}),
+        ("3950 m", "its pods 3920 m", "no node can ever run the pod"),
     ),
 ]
 

@@ -148,7 +148,7 @@ def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
         replace(turn_of(pod.node_id), expected_seconds=float(takes * MINUTE * (1 + place % 3)))
         for place, pod in enumerate(seen.pods)
     ]
-    options = Options(accepted_topics=("t",), parallel_per_zone=most)
+    options = Options(accepted_topics=("t",), at_once=most)
     run = open_run(turns, options, "ada", seen.now)
     begun = next_step(run, seen, policy_with(maintenance=window)).run.in_hand
     lasts = together([turn.expected_seconds or 0.0 for turn in begun]) if begun else 0.0
@@ -172,7 +172,7 @@ def test_two_that_share_nothing_go_together_where_both_would_be_back_in_time(
     )
     seen = around(view, now=at("2026-11-21 05:00") - left * MINUTE)
     turns = [replace(turn_of(n), expected_seconds=m * 60.0) for n, m in ((10, one), (11, other))]
-    run = open_run(turns, Options(parallel_per_zone=2), "ada", seen.now)
+    run = open_run(turns, Options(at_once=2), "ada", seen.now)
     begun = next_step(run, seen, policy_with(maintenance=WEEKEND)).run.in_hand
     both = together([one * 60.0, other * 60.0]) <= left * MINUTE
     assert len(begun) == (2 if both else 1 if min(one, other) <= left else 0)

@@ -1,18 +1,18 @@
-"""Several brokers of a zone at a time: to Kafka, and to the roller, as if each went alone."""
+"""Several brokers of a zone at a time: the roller would restart them in any order."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import permutations
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.availability.consent import may_leave
+from core.availability.consent import may_leave, may_leave_together
 from core.availability.lease import Lease, begin, companions, grant, in_the_way, release
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
-from core.rotation.parallel import company, in_batches, refusals
+from core.rotation.parallel import company, in_batches, partings
 from core.rotation.preconditions import objections
 from core.rotation.run_record import NodeTurn, Options
 from core.views import ClusterView, PartitionView, VoterView
@@ -70,15 +70,13 @@ def chosen(
 def test_who_goes_together_could_each_be_restarted_by_the_roller_in_any_order(
     view: ClusterView, zones: list[str], most: int
 ) -> None:
-    options = Options(accepted_topics=("t",), parallel_per_zone=most)
+    options = Options(accepted_topics=("t",), at_once=most)
     # Brokers alone: the first of a whole cluster would always be a controller.
     view = replace(view, voters=tuple(v for v in view.voters if v.node_id not in view.brokers))
     turns, _ = chosen(replace(view, voters=()), zones, options)
     ids = tuple(turn.node_id for turn in turns)
     assert len(ids) <= most
     assert len({turn.zone for turn in turns}) <= 1
-    for one, other in combinations(ids, 2):
-        assert not any({one, other} <= set(p.replicas) for p in view.partitions)
     for order in permutations(ids):
         for place, node_id in enumerate(order):
             assert roller.may_restart(node_id, without(replace(view, voters=()), order[:place]))
@@ -87,27 +85,25 @@ def test_who_goes_together_could_each_be_restarted_by_the_roller_in_any_order(
 @MANY
 @given(clusters(), st.lists(st.sampled_from(ZONES), min_size=1, max_size=6), st.integers(2, 4))
 def test_a_controller_never_has_company(view: ClusterView, zones: list[str], most: int) -> None:
-    turns, _ = chosen(view, zones, Options(accepted_topics=("t",), parallel_per_zone=most))
+    turns, _ = chosen(view, zones, Options(accepted_topics=("t",), at_once=most))
     assert len(turns) <= 1 or not any(turn.votes for turn in turns)
 
 
 @MANY
 @given(clusters().map(calm), st.lists(st.sampled_from(ZONES), min_size=1, max_size=6))
-def test_whom_a_run_refuses_to_take_together_it_never_takes_together(
+def test_a_batch_of_a_plan_is_of_one_zone_and_kafka_consents_to_it(
     view: ClusterView, zones: list[str]
 ) -> None:
-    options = Options(accepted_topics=("t",), parallel_per_zone=6)
-    turns = turns_in(view, zones)
-    said = list(refusals(turns, view, options, policy_with()))
-    batches = dict(zip([t.node_id for t in turns], in_batches(turns, view, 6), strict=True))
-    for one, other in combinations(turns, 2):
-        both = [p for p in view.partitions if {one.node_id, other.node_id} <= set(p.replicas)]
-        neighbours = one.zone == other.zone and not (one.votes or other.votes)
-        named = [s for s in said if s.startswith(f"Brokers {one.node_id} and {other.node_id} in ")]
-        assert bool(named) == (neighbours and bool(both))
-        assert not named or both[0].name in named[0]
-        if both or not neighbours:
-            assert batches[one.node_id] != batches[other.node_id]
+    policy, turns = policy_with(), turns_in(view, zones)
+    batches = in_batches(turns, view, Options(at_once=None), policy)
+    for batch in set(batches):
+        those = [t for t, number in zip(turns, batches, strict=True) if number == batch]
+        assert len({turn.zone for turn in those}) == 1
+        if len(those) > 1:
+            verdict = may_leave_together(
+                frozenset(t.node_id for t in those), view, isr_margin=policy.isr_margin
+            )
+            assert verdict.allowed or "no quorum" in verdict.reason
 
 
 @MANY
@@ -143,13 +139,44 @@ def test_a_companion_that_is_out_keeps_nobody_who_shares_nothing_with_it() -> No
     assert "broker 10 is fenced" in may_leave(11, view).reason
 
 
-def test_a_shared_partition_parts_them_though_its_minimum_would_hold() -> None:
-    view = whole(PartitionView("t", 0, 20, (10, 11, 20, 30), (10, 11, 20, 30), 1))
-    verdict = may_leave(11, view, isr_margin=0, beside=frozenset({10}))
-    assert verdict.reason == (
-        "Node 11 may not leave together with broker 10: both hold partition t-0; wait until it is "
-        "back."
+def test_a_set_is_refused_with_what_the_partition_would_keep() -> None:
+    view = whole(PartitionView("t", 0, 20, (10, 11, 20, 30), (10, 11, 20, 30), 2))
+    assert may_leave(11, view).allowed
+    assert may_leave_together(frozenset({10, 11}), view, isr_margin=0).allowed
+    assert may_leave_together(frozenset({10, 11}), view).reason == (
+        "Nodes 10, 11 may not leave together: partition t-0 would keep 2 in-sync replicas (20, 30) "
+        "of 4, and it needs 3 (min.insync.replicas 2, margin 1); wait until its other replicas "
+        "have caught up."
     )
+
+
+def test_a_partition_that_nobody_can_keep_stays_somewhere() -> None:
+    view = whole(PartitionView("t", 0, 10, (10, 11), (10, 11), 2))
+    assert may_leave(10, view).allowed
+    refused = may_leave_together(frozenset({10, 11}), view).reason
+    assert "t-0 has no in-sync replica but on them" in refused
+
+
+def test_a_plan_says_what_keeps_a_zone_from_going_at_once() -> None:
+    view = whole(PartitionView("t", 0, 20, (10, 11, 20), (10, 11, 20), 1))
+    turns = turns_in(replace(view, voters=()), [ZONES[0]])
+    options, policy = Options(at_once=None), policy_with()
+    batches = in_batches(turns, view, options, policy)
+    assert batches == [1, 2, 2, 1] or len(set(batches)) > 1
+    (said,) = partings(turns, batches, view, policy)
+    assert said.startswith("Brokers of us-east-1a go in ")
+    assert "for partition t-0 (1 in all)" in said
+
+
+def test_nobody_goes_in_company_while_another_replica_is_behind() -> None:
+    lagging = PartitionView("t", 0, 20, (20, 30), (20,), 1)
+    view = replace(whole(lagging), brokers=frozenset({10, 11, 20, 30, 31}))
+    first, other = turns_in(replace(view, voters=()), [ZONES[0]])[:2]
+    together, said = company(
+        first, [other], around(view), Options(at_once=None), policy_with(isr_margin=0)
+    )
+    assert together == ()
+    assert said == ("Broker 10 goes alone. Broker 30 is not in the ISR of partition t-0.",)
 
 
 def test_a_controller_is_asked_to_wait_for_whoever_is_out() -> None:

@@ -1,0 +1,131 @@
+"""Decides whether a Kafka pod may be evicted or deleted now, of one reading and what is recorded.
+
+    nobody's turn yet     no, with the partition, the holder of the lease or what is missing
+    its turn, by us       an incident whose drain was sent admits its own node's pod, whoever evicts
+    nothing against it    yes, once the lease is held and a reading made since says the same
+
+handlers.eviction carries it out: it opens the incident that a refusal waits for, takes the lease,
+reads once more, and records the drain before anybody is let through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from core.availability.lease import Lease
+from core.gate.asked import Answer, Asked, Wish
+from core.incidents.consenting import consent
+from core.incidents.decisions import evicting
+from core.incidents.evicted import hindrance, starts_again_in_place
+from core.incidents.observation import Observation, PodView, Policy
+from core.incidents.record import Decision, Incident, State
+from core.incidents.replacement import replacement_for
+from core.incidents.settling import settle
+
+UNDRAINED = (State.OPENED, State.REPLACING, State.HOLDING)
+ACTOR = "gate"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What to answer; `turn` is the incident as it stands once its node may go."""
+
+    answer: Answer
+    turn: Incident | None = None  # only after the lease was taken and everything was read again
+    waits: bool = False  # the refusal waits for something that the incident's own loop brings
+
+
+def gone(pod: PodView | None, name: str) -> Answer | None:
+    """Allow what takes nothing away: no such Kafka pod runs, or it has been told to stop."""
+    if pod is None:
+        return Answer(allowed=True, reason=f"{name} is no running pod of Kafka's.")
+    if pod.stopping:
+        return Answer(allowed=True, reason=f"{name} has been told to stop already.")
+    if pod.node_name is None:
+        return Answer(allowed=True, reason=f"{name} runs nowhere yet.")
+    return None
+
+
+def rule(
+    asked: Asked, incident: Incident, seen: Observation, policy: Policy, own: Lease | None
+) -> Ruling:
+    """Decide about a pod that runs, by the incident of its node and a reading of everything."""
+    if seen.blind:
+        return refuse(seen.blind, policy)
+    by_us = _by_us(incident, seen, policy, own)
+    if by_us is not None:
+        return by_us
+    if incident.state not in UNDRAINED or not evicting(incident):
+        return refuse(
+            f"Incident {incident.id} ({incident.kind}) sees to it: {incident.reason}", policy
+        )
+    ready = _prepared(asked, incident, seen)
+    refusal = hindrance(ready, seen, policy)
+    if refusal is not None:
+        return replace(refuse(refusal, policy), waits=not _restarts(asked, incident, seen))
+    reason = f"Kafka node {incident.node_id} may leave {incident.node_name}: {_by_whom(asked)}."
+    return Ruling(Answer(allowed=True, reason=reason), turn=_at_its_turn(ready, seen))
+
+
+def refuse(reason: str, policy: Policy) -> Ruling:
+    """Refuse for now, and say when to ask again."""
+    again = f"Ask again in {policy.tick_interval_seconds:.0f} s."
+    return Ruling(Answer(allowed=False, reason=f"{reason.rstrip()} {again}"))
+
+
+def let_through(turn: Incident, reason: str, now: float) -> Incident:
+    """Record that an eviction was let through, with the lease in use for it."""
+    decided = Decision(state=State.DRAINING, reason=reason, delay_seconds=0.0, forwarded_at=now)
+    settled = settle(turn, decided, now, actor=ACTOR)
+    return replace(settled, forwarded_last_at=now)
+
+
+def _by_us(
+    incident: Incident, seen: Observation, policy: Policy, own: Lease | None
+) -> Ruling | None:
+    """Answer for a node whose own incident drains it; None: it does not, or asks nobody first."""
+    if incident.lost_at is not None:
+        return Ruling(Answer(allowed=True, reason=f"Instance {incident.instance_id} has ended."))
+    if incident.state is not State.DRAINING:
+        return None
+    if incident.urgent:
+        reason = f"EC2 takes instance {incident.instance_id} within two minutes."
+        return Ruling(Answer(allowed=True, reason=reason))
+    sent = own is not None and own.forwarded_at is not None and own.node_id == incident.node_id
+    if not sent:
+        return None
+    # Kafka is asked once more: what was true when the drain was sent may be so no longer.
+    allowed, reason = consent(incident, seen, policy)
+    if not allowed:
+        return refuse(reason, policy)
+    return Ruling(Answer(allowed=True, reason=f"Incident {incident.id} drains it. {reason}"))
+
+
+def _restarts(asked: Asked, incident: Incident, seen: Observation) -> bool:
+    """Say whether a pod is only deleted, on a node that takes it again."""
+    return asked.wish is Wish.DELETE_POD and starts_again_in_place(incident, seen)
+
+
+def _prepared(asked: Asked, incident: Incident, seen: Observation) -> Incident:
+    """Return the incident with the place the pod goes to: a ready node, or its own."""
+    if _restarts(asked, incident, seen):
+        return replace(incident, replacement=incident.node_name, replacement_ready_at=seen.now)
+    found = replacement_for(incident, seen)
+    if found is None or found.name == incident.replacement:
+        return incident
+    return replace(incident, replacement=found.name, replacement_ready_at=seen.now)
+
+
+def _at_its_turn(incident: Incident, seen: Observation) -> Incident:
+    """Walk an incident to its turn, so that its story has every step."""
+    for state in (State.REPLACING, State.HOLDING):
+        if UNDRAINED.index(state) > UNDRAINED.index(incident.state):
+            reason = f"{incident.pod_name} has a place to go: {incident.replacement}."
+            decided = Decision(state=state, reason=reason, delay_seconds=0.0)
+            incident = settle(incident, decided, seen.now, actor=ACTOR)
+    return incident
+
+
+def _by_whom(asked: Asked) -> str:
+    done = "evicts" if asked.wish is Wish.EVICT else "deletes"
+    return f"{asked.username} {done} {asked.name}"

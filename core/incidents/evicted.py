@@ -1,0 +1,163 @@
+"""Decides about a node that somebody in the cluster wants emptied: the gate was asked to evict.
+
+    opened     -> replacing at once: who drains waits for an answer, not for a window
+    replacing  as anything planned: room for one more node in the zone's group, or one that the
+               drainer has brought itself
+    holding    nobody is sent to drain; `hindrance` is None when whoever asks next is let through
+    draining   entered by the gate (core.gate.answer), which has used the lease for it
+    gating     the broker is back in every ISR; the instance is its drainer's, and stays
+
+No instance is terminated for it, and nobody who stops asking leaves anything behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.availability.presence import returned
+from core.incidents.consenting import consent
+from core.incidents.decisions import evicting, go, renewed, stay
+from core.incidents.observation import (
+    NOT_ASKED,
+    DropLease,
+    Observation,
+    Page,
+    Policy,
+)
+from core.incidents.record import Decision, Incident, State
+from core.incidents.replacement import replacement_for, what_is_coming
+from core.incidents.standing_drains import standing
+from core.incidents.terminating import kept_back, overtaken
+
+# kubectl asks again every 5 s, Karpenter within 10 s; Cluster Autoscaler leaves a node that would
+# not drain alone for 5 min. Who has been silent for longer has given up.
+SILENCE_SECONDS = 900.0
+# The API server ends a request after 60 s, so an eviction that was let through has happened by
+# then, or never will.
+REQUEST_SECONDS = 90.0
+
+
+def given_up(incident: Incident, seen: Observation) -> bool:
+    """Say whether nobody asks for the eviction any more."""
+    asked_at = incident.asked_at or incident.opened_at
+    return evicting(incident) and seen.now - asked_at > SILENCE_SECONDS
+
+
+def opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Begin at once, unless somebody wants the node kept."""
+    nothing = nothing_to_evict(incident)
+    if nothing:
+        return nothing
+    kept = kept_back(incident, seen, policy)
+    if kept and not given_up(incident, seen):
+        return stay(incident, policy, kept)
+    return go(State.REPLACING, f"{_asker(incident)} drains {incident.node_name}.")
+
+
+def nothing_to_evict(incident: Incident) -> Decision | None:
+    """End what is about a node on which no Kafka runs."""
+    if not evicting(incident) or incident.node_id is not None:
+        return None
+    return go(State.CANCELLED, f"No Kafka pod runs on instance {incident.instance_id}.")
+
+
+def hindrance(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return what keeps the broker from being evicted now, as a sentence; None: nothing does."""
+    kept = kept_back(incident, seen, policy)
+    if kept:
+        return kept
+    others = next((reason for _, reason in standing(seen, policy)), None)
+    if others is not None:
+        return others
+    if seen.lease_holder not in {None, incident.id}:
+        return f"Incident {seen.lease_holder} takes a Kafka node out first."
+    if incident.release_asked_by is None and not room(incident, seen):
+        return (
+            f"No other node of {incident.zone} is ready to take {incident.pod_name}"
+            f"{what_is_coming(incident, seen)}."
+        )
+    allowed, reason = consent(incident, seen, policy)
+    return None if allowed else reason
+
+
+def room(incident: Incident, seen: Observation) -> bool:
+    """Say whether the pod has where to go: another node, or its own, where that stays."""
+    if incident.replacement is not None and incident.replacement == incident.node_name:
+        return starts_again_in_place(incident, seen)
+    return replacement_for(incident, seen) is not None
+
+
+def starts_again_in_place(incident: Incident, seen: Observation) -> bool:
+    """Say whether a deleted pod comes back to its own node: it is Ready and takes pods."""
+    node = seen.node_named(incident.node_name)
+    return node is not None and node.ready and node.schedulable
+
+
+def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Wait for the drainer to ask again once nothing speaks against it."""
+    begun = _begun(incident, seen)
+    passed = begun or overtaken(incident, seen, policy)
+    if passed:
+        return passed
+    if incident.release_asked_by is None and not room(incident, seen):
+        reason = f"Replacement {incident.replacement} can no longer take the pod."
+        return go(State.REPLACING, reason)
+    refusal = hindrance(incident, seen, policy)
+    return stay(incident, policy, refusal or f"{_asker(incident)} is let through when it asks.")
+
+
+def _begun(incident: Incident, seen: Observation) -> Decision | None:
+    """Follow an eviction that the gate has let through and not lived to record."""
+    if seen.own_drain_at is None:
+        return None
+    reason = f"The eviction of {incident.pod_name} was let through by a gate that died over it."
+    found = go(State.DRAINING, reason, *renewed(incident))
+    return replace(found, forwarded_at=seen.own_drain_at)
+
+
+def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Follow an eviction that was let through while a pod of its name is on the node."""
+    pod = seen.pod_named(incident.pod_name)
+    since = incident.forwarded_last_at or incident.entered_at
+    if pod is None or pod.stopping or seen.now - since <= REQUEST_SECONDS:
+        reason = f"{_asker(incident)} evicts {incident.pod_name} from {incident.node_name}."
+        return stay(incident, policy, reason, *renewed(incident))
+    missing = _not_back(incident, seen, ready=pod.ready)
+    if missing is None:
+        reason = (
+            f"Kafka node {incident.node_id} is whole on {incident.node_name}: its eviction was "
+            f"refused by somebody else, or it has started again there."
+        )
+        return go(State.RIDDEN_THROUGH, reason, DropLease(ended=True))
+    late = seen.now - since > policy.post_condition_wait_seconds
+    page = (Page("not_back", missing),) if late else ()
+    return stay(incident, policy, missing, *page, *renewed(incident))
+
+
+def _not_back(incident: Incident, seen: Observation, *, ready: bool) -> str | None:
+    if not ready:
+        return f"Pod {incident.pod_name} is not Ready."
+    if seen.kafka is None or incident.node_id is None:
+        return seen.kafka_silence or NOT_ASKED
+    verdict = returned(incident.node_id, seen.kafka)
+    return None if verdict.allowed else verdict.reason
+
+
+def over(incident: Incident, seen: Observation) -> Decision:
+    """End with the broker back: the empty instance is its drainer's."""
+    pod = seen.pod_named(incident.pod_name)
+    where = "has left" if pod is None else f"is back on {pod.node_name}"
+    extra = (
+        f" Its group has one instance more, {incident.surge_to}, until this one is terminated."
+        if incident.surge_to is not None
+        else ""
+    )
+    reason = (
+        f"Kafka node {incident.node_id} {where}: instance {incident.instance_id} is for "
+        f"{_asker(incident)} to end or to use.{extra}"
+    )
+    return go(State.RIDDEN_THROUGH, reason, DropLease(ended=True))
+
+
+def _asker(incident: Incident) -> str:
+    return incident.asked_by or "Somebody in the cluster"

@@ -1,0 +1,224 @@
+"""Answers one question at a time: read, let core.gate decide, and do what the answer rests on.
+
+Order of effects before a yes: the incident at its turn, the lease, another reading, the drain noted
+in the lease, the incident in state draining, its tick. Dying between any two leaves a lease that
+lapses, or an incident that its loop carries on; nobody is let through on half of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
+
+from core.availability.lease import lease_of
+from core.errors import Conflict, StillwaterError
+from core.events import Interruption, Kind
+from core.gate.answer import UNDRAINED, Ruling, gone, let_through, refuse, rule
+from core.gate.asked import Answer, Asked, Wish
+from core.gate.whom import unasked
+from core.incidents.joining import merge, open_incident
+from core.incidents.learn import learn
+from core.incidents.observation import NodeView, Observation, PodView, Policy
+from core.incidents.record import Incident, State
+from core.naming import node_id_of_pod
+from handlers.adapters.kubernetes import kafka_pod_in
+from handlers.incidents.observe import Sources, observe
+from handlers.incidents.reception import Reception
+from handlers.store.ledger import rounds
+
+logger = Logger(service="stillwater", child=True)
+MOST_ATTEMPTS = 3
+# How often an incident is written because somebody still asks: its own loop writes it, too.
+NOTED_EVERY_SECONDS = 60.0
+KARPENTER_FINALIZER = "karpenter.sh/termination"
+
+
+class Readings(Protocol):
+    """What keeps readings for a stated age."""
+
+    def forget(self) -> None:
+        """Read everything anew from now on."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Asks Kafka for everybody who drains."""
+
+    sources: Sources
+    reception: Reception
+    readings: Readings
+    policy: Policy
+    namespace: str
+    operators: frozenset[str]
+    lease_seconds: float
+    clock: Callable[[], float] = time.time
+
+    def ask(self, asked: Asked, deadline: float) -> Answer:
+        """Answer a request before `deadline`; what cannot be told is a no, with the reason."""
+        try:
+            answer = self._answer(asked, deadline)
+        except (StillwaterError, BotoCoreError, ClientError) as error:
+            said = f"Whether {asked.name} may go cannot be told: {error}"
+            answer = refuse(said, self.policy).answer
+        if asked.wish is not Wish.OTHER:
+            logger.info(answer.reason, allowed=answer.allowed, user=asked.username, pod=asked.name)
+        return answer
+
+    def _answer(self, asked: Asked, deadline: float) -> Answer:
+        if asked.wish is Wish.DELETE_NODE:
+            return self._of_node(asked)
+        if asked.wish is Wish.OTHER or not self._kafkas(asked):
+            return Answer(allowed=True, reason="It is none of Kafka's pods.")
+        pod = self._pod(asked)
+        free = gone(pod, asked.name)
+        if free is not None or pod is None:
+            return free or Answer(allowed=True, reason="")
+        node = next((n for n in self.sources.nodes.nodes() if n.name == pod.node_name), None)
+        ready = None if node is None else node.ready
+        reason = unasked(asked, operators=self.operators, node_name=pod.node_name, node_ready=ready)
+        if reason is not None:
+            return Answer(allowed=True, reason=reason)
+        if node is None or node.instance_id is None:
+            lacking = f"Node {pod.node_name} of {pod.name} is not known with its instance"
+            return refuse(f"{lacking}, so nothing can be told about it.", self.policy).answer
+        return self._of_pod(asked, pod, node, deadline)
+
+    def _kafkas(self, asked: Asked) -> bool:
+        return asked.namespace == self.namespace and node_id_of_pod(asked.name) is not None
+
+    def _pod(self, asked: Asked) -> PodView | None:
+        """Return the pod as it is now: an eviction names it and shows nothing of it."""
+        if asked.wish is Wish.DELETE_POD and asked.shown:
+            return kafka_pod_in(asked.shown)
+        return self.sources.nodes.kafka_pod(asked.name)
+
+    def _of_node(self, asked: Asked) -> Answer:
+        """Refuse to delete the Node of a broker that runs: its pod would be given up, not ended."""
+        finalizers = (asked.shown.get("metadata") or {}).get("finalizers") or ()
+        if KARPENTER_FINALIZER in finalizers:
+            return Answer(allowed=True, reason="Karpenter drains it first, and is asked then.")
+        on_it = next(
+            (p for p in self.sources.nodes.kafka_pods() if p.node_name == asked.name), None
+        )
+        if on_it is None:
+            return Answer(allowed=True, reason=f"No Kafka pod runs on {asked.name}.")
+        provider = (asked.shown.get("spec") or {}).get("providerID", "")
+        instance = self.sources.cloud.instance(provider.rpartition("/")[2])
+        if provider and (instance is None or instance.state in {"stopped", "terminated"}):
+            return Answer(allowed=True, reason=f"The machine of {asked.name} has ended.")
+        reason = f"{on_it.name} runs on {asked.name}: drain it (kubectl drain {asked.name}) first."
+        return Answer(allowed=False, reason=reason)
+
+    def _of_pod(self, asked: Asked, pod: PodView, node: NodeView, deadline: float) -> Answer:
+        for _ in range(MOST_ATTEMPTS):
+            try:
+                return self._turn(asked, pod, node, deadline)
+            except Conflict as conflict:
+                refusal = str(conflict)  # Its loop, or the other replica, has just written it.
+        return refuse(refusal, self.policy).answer
+
+    def _turn(self, asked: Asked, pod: PodView, node: NodeView, deadline: float) -> Answer:
+        now = self.clock()
+        known = _placed(self._incident(asked, str(node.instance_id), now), pod, node)
+        incident, seen = self._look(known, now)
+        if incident.node_id != pod.node_id:
+            moved = f"{pod.name} is not seen on {incident.node_name} any more, or not yet."
+            return refuse(moved, self.policy).answer
+        ruling = self._ruled(asked, incident, seen)
+        if asked.dry_run:
+            return ruling.answer
+        if ruling.turn is not None:
+            return self._admit(asked, ruling, deadline)
+        if ruling.waits:
+            self._wait(asked, known, now)
+        return ruling.answer
+
+    def _incident(self, asked: Asked, instance_id: str, now: float) -> Incident:
+        """Return the open incident of an instance, or the one that this eviction would open."""
+        history = rounds(self.sources.ledger, instance_id)
+        if history and history[-1].open:
+            return history[-1]
+        number = len(history) + 1
+        found = Interruption(
+            event_id=asked.uid,
+            dedupe_key=f"{Kind.EVICTION}:{instance_id}:{number}",
+            account=None,
+            region=None,
+            occurred_at=now,
+            body="",
+            kind=Kind.EVICTION,
+            instance_id=instance_id,
+            event_type=asked.username,
+        )
+        opened = open_incident(found, now, round_number=number, actor="gate")
+        return replace(merge(opened, found, now), asked_by=asked.username, asked_at=now)
+
+    def _look(self, incident: Incident, now: float) -> tuple[Incident, Observation]:
+        """Read what the incident of a node that is about to go rests on."""
+        # Whatever it waits for, Kafka is asked as at its turn, and who else has a node out.
+        state = State.HOLDING if incident.state in UNDRAINED else incident.state
+        seen = observe(replace(incident, state=state), self.sources, now)
+        return learn(incident, seen), seen
+
+    def _ruled(self, asked: Asked, incident: Incident, seen: Observation) -> Ruling:
+        own = lease_of(self.sources.ledger.leases(), incident.id)
+        return rule(asked, incident, seen, self.policy, own)
+
+    def _wait(self, asked: Asked, known: Incident, now: float) -> None:
+        """Have the incident's loop bring what is missing, and know that somebody still asks."""
+        fresh = now - (known.asked_at or 0.0) < NOTED_EVERY_SECONDS
+        if known.version and fresh:
+            return
+        noted = replace(known, asked_by=asked.username, asked_at=now)
+        self.reception.wake(self.sources.ledger.put(noted))
+
+    def _admit(self, asked: Asked, ruling: Ruling, deadline: float) -> Answer:
+        """Take the lease, read once more, and record the drain; then somebody may go."""
+        turn = self.sources.ledger.put(ruling.turn or _no_turn())
+        taken = self.sources.ledger.take_lease(
+            turn.id, self.clock(), self.lease_seconds, node_id=turn.node_id
+        )
+        if not taken.granted:
+            return refuse(taken.reason, self.policy).answer
+        # Its last holder may have just left: only what is read with the lease in hand counts.
+        self.readings.forget()
+        try:
+            return self._begin(asked, turn, deadline)
+        finally:
+            # One that was used stays.
+            self.sources.ledger.drop_lease(turn.id)
+
+    def _begin(self, asked: Asked, turn: Incident, deadline: float) -> Answer:
+        incident, seen = self._look(turn, self.clock())
+        ruling = self._ruled(asked, incident, seen)
+        now = self.clock()
+        if ruling.turn is None:
+            return ruling.answer
+        if now > deadline:
+            return refuse("Kafka was asked, and took too long to answer.", self.policy).answer
+        begun = self.sources.ledger.begin_drain(
+            turn.id, now, self.lease_seconds, node_id=turn.node_id
+        )
+        if not begun.granted:
+            return refuse(begun.reason, self.policy).answer
+        out = let_through(ruling.turn, ruling.answer.reason, now)
+        self.reception.wake(self.sources.ledger.put(out))
+        return ruling.answer
+
+
+def _placed(incident: Incident, pod: PodView, node: NodeView) -> Incident:
+    """Say of an incident that is not drained yet which Kafka node it is about."""
+    if incident.state not in UNDRAINED:
+        return incident
+    return replace(
+        incident, node_id=pod.node_id, pod_name=pod.name, role=pod.role, node_name=node.name
+    )
+
+
+def _no_turn() -> Incident:
+    raise AssertionError("a ruling that admits has a turn")

@@ -1,0 +1,103 @@
+"""Serves the gate over HTTPS: the API server's questions, and whether this replica is well.
+
+Always answers before the API server stops waiting: what takes longer is a no with that reason, and
+whatever is still being read ends without an effect.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from http import HTTPStatus
+from typing import Protocol
+
+import anyio
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from core.errors import InvalidInput
+from core.gate.asked import Answer, Asked, asked_in, review_of
+from handlers.eviction.counts import Counts
+
+LOG = logging.getLogger(__name__)
+PATH = "/evictions"
+# The webhook's timeoutSeconds is the API server's most, and this replica's own bound lies below it.
+WEBHOOK_TIMEOUT_SECONDS = 10
+ANSWER_SECONDS = 8.0
+# No object of Kubernetes is larger: etcd takes 1.5 MiB, and a deletion shows one.
+LONGEST_BYTES = 3 * 1024 * 1024
+AT_ONCE = 64
+
+
+class Asks(Protocol):
+    """Whoever decides."""
+
+    def ask(self, asked: Asked, deadline: float) -> Answer:
+        """Answer before the deadline, in epoch seconds."""
+
+
+def application(gate: Asks, counts: Counts, *, seconds: float = ANSWER_SECONDS) -> Starlette:
+    """Return the web application.
+
+    A replica that serves is ready, whatever it cannot reach: its refusal says what that is, where
+    no replica at all says nothing.
+    """
+    limiter = anyio.CapacityLimiter(AT_ONCE)
+
+    async def evictions(request: Request) -> Response:
+        began = time.monotonic()
+        try:
+            asked = asked_in(json.loads(await _body(request)))
+        except (InvalidInput, ValueError) as error:
+            said = error.problems if isinstance(error, InvalidInput) else ["it is not JSON"]
+            return PlainTextResponse(
+                f"The request is no AdmissionReview: {'; '.join(said)}.\n", HTTPStatus.BAD_REQUEST
+            )
+        answer = await _answered(gate, asked, limiter, seconds)
+        counts.add(answer, time.monotonic() - began)
+        return JSONResponse(review_of(asked.uid, answer))
+
+    async def well(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def metrics(_: Request) -> Response:
+        return PlainTextResponse(counts.text())
+
+    return Starlette(
+        routes=[
+            Route(PATH, evictions, methods=["POST"]),
+            Route("/healthz", well),
+            Route("/readyz", well),
+            Route("/metrics", metrics),
+        ]
+    )
+
+
+async def _body(request: Request) -> bytes:
+    found = bytearray()
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > LONGEST_BYTES:
+            raise InvalidInput([f"it is longer than {LONGEST_BYTES} bytes"])
+    return bytes(found)
+
+
+async def _answered(
+    gate: Asks, asked: Asked, limiter: anyio.CapacityLimiter, seconds: float
+) -> Answer:
+    deadline = time.time() + seconds
+    try:
+        with anyio.fail_after(seconds):
+            return await to_thread.run_sync(
+                gate.ask, asked, deadline, limiter=limiter, abandon_on_cancel=True
+            )
+    except TimeoutError:
+        reason = f"Nothing could be told within {seconds:.0f} s. Ask again."
+    except Exception:
+        LOG.exception("A question could not be answered.")
+        reason = "The gate failed over it; its log says why. Ask again."
+    return Answer(allowed=False, reason=f"Whether {asked.name} may go is not known: {reason}")

@@ -1,0 +1,134 @@
+"""The eviction gate: `python -m handlers.gate`, a webhook of the API server's, in the cluster.
+
+Told like the functions, by its environment and the ledger's table, and made of the same parts: what
+it answers is handlers.eviction.gate's, what it shows is handlers.eviction.certificate's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import ssl
+from typing import Any
+from urllib.parse import quote
+
+import uvicorn
+from anyio import to_thread
+from aws_lambda_powertools import Logger
+
+from core.errors import StillwaterError
+from core.naming import GATE, gate_host
+from core.settings.functions import Gate as Settings
+from handlers.adapters.aws import SqsQueue
+from handlers.adapters.connections import open_api
+from handlers.adapters.eks import EksApi
+from handlers.adapters.kafka_identity import KafkaAccess
+from handlers.eviction.certificate import Keeper
+from handlers.eviction.counts import Counts
+from handlers.eviction.gate import Gate
+from handlers.eviction.readings import Recent, RecentCloud, RecentKafka, RecentNodes
+from handlers.eviction.server import AT_ONCE, application
+from handlers.incidents.observe import Sources
+from handlers.incidents.reception import Reception
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.notifying import open_ledger
+from handlers.store.records import DynamoRecords
+from handlers.store.settings import read_settings
+
+logger = Logger(service="stillwater")
+# A renewed certificate is shown by both replicas this soon.
+REFRESH_SECONDS = 10.0
+# A pod that is told to stop is still asked for as long as Services name it.
+GRACEFUL_SECONDS = 10
+
+
+def open_gate(settings: Settings, api: EksApi) -> Gate:
+    """Return the gate with everything it asks and writes."""
+    recent = Recent(settings.reading_age_seconds)
+    records = DynamoRecords(settings.ledger_table, settings.region)
+    ledger = open_ledger(settings)
+    cloud = RecentCloud(recent, settings.region)
+    access = KafkaAccess(settings.kafka, api)
+    return Gate(
+        sources=Sources(
+            cloud=cloud,
+            nodes=RecentNodes(
+                recent, api, settings.namespace, settings.cluster, settings.pool_labels
+            ),
+            kafka=RecentKafka(recent, settings.kafka_bootstrap, access),
+            ledger=ledger,
+            freezes=LedgerFreezes(records, settings.cluster),
+        ),
+        reception=Reception(
+            ledger=ledger,
+            cloud=cloud,
+            ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+            whose=settings.whose,
+        ),
+        readings=recent,
+        policy=settings.policy,
+        namespace=settings.namespace,
+        operators=frozenset(settings.operators),
+        lease_seconds=settings.lease_seconds,
+    )
+
+
+async def serve(server: uvicorn.Server, keeper: Keeper, context: ssl.SSLContext) -> None:
+    """Serve until told to stop, and keep the certificate meanwhile."""
+    keeping = asyncio.create_task(_keep(keeper, context))
+    try:
+        await server.serve()
+    finally:
+        keeping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await keeping
+
+
+async def _keep(keeper: Keeper, context: ssl.SSLContext) -> None:
+    while True:
+        await asyncio.sleep(REFRESH_SECONDS)
+        try:
+            await to_thread.run_sync(keeper.refresh, context, dt.datetime.now(dt.UTC))
+        except StillwaterError as error:
+            # What is shown holds for a month yet.
+            logger.warning("The certificate could not be looked after.", error=str(error))
+
+
+def server_of(app: Any, context: ssl.SSLContext, host: str, port: int) -> uvicorn.Server:
+    """Return the web server, over TLS alone."""
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=GRACEFUL_SECONDS,
+    )
+    config.load()
+    config.ssl = context
+    return uvicorn.Server(config)
+
+
+def main() -> None:
+    """Serve the gate."""
+    settings = read_settings(Settings)
+    api = open_api(settings, AT_ONCE)
+    gate = open_gate(settings, api)
+    namespace = settings.gate_namespace
+    keeper = Keeper(
+        api,
+        secret_path=f"/api/v1/namespaces/{quote(namespace)}/secrets/{GATE}",
+        webhook=GATE,
+        hosts=[gate_host(namespace)],
+    )
+
+    context = keeper.context(dt.datetime.now(dt.UTC))
+    app = application(gate, Counts())
+    # Every address of its own pod: the API server dials the pod.
+    server = server_of(app, context, "0.0.0.0", settings.port)  # noqa: S104
+    asyncio.run(serve(server, keeper, context))
+
+
+if __name__ == "__main__":
+    main()

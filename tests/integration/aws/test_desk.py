@@ -1,0 +1,148 @@
+"""The desk in a real browser, over the twin's ledger, while a broker is out and others wait."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from cli.desk.command import LOOPBACK, server_of
+from cli.incidents import Desk
+from core import naming
+from tests import browser, desk_data
+from tests.integration.aws.cloud import Cloud
+from tests.printing import Tab, opened
+from tests.unit.handlers.tables import make_table
+from tests.unit.infra.programs import spec
+
+CHROMIUM = browser.find()
+TOKEN = "t" * 43
+WAITING = "i-0b77c1d2e3f405162"
+LIMIT_SECONDS = 30.0
+# The browser's own rules let it reach nothing at all.
+REACHES = f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {LOOPBACK}"
+SIZES = {"desktop": (1280, 900, False), "phone": (390, 844, True)}
+
+
+@dataclass(frozen=True)
+class Open:
+    """A desk that is served, and where."""
+
+    desk: Desk
+    address: str
+
+
+@pytest.fixture
+def served(cloud: Cloud, session: Any, twin: Any) -> Iterator[Open]:
+    desk = Desk(spec(environment="local", name="desk"), session, twin.place.url("moto"))
+    make_table(cloud.dynamodb, desk.table)
+    cloud.later(cloud.dynamodb.delete_table, TableName=desk.table)
+    url = cloud.sqs.create_queue(QueueName=naming.queue(desk.spec.prefix, "ticks"))["QueueUrl"]
+    cloud.later(cloud.sqs.delete_queue, QueueUrl=url)
+    desk_data.write(desk, time.time())
+    with socket.create_server((LOOPBACK, 0)) as listening:
+        port = listening.getsockname()[1]
+        server = server_of("local", desk, TOKEN, port)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        yield Open(desk, f"http://{LOOPBACK}:{port}/")
+        server.should_exit = True
+        thread.join()
+
+
+def evaluated(tab: Tab, script: str) -> Any:
+    return tab.ask("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+
+
+def eventually(read: Callable[[], Any], wanted: object) -> None:
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while (found := read()) != wanted:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)
+
+
+def shown(tab: Tab, address: str, *, size: str = "desktop", dark: bool = False) -> None:
+    """Open the page and wait until it shows the ledger."""
+    width, height, mobile = SIZES[size]
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
+    tab.ask("Emulation.setDeviceMetricsOverride", **metrics)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    tab.ask("Emulation.setEmulatedMedia", features=[scheme])
+    for domain in ("Page", "Runtime", "Log"):
+        tab.ask(f"{domain}.enable")
+    tab.ask("Page.navigate", url=address)
+    title = "document.querySelector('#verdict h2').textContent"
+    eventually(lambda: evaluated(tab, title), "Broker 10 is out, 2 more wait")
+
+
+def unhappy(tab: Tab) -> list[str]:
+    """Return what the page complained of: refused styles and requests are among it."""
+    wanted = {"Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled"}
+    return [event for event in tab.events if event in wanted]
+
+
+@browser.needed
+@pytest.mark.parametrize(
+    ("size", "dark"), [("desktop", False), ("phone", True)], ids=["desktop", "dark phone"]
+)
+def test_the_desk_shows_who_is_out_why_others_wait_and_nothing_sticks_out(
+    served: Open, size: str, dark: bool
+) -> None:
+    assert CHROMIUM is not None
+    with opened(CHROMIUM, REACHES) as tab:
+        shown(tab, f"{served.address}#{TOKEN}", size=size, dark=dark)
+        # No λ health here: that is said, and not taken for health.
+        failed = "document.body.innerText.includes('Health cannot be read')"
+        eventually(lambda: evaluated(tab, failed), wanted=True)
+        text = evaluated(tab, "document.body.innerText")
+        for sentence in (
+            "payments-7 would keep 1 in-sync replica",
+            "frozen",
+            "Full in",
+            "broker 50",
+        ):
+            assert sentence.lower() in text.lower()
+        assert evaluated(tab, "location.hash") == ""
+        wide = "document.documentElement.scrollWidth - innerWidth"
+        assert evaluated(tab, wide) <= 0
+        picture = tab.ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]
+        # An empty page compresses to a few kilobytes.
+        assert len(base64.b64decode(picture)) > 40_000
+        assert unhappy(tab) == []
+
+
+@browser.needed
+def test_a_hold_is_asked_for_with_the_keyboard_alone_and_written_into_the_ledger(
+    served: Open,
+) -> None:
+    assert CHROMIUM is not None
+    with opened(CHROMIUM, REACHES) as tab:
+        shown(tab, f"{served.address}#{TOKEN}")
+        evaluated(tab, f"document.querySelector('[data-key=\"hold {WAITING}\"]').focus()")
+        for key in ("Enter", "Enter"):
+            # The first opens the question, whose field has the focus; the second answers it.
+            for kind in ("keyDown", "keyUp"):
+                text = {"text": "\r"} if kind == "keyDown" else {}
+                named = {"key": key, "code": key, "windowsVirtualKeyCode": 13}
+                tab.ask("Input.dispatchKeyEvent", type=kind, **named, **text)
+        eventually(lambda: served.desk.latest(WAITING).held_until is not None, wanted=True)
+        toast = "document.querySelector('#toast').textContent"
+        eventually(lambda: "holds instance" in evaluated(tab, toast), wanted=True)
+        waits = "document.querySelector('#waits').innerText.match(/a person's hold/g).length"
+        eventually(lambda: evaluated(tab, waits), 2)
+
+
+@browser.needed
+def test_without_the_token_the_page_shows_nothing(served: Open) -> None:
+    assert CHROMIUM is not None
+    with opened(CHROMIUM, REACHES) as tab:
+        tab.ask("Page.navigate", url=served.address)
+        live = "document.querySelector('#live')?.textContent"
+        eventually(lambda: evaluated(tab, live), "open the address that the terminal printed")
+        assert "Broker 10" not in evaluated(tab, "document.body.innerText")

@@ -1,0 +1,261 @@
+"""The gate behind a real API server: its certificate, its denials as a drainer reads them, its yes.
+
+Pods and webhook are real, on the shared twin; AWS, Kafka and the ledger are the unit tests' fakes,
+so that a test says what they show.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+import pytest
+import uvicorn
+
+from handlers.adapters.kubernetes import kafka_pod_in
+from handlers.eviction.certificate import WEBHOOKS, Keeper
+from handlers.eviction.counts import Counts
+from handlers.eviction.gate import Gate
+from handlers.eviction.server import PATH, application
+from handlers.gate import server_of
+from handlers.incidents.observe import Sources
+from local.kubernetes.client import Api, ApiError
+from local.twin import Twin
+from tests.integration.waiting import until
+from tests.unit.handlers.fakes import FakeCluster, healthy_kafka
+from tests.unit.handlers.station import POLICY, Station
+
+pytestmark = pytest.mark.integration
+NAMESPACE = "gate-kafka"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+NAME = "stillwater-gate-test"
+SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/{NAME}"
+# Of its certificate: it still holds, and is to be renewed.
+OLD = dt.timedelta(days=70)
+
+
+class PodsOfTheServer(FakeCluster):
+    """The fakes' cluster, with the one pod that is asked about read from the API server."""
+
+    api: Api
+
+    def kafka_pod(self, name: str) -> Any:
+        found = TwinObjects(self.api).find(f"{PODS}/{name}")
+        pod = None if found is None else kafka_pod_in(found)
+        # Bound to no node there: the twin has none of these, and pods of missing nodes are removed.
+        return None if pod is None else replace(pod, node_name=self.pods[pod.node_id].node_name)
+
+
+class TwinObjects:
+    """The adapter's calls that the certificate's keeper makes, as the twin's administrator."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        try:
+            return self._api.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def merge(self, path: str, body: dict[str, Any]) -> None:
+        self._api.merge(path, body)
+
+    def apply(self, path: str, body: dict[str, Any], *, manager: str) -> dict[str, Any]:
+        return self._api.apply(path, body, field_manager=manager)
+
+
+@dataclass
+class Behind:
+    """A gate that an API server asks."""
+
+    api: Api
+    station: Station
+    keeper: Keeper
+    server: uvicorn.Server
+
+    def evict(self, broker: int, **options: Any) -> None:
+        name = self.station.cluster.pods[broker].name
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            **options,
+        }
+        self.api.post(f"{PODS}/{name}/eviction", body)
+
+    def refused(self, broker: int) -> ApiError:
+        with pytest.raises(ApiError) as refusal:
+            self.evict(broker)
+        return refusal.value
+
+    def gone(self, broker: int) -> bool:
+        name = self.station.cluster.pods[broker].name
+        return TwinObjects(self.api).find(f"{PODS}/{name}") is None
+
+
+def _pod(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "strimzi.io/cluster": "orders",
+                "strimzi.io/pool-name": "broker",
+                "strimzi.io/broker-role": "true",
+            },
+        },
+        "spec": {
+            "schedulerName": "nobody",
+            "containers": [{"name": "kafka", "image": "kafka"}],
+        },
+    }
+
+
+def _webhooks(port: int) -> dict[str, Any]:
+    names = "request.namespace == '" + NAMESPACE + "'"
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": NAME},
+        "webhooks": [
+            {
+                "name": "evictions.stillwater.dev",
+                "clientConfig": {"url": f"https://127.0.0.1:{port}{PATH}"},
+                "rules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["CREATE"],
+                        "resources": ["pods/eviction"],
+                    }
+                ],
+                "matchConditions": [{"name": "kafkas", "expression": names}],
+                "failurePolicy": "Fail",
+                "sideEffects": "NoneOnDryRun",
+                "timeoutSeconds": 10,
+                "admissionReviewVersions": ["v1"],
+            }
+        ],
+    }
+
+
+@pytest.fixture
+def behind(twin: Twin) -> Iterator[Behind]:
+    """Three brokers' pods, a webhook of its own, and a gate that serves it."""
+    station = Station()
+    cluster = PodsOfTheServer(**vars(station.cluster))
+    cluster.api = twin.api
+    for spare, zone in (("i-0d", "us-east-1a"), ("i-0e", "us-east-1b")):
+        cluster.add_instance(spare, zone)
+        cluster.add_node(spare)
+    station.cluster = cluster
+    twin.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    until(lambda: _account(twin.api), "the namespace takes pods")
+    for pod in cluster.pods.values():
+        twin.api.post(PODS, _pod(pod.name))
+    twin.api.post(
+        f"/api/v1/namespaces/{NAMESPACE}/secrets",
+        {"metadata": {"name": NAME}, "type": "Opaque"},
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    twin.api.post(WEBHOOKS, _webhooks(port))
+    keeper = Keeper(TwinObjects(twin.api), secret_path=SECRET, webhook=NAME, hosts=["127.0.0.1"])
+    gate = Gate(
+        sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes),
+        reception=station.reception,
+        readings=_Anew(),
+        policy=POLICY,
+        namespace=NAMESPACE,
+        operators=frozenset(),
+        lease_seconds=30,
+    )
+    server = server_of(
+        application(gate, Counts()),
+        keeper.context(dt.datetime.now(dt.UTC) - OLD),
+        "127.0.0.1",
+        port,
+    )
+    thread = threading.Thread(target=lambda: anyio.run(server.serve), daemon=True)
+    thread.start()
+    until(lambda: server.started, "the gate serves")
+    try:
+        yield Behind(twin.api, station, keeper, server)
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        twin.api.delete(f"{WEBHOOKS}/{NAME}")
+        twin.api.delete(PODS, gracePeriodSeconds=0)
+        twin.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
+        until(lambda: _gone(twin.api), "the namespace is gone")
+
+
+class _Anew:
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+
+def _account(api: Api) -> bool:
+    try:
+        api.get(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default")
+    except ApiError:
+        return False
+    return True
+
+
+def _gone(api: Api) -> bool:
+    try:
+        api.get(f"/api/v1/namespaces/{NAMESPACE}")
+    except ApiError as error:
+        return error.status == 404
+    return False
+
+
+def test_two_drainers_at_once_and_one_waits_and_is_told_for_whom(behind: Behind) -> None:
+    cluster = behind.station.cluster
+    # As a drainer reads a budget's refusal: 429, so it asks again; the sentence says for whom.
+    lagging = healthy_kafka()
+    cluster.kafka = replace(
+        lagging, partitions=tuple(replace(p, isr=(10, 20)) for p in lagging.partitions)
+    )
+    refusal = behind.refused(10)
+    assert refusal.status == 429
+    assert "partition t-0 would keep 1 in-sync replicas (20) of 3" in str(refusal)
+    assert not behind.gone(10)
+
+    cluster.kafka = healthy_kafka()
+    behind.evict(10, deleteOptions={"dryRun": ["All"]})
+    assert behind.station.ledger.leases() == ()
+    behind.evict(10)
+    assert behind.gone(10)
+    waiting = behind.refused(20)
+    assert (waiting.status, "Incident i-0a takes a Kafka node out first" in str(waiting)) == (
+        429,
+        True,
+    )
+
+
+def test_a_renewed_certificate_is_trusted_before_it_is_shown(behind: Behind) -> None:
+    context = behind.server.config.ssl
+    assert context is not None
+    cluster = behind.station.cluster
+    cluster.kafka = None
+    before = behind.api.get(SECRET)["data"]
+    for _ in range(2):
+        behind.keeper.refresh(context, dt.datetime.now(dt.UTC))
+        until(lambda: "No Kafka broker could be asked" in str(behind.refused(10)), "it is trusted")
+    shown = ssl.get_server_certificate(("127.0.0.1", behind.server.config.port))
+    stored = base64.b64decode(behind.api.get(SECRET)["data"]["tls.crt"]).decode()
+    assert shown == stored
+    assert stored != base64.b64decode(before["tls.crt"]).decode()

@@ -1,0 +1,108 @@
+"""A certificate is renewed in time, trusted before it is shown, and one for both replicas."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import ssl
+from typing import Any
+
+import pytest
+from cryptography import x509
+
+from core.errors import Conflict, StillwaterError
+from handlers.eviction.certificate import RENEWED_BEFORE, VALID, WEBHOOKS, Keeper, is_due, issue
+
+NOW = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
+HOSTS = ["stillwater-gate.kube-system.svc"]
+SECRET = "/api/v1/namespaces/kube-system/secrets/stillwater-gate"
+WEBHOOK = f"{WEBHOOKS}/stillwater-gate"
+
+
+class Server:
+    """Two objects of an API server; a change of another version is refused."""
+
+    def __init__(self) -> None:
+        asking = [{"name": name, "clientConfig": {}} for name in ("evictions", "nodes")]
+        self.objects: dict[str, dict[str, Any]] = {
+            SECRET: {"metadata": {"resourceVersion": "1"}},
+            WEBHOOK: {"metadata": {"name": "stillwater-gate"}, "webhooks": asking},
+        }
+        self.before_merge = lambda: None
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        return self.objects.get(path)
+
+    def merge(self, path: str, body: dict[str, Any]) -> None:
+        self.before_merge()
+        known = self.objects[path]["metadata"]["resourceVersion"]
+        if body["metadata"]["resourceVersion"] != known:
+            raise Conflict("changed")
+        changed = {"metadata": {"resourceVersion": str(int(known) + 1)}, "data": body["data"]}
+        self.objects[path] = changed
+
+    def apply(self, path: str, body: dict[str, Any], *, manager: str) -> dict[str, Any]:
+        del manager
+        self.objects[path] = {**self.objects[path], "webhooks": body["webhooks"]}
+        return self.objects[path]
+
+    def stored(self, name: str) -> bytes:
+        return base64.b64decode(self.objects[SECRET]["data"][name])
+
+    def trusted(self) -> bytes:
+        told = {each["clientConfig"]["caBundle"] for each in self.objects[WEBHOOK]["webhooks"]}
+        (bundle,) = told
+        return base64.b64decode(bundle)
+
+
+def keeper(server: Server) -> Keeper:
+    return Keeper(server, secret_path=SECRET, webhook="stillwater-gate", hosts=HOSTS)
+
+
+def test_a_certificate_is_due_a_month_before_its_end_and_for_another_name() -> None:
+    made = issue(HOSTS, NOW).certificate
+    last = NOW + VALID - RENEWED_BEFORE
+    assert not is_due(made, HOSTS, last - dt.timedelta(hours=1))
+    assert is_due(made, HOSTS, last)
+    assert is_due(made, ["another.svc"], NOW)
+    assert is_due(b"", HOSTS, NOW)
+
+
+def test_what_is_renewed_is_trusted_first_and_shown_next() -> None:
+    server = Server()
+    held = keeper(server)
+    context = held.context(NOW)
+    first = server.stored("tls.crt")
+    later = NOW + VALID - RENEWED_BEFORE
+    shown: list[str] = []
+    held._show = lambda _, issued: shown.append(issued.certificate.decode())  # type: ignore[method-assign]
+    held.refresh(context, later)
+    renewed = server.stored("tls.crt")
+    assert renewed != first
+    assert len(x509.load_pem_x509_certificates(server.trusted())) == 2
+    assert shown == []
+    held.refresh(context, later)
+    assert shown == [renewed.decode()]
+
+
+def test_two_replicas_that_renew_at_once_show_the_same() -> None:
+    server = Server()
+    other = keeper(server)
+
+    def meanwhile() -> None:
+        server.before_merge = lambda: None
+        other.context(NOW)
+
+    server.before_merge = meanwhile
+    context = keeper(server).context(NOW)
+    assert isinstance(context, ssl.SSLContext)
+    trusted = x509.load_pem_x509_certificates(server.trusted())[0]
+    stored = x509.load_pem_x509_certificate(server.stored("tls.crt"))
+    stored.verify_directly_issued_by(trusted)
+
+
+def test_a_secret_that_is_missing_is_said() -> None:
+    server = Server()
+    del server.objects[SECRET]
+    with pytest.raises(StillwaterError, match="There is no Secret"):
+        keeper(server).context(NOW)

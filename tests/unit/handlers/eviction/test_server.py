@@ -1,0 +1,100 @@
+"""The web application answers in time, whatever the gate does."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+import anyio
+import pytest
+from starlette.applications import Starlette
+
+from core.gate.asked import Answer, Asked
+from handlers.eviction.counts import Counts
+from handlers.eviction.server import LONGEST_BYTES, PATH, application
+from tests.unit.core.gate.test_asked import review
+
+
+class Says:
+    def __init__(self, answer: Callable[[], Answer]) -> None:
+        self._answer = answer
+
+    def ask(self, asked: Asked, deadline: float) -> Answer:
+        del asked, deadline
+        return self._answer()
+
+
+def served(answer: Callable[[], Answer], seconds: float = 8) -> Starlette:
+    return application(Says(answer), Counts(), seconds=seconds)
+
+
+def ask(app: Starlette, path: str, body: bytes | None = None) -> tuple[int, str]:
+    """Send one request, as the web server hands it over."""
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request", "body": body or b"", "more_body": False}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET" if body is None else "POST",
+        "path": path,
+        "headers": [],
+        "query_string": b"",
+    }
+    anyio.run(app, scope, receive, send)
+    return sent[0]["status"], b"".join(m.get("body", b"") for m in sent).decode()
+
+
+def answered(app: Starlette) -> dict[str, Any]:
+    status, text = ask(app, PATH, json.dumps(review()).encode())
+    assert status == 200
+    response: dict[str, Any] = json.loads(text)["response"]
+    return response
+
+
+def yes() -> Answer:
+    return Answer(allowed=True, reason="It may go.")
+
+
+def fails() -> Answer:
+    raise RuntimeError("a fault of ours")
+
+
+def test_an_answer_is_written_for_the_request_that_asked() -> None:
+    app = served(yes)
+    assert answered(app) == {"uid": "7d2e", "allowed": True}
+    assert 'answer="allowed"} 1' in ask(app, "/metrics")[1]
+    assert ask(app, "/readyz") == ask(app, "/healthz") == (200, "ok\n")
+
+
+def test_a_gate_that_hangs_is_a_no_in_time() -> None:
+    forever = threading.Event()
+
+    def hangs() -> Answer:
+        forever.wait(10)
+        return yes()
+
+    def unblock() -> None:
+        forever.set()
+
+    threading.Timer(0.5, unblock).start()
+    response = answered(served(hangs, seconds=0.05))
+    assert not response["allowed"]
+    assert "Nothing could be told within" in response["status"]["message"]
+
+
+def test_a_fault_of_ours_is_a_no_and_never_a_yes() -> None:
+    assert not answered(served(fails))["allowed"]
+
+
+@pytest.mark.parametrize("body", [b"no", b"{}", b" " * (LONGEST_BYTES + 1)])
+def test_what_is_no_review_is_refused_in_a_sentence(body: bytes) -> None:
+    status, text = ask(served(yes), PATH, body)
+    assert status == 400
+    assert text.startswith("The request is no AdmissionReview: ")

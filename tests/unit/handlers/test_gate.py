@@ -1,0 +1,298 @@
+"""Whoever drains a broker's node asks the gate: consent, one lease, a replacement first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from core.events import Kind
+from core.gate.asked import Answer, asked_in
+from core.incidents.record import State
+from core.incidents.verify import breaks
+from core.views import ClusterView
+from handlers.eviction.gate import Gate
+from handlers.incidents.observe import Sources
+from handlers.store.freezes import LostZone
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event, node_named
+from tests.unit.handlers.station import POLICY, START, Station
+
+NAMESPACE = "kafka"
+OPERATOR = "system:serviceaccount:kafka:strimzi-cluster-operator"
+PERSON = "ada"
+
+
+@dataclass
+class Door:
+    """The gate on a station."""
+
+    station: Station = field(default_factory=Station)
+    forgotten: int = 0
+
+    def __post_init__(self) -> None:
+        station = self.station
+        cluster = station.cluster
+        self.gate = Gate(
+            sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes),
+            reception=station.reception,
+            readings=self,
+            policy=POLICY,
+            namespace=NAMESPACE,
+            operators=frozenset({OPERATOR}),
+            lease_seconds=900,
+            clock=lambda: station.now,
+        )
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+    def ask(
+        self,
+        broker: int = 10,
+        *,
+        user: str = PERSON,
+        delete: bool = False,
+        dry_run: bool = False,
+        patience: float = 8,
+    ) -> Answer:
+        pod = self.station.cluster.pods.get(broker)
+        name = f"orders-broker-{broker}" if pod is None else pod.name
+        request: dict[str, Any] = {
+            "uid": "u-1",
+            "operation": "DELETE" if delete else "CREATE",
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "subResource": "" if delete else "eviction",
+            "name": name,
+            "namespace": NAMESPACE,
+            "userInfo": {"username": user, "groups": ["system:authenticated"]},
+            "dryRun": dry_run,
+        }
+        return self.gate.ask(asked_in({"request": request}), self.station.now + patience)
+
+    def spare(self, instance_id: str = NEW, zone: str = "us-east-1a") -> None:
+        self.station.cluster.add_instance(instance_id, zone)
+        self.station.cluster.add_node(instance_id)
+
+    def evicted(self, broker: int, to: str) -> None:
+        """The pod leaves its node and is Ready on another, its volume with it."""
+        self.station.cluster.attached.clear()
+        self.station.cluster.place_pod(broker, to)
+
+    def tick_until(self, state: State, most: int = 40) -> None:
+        for _ in range(most):
+            if self.station.incident().state is state:
+                return
+            self.station.tick()
+        raise AssertionError(f"never {state}: {self.station.incident().reason}")
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door()
+
+
+def test_a_broker_with_a_place_to_go_is_let_through_and_its_drain_recorded(door: Door) -> None:
+    door.spare()
+    answer = door.ask()
+    assert answer.allowed, answer.reason
+    incident = door.station.incident()
+    assert [t.state for t in incident.transitions] == [
+        State.OPENED,
+        State.REPLACING,
+        State.HOLDING,
+        State.DRAINING,
+    ]
+    assert incident.kind is Kind.EVICTION
+    assert incident.asked_by == PERSON
+    (lease,) = door.station.ledger.leases()
+    assert (lease.holder, lease.node_id, lease.out_at) == (OLD, 10, START)
+    assert door.forgotten == 1
+    assert door.station.termination_handler.sent == []
+
+
+def test_two_drainers_in_two_zones_and_one_waits_and_is_told_for_whom(door: Door) -> None:
+    door.spare()
+    door.spare("i-0e", "us-east-1b")
+    assert door.ask(10).allowed
+    answer = door.ask(20, user="system:serviceaccount:karpenter:karpenter")
+    assert not answer.allowed
+    assert answer.reason == f"Incident {OLD} takes a Kafka node out first. Ask again in 5 s."
+
+
+def test_the_second_goes_once_the_first_is_back_for_good(door: Door) -> None:
+    door.spare()
+    door.spare("i-0e", "us-east-1b")
+    assert door.ask(10).allowed
+    door.evicted(10, NEW)
+    door.tick_until(State.RIDDEN_THROUGH)
+    assert door.station.cluster.terminated == []
+    assert door.station.ledger.leases() == ()
+    assert door.ask(20).allowed
+    assert list(breaks([door.station.incident(id_) for id_ in (OLD, "i-0b")])) == []
+
+
+def test_a_lagging_broker_keeps_the_others_and_the_partition_is_named(door: Door) -> None:
+    door.spare()
+    view = healthy_kafka()
+    door.station.cluster.kafka = replace(
+        view, partitions=tuple(replace(p, isr=(10, 30)) for p in view.partitions)
+    )
+    answer = door.ask()
+    assert not answer.allowed
+    assert "partition t-0 would keep" in answer.reason
+    assert door.station.ledger.leases() == ()
+
+
+def test_without_a_replacement_the_group_is_asked_for_one_and_the_drainer_told(door: Door) -> None:
+    cluster = door.station.cluster
+    first = door.ask()
+    assert not first.allowed
+    assert "No other node of us-east-1a is ready to take" in first.reason
+    door.station.tick_until_quiet()
+    assert cluster.desired_calls == [("local-orders-broker-a", 2)]
+    assert not door.ask().allowed
+    door.spare()
+    door.tick_until(State.HOLDING)
+    assert door.ask().allowed
+
+
+def test_machines_of_others_are_not_asked_for_more(door: Door) -> None:
+    cluster = door.station.cluster
+    cluster.instances[OLD] = replace(cluster.instances[OLD], tags={"eks:nodegroup-name": "kafka"})
+    assert not door.ask().allowed
+    door.station.tick_until_quiet()
+    assert cluster.desired_calls == []
+    assert door.station.incident().state is State.REPLACING
+
+
+@pytest.mark.parametrize("what", ["kafka", "doubt", "kubernetes"])
+def test_what_cannot_be_told_is_a_no_with_the_reason(door: Door, what: str) -> None:
+    door.spare()
+    cluster = door.station.cluster
+    if what == "kafka":
+        cluster.kafka = None
+    elif what == "doubt":
+        cluster.kafka = ClusterView(frozenset({10}), frozenset(), (), None, ())
+    else:
+        cluster.kubernetes_answers = False
+    answer = door.ask()
+    assert not answer.allowed
+    assert answer.reason.endswith("Ask again in 5 s.")
+    assert door.station.ledger.leases() == ()
+
+
+def test_a_reading_that_comes_too_late_admits_nobody(door: Door) -> None:
+    door.spare()
+    answer = door.ask(patience=-1)
+    assert not answer.allowed
+    assert "took too long" in answer.reason
+    assert door.station.ledger.leases() == ()
+
+
+def test_a_rehearsal_is_answered_and_changes_nothing(door: Door) -> None:
+    door.spare()
+    assert door.ask(dry_run=True).allowed
+    assert door.station.ledger.open_incidents() == ()
+    assert door.station.ledger.leases() == ()
+
+
+def test_our_own_drain_goes_through_as_long_as_kafka_agrees(door: Door) -> None:
+    station = door.station
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    station.announce(hook_event("gate"))
+    door.spare()
+    door.tick_until(State.DRAINING)
+    assert station.forwarded
+    assert door.ask(user="system:serviceaccount:kube-system:aws-node-termination-handler").allowed
+    station.cluster.kafka = healthy_kafka(out=20)
+    assert not door.ask().allowed
+
+
+def test_a_termination_that_waits_for_its_turn_keeps_other_drainers_waiting(door: Door) -> None:
+    station = door.station
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    station.tick_until_quiet()
+    answer = door.ask()
+    assert not answer.allowed
+    assert answer.reason.startswith(f"Incident {OLD} (asg_terminate) sees to it:")
+
+
+def test_a_pod_that_is_only_deleted_starts_again_on_its_own_node(door: Door) -> None:
+    station = door.station
+    assert door.ask(delete=True).allowed
+    assert station.incident().replacement == node_named(OLD)
+    assert station.ledger.leases()[0].out_at == START
+    station.now += 120
+    door.tick_until(State.RIDDEN_THROUGH)
+    assert station.ledger.leases() == ()
+
+
+def test_an_eviction_that_a_budget_then_refused_gives_the_lease_back(door: Door) -> None:
+    door.spare()
+    assert door.ask().allowed
+    assert door.ask().allowed
+    door.station.now += 120
+    door.tick_until(State.RIDDEN_THROUGH)
+    assert "refused by somebody else" in door.station.incident().reason
+    assert door.station.ledger.leases() == ()
+
+
+def test_who_stops_asking_leaves_nothing_behind(door: Door) -> None:
+    assert not door.ask().allowed
+    door.station.tick_until_quiet()
+    door.station.now += 1000
+    door.tick_until(State.CANCELLED)
+    assert door.station.cluster.groups["local-orders-broker-a"].desired == 1
+
+
+def test_a_frozen_zone_and_a_pause_keep_everybody(door: Door) -> None:
+    door.spare()
+    door.station.freezes.note(LostZone("use1-az4", "us-east-1a"), START)
+    assert "Nothing is drained there" in door.ask().reason
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        OPERATOR,
+        "system:serviceaccount:kube-system:pod-garbage-collector",
+        f"system:node:{node_named(OLD)}",
+    ],
+)
+def test_who_cleans_up_deletes_without_being_asked(door: Door, user: str) -> None:
+    door.station.cluster.kafka = None
+    assert door.ask(user=user, delete=True).allowed
+    assert not door.ask(user=user).allowed
+
+
+def test_the_kubelet_of_another_node_is_asked(door: Door) -> None:
+    door.station.cluster.kafka = None
+    assert not door.ask(user=f"system:node:{node_named('i-0b')}", delete=True).allowed
+
+
+def test_a_pod_that_is_told_to_stop_or_is_not_kafkas_passes(door: Door) -> None:
+    cluster = door.station.cluster
+    cluster.kafka = None
+    cluster.pods[10] = replace(cluster.pods[10], stopping=True)
+    assert door.ask().allowed
+    del cluster.pods[20]
+    assert door.ask(20).allowed
+
+
+def test_the_node_of_a_running_broker_is_not_deleted(door: Door) -> None:
+    request = {
+        "uid": "u-2",
+        "operation": "DELETE",
+        "resource": {"group": "", "version": "v1", "resource": "nodes"},
+        "name": node_named(OLD),
+        "userInfo": {"username": PERSON},
+        "oldObject": {"spec": {"providerID": f"aws:///us-east-1a/{OLD}"}},
+    }
+    answer = door.gate.ask(asked_in({"request": request}), START + 8)
+    assert not answer.allowed
+    assert "kubectl drain" in answer.reason
+    door.station.cluster.set_state(OLD, "terminated")
+    assert door.gate.ask(asked_in({"request": request}), START + 8).allowed
