@@ -10,6 +10,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from core.availability.kafka_rights import MOVING_LEADERS
 from core.incidents.levels import ACTING
+from core.incidents.ownership import Ownership
 from core.settings.functions import Tick, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
@@ -45,6 +46,7 @@ def _loop() -> Loop:
     nodes = open_nodes(settings, api)
     access = KafkaAccess(settings.kafka, api)
     acts = settings.level in ACTING
+    named = _named(settings)
     needed = MOVING_LEADERS if acts else frozenset()
     kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=needed)
     records = DynamoRecords(settings.ledger_table, settings.region)
@@ -67,6 +69,7 @@ def _loop() -> Loop:
             ticks=ticks,
             lease_seconds=settings.lease_seconds,
             level=settings.level,
+            named=None if named is None else frozenset(named.scaling_groups),
         ),
         ticks=ticks,
         policy=settings.policy,
@@ -80,7 +83,7 @@ def _loop() -> Loop:
             leadership=leadership,
             records=records,
             ticks=ticks,
-            whose=settings.whose,
+            whose=settings.whose if named is None else named,
             cluster=settings.cluster,
             told=zone_teller(settings),
             acts=acts,
@@ -102,6 +105,12 @@ def _loop() -> Loop:
 def _handler_of(settings: Tick) -> SqsQueue | None:
     url = settings.nth_queue_url
     return None if url is None else SqsQueue(url, settings.region)
+
+
+def _named(settings: Tick) -> Ownership | None:
+    """Return the groups of a cluster that exists which may be changed; None: it is ours."""
+    known = settings.instances
+    return None if known is None else Ownership(scaling_groups=known.scaling_groups)
 
 
 def _turn(record: SQSRecord) -> None:

@@ -15,7 +15,7 @@ from stacks.layer import Layer
 from stacks.layers import adopted, analytics, foundation, kafka, operations, platform
 
 # The levels of adoption that are made.
-BUILT = (Level.WATCH,)
+BUILT = (Level.WATCH, Level.ACT)
 BUILDERS: Mapping[str, Callable[[Layer], None]] = {
     FOUNDATION: foundation.build,
     PLATFORM: platform.build,

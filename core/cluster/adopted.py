@@ -41,6 +41,7 @@ def operated(adopted: Adoption, kafka: AdoptedKafka) -> Operated:
         slack=adopted.slack,
         alerts=adopted.alerts,
         scaling_groups=adopted.scaling_groups,
+        handler_queue_url=adopted.queue_url,
         instances=ownership(adopted),
         pool_labels=_pool_labels(adopted),
         identities=dict.fromkeys(FUNCTION_CALLS, me),

@@ -181,6 +181,25 @@ class Adoption(_Section):
                     f"the functions reach the API server and Kafka"
                 )
         yield from self._misnamed()
+        if self.level is Level.ACT:
+            yield from self._undrained()
+
+    def _undrained(self) -> Iterator[str]:
+        if self.drainer is not Drainer.THEIRS:
+            yield (
+                f"adopt.drainer is {self.drainer}, with which no release acts yet; set it to "
+                f"theirs, with the queue_url of a termination handler in queue mode"
+            )
+        elif self.queue_url is None:
+            yield (
+                "adopt.level is act and adopt.queue_url is not set; name the queue from which your "
+                "termination handler takes its drains"
+            )
+        if not self.scaling_groups:
+            yield (
+                "adopt.level is act and adopt.scaling_groups is empty; EKS and Karpenter take no "
+                "hooks of others on their machines, so gate is the last level for them"
+            )
 
     def _misnamed(self) -> Iterator[str]:
         names = {kafka.title: self.called(kafka) for kafka in self.kafkas}

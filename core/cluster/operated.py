@@ -57,6 +57,8 @@ class Operated:
     # None: the instances carry our tag, and the nodes our label.
     instances: Ownership | None = None
     pool_labels: Mapping[str, tuple[str, ...]] | None = None
+    # The queue of a termination handler that is theirs.
+    handler_queue_url: str | None = None
     # Function -> who it is to Kafka, and the Secrets that it may read for that.
     identities: Mapping[str, KafkaIdentity]
     secrets: Mapping[str, tuple[str, ...]]

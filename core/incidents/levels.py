@@ -9,7 +9,7 @@ somebody has thought about it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -43,6 +43,16 @@ def allowed(action: Action, level: Level) -> bool:
 def withheld(actions: Sequence[Action], level: Level) -> tuple[Action, ...]:
     """Return the actions that a level keeps from being carried out."""
     return tuple(action for action in actions if not allowed(action, level))
+
+
+def level_of(group: str | None, level: Level, named: Collection[str] | None) -> Level:
+    """Return the level for a machine: one in no group that was named to be changed is watched.
+
+    `named` is None for a cluster of ours, all of whose groups are.
+    """
+    if level not in ACTING or named is None or group in named:
+        return level
+    return "gate"
 
 
 def as_told(decision: Decision, level: Level) -> Decision:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, StillwaterError
-from core.incidents.levels import OWN, WITHHELD, Level, allowed
+from core.incidents.levels import OWN, WITHHELD, Level, allowed, level_of
 from core.incidents.lost import CONFIRMED
 from core.incidents.observation import (
     Action,
@@ -68,7 +68,12 @@ class Effects:
     ticks: Queue
     lease_seconds: float
     level: Level = OWN
+    named: frozenset[str] | None = None  # groups that may be changed; None: every one
     clock: Callable[[], float] = time.time
+
+    def level_for(self, incident: Incident) -> Level:
+        """Return what may be done for an incident's machine."""
+        return level_of(incident.group, self.level, self.named)
 
 
 def perform(
@@ -82,8 +87,9 @@ def perform(
     taken the incident over; then nothing was forwarded and the decision must not be recorded.
     """
     refused: str | None = None
+    level = effects.level_for(incident)
     for position, action in enumerate(actions):
-        if not allowed(action, effects.level):
+        if not allowed(action, level):
             logger.info("Withheld.", incident_id=incident.id, action=type(action).__name__)
             if isinstance(action, TerminateInGroup) and action.instance_id is None:
                 refused = WITHHELD

@@ -78,7 +78,8 @@ class Loop:
             return
         seen = observe(claimed, self.sources, now)
         incident = learn(claimed, seen)
-        decision = as_told(next_action(incident, seen, self.policy), self.effects.level)
+        decision = next_action(incident, seen, self.policy)
+        decision = as_told(decision, self.effects.level_for(incident))
         logger.info(decision.reason, incident_id=incident.id, state=decision.state.value)
         paged = self._page(claimed, decision, now)
         if paged is None:

@@ -3,7 +3,8 @@
     EventBridge rules -> events queue -> interruption -> ticks queue -> tick -> ledger, thread
 
 At level `watch` everything here is made beside what is theirs and nothing of theirs is changed: the
-functions' rights say so, which tests/unit/infra/test_adopted.py counts one by one.
+functions' rights say so, which tests/unit/infra/test_adopted.py counts one by one. At `act` the
+groups that were named get hooks and a tag, as resources of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Any
 import pulumi
 
 from core.cluster.operated import Operated
+from core.constants import HOOKS
 from infra import iam
+from infra.adopt.hooks import Hooks, HooksArgs
 from infra.functions import packaging
 from infra.functions.access import NAMES, Access
 from infra.functions.announcements import Group
@@ -25,6 +28,7 @@ from infra.functions.function import Placement
 from infra.functions.interruption import INTERRUPTION
 from infra.functions.ledger import Ledger, LedgerArgs
 from infra.functions.loop import Functions, FunctionsArgs
+from infra.functions.rotate import ROTATE
 from infra.functions.settings import in_cluster
 from infra.functions.slack import Stories, StoriesArgs
 from infra.functions.sweep import SWEEP
@@ -32,8 +36,9 @@ from infra.functions.termination import Termination, TerminationArgs
 from infra.functions.tick import TICK
 
 TYPE = "stillwater:infra:Operations"
-# A rotation is begun by λ rotate, which is for those who act.
 WATCHING: tuple[Definition, ...] = (INTERRUPTION, TICK, SWEEP)
+# A person begins a rotation.
+ACTING: tuple[Definition, ...] = (*WATCHING, ROTATE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +70,7 @@ class Operations(pulumi.ComponentResource):
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         cluster, child = args.cluster, pulumi.ResourceOptions(parent=self)
+        definitions, below = ACTING if cluster.acts else WATCHING, f"{name}-"
         scope, package = Scope(cluster=cluster, account=args.account), packaging.build()
         ledger = Ledger(
             f"{name}-ledger",
@@ -85,8 +91,8 @@ class Operations(pulumi.ComponentResource):
             TerminationArgs(
                 prefix=cluster.prefix,
                 groups=args.groups,
-                # Whoever's hook a machine waits in, it is leaving.
-                hooks=(),
+                # Who watches hears of a machine in whosever hook it waits; who acts, in ours.
+                hooks=HOOKS if cluster.acts else (),
                 timings=cluster.timings,
                 drain_route="held",
                 handler=False,
@@ -108,7 +114,7 @@ class Operations(pulumi.ComponentResource):
         handlers = Functions(
             f"{name}-handlers",
             FunctionsArgs(
-                definitions=WATCHING,
+                definitions=definitions,
                 scope=scope,
                 package=package,
                 late=late,
@@ -119,10 +125,22 @@ class Operations(pulumi.ComponentResource):
             ),
             opts=child,
         )
-        for each in WATCHING:
-            if each.name in NAMES:
-                role_arn = handlers.functions[each.name].role_arn
-                Access(each, cluster, role_arn, below=f"{name}-", opts=child)
+        access = [
+            Access(each, cluster, handlers.functions[each.name].role_arn, below=below, opts=child)
+            for each in definitions
+            if each.name in NAMES
+        ]
+        if cluster.acts:
+            Hooks(
+                f"{name}-hooks",
+                HooksArgs(
+                    scaling_groups=cluster.scaling_groups,
+                    heartbeat_timeout_seconds=cluster.timings.hook_heartbeat_timeout_seconds,
+                    cluster=cluster.prefix,
+                    answering=[handlers, *access],
+                ),
+                opts=child,
+            )
         self.ledger_table = ledger.table_name
         self.events_queue_url = announced.events_queue.url
         self.ticks_queue_url = handlers.ticks_queue.url

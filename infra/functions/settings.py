@@ -53,6 +53,7 @@ def described(cluster: Operated, function: str) -> dict[str, Any]:
         "level": cluster.level,
         "eks_cluster": cluster.eks_cluster,
         "instances": cluster.instances,
+        "nth_queue_url": cluster.handler_queue_url if cluster.acts else None,
         **({} if cluster.pool_labels is None else {"pool_labels": cluster.pool_labels}),
     }
 

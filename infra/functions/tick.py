@@ -24,7 +24,6 @@ from infra.functions.definition import (
     keep_the_ledger,
     look,
     read_queue,
-    send,
 )
 
 
@@ -49,7 +48,11 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
 def _act(scope: Scope) -> Sequence[iam.Statement]:
     """Return the rights of whoever acts on nodes; below that level there are none."""
     return [
-        send(scope, "ForwardToTheTerminationHandler", "nth"),
+        iam.Statement(
+            sid="ForwardToTheTerminationHandler",
+            actions=["sqs:SendMessage"],
+            resources=[scope.handler_queue],
+        ),
         iam.Statement(
             sid="HoldAndReleaseNodes",
             actions=[

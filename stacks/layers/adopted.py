@@ -47,7 +47,7 @@ def build(adopted: Adoption) -> None:
             OperationsArgs(
                 cluster=cluster,
                 account=account,
-                groups=_groups(adopted),
+                groups=adopted.scaling_groups if cluster.acts else _groups(adopted),
                 endpoint=eks.endpoint,
                 authority=authority,
                 bootstrap=kafka.bootstrap or "",

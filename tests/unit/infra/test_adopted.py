@@ -144,6 +144,38 @@ def test_a_termination_is_heard_in_whosever_hook_the_machine_waits() -> None:
     }
 
 
+QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/their-drains"
+
+
+@functools.cache
+def acting() -> Recorded:
+    return run(level="act", queue_url=QUEUE, kafkas=[KAFKA])
+
+
+def test_acting_puts_hooks_and_a_tag_on_the_named_groups_alone() -> None:
+    hooks = acting().of("autoscaling/lifecycleHook:LifecycleHook")
+    tags = acting().of("autoscaling/tag:Tag")
+    found = {(h.inputs["autoscalingGroupName"], h.inputs["name"]) for h in hooks}
+    assert found == {
+        (group, hook) for group in ("kafka-a", "kafka-b") for hook in ("drain", "gate")
+    }
+    assert {t.inputs["autoscalingGroupName"] for t in tags} == {"kafka-a", "kafka-b"}
+    # A hook without its functions holds every termination and releases none.
+    assert all(any("tick" in name for name in h.depends_on) for h in hooks)
+
+
+def test_acting_may_change_the_named_groups_and_send_to_the_named_queue_alone() -> None:
+    policy = acting().one("iam/rolePolicy:RolePolicy", "shop-orders-handlers-tick-policy").policy
+    by = {each["Sid"]: each["Resource"] for each in policy["Statement"]}
+    assert by["ForwardToTheTerminationHandler"] == [
+        "arn:aws:sqs:us-east-1:111122223333:their-drains"
+    ]
+    groups = {arn.rpartition("/")[2] for arn in by["HoldAndReleaseNodes"]}
+    assert groups == {"kafka-a", "kafka-b"}
+    tick: Any = told(acting(), "shop-orders-handlers-tick-function", Tick)
+    assert (tick.level, tick.nth_queue_url) == ("act", QUEUE)
+
+
 @pytest.mark.parametrize(
     ("layer", "changes", "sentence"),
     [
@@ -155,6 +187,13 @@ def test_a_termination_is_heard_in_whosever_hook_the_machine_waits() -> None:
             "shop-kafka/orders and lab/orders would both be called shop-orders",
         ),
         ("operations", {"subnets": []}, "adopt.level is watch and adopt.subnets is empty"),
+        ("operations", {"level": "act"}, "adopt.level is act and adopt.queue_url is not set"),
+        ("operations", {"level": "act", "drainer": "none"}, "adopt.drainer is none, with which"),
+        (
+            "operations",
+            {"level": "act", "queue_url": QUEUE, "scaling_groups": []},
+            "EKS and Karpenter take no hooks of others on their machines",
+        ),
         ("operations", {"pool_label": None}, "adopt.scaling_groups needs pool_label"),
     ],
 )
