@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from core.constants import HOOKS
 from core.errors import InvalidInput
 from core.settings.functions import Interruption, Sweep, Tick
 from stacks.program import main
@@ -156,9 +157,7 @@ def test_acting_puts_hooks_and_a_tag_on_the_named_groups_alone() -> None:
     hooks = acting().of("autoscaling/lifecycleHook:LifecycleHook")
     tags = acting().of("autoscaling/tag:Tag")
     found = {(h.inputs["autoscalingGroupName"], h.inputs["name"]) for h in hooks}
-    assert found == {
-        (group, hook) for group in ("kafka-a", "kafka-b") for hook in ("drain", "gate")
-    }
+    assert found == {(group, hook) for group in ADOPTED["scaling_groups"] for hook in HOOKS}
     assert {t.inputs["autoscalingGroupName"] for t in tags} == {"kafka-a", "kafka-b"}
     # A hook without its functions holds every termination and releases none.
     assert all(any("tick" in name for name in h.depends_on) for h in hooks)
