@@ -14,8 +14,8 @@ from core.errors import InvalidInput
 from infra import spec_file
 
 MADE_YET = (
-    "`pulumi up` of a stack <name>-operations makes watch; gate and act are made by no release yet "
-    "for a cluster that exists: of them this says what they would add."
+    "`pulumi up` of a stack <name>-operations makes watch and act; gate is made by no release yet "
+    "for a cluster that exists: of it this says what it would add."
 )
 STYLES = {"+": "green", "~": "yellow"}
 

@@ -12,12 +12,12 @@ ORDER = tuple(Level)
 TOUCHES = {
     Level.WATCH: "Nothing of theirs is written: it reads, keeps a ledger of its own, and tells.",
     Level.GATE: "Evictions of Kafka's pods are answered; nothing of theirs is changed.",
-    Level.ACT: "Termination hooks, tags and the lifecycle policy of the named groups are changed.",
+    Level.ACT: "The named groups get termination hooks and a tag; their machines are held.",
 }
 LEAVING = {
     Level.WATCH: "delete what was added; nothing else is there",
     Level.GATE: "delete the webhook first: from then on budgets alone answer",
-    Level.ACT: "release what is held, then the hooks go and each group gets back what it had",
+    Level.ACT: "wait until nothing is held, then take hooks and tag away with the rest",
 }
 
 
@@ -62,7 +62,8 @@ def next_level(adopted: Adoption) -> Plan | None:
         return None
     following = ORDER[place + 1]
     changes = {Level.WATCH: _watch, Level.GATE: _gate, Level.ACT: _act}[following]
-    return Plan(adopted.level, following, tuple(changes(adopted)), tuple(_missing(adopted)))
+    missing = [*_missing(adopted), *(_before_acting(adopted) if following is Level.ACT else ())]
+    return Plan(adopted.level, following, tuple(changes(adopted)), tuple(missing))
 
 
 def _missing(adopted: Adoption) -> Iterator[str]:
@@ -79,6 +80,20 @@ def _missing(adopted: Adoption) -> Iterator[str]:
             yield f"{key} is empty; name those from which the functions reach Kafka."
     if adopted.scaling_groups and adopted.pool_label is None:
         yield "pool_label is not set; name the node label that tells Kafka's nodes from others."
+
+
+def _before_acting(adopted: Adoption) -> Iterator[str]:
+    """Say what only the groups' owner can do, before hooks of ours stand on them."""
+    if adopted.scaling_groups:
+        yield (
+            "Set the instance lifecycle policy of each group to retain on TerminateHookAbandon: "
+            "without it a hook that runs out lets its machine go."
+        )
+    if adopted.drainer is Drainer.THEIRS:
+        yield (
+            "Let your own rule for lifecycle actions name your hook alone: one that matches "
+            "`drain` and `gate` would drain at once what is held."
+        )
 
 
 def _watch(adopted: Adoption) -> Iterator[Change]:
@@ -127,8 +142,7 @@ def _gate(adopted: Adoption) -> Iterator[Change]:
 def _act(adopted: Adoption) -> Iterator[Change]:
     for group in adopted.scaling_groups:
         yield Change("~", f"Auto Scaling group {group}", "+ hooks drain and gate, default ABANDON")
-        yield Change("~", f"Auto Scaling group {group}", "lifecycle policy: retain on ABANDON")
-        yield Change("~", f"Auto Scaling group {group}", "+ tag stillwater:cluster, at launch too")
+        yield Change("~", f"Auto Scaling group {group}", "+ tag stillwater:cluster")
     for group in adopted.managed_node_groups:
         yield Change(
             " ", f"Managed node group {group}", "EKS takes no hook of others; gate answers"
@@ -139,10 +153,7 @@ def _act(adopted: Adoption) -> Iterator[Change]:
         yield Change("+", "aws-node-termination-handler", "in queue mode, for the named groups")
     elif adopted.drainer is Drainer.THEIRS and adopted.scaling_groups:
         queue = adopted.queue_url or "its queue, which queue_url must name"
-        yield Change("~", f"messages to {queue}", "held until the replacement is ready")
-        yield Change(
-            "~", "their rule for lifecycle actions", "disabled: ours forwards what it held"
-        )
+        yield Change("~", f"messages to {queue}", "sent once the replacement is ready")
     yield Change("+", "rights of the functions", "complete and beat hooks, set desired capacity")
 
 
