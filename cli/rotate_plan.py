@@ -36,8 +36,7 @@ def _parts(plan: Mapping[str, Any]) -> Iterator[RenderableType]:
         )
     if plan["nodes"]:
         yield nodes
-        copied = sum(node["resync_bytes"] or 0 for node in plan["nodes"])
-        yield Text(f"About {span(plan['seconds'])} altogether, {copied / MIB:.1f} MiB to copy.")
+        yield Text(_altogether(plan))
     for note in plan["notes"]:
         yield Text(note, "dim")
     if plan["too_long"]:
@@ -53,6 +52,15 @@ def _parts(plan: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield Text("What will be unavailable, and needs --accept-unavailable:", "bold")
     for sentence in plan["unavailable"]:
         yield Text(f"  {sentence}", "yellow")
+
+
+def _altogether(plan: Mapping[str, Any]) -> str:
+    about = f"About {span(plan['seconds'])} altogether"
+    if plan.get("interval_seconds"):
+        least, most = map(span, plan["interval_seconds"])
+        about += f", between {least} and {most} by what nodes took in the last run"
+    copied = sum(node["resync_bytes"] or 0 for node in plan["nodes"])
+    return f"{about}, {copied / MIB:.1f} MiB to copy."
 
 
 def objections(plan: Mapping[str, Any]) -> dict[str, list[int]]:

@@ -215,6 +215,8 @@ def reports(prefix: str) -> str:
 
 # Below the billing bucket: the tables of each run that somebody started by hand.
 REPORT_RUNS = "tables/runs"
+# Also there: what Prometheus remembered.
+SAMPLES_FOLDER = "metrics"
 
 
 def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:

@@ -27,16 +27,42 @@ AWAY_SECONDS = 90.0
 ASSUMED_REPLICATION_BYTES_PER_S = 125e6
 
 
-def medians(run: Run | None) -> dict[str, float]:
-    """Return how long a run's moves took, by role; one that waited for a person says nothing."""
-    took: dict[str, list[float]] = {}
+# Of the moves that were measured, an interval leaves out such a part of the fastest, and of the
+# slowest.
+LEFT_OUT = 0.1
+
+
+def moves(run: Run | None) -> dict[str, list[float]]:
+    """Return how long a run's moves took, by role; one that waited for a person says nothing.
+
+    Of a party the shortest counts: the others waited for whoever stopped before them.
+    """
+    took: dict[str, dict[tuple[int, ...], float]] = {}
     for turn in run.turns if run else ():
         if turn.phase is not Phase.DONE or turn.began_at is None or turn.done_at is None:
             continue
         # A resume gives the nodes in hand their whole deadline again.
         if not turn.began_at < (turn.since or 0.0) < turn.done_at:
-            took.setdefault(turn.role, []).append(turn.done_at - turn.began_at)
-    return {role: statistics.median(each) for role, each in took.items()}
+            of_role = took.setdefault(turn.role, {})
+            party = turn.party or (turn.node_id,)
+            seconds = turn.done_at - turn.began_at
+            of_role[party] = min(seconds, of_role.get(party, seconds))
+    return {role: list(each.values()) for role, each in took.items()}
+
+
+def medians(run: Run | None) -> dict[str, float]:
+    """Return how long a run's moves took in the middle, by role."""
+    return {role: statistics.median(each) for role, each in moves(run).items()}
+
+
+def spreads(run: Run | None) -> dict[str, tuple[float, float]]:
+    """Return between which times a run's moves took, by role, where it made three or more."""
+    return {role: _interval(sorted(each)) for role, each in moves(run).items() if len(each) > 2}
+
+
+def _interval(took: Sequence[float]) -> tuple[float, float]:
+    left_out = int(len(took) * LEFT_OUT)
+    return took[left_out], took[-1 - left_out]
 
 
 def together(seconds: Sequence[float]) -> float:
@@ -67,9 +93,11 @@ class Estimate:
     earlier: Run | None
     appended: Mapping[int, float]
     _measured: dict[str, float] = field(init=False, default_factory=dict)
+    _spread: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._measured.update(medians(self.earlier))
+        self._spread.update(spreads(self.earlier))
 
     @property
     def pace(self) -> Replication | None:
@@ -87,6 +115,10 @@ class Estimate:
         catching_up = resync.seconds if isinstance(resync, CatchUp) else 0.0
         hold = self.policy.post_condition_hold_seconds
         return REPLACEMENT_SECONDS + AWAY_SECONDS + catching_up + hold
+
+    def interval(self, turn: NodeTurn) -> tuple[float, float] | None:
+        """Return between which times a move takes by earlier moves of the role; None: too few."""
+        return self._spread.get(turn.role)
 
     def resync_bytes(self, turn: NodeTurn) -> float | None:
         resync = self._resync(turn)

@@ -5,7 +5,7 @@ Times and bytes are core.rotation.estimate's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from core.rotation.preconditions import objections, unavailable, unkeepable
 from core.rotation.run_record import NodeTurn, Options, Run
 from core.views import ClusterView, listed
 from core.window import clock
+from core.words import span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,8 @@ class PlannedNode:
     seconds: float
     resync_bytes: float | None  # None: not known, or nothing to copy
     batch: int  # those of one batch go together
+    # Between which times it takes, by what the last run's nodes of the role took; None: too few.
+    interval_seconds: tuple[float, float] | None = None
     objections: tuple[str, ...] = ()
 
 
@@ -52,10 +55,22 @@ class Plan:
     @property
     def seconds(self) -> float:
         """Return how long it takes, batches one after another."""
-        batches: dict[int, list[float]] = {}
-        for node in self.nodes:
-            batches.setdefault(node.batch, []).append(node.seconds)
-        return sum(together(each) for each in batches.values())
+        return _in_turn((node.batch, node.seconds) for node in self.nodes)
+
+    @property
+    def interval_seconds(self) -> tuple[float, float] | None:
+        """Return between which times it takes; None where a role was measured too seldom."""
+        known = [(n.batch, n.interval_seconds) for n in self.nodes if n.interval_seconds]
+        if not known or len(known) < len(self.nodes):
+            return None
+        return _in_turn((b, i[0]) for b, i in known), _in_turn((b, i[1]) for b, i in known)
+
+
+def _in_turn(takes: Iterable[tuple[int, float]]) -> float:
+    batches: dict[int, list[float]] = {}
+    for batch, seconds in takes:
+        batches.setdefault(batch, []).append(seconds)
+    return sum(together(each) for each in batches.values())
 
 
 def plan(
@@ -93,6 +108,7 @@ def plan(
             seconds=turn.expected_seconds or 0.0,
             resync_bytes=estimate.resync_bytes(turn),
             batch=batch,
+            interval_seconds=estimate.interval(turn),
             objections=tuple(objections(turn, seen, options, policy)),
         )
         for turn, batch in zip(ordered, batches, strict=True)
@@ -105,6 +121,7 @@ def plan(
         notes=(
             *notes,
             *(partings(ordered, batches, seen.kafka, policy) if options.at_once != 1 else ()),
+            *_faster(ordered, seen, options, policy),
             *estimate.notes(),
             *_hours(seen, options, policy),
             *_left_over(seen.kafka),
@@ -112,6 +129,25 @@ def plan(
         replication_bytes_per_s=estimate.replication_bytes_per_s,
         replication_measured_in=None if estimate.pace is None else estimate.pace.run_id,
     )
+
+
+def _faster(
+    ordered: Sequence[NodeTurn], seen: RunObservation, options: Options, policy: Policy
+) -> Iterator[str]:
+    """Say how long it would take with whole zones at once, where that is quicker."""
+    if options.at_once is None or policy.drain_route == "direct" or seen.kafka is None:
+        return
+    asked, whole = (
+        in_batches(ordered, seen.kafka, each, policy)
+        for each in (options, replace(options, at_once=None))
+    )
+    takes = [turn.expected_seconds or 0.0 for turn in ordered]
+    now, then = (_in_turn(zip(batches, takes, strict=True)) for batches in (asked, whole))
+    if then < now:
+        yield (
+            f"With --at-once zone it would take about {span(then)} instead of {span(now)}: "
+            f"{len(set(whole))} parties instead of {len(set(asked))}."
+        )
 
 
 def _left_over(kafka: ClusterView | None) -> Iterator[str]:
@@ -144,4 +180,8 @@ def _hours(seen: RunObservation, options: Options, policy: Policy) -> Iterator[s
 
 
 def to_document(found: Plan) -> dict[str, Any]:
-    return {**asdict(found), "seconds": found.seconds}
+    return {
+        **asdict(found),
+        "seconds": found.seconds,
+        "interval_seconds": found.interval_seconds,
+    }

@@ -42,14 +42,14 @@ Found = Mapping[str, Mapping[str, Points]]
 def room(metric: str, namespace: str, kafka_cluster: str, labels: Mapping[str, str]) -> str:
     """Return the query for what the kubelet says of the claims of a cluster's Kafka nodes."""
     claims = f"data-[0-9]+-{kafka_cluster}-.+"
-    where = _where({"namespace": namespace, **labels}, {CLAIM_LABEL: claims})
+    where = matching({"namespace": namespace, **labels}, {CLAIM_LABEL: claims})
     # A pod that has moved is told of by both nodes until the older sample is stale.
     return f"max by ({CLAIM_LABEL}) ({metric}{where})"
 
 
 def rate(metric: str, volumes: Iterable[str], labels: Mapping[str, str]) -> str:
     """Return the query for how fast a counter of the driver's rises, by volume."""
-    where = _where(labels, {VOLUME_LABEL: "|".join(sorted(volumes))})
+    where = matching(labels, {VOLUME_LABEL: "|".join(sorted(volumes))})
     return f"sum by ({VOLUME_LABEL}) (rate({metric}{where}[{RATE_WINDOW}]))"
 
 
@@ -97,7 +97,8 @@ def named(missing: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _where(equal: Mapping[str, str], like: Mapping[str, str]) -> str:
+def matching(equal: Mapping[str, str], like: Mapping[str, str]) -> str:
+    """Return the matchers of a selector: labels that are equal, and ones like an expression."""
     matchers = [f'{name}="{_escaped(value)}"' for name, value in sorted(equal.items())]
     matchers += [f'{name}=~"{value}"' for name, value in sorted(like.items())]
     return "{" + ",".join(matchers) + "}"

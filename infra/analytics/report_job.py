@@ -17,7 +17,7 @@ import pulumi_aws as aws
 from core import naming
 from infra import buckets, iam
 from infra.analytics import report_request, spark_wheel
-from infra.analytics.report_request import CODE, FACTS, LOGS, METRICS, TABLES, Described, Made
+from infra.analytics.report_request import CODE, FACTS, LOGS, TABLES, Described, Made
 from infra.functions import archive
 from infra.iam import Account, Statement
 
@@ -101,8 +101,8 @@ class ReportJob(pulumi.ComponentResource):
                 actions=["s3:GetObject"],
                 # Hadoop first asks whether a folder is an object, and takes a 403 for an end.
                 resources=[
-                    *below(args.bill.split("/")[0], CODE, FACTS, METRICS),
-                    pulumi.Output.concat(arn, "/", METRICS),
+                    *below(args.bill.split("/")[0], CODE, FACTS, naming.SAMPLES_FOLDER),
+                    pulumi.Output.concat(arn, "/", naming.SAMPLES_FOLDER),
                 ],
             ),
             *self._may_read_history(),

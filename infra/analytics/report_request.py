@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.naming import SAMPLES_FOLDER
 from infra.functions import archive
 
-# Folders of the billing bucket, beside the one the export is delivered to. Nothing of ours writes
-# METRICS: it is where a user puts Prometheus's answers that a job is to read.
-CODE, FACTS, METRICS, TABLES, LOGS = "code", "facts", "metrics", "tables", "logs"
+# Folders of the billing bucket, beside the one the export is delivered to and SAMPLES_FOLDER.
+CODE, FACTS, TABLES, LOGS = "code", "facts", "tables", "logs"
 SCRATCH = f"{TABLES}/.scratch"
 TIMEOUT_MINUTES = 120
 # The jar that EMR's Spark brings; the catalog is Glue's.
@@ -86,7 +86,7 @@ def _arguments(job: Described, made: Made) -> list[str]:
         *("--namespace", f"{CATALOG}.{made.database}"),
         *("--cluster", job.cluster),
         *("--facts", f"{made.root}/{made.facts}"),
-        *("--metrics", f"{made.root}/{METRICS}"),
+        *("--metrics", f"{made.root}/{SAMPLES_FOLDER}"),
         *("--history", f"s3://{made.incidents_bucket}/{archive.FOLDER}"),
         *(word for name, tag in job.bill_tags.items() if tag for word in (name, tag)),
         "--all-jobs",

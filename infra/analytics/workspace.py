@@ -13,6 +13,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
+from core.volumes import samples
 from infra import buckets
 from infra.analytics import bill_export
 from infra.analytics.bill_export import BillExport, BillExportArgs
@@ -27,9 +28,11 @@ OLD_VERSION_DAYS = 90
 # What stays in the bucket for whoever asks why: a run by hand is fetched when it ends, and what was
 # unzipped for a job is of no use after it.
 EXPIRING = {
-    "tables-of-runs": (naming.REPORT_RUNS, 30),
-    "logs-of-jobs": (LOGS, 90),
-    "unzipped": (SCRATCH, 7),
+    "tables-of-runs": (f"{naming.REPORT_RUNS}/", 30),
+    "logs-of-jobs": (f"{LOGS}/", 90),
+    "unzipped": (f"{SCRATCH}/", 7),
+    # A month is final two weeks after it closed; the one before is compared with.
+    "samples": (f"{naming.SAMPLES_FOLDER}/{samples.KEY_PREFIX}", 120),
 }
 UNFINISHED_UPLOAD_DAYS = 7
 # What a month of a large account needs, and a bound on what a runaway job can cost.
@@ -169,7 +172,7 @@ def _rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgs]:
             rule(
                 id=name,
                 status="Enabled",
-                filter=only(prefix=f"{prefix}/"),
+                filter=only(prefix=prefix),
                 expiration=expiration(days=days),
                 # Nobody overwrites them: what has expired need not be kept as an old version.
                 noncurrent_version_expiration=replaced(noncurrent_days=1),

@@ -9,6 +9,7 @@ from infra.functions.definition import Definition
 from infra.functions.health import HEALTH
 from infra.functions.interruption import INTERRUPTION
 from infra.functions.rotate import ROTATE
+from infra.functions.samples import SAMPLES
 from infra.functions.slack import SLACK
 from infra.functions.sweep import SWEEP
 from infra.functions.tick import TICK
@@ -19,9 +20,11 @@ from infra.functions.webhook import WEBHOOK
 LOOP = (INTERRUPTION, TICK, SWEEP, ROTATE)
 # What stands beside the loop, each by itself: infra.functions.alone.
 ALONE = (HEALTH, VOLUMES)
-EVERY = (*LOOP, *ALONE, SLACK, WEBHOOK)
+EVERY = (*LOOP, *ALONE, SAMPLES, SLACK, WEBHOOK)
 
 
 def functions(cluster: Operated) -> Sequence[Definition]:
-    """Return the functions of a cluster; without Slack, nobody tells it."""
-    return [each for each in EVERY if each is not SLACK or cluster.slack is not None]
+    """Return the functions of a cluster: those for a Slack or a Prometheus, where there is one."""
+    left_out = [] if cluster.slack else [SLACK]
+    left_out += [] if cluster.prometheus else [SAMPLES]
+    return [each for each in EVERY if each not in left_out]

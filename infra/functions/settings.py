@@ -55,6 +55,7 @@ def described(cluster: Operated, function: str) -> dict[str, Any]:
         "instances": cluster.instances,
         "nth_queue_url": cluster.handler_queue_url if cluster.acts else None,
         **({} if cluster.pool_labels is None else {"pool_labels": cluster.pool_labels}),
+        "prometheus": cluster.volumes and cluster.volumes.prometheus,
     }
 
 
@@ -65,12 +66,18 @@ def in_cluster(
     bootstrap: pulumi.Input[str],
 ) -> Late:
     """Return what other layers say of the API server and of Kafka."""
-    api = pulumi.Output.all(endpoint, authority).apply(
+    addresses = pulumi.Output.from_input(bootstrap).apply(
+        lambda known: tuple(address.strip() for address in known.split(","))
+    )
+    return {"api": api_server(eks_cluster, endpoint, authority), "kafka_bootstrap": addresses}
+
+
+def api_server(
+    eks_cluster: str, endpoint: pulumi.Input[str], authority: pulumi.Input[str]
+) -> pulumi.Output[ApiServer]:
+    """Return the API server, whose authority EKS tells in base64."""
+    return pulumi.Output.all(endpoint, authority).apply(
         lambda known: ApiServer(
             eks_cluster=eks_cluster, endpoint=known[0], ca_pem=base64.b64decode(known[1]).decode()
         )
     )
-    addresses = pulumi.Output.from_input(bootstrap).apply(
-        lambda known: tuple(address.strip() for address in known.split(","))
-    )
-    return {"api": api, "kafka_bootstrap": addresses}

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.cluster.operated import Operated
-from core.settings.prometheus_address import Service, Workspace
 from core.settings.volumes import Volumes
 from infra import iam
-from infra.functions import rbac
+from infra.functions import prometheus, rbac
 from infra.functions.definition import (
     Definition,
     Scope,
@@ -40,37 +39,20 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
         read_settings(scope),
         # Who goes next, and how long those were away who went before.
         on_items(scope, "ReadDepartures", ["GetItem"], "incident#*", rotation),
-        *_workspace(scope),
+        *prometheus.workspace(scope),
         find_open(scope),
     ]
 
 
-def _workspace(scope: Scope) -> list[iam.Statement]:
-    """Return the right to ask a workspace; a Service is asked under RBAC."""
-    address, of = scope.cluster.prometheus, scope.account
-    if not isinstance(address, Workspace):
-        return []
-    place = f"{address.region}:{of.account_id}"
-    workspace = f"arn:{of.partition}:aps:{place}:workspace/{address.id}"
-    return [iam.Statement(sid="AskPrometheus", actions=["aps:QueryMetrics"], resources=[workspace])]
-
-
 def _rights(cluster: Operated) -> rbac.Rights:
     pools = ["list", "patch"] if cluster.volumes and cluster.volumes.applies else ["list"]
+    asking, elsewhere = prometheus.service(cluster)
     inside = [
         rbac.may("", ["persistentvolumeclaims"], ["list"]),
         rbac.may("kafka.strimzi.io", ["kafkanodepools"], pools),
         *rbac.may_get("secrets", cluster.secrets["volumes"]),
+        *asking,
     ]
-    elsewhere = {}
-    asked = cluster.prometheus
-    if isinstance(asked, Service):
-        # The proxy of one port of one Service, by GET: Prometheus is changed by POST and PUT.
-        proxy = rbac.may_get("services/proxy", [asked.resource_name])
-        if asked.namespace == cluster.namespace:
-            inside += proxy
-        else:
-            elsewhere = {"prometheus": (asked.namespace, proxy)}
     return rbac.Rights(
         group="stillwater:volumes",
         everywhere=[

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pulumi
 
+from core.cluster import operated
 from core.cluster.facts import of_spec
-from core.naming import OPERATIONS
+from core.naming import FOUNDATION, OPERATIONS
 from core.settings import facts
 from infra.analytics.workspace import Analytics, AnalyticsArgs
+from infra.functions import packaging
+from infra.functions.alone import Alone, AloneArgs
+from infra.functions.definition import Scope
+from infra.functions.function import Placement
+from infra.functions.samples import SAMPLES
+from infra.functions.settings import api_server
 from stacks.layer import Layer
 
 
@@ -28,6 +35,34 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_aws,
     )
+    if layer.spec.metrics.prometheus is not None:
+        _samples(layer, analytics)
     pulumi.export("billing_bucket", analytics.bucket)
     pulumi.export("emr_application_id", analytics.application_id)
     pulumi.export("report_job", analytics.job)
+
+
+def _samples(layer: Layer, analytics: Analytics) -> None:
+    """Have what Prometheus remembers filed beside the bill."""
+    cluster = operated.of_spec(layer.spec)
+    foundation, operations = layer.earlier(FOUNDATION), layer.earlier(OPERATIONS)
+    late = {
+        "ledger_table": operations.text("ledger_table"),
+        "samples_bucket": analytics.bucket,
+        "api": api_server(
+            cluster.eks_cluster, foundation.text("eks_endpoint"), foundation.text("eks_ca")
+        ),
+    }
+    Alone(
+        AloneArgs(
+            definition=SAMPLES,
+            scope=Scope(cluster=cluster, account=layer.account),
+            package=packaging.build(),
+            late=late,
+            placement=Placement(
+                subnet_ids=list(layer.private_subnet_ids().values()),
+                security_group_id=operations.text("handlers_security_group_id"),
+            ),
+        ),
+        opts=layer.on_both,
+    )

@@ -120,6 +120,7 @@ def build(layer: Layer) -> None:
         )
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("incidents_bucket", archive.bucket)
+    pulumi.export("handlers_security_group_id", network.security_group_id)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
     pulumi.export("functions", {key: each.name for key, each in functions.items()})
 

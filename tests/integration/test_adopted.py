@@ -14,11 +14,14 @@ from cli.engine.layers import Layers
 from core.incidents.levels import WATCHED
 from core.naming import OPERATIONS
 from local import environment
+from local import twin as twins
+from local.iam.switch import ON, SWITCH
 from local.journal import read as read_journal
 from local.kubernetes.client import ApiError
 from local.pulumi import aws_auth
 from local.pulumi.project import twin_project
 from local.twin import Twin
+from tests.integration.conftest import LOGS
 from tests.integration.nodes import make_subnets
 from tests.integration.waiting import until
 
@@ -121,6 +124,15 @@ class Theirs:
                 raise
             return []
         return list(yaml.safe_load(found["data"].get("mapRoles") or "[]") or [])
+
+
+@pytest.fixture(scope="module")
+def twin(tools: None, machines: None) -> Iterator[Twin]:
+    """A twin of these tests' own, whose IAM refuses what no policy allows."""
+    with pytest.MonkeyPatch.context() as settings:
+        settings.setenv(SWITCH, ON)
+        with twins.running(lambda _sentence: None, keep_logs=LOGS / "adopted") as running:
+            yield running
 
 
 @pytest.fixture(scope="module")

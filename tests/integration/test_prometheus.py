@@ -6,19 +6,24 @@ plain one. test_prometheus_service.py goes the way through the API server.
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import subprocess
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import urllib3
 
 from core.errors import StillwaterError
-from core.volumes import series
+from core.volumes import samples, series
+from core.volumes.samples import Whose
 from handlers.adapters.prometheus import Prometheus
 from handlers.adapters.volume_series import PrometheusVolumes
+from handlers.volume.filing import Filing
 from tests.integration.stored_series import GIB, MIB, RATES, Busy, Room, exposition, store
 from tests.integration.waiting import until
 
@@ -145,3 +150,41 @@ def test_what_prometheus_refuses_is_told_in_its_own_words(
 ) -> None:
     with pytest.raises(StillwaterError, match="parse error"):
         prometheus.instant("sum(", now)
+
+
+class Folder:
+    """A folder in memory."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, bytes] = {}
+
+    def after(self, name: str) -> set[str]:
+        return {each for each in self.content if each > name}
+
+    def store(self, name: str, content: bytes) -> None:
+        self.content[name] = content
+
+
+def test_hours_are_filed_with_every_counter_as_it_stood(listening: str, now: float) -> None:
+    folder, prometheus = Folder(), Prometheus(Plain(listening))
+    whose = Whose("orders", "kafka", {"cluster": "prod"})
+    # As it will be asked when the hour of the last sample is over and has settled.
+    later = now + 2 * samples.HOUR_SECONDS + samples.SETTLED_SECONDS
+    assert Filing(prometheus, folder, whose).turn(later, until=float("inf"))["left"] == 0
+    found = {
+        (each["metric"]["__name__"], each["metric"]["volume_id"], float(at)): float(value)
+        for content in folder.content.values()
+        for each in json.loads(gzip.decompress(content))["data"]["result"]
+        for at, value in each["values"]
+    }
+    operations = series.OPERATIONS[1]
+    moments = sorted(at for name, volume, at in found if (name, volume) == (operations, VOLUME))
+    # A sample a minute, each once, though the hour of samples lies in two hours of files.
+    assert len(moments) >= 60
+    assert {b - a for a, b in pairwise(moments)} == {60.0}
+    told = [found[operations, VOLUME, at] for at in moments]
+    assert told == sorted(told)
+    assert max(told) == RATES["write_ops"] * samples.HOUR_SECONDS
+    assert all(
+        metric != "aws_ebs_csi_write_bytes_total" or v != HALF_SEEN for metric, v, _ in found
+    )

@@ -23,6 +23,8 @@ from local.tools.catalogue import CHARTS
 from tests.unit.infra.recording import Recorded, Resource
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
+# Rendered for its definitions alone (infra.charts.definitions), which recorded layers lack.
+DEFINITIONS = "kubernetes:helm.sh/v3:Chart"
 KUBERNETES = "1.35.0"
 # Releases whose charts are in no registry read here, and who checks their values instead.
 ELSEWHERE: Mapping[str, str] = {
@@ -51,7 +53,7 @@ def objects(layers: Mapping[str, Recorded]) -> list[Rendered]:
         each
         for recorded in layers.values()
         for resource in recorded.resources
-        if resource.type.startswith("kubernetes:")
+        if resource.type.startswith("kubernetes:") and resource.type != DEFINITIONS
         for each in _of(resource)
     ]
 

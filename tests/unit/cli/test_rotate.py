@@ -110,6 +110,7 @@ def test_a_plan_numbers_those_that_go_together_once() -> None:
     document = {
         "nodes": [{**node, "node_id": id_, "batch": batch} for id_, batch in batches],
         "seconds": 660.0,
+        "interval_seconds": [600.0, 720.0],
         "notes": ["Replication at 38.2 MB/s was measured in rotation-1, by 1 broker."],
         "too_long": [],
         "unavailable": [],
@@ -125,6 +126,7 @@ def test_a_plan_numbers_those_that_go_together_once() -> None:
     assert ["1" in rows["broker 10"][:6], "1" in rows["broker 11"][:6]] == [True, False]
     assert "2" in rows["broker 20"][:6]
     assert "measured in rotation-1" in said()
+    assert "About 11 min altogether, between 10 min and 12 min by what nodes took" in said()
 
 
 def test_a_plan_names_what_fits_into_no_maintenance_window() -> None:

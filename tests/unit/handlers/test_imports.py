@@ -18,6 +18,7 @@ CASES = {
     "rotate": SLACK | BATCH,
     "sweep": KAFKA | SLACK | BATCH,
     "health": SLACK | BATCH,
+    "samples": KAFKA | SLACK | BATCH | {"core.incidents.decide"},
     "webhook": KAFKA | SLACK | BATCH | KUBERNETES | {"core.incidents.decide"},
     "slack": KAFKA | KUBERNETES | {"slack_sdk.socket_mode", "aiohttp"},
 }

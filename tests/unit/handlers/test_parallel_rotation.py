@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from core.incidents.record import Incident, State
 from core.rotation.run_record import Phase, RunState
 from core.views import ClusterView, PartitionView
 from core.window import DAYS, Window
-from tests.unit.handlers.fakes import ZONES, group_of, six_brokers
+from tests.unit.handlers.fakes import ZONES, group_of, node_named, six_brokers
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
 from tests.unit.handlers.world import World
@@ -144,6 +145,51 @@ def test_a_broker_of_another_zone_that_is_lost_stops_the_run_and_calls_off_who_h
     assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0a", "i-1a"}
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_whenever_a_broker_of_another_zone_is_lost_nobody_else_goes_and_all_come_back(
+    station: Station, seed: int
+) -> None:
+    chance = random.Random(seed)  # noqa: S311 - a seed repeats it
+    world = World(station, choose=chance.randrange)
+    start(station, at_once="zone")
+    turn(station)
+
+    def some(steps: int) -> None:
+        for _ in range(steps):
+            chance.choice(world._steps)()
+            if chance.random() < 0.2:
+                turn(station)
+
+    some(chance.randrange(60))
+    begun = {t.zone for t in current(station).in_hand}
+    victim = next(b for b, zone in sorted(ZONES.items()) if zone not in begun)
+    whole = station.cluster.pods[victim]
+    station.cluster.pods[victim] = replace(whole, ready=False)
+    world.out.add(victim)
+    world._show_kafka()
+    carrying = {pod.node_name for pod in station.cluster.pods.values()}
+
+    def drained() -> set[str]:
+        """Return the instances with a broker whose drain was ever forwarded."""
+        sent = " ".join(body for body, _ in station.termination_handler.sent)
+        ids = station.cluster.instances
+        return {id_ for id_ in ids if f'"{id_}"' in sent and node_named(id_) in carrying}
+
+    before = drained()
+    some(60)
+    turn(station)
+    assert drained() == before
+    run = current(station)
+    assert run.state is RunState.STOPPED or not begun
+    if begun:
+        assert f"Broker {victim} is not in the ISR of" in run.reason
+    station.cluster.pods[victim] = whole
+    world.settle(200)
+    assert world.out == set()
+    assert all(pod.ready for pod in station.cluster.pods.values())
+    assert world.bare == []
+
+
 def healed(station: Station) -> ClusterView:
     view = station.cluster.read()
     partitions = tuple(replace(p, isr=p.replicas) for p in view.partitions)
@@ -271,6 +317,11 @@ def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(station:
     # Three minutes for a replacement and ten seconds' hold each; the second stops after the first.
     assert alone["seconds"] == pytest.approx(6 * (180 + 90 + 10))
     assert together["seconds"] == pytest.approx(3 * (180 + 90 + 90 + 10))
+    assert (
+        "With --at-once zone it would take about 18 min 30 s instead of 28 min: 3 parties instead "
+        "of 6." in alone["notes"]
+    )
+    assert not any("it would take" in note for note in together["notes"])
 
 
 def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_out(

@@ -24,6 +24,8 @@ PACKAGE = "handlers"
 ROOT = Path(handlers.__path__[0])
 # IAM's name of a service where boto3's is another.
 IAM_NAMES = {"cloudwatch": "cloudwatch", "events": "events", "elbv2": "elasticloadbalancing"}
+# IAM's name of an operation where the API's is another.
+IAM_ACTIONS = {"ListObjectsV2": "ListBucket"}
 # Whose calls are looked for even where no client of them is made by name.
 SERVICES = {"autoscaling", "cloudwatch", "dynamodb", "ec2", "elbv2", "events", "lambda", "s3"} | {
     "secretsmanager",
@@ -400,4 +402,5 @@ def iam_action(service: str, method: str) -> str:
     'sqs:SendMessage'
     """
     model = botocore.session.get_session().get_service_model(service)
-    return f"{IAM_NAMES.get(service, model.signing_name)}:{_operations(service)[method]}"
+    operation = _operations(service)[method]
+    return f"{IAM_NAMES.get(service, model.signing_name)}:{IAM_ACTIONS.get(operation, operation)}"

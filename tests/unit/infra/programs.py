@@ -44,6 +44,7 @@ def description(**changed: Any) -> dict[str, Any]:
         "availability_zones": ZONES,
         "pools": [CONTROLLER, BROKER],
         "slack": {"channel": "C0HARBOUR1", "secret_name": "orders/slack"},
+        "metrics": {"prometheus": {"address": "http://prometheus.monitoring.svc:9090"}},
         **changed,
     }
 

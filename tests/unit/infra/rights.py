@@ -170,6 +170,13 @@ CALLS: Mapping[str, Sequence[Call]] = {
         *logs("volumes"),
         *in_a_vpc(),
     ],
+    "samples-function-policy": [
+        item("GetItem", "settings#samples-0a1b"),
+        call("s3", "ListObjectsV2", Bucket=BILLING, Prefix="metrics/"),
+        *objects(BILLING, "metrics/hour-2026-11-20T09.json.gz", "PutObject"),
+        *logs("samples"),
+        *in_a_vpc(),
+    ],
     "webhook-function-policy": [
         *queue("ticks", "SendMessage"),
         *ledger("incident#i-0"),

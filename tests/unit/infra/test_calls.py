@@ -139,7 +139,11 @@ def known_resources(layers: Mapping[str, Recorded], role: str) -> Mapping[str, s
         "secretsmanager:": {
             f"secret:{secret.rpartition(':secret:')[2].removesuffix('-AbCdEf')}-??????"
         },
-        "s3:PutObject": {f"{getattr(known, 'archive_bucket', '')}/incidents/*"},
+        "s3:PutObject": {
+            f"{getattr(known, 'archive_bucket', '')}/incidents/*",
+            f"{getattr(known, 'samples_bucket', '')}/metrics/hour-*",
+        },
+        "s3:ListBucket": {getattr(known, "samples_bucket", "")},
         "autoscaling:": held,
         "sns:Publish": {str(getattr(known, "alerts_topic_arn", "")).rpartition(":")[2]},
         # Whichever key the topic has, and through SNS alone.

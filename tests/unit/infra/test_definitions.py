@@ -27,7 +27,8 @@ RENDERED = [
 @pytest.fixture(scope="module")
 def recorded() -> Recorded:
     def program() -> None:
-        parent = pulumi.ComponentResource("test:infra:Tides", "tides")
+        cluster = pulumi.ResourceOptions(providers=[k8s.Provider("cluster", kubeconfig="{}")])
+        parent = pulumi.ComponentResource("test:infra:Tides", "tides", None, cluster)
         after = definitions("tides-definitions", CHART, parent)
         child = pulumi.ResourceOptions(parent=parent, depends_on=after)
         k8s.helm.v3.Release("tides-release", chart=CHART.chart, skip_crds=True, opts=child)
@@ -50,6 +51,7 @@ def test_they_come_before_the_release_outlive_it_and_take_over_what_helm_made(
 ) -> None:
     definition = recorded.one("apiextensions.k8s.io/v1:CustomResourceDefinition")
     assert definition.retain_on_delete
+    assert definition.provider == "cluster"
     annotations = definition.inputs["metadata"]["annotations"]
     assert annotations == {"made-by": "a generator", PATCH_FORCE: "true"}
     assert definition.name in recorded.one("helm.sh/v3:Release").depends_on

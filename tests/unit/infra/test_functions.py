@@ -13,6 +13,7 @@ from core.cluster.function_memory import memory_mib
 from core.cluster.operated import policy_of
 from core.settings.functions import Tick, kept
 from infra.functions.catalogue import EVERY, LOOP
+from infra.functions.samples import SAMPLES
 from infra.functions.webhook import WEBHOOK
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
@@ -20,7 +21,8 @@ from tests.unit.infra.told import told
 
 FUNCTION, MAPPING = "lambda/function:Function", "lambda/eventSourceMapping:EventSourceMapping"
 KAFKA_RULE = "handlers-network-to-kafka"
-ROLES = {each.name for each in EVERY} - {WEBHOOK.name}
+ELSEWHERE = {WEBHOOK.name: "platform", SAMPLES.name: "analytics"}
+ROLES = {each.name for each in EVERY} - ELSEWHERE.keys()
 
 
 @pytest.fixture
@@ -59,9 +61,8 @@ def test_what_is_rendered_is_what_the_handlers_read(operations: Recorded) -> Non
 def test_a_function_is_told_what_its_settings_name_and_nothing_else(
     layers: dict[str, Recorded],
 ) -> None:
-    platform = {WEBHOOK.name: layers["platform"]}
     for definition in EVERY:
-        layer = platform.get(definition.name, layers["operations"])
+        layer = layers[ELSEWHERE.get(definition.name, "operations")]
         (function,) = [
             each
             for each in layer.of(FUNCTION)
@@ -83,6 +84,7 @@ OPENS = {
     "rotate": "_conductor",
     "health": "_examiner",
     "volumes": "_steward",
+    "samples": "_filing",
     "webhook": "_door",
 }
 
@@ -94,7 +96,7 @@ def test_an_entry_point_opens_what_it_needs_by_what_is_rendered_for_it(
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     (definition,) = [each for each in EVERY if each.name == role]
-    layer = layers["platform" if role == WEBHOOK.name else "operations"]
+    layer = layers[ELSEWHERE.get(role, "operations")]
     (function,) = [
         f for f in layer.of(FUNCTION) if f.inputs["handler"] == f"handlers.{role}.handler"
     ]
@@ -184,8 +186,8 @@ def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Re
 def test_all_functions_run_the_same_zip_by_its_hash(
     layers: dict[str, Recorded], operations: Recorded
 ) -> None:
-    webhook = layers["platform"].one(FUNCTION)
-    hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), webhook)}
+    others = [layers[layer].one(FUNCTION) for layer in ELSEWHERE.values()]
+    hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), *others)}
     assert len(hashes) == 1
     names = {f.inputs["handler"] for f in operations.of(FUNCTION)}
     assert names == {f"handlers.{role}.handler" for role in ROLES}

@@ -117,7 +117,7 @@ def test_the_job_is_told_what_the_spec_says_of_the_cluster(layers: dict[str, Rec
 def test_another_spec_is_other_facts_under_the_same_key() -> None:
     changed = programs.run_layer(
         "analytics",
-        programs.description(kafka={"config": {"log.retention.hours": 24}}),
+        programs.description(kafka={"config": {"log.retention.hours": 24}}, metrics={}),
         {"test-operations": {"incidents_bucket": INCIDENTS}},
     )
     objects = changed.of("s3/bucketObjectv2:BucketObjectv2")

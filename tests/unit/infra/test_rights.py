@@ -30,6 +30,7 @@ FUNCTIONS = {
     "handlers-sweep-policy": "sweep",
     "handlers-tick-policy": "tick",
     "health-function-policy": "health",
+    "samples-function-policy": "samples",
     "stories-slack-policy": "slack",
     "volumes-function-policy": "volumes",
     "webhook-function-policy": "webhook",

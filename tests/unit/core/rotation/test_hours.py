@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.rotation.estimate import expecting, medians, together
+from core.rotation.estimate import expecting, medians, spreads, together
 from core.rotation.hours import wait_of
 from core.rotation.progress import next_step
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, open_run
@@ -212,3 +212,16 @@ def test_a_move_that_waited_for_a_person_says_nothing_about_the_next() -> None:
     assert medians(stopped_for_hours) == {}
     # Resumed after it was done: its deadline moved, its move did not.
     assert medians(moved(run, 10, 100.0, 900.0, since=20_000.0)) == {"broker": 900.0}
+
+
+def test_an_interval_is_of_what_nodes_took_and_of_a_party_the_first_to_stop_counts() -> None:
+    run = open_run([turn_of(n) for n in range(10, 15)], Options(), "ada", 0.0)
+    for node_id, took in ((10, 100.0), (11, 300.0), (12, 120.0)):
+        run = moved(run, node_id, 1.0, took)
+    assert spreads(run) == {"broker": (100.0, 300.0)}
+    run = moved(moved(run, 13, 1.0, 110.0), 14, 1.0, 500.0)
+    for node_id in (13, 14):
+        run = run.with_turn(replace(run.turn_of(node_id), party=(13, 14)))
+    assert medians(run) == {"broker": 115.0}
+    assert spreads(run) == {"broker": (100.0, 300.0)}
+    assert spreads(moved(open_run([turn_of(10)], Options(), "ada", 0.0), 10, 1.0, 9.0)) == {}

@@ -1,0 +1,16 @@
+"""What λ samples is told: which Prometheus it asks, and where it files what it was answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.settings.functions import InCluster
+from core.settings.volumes import PrometheusSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Samples(InCluster):
+    """λ samples."""
+
+    samples_bucket: str
+    prometheus: PrometheusSettings

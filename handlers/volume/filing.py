@@ -1,0 +1,95 @@
+"""Copies what Prometheus remembers to where the report's job reads it, an hour a file.
+
+A file is an answer of the range-query API, put together of as many questions as its samples take,
+and is written once it is whole: dying before that leaves the hour to the next turn.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from aws_lambda_powertools import Logger
+
+from core.errors import StillwaterError
+from core.volumes import samples
+from core.volumes.samples import Wanted, Whose
+from handlers.adapters.prometheus import Prometheus
+from handlers.adapters.sample_files import SampleFiles
+
+logger = Logger(service="stillwater", child=True)
+_HEAD = b'{"status":"success","data":{"resultType":"matrix","result":['
+_TAIL = b"]}}"
+
+
+class Turn(TypedDict):
+    """What a turn did, in hours."""
+
+    filed: int
+    left: int
+
+
+@dataclass(frozen=True)
+class Filing:
+    """Files the samples of one cluster."""
+
+    prometheus: Prometheus
+    files: SampleFiles
+    whose: Whose
+
+    def turn(self, now: float, *, until: float) -> Turn:
+        """File the hours that are due, as far as the time goes, by the monotonic clock.
+
+        Raises StillwaterError where Prometheus does not answer: what was filed stays, and the next
+        turn goes on from there.
+        """
+        due = list(samples.due(now, self.files.after(samples.before_due(now))))
+        for done, begin in enumerate(due):
+            if time.monotonic() > until:
+                logger.warning("Samples are left for the next turn.", hours=len(due) - done)
+                return Turn(filed=done, left=len(due) - done)
+            self.files.store(samples.key(begin), self._content(begin))
+        return Turn(filed=len(due), left=0)
+
+    def _content(self, begin: float) -> bytes:
+        packed = io.BytesIO()
+        # The same samples are the same bytes: a file that is written twice is no new version.
+        with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as out:
+            self._fill(out, begin)
+        return packed.getvalue()
+
+    def _fill(self, out: gzip.GzipFile, begin: float) -> None:
+        """Write an answer, a series at a time: an hour of all of them may be large."""
+        out.write(_HEAD)
+        between = b""
+        for wanted in samples.WANTED:
+            for series in self._series(wanted, begin):
+                out.write(between + json.dumps(series).encode())
+                between = b","
+        out.write(_TAIL)
+
+    def _series(self, wanted: Wanted, begin: float) -> Iterator[dict[str, Any]]:
+        asked = samples.expression(wanted, self.whose)
+        count = self._count(wanted, asked, begin + samples.HOUR_SECONDS)
+        for start, end in samples.slices(wanted, begin, count):
+            for each in self.prometheus.over(asked, start, end, wanted.step_seconds):
+                yield {
+                    "metric": {**each.labels, "__name__": wanted.metric},
+                    "values": [[at, f"{value:.17g}"] for at, value in each.points.items()],
+                }
+
+    def _count(self, wanted: Wanted, asked: str, end: float) -> int:
+        """Return how many series there are; more than fit into an answer raise StillwaterError."""
+        counted = self.prometheus.instant(samples.count_expression(asked), end)
+        number = int(sum(value for each in counted for value in each.points.values()))
+        if number > samples.MOST_SAMPLES:
+            raise StillwaterError(
+                f"{wanted.metric} has {number:,} series, more than the {samples.MOST_SAMPLES:,} "
+                f"that fit into one answer; choose this cluster's by metrics.prometheus.labels."
+            )
+        return number
