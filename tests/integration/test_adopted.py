@@ -12,7 +12,7 @@ import yaml
 
 from cli.engine.layers import Layers
 from core.incidents.levels import WATCHED
-from core.naming import OPERATIONS
+from core.naming import CLUSTER_TAG, OPERATIONS
 from local import environment
 from local import twin as twins
 from local.iam.switch import ON, SWITCH
@@ -89,6 +89,27 @@ class Theirs:
         api.post("/api/v1/nodes", node)
         api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
 
+    def describe(self, **changes: Any) -> Path:
+        """Write their description, at level watch unless told otherwise."""
+        described = {
+            "level": "watch",
+            "eks_cluster": EKS,
+            "region": environment.REGION,
+            "kafkas": [
+                {"namespace": NAMESPACE, "name": KAFKA, "bootstrap": "127.0.0.1:9", "tls": False}
+            ],
+            "scaling_groups": [GROUP],
+            "pool_label": "kafka-pool",
+            "subnets": [self.subnets["a"]],
+            "security_groups": [self.security_group],
+            "queue_url": f"https://sqs.{environment.REGION}.amazonaws.com/"
+            f"{environment.ACCOUNT}/their-drains",
+            "timings": {"tick_interval_seconds": 1},
+        }
+        path = Path(self.twin.place.path("adopted.yaml"))
+        path.write_text(yaml.safe_dump({"adopt": described | changes}))
+        return path
+
     def standing(self) -> dict[str, Any]:
         """Return what of theirs may be changed, as it is now."""
         hooks = self.scaling.describe_lifecycle_hooks(AutoScalingGroupName=GROUP)
@@ -144,21 +165,7 @@ def theirs(twin: Twin) -> Theirs:
 def watched(twin: Twin, theirs: Theirs) -> Iterator[Layers]:
     """The operations stack of their cluster; what was before it must be what is after it."""
     before = theirs.standing()
-    path = Path(twin.place.path("adopted.yaml"))
-    described = {
-        "level": "watch",
-        "eks_cluster": EKS,
-        "region": environment.REGION,
-        "kafkas": [
-            {"namespace": NAMESPACE, "name": KAFKA, "bootstrap": "127.0.0.1:9", "tls": False}
-        ],
-        "scaling_groups": [GROUP],
-        "pool_label": "kafka-pool",
-        "subnets": [theirs.subnets["a"]],
-        "security_groups": [theirs.security_group],
-        "timings": {"tick_interval_seconds": 1},
-    }
-    path.write_text(yaml.safe_dump({"adopt": described}))
+    path = theirs.describe()
     layers = Layers(
         EKS,
         twin.environment(),
@@ -212,3 +219,13 @@ def test_a_termination_of_theirs_is_told_and_nothing_of_theirs_is_written(
 def test_a_second_up_changes_nothing(watched: Layers) -> None:
     (again,) = watched.up()
     assert again.changed == 0
+
+
+def test_acting_adds_two_hooks_and_a_tag_to_the_named_group(
+    theirs: Theirs, watched: Layers
+) -> None:
+    theirs.describe(level="act")
+    watched.up()
+    standing = theirs.standing()
+    assert {h["LifecycleHookName"] for h in standing["hooks"]} == {"their-drain", "drain", "gate"}
+    assert [(tag["Key"], tag["Value"]) for tag in standing["tags"]] == [(CLUSTER_TAG, PREFIX)]
