@@ -195,6 +195,11 @@ class Adoption(_Section):
                 "adopt.level is act and adopt.queue_url is not set; name the queue from which your "
                 "termination handler takes its drains"
             )
+        if len(self.kafkas) > 1:
+            yield (
+                f"adopt.level is act and {len(self.kafkas)} Kafkas share the description; a group "
+                f"has one pair of hooks, so give each Kafka its own description and groups"
+            )
         if not self.scaling_groups:
             yield (
                 "adopt.level is act and adopt.scaling_groups is empty; EKS and Karpenter take no "

@@ -8,7 +8,8 @@ import pulumi
 import pulumi_aws as aws
 
 from core.cluster.adopted import operated
-from core.cluster.adoption import Adoption
+from core.cluster.adoption import Adoption, Level
+from core.errors import InvalidInput
 from core.naming import CLUSTER_TAG
 from infra import iam
 from infra.adopt.operations import Operations, OperationsArgs
@@ -40,6 +41,8 @@ def build(adopted: Adoption) -> None:
         ca=authority,
         profile=aws.config.profile,
     )
+    if adopted.level is Level.ACT:
+        _refuse_others(adopted, provider)
     for kafka in adopted.kafkas:
         cluster = operated(adopted, kafka)
         made = Operations(
@@ -64,6 +67,29 @@ def build(adopted: Adoption) -> None:
                 "ticks_queue_url": made.ticks_queue_url,
             },
         )
+
+
+def _refuse_others(adopted: Adoption, provider: aws.Provider) -> None:
+    """Raise InvalidInput for groups that another Stillwater manages: hooks go by name, and it would
+    lose its own.
+    """
+    opts = pulumi.InvokeOptions(provider=provider)
+    ours = {adopted.called(kafka) for kafka in adopted.kafkas}
+    tags = {
+        name: aws.autoscaling.get_group(name=name, opts=opts).tags
+        for name in adopted.scaling_groups
+    }
+    owners = {
+        name: tag.value for name, found in tags.items() for tag in found if tag.key == CLUSTER_TAG
+    }
+    problems = [
+        f"Auto Scaling group {name} has the tag {CLUSTER_TAG}={owner}: another Stillwater manages "
+        f"it; leave it to that one, or take it out of scaling_groups."
+        for name, owner in owners.items()
+        if owner not in ours
+    ]
+    if problems:
+        raise InvalidInput(problems)
 
 
 def _groups(adopted: Adoption) -> Sequence[Group]:

@@ -265,7 +265,12 @@ class _Mocks(mocks.Mocks):
         answers: dict[str, dict[str, Any]] = {
             "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT},
             "aws:index/getPartition:getPartition": {"partition": "aws"},
-            # A cluster that exists.
+            # A cluster that exists; one of its groups is another Stillwater's.
+            "aws:autoscaling/getGroup:getGroup": {
+                "tags": [{"key": "stillwater:cluster", "value": "lab", "propagateAtLaunch": False}]
+                if args.args.get("name") == "taken"
+                else []
+            },
             "aws:eks/getCluster:getCluster": {
                 "endpoint": ENDPOINT,
                 "certificateAuthorities": [{"data": CA}],

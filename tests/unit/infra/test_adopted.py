@@ -147,10 +147,12 @@ def test_a_termination_is_heard_in_whosever_hook_the_machine_waits() -> None:
 
 QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/their-drains"
 
+ONE: dict[str, Any] = {"level": "act", "kafkas": [KAFKA]}
+
 
 @functools.cache
 def acting() -> Recorded:
-    return run(level="act", queue_url=QUEUE, kafkas=[KAFKA])
+    return run(**ONE, queue_url=QUEUE)
 
 
 def test_acting_puts_hooks_and_a_tag_on_the_named_groups_alone() -> None:
@@ -186,12 +188,22 @@ def test_acting_may_change_the_named_groups_and_send_to_the_named_queue_alone() 
             "shop-kafka/orders and lab/orders would both be called shop-orders",
         ),
         ("operations", {"subnets": []}, "adopt.level is watch and adopt.subnets is empty"),
-        ("operations", {"level": "act"}, "adopt.level is act and adopt.queue_url is not set"),
-        ("operations", {"level": "act", "drainer": "none"}, "adopt.drainer is none, with which"),
+        ("operations", ONE, "adopt.level is act and adopt.queue_url is not set"),
+        ("operations", ONE | {"drainer": "none"}, "adopt.drainer is none, with which"),
         (
             "operations",
-            {"level": "act", "queue_url": QUEUE, "scaling_groups": []},
+            {"level": "act", "queue_url": QUEUE},
+            "adopt.level is act and 2 Kafkas share the description; a group has one pair of hooks",
+        ),
+        (
+            "operations",
+            ONE | {"queue_url": QUEUE, "scaling_groups": []},
             "EKS and Karpenter take no hooks of others on their machines",
+        ),
+        (
+            "operations",
+            ONE | {"queue_url": QUEUE, "scaling_groups": ["taken"]},
+            "Auto Scaling group taken has the tag stillwater:cluster=lab: another Stillwater",
         ),
         ("operations", {"pool_label": None}, "adopt.scaling_groups needs pool_label"),
     ],
