@@ -26,6 +26,8 @@ DEDICATED_TAINT_KEY = "dedicated"
 DEDICATED_TAINT_VALUE = "kafka"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
+# Made by the probe itself: a partition for every broker.
+PROBE_TOPIC = "stillwater-probe"
 CLUSTER_LABEL = "strimzi.io/cluster"
 POOL_LABEL = "strimzi.io/pool-name"
 POD_NAME_LABEL = "strimzi.io/pod-name"
@@ -33,6 +35,13 @@ KIND_LABEL = "strimzi.io/kind"
 CONNECT_KIND = "KafkaConnect"
 BROKER_ROLE_LABEL = "strimzi.io/broker-role"
 CONTROLLER_ROLE_LABEL = "strimzi.io/controller-role"
+REVISION_ANNOTATION = "strimzi.io/revision"
+# Asks the operator to restart a pod: a person's, or Drain Cleaner's.
+ROLL_ANNOTATION = "strimzi.io/manual-rolling-update"
+# The plugin of strimzi/, as STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names it.
+OPERATOR_PLUGIN = "dev.stillwater.strimzi.DrainGatekeeper"
+# On the Lease that tells Strimzi's operator of a drain; the plugin in strimzi/ reads both names.
+DRAIN_REASON_ANNOTATION = "stillwater.dev/reason"
 # A namespace with this label has its pods' readiness held back until the load balancer agrees.
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 STORAGE_CLASS = "gp3-kafka"
@@ -92,6 +101,11 @@ def pod_set(cluster: str, node_pool: str) -> str:
     return f"{cluster}-{node_pool}"
 
 
+def drain_lease(cluster: str) -> str:
+    """Return the Kubernetes Lease, in Kafka's namespace, that tells who is drained."""
+    return f"stillwater-{cluster}"
+
+
 def node_id_of_pod(pod_name: str) -> int | None:
     """Return the Kafka node id a pod's name ends with, or None when it ends with none."""
     tail = pod_name.rpartition("-")[2]
@@ -143,6 +157,11 @@ def connect_topics(cluster: str) -> tuple[str, str, str]:
 def function_user(cluster: str, function: str) -> str:
     """Return the KafkaUser, and its Secret, as which a function speaks to Kafka."""
     return f"{cluster}-stillwater-{function}"
+
+
+def probe(cluster: str) -> str:
+    """Return the probe's Deployment, which is its KafkaUser and that one's Secret, too."""
+    return f"{cluster}-stillwater-probe"
 
 
 def connect_component(connect_name: str) -> str:

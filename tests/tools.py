@@ -15,7 +15,7 @@ from cli.setup import prepare_tools
 from local.spark import iceberg
 from local.tools import build
 from local.tools.catalogue import FOR_TESTS
-from tests.integration import connect_workers
+from tests.integration import connect_workers, strimzi_plugin
 from tests.integration.lint import iam_judge, linters
 
 
@@ -28,6 +28,7 @@ def needed() -> dict[str, Callable[[], object]]:
         "Iceberg": iceberg.jar,
         "Checkov and parliament": linters.python,
         "the judge of IAM": iam_judge.install,
+        "Strimzi's plugin": strimzi_plugin.build,
     }
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from cli.doctor.account import Found, target_group_name
 from cli.doctor.target import Target
+from cli.survey import tools
 from core import constants, naming
 from core.cluster import rights
 from core.doctor import snapshot
@@ -39,7 +40,7 @@ class KubernetesCluster:
             (("pods",), self._pods),
             (("volumes",), self._volumes),
             (("budgets",), self._budgets),
-            (("termination_handlers",), self._termination_handlers),
+            (("termination_handlers", "operators", "drain_cleaners"), self._deployments),
             (("kafkas",), self._kafkas),
         ]
 
@@ -120,16 +121,34 @@ class KubernetesCluster:
             },
         )
 
-    def _termination_handlers(self, api: EksApi) -> Iterator[Found]:
-        listed = api.list(
-            f"/apis/apps/v1/namespaces/{constants.NTH_NAMESPACE}/deployments",
-            fieldSelector=f"metadata.name={constants.NTH_RELEASE}",
-        )
+    def _deployments(self, api: EksApi) -> Iterator[Found]:
+        """Read what drains or rolls beside us, wherever it was installed."""
+        listed = list(api.list("/apis/apps/v1/deployments"))
+        handler = (constants.NTH_NAMESPACE, constants.NTH_RELEASE)
         yield (
             "termination_handlers",
             {
                 _name(item): _termination_handler(item["spec"]["template"]["spec"])
                 for item in listed
+                if (item["metadata"]["namespace"], _name(item)) == handler
+            },
+        )
+        yield (
+            "operators",
+            {
+                each.title: snapshot.Operator(
+                    waits_for_drains=naming.OPERATOR_PLUGIN in each.plugins
+                )
+                for each in tools.operators(listed)
+                if each.watches(self._expected.namespace)
+            },
+        )
+        yield (
+            "drain_cleaners",
+            {
+                each.title: snapshot.DrainCleaner(drains_kafka=each.drains_kafka)
+                for each in tools.cleaners(listed)
+                if each.namespaces is None or self._expected.namespace in each.namespaces
             },
         )
 

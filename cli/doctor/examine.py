@@ -16,7 +16,7 @@ from cli.doctor.target import Target
 from core import naming
 from core.cluster import rights
 from core.cluster.expected import expected
-from core.doctor.drift import TITLES, Finding, findings
+from core.doctor.drift import TITLES, Finding, blind_rolls, findings
 from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError
 from handlers.adapters.eks import EksApi
@@ -84,7 +84,11 @@ def examine(target: Target) -> Diagnosis:
         seconds=time.monotonic() - started,
         findings=findings(wanted, snapshot),
         unread=unread,
-        open_doors=(*_paused(target), *rights.findings(target.spec)),
+        open_doors=(
+            *_paused(target),
+            *rights.findings(target.spec),
+            *blind_rolls(wanted.cluster, snapshot),
+        ),
     )
 
 

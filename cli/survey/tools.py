@@ -136,6 +136,7 @@ def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
             title=_title(item),
             namespaces=_watched(item, container),
             selective=bool(setting(container, "STRIMZI_CUSTOM_RESOURCE_SELECTOR", "")),
+            plugins=setting(container, "STRIMZI_GATEKEEPER_CUSTOM_PLUGINS", ""),
         )
         for item, container in _running(found, OPERATOR)
         # Beside each Kafka its entity operator runs the same image.

@@ -63,6 +63,8 @@ def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
             volumes={},
             budgets={naming.kafka_component(spec.name): _budget(spec)},
             termination_handlers={constants.NTH_RELEASE: _termination_handler(spec)},
+            operators={},
+            drain_cleaners={},
             kafkas={spec.name: _kafka(spec)},
         ),
     )

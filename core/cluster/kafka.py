@@ -199,6 +199,23 @@ class Connect(Frozen):
     """
 
 
+class ClientProbe(Frozen):
+    """A client of our own, in the cluster, which produces to every broker once a second and reads
+    that back: what applications see, as metrics and as a service level objective.
+    """
+
+    image: Annotated[str, AfterValidator(_image)]
+    """An image with this package in it, such as the repository's Dockerfile makes."""
+    objective_percent: Annotated[float, Field(ge=95, le=99.999)] = 99.9
+    """Which share of all attempts must succeed over 30 days; the rest is the error budget. Below
+    95 the fastest alert could never fire.
+    """
+    latency_seconds: Annotated[float, Field(ge=1, le=60)] = 5
+    """An attempt that is not read back by then has failed. A leader that moves as planned takes
+    less than a second.
+    """
+
+
 class Topic(Frozen):
     """A topic; it outlives its entry here, because deleting it loses data."""
 

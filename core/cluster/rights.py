@@ -18,7 +18,7 @@ from core.availability.kafka_rights import (
     Resource,
     rights_for,
 )
-from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, User
+from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, Operation, User
 from core.cluster.kafka import Kafka
 
 if TYPE_CHECKING:
@@ -112,6 +112,12 @@ def connect_acls(spec: ClusterSpec) -> tuple[Acl, ...]:
     )
 
 
+def probe_acls() -> tuple[Acl, ...]:
+    """Return what the probe needs: its own topic, and the partitions of brokers that join."""
+    operations: tuple[Operation, ...] = ("Alter", "Create", "Describe", "Read", "Write")
+    return (Acl(resource="topic", name=naming.PROBE_TOPIC, operations=operations),)
+
+
 def problems(spec: ClusterSpec) -> list[str]:
     """Return what is wrong with listeners, users and the functions together, a clause each."""
     return [*_user_problems(spec), *_function_problems(spec), *_config_problems(spec)]
@@ -126,6 +132,18 @@ def _user_problems(spec: ClusterSpec) -> Iterator[str]:
             yield (
                 "connect's workers have a certificate or a password and no token; set "
                 "kafka.internal_listener.authentication to tls or scram-sha-512"
+            )
+    if spec.probe is not None:
+        ours.add(naming.probe(spec.name))
+        if asked["kafka.internal_listener"] == "oauth":
+            yield (
+                "the probe has a certificate or a password and no token; set "
+                "kafka.internal_listener.authentication to tls or scram-sha-512, or leave probe out"
+            )
+        if any(topic.name == naming.PROBE_TOPIC for topic in spec.topics):
+            yield (
+                f"topics names {naming.PROBE_TOPIC}, which the probe makes itself, a partition for "
+                f"every broker; take it out of topics"
             )
     for user in spec.users:
         how = authentication_of(spec.kafka, user)
@@ -195,6 +213,8 @@ def clients(spec: ClusterSpec) -> list[Client]:
     how = kafka.internal_listener.authentication
     if spec.connect is not None and how != "none":
         found.append(Client(naming.connect(spec.name), how, connect_acls(spec)))
+    if spec.probe is not None and how != "none":
+        found.append(Client(naming.probe(spec.name), how, probe_acls()))
     if makes_function_users(kafka):
         how = kafka.listener.authentication
         found += [

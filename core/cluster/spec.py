@@ -13,7 +13,7 @@ from core.cluster.alerts import Alerts
 from core.cluster.fields import DnsLabel, Frozen, KmsKeyArn, ZoneName
 from core.cluster.function_memory import FunctionMemory
 from core.cluster.identity import User
-from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic
+from core.cluster.kafka import ClientProbe, Connect, Kafka, Metrics, Strimzi, Topic
 from core.cluster.maintenance import Maintenance
 from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots
@@ -65,6 +65,10 @@ class ClusterSpec(Frozen):
     """Who is told when something is wrong."""
     connect: Connect | None = None
     """A Kafka Connect cluster; without it, none is made."""
+    probe: ClientProbe | None = None
+    """A client of our own that says what clients see; without it, none runs
+    ([how-to](../how-to/probe.md)).
+    """
     topics: tuple[Topic, ...] = ()
     """Topics kept as described here."""
     users: tuple[User, ...] = ()

@@ -169,6 +169,8 @@ JUDGED: Mapping[str, str] = {
     "services": "Services",
     "pods": "Kafka's pods",
     "volumes": "Kafka's volumes",
+    "operators": "Strimzi's operator",
+    "drain_cleaners": "Drain Cleaner",
 }
 TITLES: Mapping[str, str] = {**{name: part.title for name, part in COMPARED.items()}, **JUDGED}
 
@@ -180,7 +182,20 @@ def findings(expected: Expectation, found: Snapshot) -> list[Finding]:
         *_services(expected, found.bindings or {}, found.services),
         *_pods(expected, found.pods or {}),
         *_volumes(found),
+        *_drain_cleaners(found),
     ]
+
+
+def blind_rolls(cluster: str, found: Snapshot) -> Iterator[str]:
+    """Say what an operator without the plugin and a drain of ours may do to each other."""
+    for name, operator in (found.operators or {}).items():
+        if not operator.waits_for_drains:
+            yield (
+                f"Strimzi's operator {name} does not know of drains: it may restart a broker of "
+                f"{cluster} while another is drained, and asks only whether partitions keep "
+                f"min.insync.replicas, without the margin kept here. Let it wait: "
+                f"docs/how-to/strimzi.md. Drains wait for its rolls in any case."
+            )
 
 
 def _compared(
@@ -276,6 +291,19 @@ def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Finding]:
 def _bound(gates: frozenset[str]) -> str:
     """Return the bindings that gates wait for."""
     return _said(frozenset(gate.removeprefix(GATES) for gate in gates), "")
+
+
+def _drain_cleaners(found: Snapshot) -> Iterator[Finding]:
+    """Find who denies the evictions of our own drains, which nobody tries again."""
+    for name, cleaner in (found.drain_cleaners or {}).items():
+        if cleaner.drains_kafka:
+            yield Finding(
+                f"STRIMZI_DRAIN_KAFKA of Drain Cleaner {name}",
+                "false",
+                "true",
+                "set it to false: Kafka is asked before each drain here, and a drain that Drain "
+                "Cleaner denies is not tried again by the node termination handler",
+            )
 
 
 def _volumes(found: Snapshot) -> Iterator[Finding]:

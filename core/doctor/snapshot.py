@@ -140,6 +140,20 @@ class TerminationHandler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """Strimzi's cluster operator, where it watches Kafka's namespace."""
+
+    waits_for_drains: bool  # it runs the plugin of strimzi/
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainCleaner:
+    """Strimzi's Drain Cleaner, where it answers evictions in Kafka's namespace."""
+
+    drains_kafka: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kafka:
     """Whom a Kafka resource lets in, and what it lets them do; doors as `door_of` names them."""
 
@@ -167,6 +181,8 @@ class Snapshot:
     volumes: Mapping[str, Volume] | None = None
     budgets: Mapping[str, Budget] | None = None
     termination_handlers: Mapping[str, TerminationHandler] | None = None
+    operators: Mapping[str, Operator] | None = None
+    drain_cleaners: Mapping[str, DrainCleaner] | None = None
     kafkas: Mapping[str, Kafka] | None = None
 
 

@@ -25,6 +25,9 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
         beside=seen.beside,
         even_last=_insists(incident, seen, policy),
     )
+    rolled = _rolled(incident, seen)
+    if verdict.allowed and rolled and not _insists(incident, seen, policy):
+        return False, rolled
     budget = seen.refusing_budget(incident.pod_name)
     if verdict.allowed and seen.beside and budget is not None:
         # The eviction would only wait in the termination handler, and run out of its time there.
@@ -34,6 +37,23 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
             f"PodDisruptionBudget {budget.name} lets no other pod go until one is Ready again."
         )
     return verdict.allowed, verdict.reason
+
+
+def _rolled(incident: Incident, seen: Observation) -> str:
+    """Say that Strimzi's operator is rolling pods, which it does one after the other.
+
+    Between two of them everything is whole, and the next one goes without a word to us.
+    """
+    if seen.revisions_silence:
+        return f"Whether Strimzi rolls pods is not known: {seen.revisions_silence}"
+    pod = seen.rolled_beside(incident.pod_name)
+    if pod is None:
+        return ""
+    why = "somebody asked for it" if pod.roll_asked else "its description has changed"
+    return (
+        f"Node {incident.node_id} may not leave: Strimzi is to restart pod {pod.name} ({why}); "
+        f"wait until it has, or see why its operator does not go on."
+    )
 
 
 def _insists(incident: Incident, seen: Observation, policy: Policy) -> bool:

@@ -90,6 +90,8 @@ class PodView:
     ready: bool
     stopping: bool = False  # told to stop, by an eviction or otherwise
     trouble: str = ""  # why it does not start: Unschedulable, CrashLoopBackOff, ...
+    revision: str | None = None  # of its description, as Strimzi made it
+    roll_asked: bool = False  # somebody asked Strimzi to restart it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,8 @@ class Observation:
     attachments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node -> volumes
     volumes: tuple[str, ...] = ()  # of the EBS driver's, what EC2 still has on the instance
     budgets: tuple[BudgetView, ...] = ()
+    revisions: Mapping[str, str] = field(default_factory=dict)  # pod -> the one it is to have
+    revisions_silence: str = ""  # why they could not be read, as a sentence
     kafka: ClusterView | None = None
     kafka_silence: str = ""  # why `kafka` is None, as a sentence
     # The incident that validly holds the cluster's lease; one of the same party is no hindrance.
@@ -170,6 +174,18 @@ class Observation:
 
     def freeze(self, zone: str | None) -> Freeze | None:
         return freeze_of(zone, self.freezes, self.now)
+
+    def rolled_beside(self, pod_name: str | None) -> PodView | None:
+        """Return a pod, other than this one, that Strimzi's operator restarts or is about to."""
+        return next(
+            (
+                pod
+                for pod in self.pods
+                if pod.name != pod_name
+                and (pod.roll_asked or pod.revision != self.revisions.get(pod.name, pod.revision))
+            ),
+            None,
+        )
 
     def refusing_budget(self, pod_name: str | None) -> BudgetView | None:
         """Return a disruption budget that lets no pod go now, of those over a pod."""

@@ -114,6 +114,8 @@ class Operator:
     namespaces: frozenset[str] | None
     # It looks at resources with certain labels only.
     selective: bool = False
+    # What STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names.
+    plugins: str = ""
 
     def watches(self, namespace: str) -> bool:
         return self.namespaces is None or namespace in self.namespaces

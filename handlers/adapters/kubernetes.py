@@ -1,4 +1,4 @@
-"""What the handlers ask of Kubernetes: five lists, a Secret, and two marks on a Node."""
+"""What the handlers ask of Kubernetes: six lists, a Secret, two marks on a Node, a notice."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from core.availability.drain_notice import DrainNotice
 from core.fields import epoch
 from core.incidents.observation import BudgetView, NodeView, PodView
 from core.naming import (
@@ -13,10 +14,13 @@ from core.naming import (
     EBS_CSI_DRIVER,
     NODE_POOL_LABEL,
     POOL_LABEL,
+    REVISION_ANNOTATION,
+    ROLL_ANNOTATION,
     ZONE_LABEL,
     node_id_of_pod,
 )
 from handlers.adapters.eks import EksApi, Json
+from handlers.adapters.operator import tell_of_drain, wanted_revisions
 
 # Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
 # mark is ever taken off.
@@ -63,6 +67,12 @@ class Nodes(Protocol):
 
     def budgets(self) -> tuple[BudgetView, ...]:
         """Return the disruption budgets over Kafka's pods."""
+
+    def wanted_revisions(self) -> Mapping[str, str]:
+        """Return the revision that Strimzi wants each of the cluster's pods to have."""
+
+    def tell_of_drain(self, notice: DrainNotice | None) -> None:
+        """Tell Strimzi's operator which nodes are out by our doing; None: none is."""
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         """Keep a node from Cluster Autoscaler for an incident; None leaves it to it again."""
@@ -139,6 +149,12 @@ class EksNodes:
             return ()
         pods = list(self._kafka_items())
         return tuple(_budget(item, pods) for item in found)
+
+    def wanted_revisions(self) -> Mapping[str, str]:
+        return wanted_revisions(self._api, self._namespace, self._kafka_cluster)
+
+    def tell_of_drain(self, notice: DrainNotice | None) -> None:
+        tell_of_drain(self._api, self._namespace, self._kafka_cluster, notice)
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         marks = {
@@ -251,7 +267,7 @@ def _instance_of(node: Json) -> str | None:
 
 
 def _budget(item: Json, pods: list[Json]) -> BudgetView:
-    selector = item.get("spec", {}).get("selector") or {}
+    selector = item.get("spec", {}).get("selector")
     return BudgetView(
         name=item["metadata"]["name"],
         pods=frozenset(pod["metadata"]["name"] for pod in pods if _selects(selector, pod)),
@@ -259,8 +275,10 @@ def _budget(item: Json, pods: list[Json]) -> BudgetView:
     )
 
 
-def _selects(selector: Json, pod: Json) -> bool:
-    """Say whether a label selector takes a pod; an empty one takes all of its namespace."""
+def _selects(selector: Json | None, pod: Json) -> bool:
+    """Say whether a label selector takes a pod: an empty one any of its namespace, none nobody."""
+    if selector is None:
+        return False
     labels = pod["metadata"].get("labels", {})
     if any(labels.get(k) != v for k, v in (selector.get("matchLabels") or {}).items()):
         return False
@@ -280,7 +298,7 @@ def _holds(expression: Json, labels: Json) -> bool:
 def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
     """Read a Kafka pod; a pod of the cluster that is no Kafka node is None."""
     metadata = item["metadata"]
-    labels = metadata.get("labels", {})
+    labels, marks = metadata.get("labels", {}), metadata.get("annotations") or {}
     roles = [r for r in ("broker", "controller") if labels.get(f"strimzi.io/{r}-role") == "true"]
     node_id = node_id_of_pod(metadata["name"])
     over = item.get("status", {}).get("phase") in {"Succeeded", "Failed"}
@@ -295,6 +313,8 @@ def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
         ready=_condition(item, "Ready") and "deletionTimestamp" not in metadata,
         stopping="deletionTimestamp" in metadata,
         trouble=_trouble(item.get("status", {})),
+        revision=marks.get(REVISION_ANNOTATION),
+        roll_asked=marks.get(ROLL_ANNOTATION) == "true",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -64,6 +65,7 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
     kafka, silence = _ask_kafka(incident, beside, sources.kafka)
     others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     own = lease_of(leases, incident.id)
+    revisions, unread = _revisions(incident, sources.nodes)
     return Observation(
         now=now,
         instance=instance,
@@ -73,6 +75,8 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
         attachments=sources.nodes.attachments(),
         volumes=_volumes(incident, sources.cloud),
         budgets=sources.nodes.budgets() if _asks_budgets(incident) else (),
+        revisions=revisions,
+        revisions_silence=unread,
         kafka=kafka,
         kafka_silence=silence,
         lease_holder=in_the_way(leases, incident.id, incident.party, now),
@@ -125,6 +129,16 @@ def _asks_budgets(incident: Incident) -> bool:
     """A budget matters once a drain is sent, and before that to those who go in company."""
     in_company = incident.party is not None and incident.state is State.HOLDING
     return in_company or incident.state is State.DRAINING
+
+
+def _revisions(incident: Incident, nodes: Nodes) -> tuple[Mapping[str, str], str]:
+    """Read what Strimzi rolls before somebody goes; not knowing it is said, and blinds nobody."""
+    if incident.node_id is None or incident.state not in {State.HOLDING, State.DRAINING}:
+        return {}, ""
+    try:
+        return nodes.wanted_revisions(), ""
+    except StillwaterError as error:
+        return {}, str(error)
 
 
 def _asks_the_same_group(other: Incident, incident: Incident) -> bool:

@@ -4,7 +4,8 @@ Through the API server it reads the metrics of Kafka's own pods, each by name an
 It places the out-of-service taint on a node whose instance EC2 says has ended, deletes the
 attachments such an instance left behind when its Node went first, and keeps a waiting replacement
 from Cluster Autoscaler: RBAC knows no single taint or annotation, so it may patch nodes. Nodes are
-drained by the node termination handler alone.
+drained by the node termination handler alone. Who is drained it writes into one Lease of Kubernetes
+(ADR 0021).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from infra.functions.definition import (
     look,
     read_queue,
 )
+from infra.functions.drain_lease import tell_of_drains
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
@@ -99,6 +101,8 @@ def _rights(cluster: Operated) -> rbac.Rights:
         ],
         inside=[
             rbac.may("", ["pods"], ["list"]),
+            rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"]),
+            tell_of_drains(cluster),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             *rbac.may_get("secrets", cluster.secrets["tick"]),
             *rbac.may_read_metrics(cluster),

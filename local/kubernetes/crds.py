@@ -26,13 +26,16 @@ KINDS = {
     "KafkaTopic": "kafkatopics",
     "KafkaUser": "kafkausers",
 }
+# What the operator makes for itself; the stand-in makes none.
+INTERNAL_GROUP = "core.strimzi.io"
 FIELD_MANAGER = "stillwater-twin"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def own() -> list[dict[str, Any]]:
     """Return the twin's own definitions."""
-    return [_definition(kind, plural) for kind, plural in KINDS.items()]
+    ours = [_definition(GROUP, kind, plural) for kind, plural in KINDS.items()]
+    return [*ours, _definition(INTERNAL_GROUP, "StrimziPodSet", "strimzipodsets")]
 
 
 def real(folder: Path) -> list[dict[str, Any]]:
@@ -66,17 +69,17 @@ def _read(folder: Path) -> Iterator[dict[str, Any]]:
                 yield document
 
 
-def _definition(kind: str, plural: str) -> dict[str, Any]:
+def _definition(group: str, kind: str, plural: str) -> dict[str, Any]:
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
-            "name": f"{plural}.{GROUP}",
+            "name": f"{plural}.{group}",
             "annotations": {"stillwater.dev/note": "The twin's own; Strimzi's checks every field."},
         },
         "spec": {
-            "group": GROUP,
+            "group": group,
             "scope": "Namespaced",
             "names": {
                 "kind": kind,

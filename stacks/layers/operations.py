@@ -17,6 +17,7 @@ from infra.functions.alone import Alone, AloneArgs
 from infra.functions.archive import Archive, ArchiveArgs
 from infra.functions.catalogue import ALONE, LOOP
 from infra.functions.definition import Scope
+from infra.functions.drain_lease import DrainLease, DrainLeaseArgs
 from infra.functions.function import Placement
 from infra.functions.ledger import Ledger, LedgerArgs
 from infra.functions.loop import Functions, FunctionsArgs
@@ -112,6 +113,12 @@ def build(layer: Layer) -> None:
         for each in (*LOOP, *ALONE)
         if each.name in NAMES
     }
+    operator = spec.strimzi.namespace if spec.strimzi.operator == "chart" else None
+    DrainLease(
+        "drain-lease",
+        DrainLeaseArgs(cluster=cluster, operator_namespace=operator),
+        opts=layer.on_both,
+    )
     if spec.node_provisioner == "asg":
         DepartureHooks(
             "hooks",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
 from core.incidents.inventory import StatusView, VolumeView
 from core.incidents.observation import (
@@ -176,6 +177,12 @@ class ExploredNodes:
                 disruptions_allowed=max(0, 1 - away),
             ),
         )
+
+    def wanted_revisions(self) -> dict[str, str]:
+        return {}
+
+    def tell_of_drain(self, notice: DrainNotice | None) -> None:
+        """Nobody of these worlds reads it."""
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         self._change(node, spare_for=incident_id)

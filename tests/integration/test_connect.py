@@ -92,7 +92,9 @@ def workers(cluster: Cluster) -> Iterator[Resource]:
     name = naming.connect(demo_spec.CLUSTER)
     resource, user = (Resource(cluster, kind, name) for kind in ("KafkaConnect", "KafkaUser"))
     spec = parse(demo_spec.spec(cluster.twin.place) | {"connect": SMALL})
-    user.make(user_spec(spec, next(c for c in clients(spec) if c.name == name), {}))
+    for client in clients(spec):
+        if client.name == name:
+            user.make(user_spec(spec, client, {}))
     yield resource
     resource.delete()
     user.delete()

@@ -47,7 +47,6 @@ PREFIXES = {
 OTHERS = (
     ("karpenter.sh", "v1", "NodePool", "nodepools", "Cluster"),
     ("elbv2.k8s.aws", "v1beta1", "TargetGroupBinding", "targetgroupbindings", "Namespaced"),
-    ("core.strimzi.io", "v1", "StrimziPodSet", "strimzipodsets", "Namespaced"),
 )
 # The API server wants the kind of custom resources written out.
 CUSTOM = {

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
 from core.errors import StillwaterError
 from core.incidents.inventory import StatusView, VolumeView
@@ -104,6 +105,8 @@ class FakeCluster:
     refuses_decrement_only: bool = False
     on_instance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # EC2's attachments
     disruption_budgets: tuple[BudgetView, ...] = ()
+    revisions: dict[str, str] | None = field(default_factory=dict)
+    notices: list[DrainNotice | None] = field(default_factory=list)
     reordered: list[dict[Partition, Order]] = field(default_factory=list)
     volumes: dict[str, VolumeView] = field(default_factory=dict)
     checks: dict[str, StatusView] = field(default_factory=dict)
@@ -175,6 +178,16 @@ class FakeCluster:
 
     def budgets(self) -> tuple[BudgetView, ...]:
         return self.disruption_budgets
+
+    def wanted_revisions(self) -> Mapping[str, str]:
+        if self.revisions is None:
+            raise StillwaterError("The Kubernetes API answered 403.")
+        return self.revisions
+
+    def tell_of_drain(self, notice: DrainNotice | None) -> None:
+        if not self.kubernetes_answers:
+            raise StillwaterError("The Kubernetes API did not answer.")
+        self.notices.append(notice)
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         self._change_node(node, spare_for=incident_id)

@@ -139,7 +139,8 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     assert told(recorded, "handlers-tick-function", Tick).kafka.security == "PLAINTEXT"
     role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
     granted = [rule["resources"] for rule in role.inputs["rules"]]
-    assert granted == [["pods"], ["poddisruptionbudgets"], ["pods/proxy"]]
+    others = [["strimzipodsets"], ["leases"], ["poddisruptionbudgets"]]
+    assert granted == [["pods"], *others, ["pods/proxy"]]
 
 
 def test_queues_wake_their_functions_and_take_back_single_messages(operations: Recorded) -> None:
@@ -258,6 +259,8 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metric
         (["csinodes", "volumeattachments"], ["list"], None),
         (["volumeattachments"], ["delete"], None),
         (["pods"], ["list"], None),
+        (["strimzipodsets"], ["list"], None),
+        (["leases"], ["patch"], ["stillwater-orders"]),
         (["poddisruptionbudgets"], ["list"], None),
         (["secrets"], ["get"], ["orders-cluster-ca-cert", "orders-stillwater-tick"]),
         (["pods/proxy"], ["get"], [f"orders-{pod}:9404" for pod in pods]),

@@ -119,6 +119,8 @@ def test_main_reads_the_stack_it_is_run_for(layers: dict[str, Recorded]) -> None
         main,
         stack_name="test-analytics",
         config={"cluster": json.dumps(description())},
-        references={"test-operations": layers["operations"].outputs},
+        references={
+            f"test-{earlier}": layers[earlier].outputs for earlier in ("foundation", "operations")
+        },
     )
     assert recorded.outputs == layers["analytics"].outputs

@@ -12,6 +12,7 @@ import yaml
 
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
+from core import naming
 from core.cluster.expected import expected
 from core.doctor import snapshot
 from handlers.adapters.eks import EksApi
@@ -56,7 +57,7 @@ def item(name: str, **rest: Any) -> dict[str, Any]:
 
 def test_an_empty_cluster_is_read_in_eight_lists() -> None:
     found, api = read()
-    assert len(api.asked) == len(found) == 8
+    assert (len(api.asked), len(found)) == (8, 10)
     assert all(members == {} for members in found.values())
     assert api.asked["/api/v1/namespaces"] == {"fieldSelector": "metadata.name=kafka"}
 
@@ -170,7 +171,11 @@ def test_a_budget_is_what_is_written() -> None:
 
 def deployment(*env: dict[str, Any]) -> dict[str, Any]:
     pod_spec = {"containers": [{"env": list(env)}], "terminationGracePeriodSeconds": 450}
-    return item("aws-node-termination-handler", spec={"template": {"spec": pod_spec}})
+    return item(
+        "aws-node-termination-handler",
+        metadata={"namespace": "kube-system"},
+        spec={"template": {"spec": pod_spec}},
+    )
 
 
 def test_the_drain_timeout_is_in_the_handlers_environment() -> None:
@@ -180,6 +185,44 @@ def test_the_drain_timeout_is_in_the_handlers_environment() -> None:
     assert handler == snapshot.TerminationHandler(drain_timeout_seconds=420, grace_seconds=450)
     (handler,) = read(deployments=[deployment(other)])[0]["termination_handlers"].values()
     assert handler.drain_timeout_seconds is None
+
+
+def beside(name: str, image: str, **env: str) -> dict[str, Any]:
+    variables = [{"name": key, "value": value} for key, value in env.items()]
+    container = {"name": name, "image": image, "env": variables}
+    template = {"spec": {"containers": [container]}}
+    return item(name, metadata={"namespace": "ops"}, spec={"template": template})
+
+
+def test_an_operator_with_the_plugin_waits_for_drains() -> None:
+    image = "quay.io/strimzi/operator:1.2.0"
+    plugins = {"STRIMZI_GATEKEEPER_CUSTOM_PLUGINS": f"a.B,{naming.OPERATOR_PLUGIN}"}
+    found, _ = read(
+        deployments=[
+            beside("plain", image),
+            beside("with", image, **plugins),
+            beside("elsewhere", image, STRIMZI_NAMESPACE="payments"),
+        ]
+    )
+    assert found["operators"] == {
+        "ops/plain": snapshot.Operator(waits_for_drains=False),
+        "ops/with": snapshot.Operator(waits_for_drains=True),
+    }
+
+
+def test_a_drain_cleaner_is_read_where_it_answers_for_kafkas_namespace() -> None:
+    image = "quay.io/strimzi/drain-cleaner:1.6.0"
+    found, _ = read(
+        deployments=[
+            beside("cleaner", image),
+            beside("off", image, STRIMZI_DRAIN_KAFKA="false"),
+            beside("elsewhere", image, STRIMZI_DRAIN_NAMESPACES="payments"),
+        ]
+    )
+    assert found["drain_cleaners"] == {
+        "ops/cleaner": snapshot.DrainCleaner(drains_kafka=True),
+        "ops/off": snapshot.DrainCleaner(drains_kafka=False),
+    }
 
 
 def test_a_kafka_says_whom_its_listeners_let_in_and_what_they_may_do() -> None:

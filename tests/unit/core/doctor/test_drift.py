@@ -11,7 +11,7 @@ import pytest
 from core import naming
 from core.cluster.expected import expected
 from core.doctor import snapshot
-from core.doctor.drift import COMPARED, JUDGED, TITLES, Finding, findings
+from core.doctor.drift import COMPARED, JUDGED, TITLES, Finding, blind_rolls, findings
 from core.doctor.snapshot import Pod, Service, Snapshot, Volume
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
 
@@ -197,3 +197,21 @@ def test_a_volume_that_would_go_with_its_claim_is_named_with_the_patch_that_save
     (finding,) = found(volumes={"pvc-1": volume})
     assert "data-0-orders-broker-a-10" in finding.what
     assert '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' in finding.remedy
+
+
+def test_a_drain_cleaner_that_denies_our_drains_is_named_with_the_setting() -> None:
+    cleaners = {"ops/cleaner": snapshot.DrainCleaner(drains_kafka=True)}
+    (finding,) = found(drain_cleaners=cleaners)
+    assert finding.what == "STRIMZI_DRAIN_KAFKA of Drain Cleaner ops/cleaner"
+    assert (finding.expected, finding.found) == ("false", "true")
+    assert found(drain_cleaners={"ops/off": snapshot.DrainCleaner(drains_kafka=False)}) == []
+
+
+def test_an_operator_that_knows_of_no_drain_is_named_and_is_no_drift() -> None:
+    operators = {
+        "ops/plain": snapshot.Operator(waits_for_drains=False),
+        "ops/told": snapshot.Operator(waits_for_drains=True),
+    }
+    assert found(operators=operators) == []
+    (said,) = blind_rolls(CLUSTER, live_cluster(operators=operators))
+    assert said.startswith("Strimzi's operator ops/plain does not know of drains")

@@ -132,3 +132,45 @@ def test_a_drain_is_cut_short_by_an_end_and_not_by_its_beginning(
     decision = next_action(housed(State.DRAINING), shown(state=ec2), POLICY)
     assert decision.state is then
     assert [a.key for a in decision.actions if isinstance(a, Page)] == pages
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"roll_asked": True}, "somebody asked for it"),
+        ({"revision": "old"}, "its description has changed"),
+    ],
+)
+def test_a_node_waits_while_strimzi_rolls_another_pod(changed: dict[str, object], why: str) -> None:
+    """Between two pods of a roll everything is whole, and the next one goes unannounced."""
+    incident = housed(State.HOLDING, replacement="new", drain_event="{}")
+    other = PodView(name="orders-broker-b-20", node_id=20, role="broker", node_name="b", ready=True)
+    rolled = replace(other, **{"revision": "new", **changed})  # type: ignore[arg-type]
+    view = shown(lease_holder=incident.id, revisions={other.name: "new"})
+    decision = next_action(incident, replace(view, pods=(*view.pods, rolled)), POLICY)
+    assert decision.state is State.HOLDING
+    assert f"Strimzi is to restart pod {other.name} ({why})" in decision.reason
+
+
+def test_a_node_whose_own_pod_is_to_be_rolled_may_go() -> None:
+    """Its next pod has the new description: one restart instead of two."""
+    incident = housed(State.HOLDING, replacement="new", drain_event="{}")
+    view = shown(lease_holder=incident.id, revisions={POD: "new"})
+    own = replace(view.pods[0], revision="old", roll_asked=True)
+    assert next_action(incident, replace(view, pods=(own,)), POLICY).state is State.DRAINING
+
+
+def test_a_node_waits_where_nobody_can_say_whether_strimzi_rolls() -> None:
+    incident = housed(State.HOLDING, replacement="new", drain_event="{}")
+    view = shown(lease_holder=incident.id, revisions_silence="The Kubernetes API answered 403.")
+    decision = next_action(incident, view, POLICY)
+    assert (decision.state, "answered 403" in decision.reason) == (State.HOLDING, True)
+
+
+def test_a_roll_that_never_ends_does_not_keep_an_instance_that_aws_takes() -> None:
+    incident = housed(State.HOLDING, replacement="new", drain_event="{}", opened_at=0.0)
+    incident = replace(incident, hooks={"drain": None, "gate": None}, group="g")
+    other = PodView(name="x-20", node_id=20, role="broker", node_name="b", ready=True)
+    view = shown(LONG, lease_holder=incident.id)
+    rolled = replace(view, pods=(*view.pods, replace(other, roll_asked=True)))
+    assert next_action(incident, rolled, POLICY).state is not State.HOLDING

@@ -1,0 +1,40 @@
+"""What the handlers ask of Strimzi's operator and tell it: revisions of pods, and who is out.
+
+A pod set names the revision each of its pods is to have; the operator rolls those that have
+another (strimzi-kafka-operator 1.2.0, PodRevision).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from core.availability.drain_notice import DrainNotice, lease_spec
+from core.naming import (
+    CLUSTER_LABEL,
+    DRAIN_REASON_ANNOTATION,
+    REVISION_ANNOTATION,
+    drain_lease,
+)
+from handlers.adapters.eks import EksApi
+
+
+def wanted_revisions(api: EksApi, namespace: str, cluster: str) -> Mapping[str, str]:
+    """Return the revision that each pod of a Kafka is to have."""
+    path = f"/apis/core.strimzi.io/v1/namespaces/{quote(namespace)}/strimzipodsets"
+    sets = api.list(path, labelSelector=f"{CLUSTER_LABEL}={cluster}")
+    pods = (pod for item in sets for pod in item["spec"].get("pods") or ())
+    return {
+        pod["metadata"]["name"]: revision
+        for pod in pods
+        if (revision := (pod["metadata"].get("annotations") or {}).get(REVISION_ANNOTATION))
+    }
+
+
+def tell_of_drain(api: EksApi, namespace: str, cluster: str, notice: DrainNotice | None) -> None:
+    """Write who is out into the Lease beside the Kafka; where there is none, nobody is told."""
+    lease = quote(drain_lease(cluster))
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace)}/leases/{lease}"
+    said = None if notice is None else notice.reason
+    metadata = {"annotations": {DRAIN_REASON_ANNOTATION: said}}
+    api.merge(path, {"metadata": metadata, "spec": lease_spec(notice)})

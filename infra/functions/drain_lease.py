@@ -1,0 +1,81 @@
+"""The Lease of Kubernetes in which λ tick tells Strimzi's operator of a drain (ADR 0021).
+
+λ tick may change this one object and make none; the operator, where this project installs it, may
+read it. Without the plugin in the operator (strimzi/) nobody does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_kubernetes as k8s
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from core import naming
+from core.cluster.operated import Operated
+from infra.charts.strimzi import RELEASE
+from infra.functions.rbac import API_GROUP, Rule
+
+TYPE = "stillwater:infra:DrainLease"
+LEASES = "coordination.k8s.io"
+
+
+def tell_of_drains(cluster: Operated) -> Rule:
+    """Allow to write into the Lease, which is there already."""
+    return Rule(
+        api_group=LEASES,
+        resources=["leases"],
+        names=[naming.drain_lease(cluster.name)],
+        verbs=["patch"],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrainLeaseArgs:
+    cluster: Operated
+    # Where this project's own operator runs; None: somebody else's is let in by them.
+    operator_namespace: str | None
+
+
+class DrainLease(pulumi.ComponentResource):
+    """An empty Lease, and the operator's right to read it."""
+
+    def __init__(
+        self, name: str, args: DrainLeaseArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        metadata = ObjectMetaArgs(
+            name=naming.drain_lease(args.cluster.name), namespace=args.cluster.namespace
+        )
+        k8s.coordination.v1.Lease(
+            f"{name}-lease",
+            metadata=metadata,
+            # What is in it is λ tick's.
+            opts=pulumi.ResourceOptions(
+                parent=self, ignore_changes=["spec", "metadata.annotations"]
+            ),
+        )
+        if args.operator_namespace is not None:
+            self._let_the_operator_read(name, args, args.operator_namespace)
+        self.register_outputs({})
+
+    def _let_the_operator_read(self, name: str, args: DrainLeaseArgs, operator: str) -> None:
+        called = naming.drain_lease(args.cluster.name)
+        metadata = ObjectMetaArgs(name=called, namespace=args.cluster.namespace)
+        read = Rule(api_group=LEASES, resources=["leases"], names=[called], verbs=["get"])
+        role = k8s.rbac.v1.Role(
+            f"{name}-role",
+            metadata=metadata,
+            rules=[read.rendered()],
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        k8s.rbac.v1.RoleBinding(
+            f"{name}-role-binding",
+            metadata=metadata,
+            role_ref=k8s.rbac.v1.RoleRefArgs(api_group=API_GROUP, kind="Role", name=called),
+            subjects=[
+                k8s.rbac.v1.SubjectArgs(kind="ServiceAccount", name=RELEASE, namespace=operator)
+            ],
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
+        )
