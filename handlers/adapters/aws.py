@@ -14,7 +14,7 @@ from core.incidents.observation import GroupView, HookResult, InstanceView
 from core.incidents.ownership import GROUP_TAG, Mark, Ownership
 
 if TYPE_CHECKING:
-    from mypy_boto3_autoscaling import AutoScalingClient
+    from mypy_boto3_autoscaling.paginator import DescribeAutoScalingGroupsPaginator
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
     from mypy_boto3_ec2.type_defs import InstanceTypeDef
 
@@ -98,7 +98,8 @@ class AwsCloud:
         return _group(found[0]) if found else None
 
     def groups_of(self, whose: Ownership) -> tuple[GroupView, ...]:
-        return tuple(_group(g) for g in described_groups(self._groups, whose))
+        pages = self._groups.get_paginator("describe_auto_scaling_groups")
+        return tuple(_group(g) for g in described_groups(pages, whose))
 
     def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
         try:
@@ -177,10 +178,9 @@ class AwsCloud:
 
 
 def described_groups(
-    client: AutoScalingClient, whose: Ownership
+    pages: DescribeAutoScalingGroupsPaginator, whose: Ownership
 ) -> Iterable[AutoScalingGroupTypeDef]:
     """Return Auto Scaling's words for every group of a cluster, each once."""
-    pages = client.get_paginator("describe_auto_scaling_groups")
     found: dict[str, AutoScalingGroupTypeDef] = {}
     for mark in whose.marks:
         for page in pages.paginate(Filters=tag_filters(mark)):

@@ -33,7 +33,8 @@ class AwsTemplates:
         self._groups = boto3.client("autoscaling", region_name=region, config=_CLIENT)
 
     def launched(self, whose: Ownership) -> Mapping[str, Launched]:
-        groups = described_groups(self._groups, whose)
+        pages = self._groups.get_paginator("describe_auto_scaling_groups")
+        groups = described_groups(pages, whose)
         images = self._images(i["InstanceId"] for g in groups for i in g.get("Instances", []))
         found: dict[str, Launched] = {}
         for group in groups:
