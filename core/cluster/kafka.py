@@ -210,6 +210,10 @@ class ClientProbe(Frozen):
     """Which share of all attempts must succeed over 30 days; the rest is the error budget. Below
     95 the fastest alert could never fire.
     """
+    rotation_budget_percent: Annotated[float, Field(gt=0, le=100)] = 10
+    """How much of the budget of 30 days one rotation may spend before it stops itself; read from
+    `metrics.prometheus`, without which no rotation looks.
+    """
     latency_seconds: Annotated[float, Field(ge=1, le=60)] = 5
     """An attempt that is not read back by then has failed. A leader that moves as planned takes
     less than a second.

@@ -22,6 +22,7 @@ from core.health import kafka_metrics
 from core.incidents.levels import ACTING, OWN, Level
 from core.incidents.observation import Policy
 from core.settings.functions import KafkaIdentity, KafkaNode
+from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds
@@ -65,6 +66,8 @@ class Operated:
     volumes: VolumeSettings | None = None
     # Where Prometheus is asked; None: CloudWatch alone.
     prometheus: Address | None = None
+    # What a rotation may spend; None: no rotation looks.
+    probe_budget: ProbeBudget | None = None
 
     @property
     def acts(self) -> bool:
@@ -108,6 +111,20 @@ def of_spec(spec: ClusterSpec) -> Operated:
         connect_startup_seconds=0 if connect is None else connect.startup_seconds,
         volumes=volumes(spec),
         prometheus=spec.metrics.prometheus.asked if spec.metrics.prometheus else None,
+        probe_budget=probe_budget(spec),
+    )
+
+
+def probe_budget(spec: ClusterSpec) -> ProbeBudget | None:
+    """Return what a rotation may spend of the clients' error budget."""
+    counted = spec.metrics.prometheus
+    if spec.probe is None or counted is None:
+        return None
+    return ProbeBudget(
+        address=counted.address,
+        labels=counted.labels,
+        objective_percent=spec.probe.objective_percent,
+        rotation_percent=spec.probe.rotation_budget_percent,
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from core.cluster.operated import Operated
 from core.settings.functions import Tick
 from infra import iam
-from infra.functions import rbac
+from infra.functions import prometheus, rbac
 from infra.functions.definition import (
     Definition,
     Reads,
@@ -55,6 +55,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
             ],
             resources=[scope.account.group_arn(name) for name in scope.cluster.scaling_groups],
         ),
+        *(prometheus.workspace(scope) if scope.cluster.probe_budget else []),
         *_call(scope),
     ]
 
@@ -78,6 +79,7 @@ def _call(scope: Scope) -> Sequence[iam.Statement]:
 
 
 def _rights(cluster: Operated) -> rbac.Rights:
+    asking, elsewhere = prometheus.service(cluster) if cluster.probe_budget else ([], {})
     return rbac.Rights(
         group="stillwater:handlers",
         everywhere=[
@@ -92,7 +94,9 @@ def _rights(cluster: Operated) -> rbac.Rights:
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             *rbac.may_get("secrets", cluster.secrets["tick"]),
             *rbac.may_read_metrics(cluster),
+            *asking,
         ],
+        elsewhere=elsewhere,
     )
 
 
