@@ -14,7 +14,7 @@ from core.cluster.alerts import Alerts
 from core.cluster.function_memory import memory_mib
 from core.cluster.maintenance import Maintenance
 from core.cluster.nodes import NodePool
-from core.cluster.rights import FUNCTION_CALLS, functions_authentication
+from core.cluster.rights import calls, functions_authentication
 from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
@@ -83,7 +83,7 @@ def of_spec(spec: ClusterSpec) -> Operated:
     """Return what is operated of a cluster that our own stacks make."""
     connect = spec.connect
     workers = 0 if connect is None else connect.replicas
-    identities = {each: _identity(spec, each) for each in FUNCTION_CALLS}
+    identities = {each: _identity(spec, each) for each in calls(spec)}
     return Operated(
         prefix=spec.prefix,
         name=spec.name,
