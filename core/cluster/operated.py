@@ -15,7 +15,7 @@ from core.cluster.alerts import Alerts
 from core.cluster.function_memory import memory_mib
 from core.cluster.maintenance import Maintenance
 from core.cluster.nodes import NodePool
-from core.cluster.rights import FUNCTION_CALLS, functions_authentication
+from core.cluster.rights import calls, functions_authentication
 from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
@@ -24,6 +24,7 @@ from core.incidents.levels import ACTING, OWN, Level
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership
 from core.settings.functions import KafkaIdentity, KafkaNode
+from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds
@@ -72,6 +73,8 @@ class Operated:
     volumes: VolumeSettings | None = None
     # Where Prometheus is asked; None: CloudWatch alone.
     prometheus: Address | None = None
+    # What a rotation may spend; None: no rotation looks.
+    probe_budget: ProbeBudget | None = None
 
     @property
     def acts(self) -> bool:
@@ -87,7 +90,7 @@ def of_spec(spec: ClusterSpec) -> Operated:
     """Return what is operated of a cluster that our own stacks make."""
     connect = spec.connect
     workers = 0 if connect is None else connect.replicas
-    identities = {each: _identity(spec, each) for each in FUNCTION_CALLS}
+    identities = {each: _identity(spec, each) for each in calls(spec)}
     return Operated(
         prefix=spec.prefix,
         name=spec.name,
@@ -115,6 +118,20 @@ def of_spec(spec: ClusterSpec) -> Operated:
         connect_startup_seconds=0 if connect is None else connect.startup_seconds,
         volumes=volumes(spec),
         prometheus=spec.metrics.prometheus.asked if spec.metrics.prometheus else None,
+        probe_budget=probe_budget(spec),
+    )
+
+
+def probe_budget(spec: ClusterSpec) -> ProbeBudget | None:
+    """Return what a rotation may spend of the clients' error budget."""
+    counted = spec.metrics.prometheus
+    if spec.probe is None or counted is None:
+        return None
+    return ProbeBudget(
+        address=counted.address,
+        labels=counted.labels,
+        objective_percent=spec.probe.objective_percent,
+        rotation_percent=spec.probe.rotation_budget_percent,
     )
 
 

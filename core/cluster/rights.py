@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 EVERYONE = "allow.everyone.if.no.acl.found"
 SUPER_USERS = "super.users"
+# The eviction gate, where there is one, asks what a turn of the loop does.
+GATE = "gate"
 _CERTIFICATES = ("tls", "tls-external")
 # What each function that speaks to Kafka sends there.
 FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
@@ -34,6 +36,11 @@ FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
     "health": READING,
     "volumes": frozenset({Call.DESCRIBE_CLUSTER, Call.DESCRIBE_LOG_DIRS}),
 }
+
+
+def calls(spec: ClusterSpec) -> Mapping[str, frozenset[Call]]:
+    """Return what each of ours that speaks to Kafka in a cluster sends there."""
+    return FUNCTION_CALLS if spec.eviction_gate is None else {**FUNCTION_CALLS, GATE: READING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ def makes_function_users(kafka: Kafka) -> bool:
 def function_acls(function: str) -> tuple[Acl, ...]:
     """Return the ACLs of a function's user: the rights its calls need, and no other."""
     operations: dict[Resource, list[str]] = {}
-    for right in rights_for(FUNCTION_CALLS[function]):
+    for right in rights_for(FUNCTION_CALLS.get(function, READING)):
         operations.setdefault(right.resource, []).append(right.operation)
     return tuple(
         Acl.model_validate(
@@ -125,7 +132,7 @@ def problems(spec: ClusterSpec) -> list[str]:
 
 def _user_problems(spec: ClusterSpec) -> Iterator[str]:
     asked = {key: listener.authentication for key, listener in listeners(spec.kafka).items()}
-    ours = {naming.function_user(spec.name, function) for function in FUNCTION_CALLS}
+    ours = {naming.function_user(spec.name, function) for function in calls(spec)}
     if spec.connect is not None:
         ours.add(naming.connect(spec.name))
         if asked["kafka.internal_listener"] == "oauth":
@@ -219,7 +226,7 @@ def clients(spec: ClusterSpec) -> list[Client]:
         how = kafka.listener.authentication
         found += [
             Client(naming.function_user(spec.name, function), how, function_acls(function))
-            for function in FUNCTION_CALLS
+            for function in calls(spec)
         ]
     return found
 

@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 from core import naming
 from core.cluster import placement, rights, tagging
 from core.cluster.alerts import Alerts
+from core.cluster.eviction_gate import EvictionGate
 from core.cluster.fields import DnsLabel, Frozen, KmsKeyArn, ZoneName
 from core.cluster.function_memory import FunctionMemory
 from core.cluster.identity import User
@@ -106,6 +107,10 @@ class ClusterSpec(Frozen):
     isr_margin: Annotated[int, Field(ge=0, le=3)] = 1
     """In-sync replicas that must be left above `min.insync.replicas` after a broker has gone, where
     the replication factor allows.
+    """
+    eviction_gate: EvictionGate | None = None
+    """Asks Kafka before anybody evicts one of its pods; without it, [a disruption budget alone
+    answers](../how-to/eviction-gate.md) whoever does not go through this project.
     """
     slack: Slack | None = None
     """Where incidents are told; without it they stand in the ledger alone."""

@@ -14,6 +14,7 @@ from core.incidents.levels import OWN, Level
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership, ours
 from core.naming import NODE_POOL_LABEL
+from core.settings.probe import ProbeBudget
 
 KEPT: Mapping[str, Any] = {"kept": True}
 # A tick takes seconds. One that takes longer than this is taken for dead and its incident carried
@@ -131,6 +132,8 @@ class Tick(Writing, InKafka):
     level: Level = OWN
     # None: the alerts are off.
     alerts_topic_arn: str | None = None
+    # None: there is no probe, or no Prometheus that knows what it counted.
+    probe_budget: ProbeBudget | None = None
 
     @property
     def lease_seconds(self) -> float:

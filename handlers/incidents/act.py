@@ -128,6 +128,8 @@ def _lease_refused(
 
 def _tell_of_drain(effects: Effects, leases: Iterable[Lease]) -> None:
     """Tell Strimzi's operator who is out; nobody's drain waits for it to be told."""
+    if effects.level != OWN:
+        return  # The Lease is there where our own stacks made it.
     try:
         effects.nodes.tell_of_drain(drain_notice(leases, effects.clock()))
     except StillwaterError as error:

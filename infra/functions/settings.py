@@ -55,6 +55,7 @@ def described(cluster: Operated, function: str) -> dict[str, Any]:
         "instances": cluster.instances,
         "nth_queue_url": cluster.handler_queue_url if cluster.acts else None,
         **({} if cluster.pool_labels is None else {"pool_labels": cluster.pool_labels}),
+        "probe_budget": cluster.probe_budget,
         "prometheus": cluster.volumes and cluster.volumes.prometheus,
     }
 

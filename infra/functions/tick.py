@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.cluster.operated import Operated
+from core.incidents.levels import OWN
 from core.settings.functions import Tick
 from infra import iam
-from infra.functions import rbac
+from infra.functions import prometheus, rbac
 from infra.functions.definition import (
     Definition,
     Reads,
@@ -43,6 +44,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
         ),
         read_queue(scope, "ticks"),
         *(_act(scope) if scope.cluster.acts else ()),
+        *(prometheus.workspace(scope) if scope.cluster.probe_budget else []),
         *_call(scope),
     ]
 
@@ -88,6 +90,7 @@ def _call(scope: Scope) -> Sequence[iam.Statement]:
 
 
 def _rights(cluster: Operated) -> rbac.Rights:
+    asking, elsewhere = prometheus.service(cluster) if cluster.probe_budget else ([], {})
     return rbac.Rights(
         group="stillwater:handlers",
         everywhere=[
@@ -102,11 +105,14 @@ def _rights(cluster: Operated) -> rbac.Rights:
         inside=[
             rbac.may("", ["pods"], ["list"]),
             rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"]),
-            tell_of_drains(cluster),
+            # The Lease is there where our own stacks made it.
+            *([tell_of_drains(cluster)] if cluster.level == OWN else []),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             *rbac.may_get("secrets", cluster.secrets["tick"]),
             *rbac.may_read_metrics(cluster),
+            *asking,
         ],
+        elsewhere=elsewhere,
     )
 
 

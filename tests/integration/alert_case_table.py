@@ -37,6 +37,7 @@ from tests.integration.alert_cases import (
     worker_said,
 )
 
+GATES = series("kube_deployment_status_replicas_available", deployment="stillwater-gate")
 RAFT_END = "kafka_server_raft_metrics_log_end_offset"
 ELECTIONS = f"{CONTROLLER}_newactivecontrollerscount"
 FENCED = f"{CONTROLLER}_fencedbrokercount"
@@ -206,6 +207,11 @@ CASES: Mapping[str, Case] = {
         "may take.",
         # Gone within the drain's own limit, as most are.
         quiet=cordoned(10, until=6),
+    ),
+    "KafkaEvictionGateAway": Case(
+        fires={pod_info(10): constant(1), GATES: constant(0)},
+        says="No replica of the eviction gate answers: nobody can evict a pod of Kafka's.",
+        quiet={pod_info(10): constant(1), GATES: constant(1)},
     ),
     "KafkaControlledShutdownStuck": Case(
         fires=each(SHUTTING_DOWN, CONTROLLERS, 1),
