@@ -46,7 +46,7 @@ from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.store.freezes import LedgerFreezes
-from tests.unit.handlers.fakes import WHOSE, FakeCluster, FakeQueue
+from tests.unit.handlers.fakes import TAG, WHOSE, FakeCluster, FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.policies import policy_with
