@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -100,6 +100,9 @@ class RecentNodes(EksNodes):
 
     def budgets(self) -> tuple[BudgetView, ...]:
         return self._recent.get("budgets", super().budgets)
+
+    def wanted_revisions(self) -> Mapping[str, str]:
+        return self._recent.get("revisions", super().wanted_revisions)
 
 
 class RecentCloud(AwsCloud):
