@@ -6,6 +6,15 @@ ARG AWS_CLI=2.31.30
 FROM docker.io/pulumi/pulumi-base:${PULUMI} AS pulumi
 FROM public.ecr.aws/aws-cli/aws-cli:${AWS_CLI} AS aws
 
+# The eviction gate (docs/how-to/eviction-gate.md): docker build --target gate --tag NAME:VERSION .
+FROM docker.io/library/python:3.13-slim AS gate
+COPY requirements-gate.txt out/release/stillwater-*.whl /tmp/stillwater/
+RUN pip install --no-cache-dir --require-hashes --requirement /tmp/stillwater/requirements-gate.txt \
+ && pip install --no-cache-dir --no-deps /tmp/stillwater/stillwater-[0-9]*.whl \
+ && rm -r /tmp/stillwater
+USER 65532
+ENTRYPOINT ["python", "-m", "handlers.gate"]
+
 FROM docker.io/library/python:3.13-slim
 COPY --from=pulumi /pulumi/bin/ /usr/local/bin/
 COPY --from=aws /usr/local/aws-cli/ /usr/local/aws-cli/

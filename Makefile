@@ -24,7 +24,8 @@ demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
 	@exec $(BIN)/python -m cli demo
 
 .PHONY: recording
-recording: demo ## Run the demo and keep what it printed as the README's picture
+recording: $(STAMP) ## Run the demo's story and keep what it printed as the README's picture
+	@$(BIN)/python -m cli demo --brief
 	@cp out/demo/recording.svg docs/images/demo.svg
 
 # The product's own unit tests, and those of the twin alone.
@@ -88,6 +89,7 @@ bench-%: setup
 lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addresses
 	@$(BIN)/python -m pip install --quiet uv
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.txt
+	@$(BIN)/uv pip compile pyproject.toml --extra gate --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-gate.txt
 	@$(BIN)/uv pip compile pyproject.toml local/pyproject.toml --extra dev --extra report --extra gate --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-dev.txt
 	@$(BIN)/uv pip compile --group pyproject.toml:checkov --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-checkov.txt
 

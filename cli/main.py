@@ -82,16 +82,23 @@ def setup(
 def demo(
     output: Annotated[Path, typer.Option(help="Where the page and the figures go.")] = OUTPUT
     / "demo",
+    *,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="The story alone: no second `up`, no report.")
+    ] = False,
 ) -> None:
     """Let a broker's node die under a live producer, on real parts, and show what happened."""
     from cli import twin
 
-    failures = twin.demo(output, console)
+    failures = twin.demo(output, console, brief=brief)
     for failure in failures:
         complaints.print(failure, style="red")
-    console.print(
-        f"\nThe timeline: {output / 'index.html'}   the figures: {output / 'result.json'}"
-    )
+    if brief:
+        console.print(f"\nAs it ran: {output / 'recording.svg'}")
+    else:
+        console.print(
+            f"\nThe timeline: {output / 'index.html'}   the figures: {output / 'result.json'}"
+        )
     if failures:
         raise typer.Exit(1)
 

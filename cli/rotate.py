@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from botocore.config import Config
@@ -19,6 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.incidents import Desk, moment_of
+from cli.page_files import written
+from cli.rotate_page import plan_page, run_page
 from cli.rotate_plan import rendered
 from cli.watching import Pace, watch
 from core import naming
@@ -98,13 +101,21 @@ def started(environment: str, console: Console, *, watch: bool, **said: Any) -> 
 
 
 def planned(
-    environment: str, console: Console, *, as_json: bool, sample_seconds: float, **said: Any
+    environment: str,
+    console: Console,
+    *,
+    as_json: bool,
+    sample_seconds: float,
+    page: Path | None = None,
+    **said: Any,
 ) -> None:
     """Print what a run would do; the growth of the logs is watched for a few seconds."""
     rotation = rotor(environment)
     held = rotation.ask("held")["held"] if sample_seconds > 0 else None
     time.sleep(sample_seconds)
     answer = rotation.ask("plan", held=held, **said)
+    if page is not None:
+        written(page, plan_page(answer["plan"]))
     if as_json:
         plain = json.dumps(answer["plan"], sort_keys=True)
         console.print(plain, markup=False, highlight=False, soft_wrap=True)
@@ -113,13 +124,17 @@ def planned(
     console.print(rendered(answer["plan"]))
 
 
-def shown(environment: str, console: Console, *, watch: bool, as_json: bool) -> None:
+def shown(
+    environment: str, console: Console, *, watch: bool, as_json: bool, page: Path | None = None
+) -> None:
     """Print how far the run is."""
     rotation = rotor(environment)
     run = rotation.run()
     if run is None:
         console.print("No rotation was ever started here.")
         return
+    if page is not None:
+        written(page, run_page(run, time.time()))
     if as_json:
         plain = json.dumps(to_document(run), sort_keys=True)
         console.print(plain, markup=False, highlight=False, soft_wrap=True)

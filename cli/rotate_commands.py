@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,6 +22,9 @@ AtOnce = Annotated[
     typer.Option(
         "--at-once", metavar="N|zone", help="Brokers of one zone that go together, or all that may."
     ),
+]
+Page = Annotated[
+    Path | None, typer.Option("--page", help="Also as a page: a bar for each node, in this file.")
 ]
 AnyTime = Annotated[bool, typer.Option("--any-time", help="Also outside the maintenance window.")]
 EvenRecovering = Annotated[
@@ -50,6 +54,7 @@ def rotate_plan(
     any_time: AnyTime = False,
     sample: Annotated[float, typer.Option(help="Seconds to watch the logs grow; 0: not.")] = 5.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    page: Page = None,
 ) -> None:
     """Say what a rotation would do: order, time, bytes, what blocks it. Changes nothing."""
     from cli import rotate as command
@@ -59,6 +64,7 @@ def rotate_plan(
         console,
         as_json=as_json,
         sample_seconds=sample,
+        page=page,
         at_once=command.at_once_of(at_once),
         any_time=any_time,
         selection=command.selection(
@@ -108,11 +114,12 @@ def rotate_status(
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    page: Page = None,
 ) -> None:
     """Say how far the run is, or how the last one ended."""
     from cli import rotate as command
 
-    command.shown(environment, console, watch=watch, as_json=as_json)
+    command.shown(environment, console, watch=watch, as_json=as_json, page=page)
 
 
 @rotate.command("pause")

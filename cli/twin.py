@@ -66,7 +66,7 @@ def _keep(running: Twin, console: Console) -> None:
         time.sleep(1)
 
 
-def demo(output: Path, console: Console) -> list[str]:
+def demo(output: Path, console: Console, *, brief: bool = False) -> list[str]:
     """Let a broker's node die under a live producer; return what went wrong, a sentence each."""
     prepare_tools(console)
     started = time.time()
@@ -74,7 +74,8 @@ def demo(output: Path, console: Console) -> list[str]:
     narrator.chapter("The twin: AWS, Kubernetes, nodes, on this machine's loopback addresses")
     try:
         with twin.running(narrator.say, keep_logs=output / "logs") as running:
-            return story.run(running, provision, output, narrator, started)
+            tell = story.tell_briefly if brief else story.run
+            return tell(running, provision, output, narrator, started)
     finally:
         # Of a run that was ended early, too: it shows how far it came.
         recording.write(output / "recording.svg", narrator.printed, "stillwater demo, as it ran")

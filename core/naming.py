@@ -26,6 +26,8 @@ DEDICATED_TAINT_KEY = "dedicated"
 DEDICATED_TAINT_VALUE = "kafka"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
+# Made by the probe itself: a partition for every broker.
+PROBE_TOPIC = "stillwater-probe"
 CLUSTER_LABEL = "strimzi.io/cluster"
 POOL_LABEL = "strimzi.io/pool-name"
 POD_NAME_LABEL = "strimzi.io/pod-name"
@@ -155,6 +157,11 @@ def connect_topics(cluster: str) -> tuple[str, str, str]:
 def function_user(cluster: str, function: str) -> str:
     """Return the KafkaUser, and its Secret, as which a function speaks to Kafka."""
     return f"{cluster}-stillwater-{function}"
+
+
+def probe(cluster: str) -> str:
+    """Return the probe's Deployment, which is its KafkaUser and that one's Secret, too."""
+    return f"{cluster}-stillwater-probe"
 
 
 def connect_component(connect_name: str) -> str:

@@ -26,6 +26,7 @@ from handlers.incidents.loop import Loop
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
+from handlers.rotation.clients_budget import ClientsBudget
 from handlers.rotation.turns import Rotations
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import open_ledger, run_teller, zone_teller
@@ -91,6 +92,9 @@ def _loop() -> Loop:
             policy=settings.policy,
             late_seconds=late,
             told=run_teller(settings),
+            budget=None
+            if settings.probe_budget is None
+            else ClientsBudget.of(settings.probe_budget, settings.namespace, settings.cluster, api),
         ),
         topic=None if topic is None else SnsTopic(topic, settings.region),
     )

@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.text import Text
 
+from cli.page_files import written
 from cli.preflight.asked import sentence
 from cli.survey import account, draft, kafka, machines, page, tools
 from core.errors import StillwaterError
@@ -200,15 +201,6 @@ def write_files(done: Survey, html: Path | None, adopt: Path | None) -> None:
         raise StillwaterError(done.undescribed)
     if adopt is not None:
         written(adopt, done.description)
-
-
-def written(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StillwaterError(
-            f"{path} cannot be written: {error.strerror}; name a file in a directory of yours."
-        ) from None
 
 
 def show(done: Survey, console: Console) -> None:

@@ -7,7 +7,7 @@ values a handler needs into its environment.
 from core.cluster.advice import advice
 from core.cluster.alerts import Alerts
 from core.cluster.identity import Acl, User
-from core.cluster.kafka import Connect, Metrics, Probe, Topic
+from core.cluster.kafka import ClientProbe, Connect, Metrics, Probe, Topic
 from core.cluster.maintenance import Maintenance
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage
@@ -20,6 +20,7 @@ from core.cluster.timings import Timings
 __all__ = [
     "Acl",
     "Alerts",
+    "ClientProbe",
     "ClusterSpec",
     "Connect",
     "ExistingNetwork",

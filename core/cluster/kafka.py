@@ -20,7 +20,7 @@ _IMAGE = re.compile(
 )
 
 
-def _image(value: str) -> str:
+def image_name(value: str) -> str:
     if _IMAGE.fullmatch(value) is None:
         raise ValueError(
             f"{value!r} is no image: write [registry/]repository[:tag][@sha256:digest], the "
@@ -187,7 +187,7 @@ class Connect(Frozen):
     """How long a worker has to stop its tasks before it is killed."""
     startup_seconds: Annotated[int, Field(ge=30, le=3600)] = 120
     """Until then a worker that starts, or rebalances for long, is not restarted for it."""
-    image: Annotated[str, AfterValidator(_image)] | None = None
+    image: Annotated[str, AfterValidator(image_name)] | None = None
     """An image with connectors in it; without one, Strimzi's, which has Kafka's own alone."""
     acls: tuple[Acl, ...] = ()
     """What its connectors need: topics, and groups `connect-NAME` of sinks. Its own topics and
@@ -196,6 +196,27 @@ class Connect(Frozen):
     config: dict[str, str | int | bool] = Field(default_factory=dict)
     """Worker settings, merged over the defaults; keys that Strimzi owns are refused by Strimzi
     itself.
+    """
+
+
+class ClientProbe(Frozen):
+    """A client of our own, in the cluster, which produces to every broker once a second and reads
+    that back: what applications see, as metrics and as a service level objective.
+    """
+
+    image: Annotated[str, AfterValidator(image_name)]
+    """An image with this package in it, such as the repository's Dockerfile makes."""
+    objective_percent: Annotated[float, Field(ge=95, le=99.999)] = 99.9
+    """Which share of all attempts must succeed over 30 days; the rest is the error budget. Below
+    95 the fastest alert could never fire.
+    """
+    rotation_budget_percent: Annotated[float, Field(gt=0, le=100)] = 10
+    """How much of the budget of 30 days one rotation may spend before it stops itself; read from
+    `metrics.prometheus`, without which no rotation looks.
+    """
+    latency_seconds: Annotated[float, Field(ge=1, le=60)] = 5
+    """An attempt that is not read back by then has failed. A leader that moves as planned takes
+    less than a second.
     """
 
 

@@ -14,7 +14,7 @@ from core.cluster.alerts import Alerts
 from core.cluster.function_memory import memory_mib
 from core.cluster.maintenance import Maintenance
 from core.cluster.nodes import NodePool
-from core.cluster.rights import FUNCTION_CALLS, functions_authentication
+from core.cluster.rights import calls, functions_authentication
 from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
@@ -22,6 +22,7 @@ from core.health import kafka_metrics
 from core.incidents.levels import ACTING, OWN, Level
 from core.incidents.observation import Policy
 from core.settings.functions import KafkaIdentity, KafkaNode
+from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds
@@ -65,6 +66,8 @@ class Operated:
     volumes: VolumeSettings | None = None
     # Where Prometheus is asked; None: CloudWatch alone.
     prometheus: Address | None = None
+    # What a rotation may spend; None: no rotation looks.
+    probe_budget: ProbeBudget | None = None
 
     @property
     def acts(self) -> bool:
@@ -80,7 +83,7 @@ def of_spec(spec: ClusterSpec) -> Operated:
     """Return what is operated of a cluster that our own stacks make."""
     connect = spec.connect
     workers = 0 if connect is None else connect.replicas
-    identities = {each: _identity(spec, each) for each in FUNCTION_CALLS}
+    identities = {each: _identity(spec, each) for each in calls(spec)}
     return Operated(
         prefix=spec.prefix,
         name=spec.name,
@@ -104,6 +107,20 @@ def of_spec(spec: ClusterSpec) -> Operated:
         connect_startup_seconds=0 if connect is None else connect.startup_seconds,
         volumes=volumes(spec),
         prometheus=spec.metrics.prometheus.asked if spec.metrics.prometheus else None,
+        probe_budget=probe_budget(spec),
+    )
+
+
+def probe_budget(spec: ClusterSpec) -> ProbeBudget | None:
+    """Return what a rotation may spend of the clients' error budget."""
+    counted = spec.metrics.prometheus
+    if spec.probe is None or counted is None:
+        return None
+    return ProbeBudget(
+        address=counted.address,
+        labels=counted.labels,
+        objective_percent=spec.probe.objective_percent,
+        rotation_percent=spec.probe.rotation_budget_percent,
     )
 
 

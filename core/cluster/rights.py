@@ -18,7 +18,7 @@ from core.availability.kafka_rights import (
     Resource,
     rights_for,
 )
-from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, User
+from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, Operation, User
 from core.cluster.kafka import Kafka
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 EVERYONE = "allow.everyone.if.no.acl.found"
 SUPER_USERS = "super.users"
+# The eviction gate, where there is one, asks what a turn of the loop does.
+GATE = "gate"
 _CERTIFICATES = ("tls", "tls-external")
 # What each function that speaks to Kafka sends there.
 FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
@@ -34,6 +36,11 @@ FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
     "health": READING,
     "volumes": frozenset({Call.DESCRIBE_CLUSTER, Call.DESCRIBE_LOG_DIRS}),
 }
+
+
+def calls(spec: ClusterSpec) -> Mapping[str, frozenset[Call]]:
+    """Return what each of ours that speaks to Kafka in a cluster sends there."""
+    return FUNCTION_CALLS if spec.eviction_gate is None else {**FUNCTION_CALLS, GATE: READING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ def makes_function_users(kafka: Kafka) -> bool:
 def function_acls(function: str) -> tuple[Acl, ...]:
     """Return the ACLs of a function's user: the rights its calls need, and no other."""
     operations: dict[Resource, list[str]] = {}
-    for right in rights_for(FUNCTION_CALLS[function]):
+    for right in rights_for(FUNCTION_CALLS.get(function, READING)):
         operations.setdefault(right.resource, []).append(right.operation)
     return tuple(
         Acl.model_validate(
@@ -112,6 +119,12 @@ def connect_acls(spec: ClusterSpec) -> tuple[Acl, ...]:
     )
 
 
+def probe_acls() -> tuple[Acl, ...]:
+    """Return what the probe needs: its own topic, and the partitions of brokers that join."""
+    operations: tuple[Operation, ...] = ("Alter", "Create", "Describe", "Read", "Write")
+    return (Acl(resource="topic", name=naming.PROBE_TOPIC, operations=operations),)
+
+
 def problems(spec: ClusterSpec) -> list[str]:
     """Return what is wrong with listeners, users and the functions together, a clause each."""
     return [*_user_problems(spec), *_function_problems(spec), *_config_problems(spec)]
@@ -119,13 +132,25 @@ def problems(spec: ClusterSpec) -> list[str]:
 
 def _user_problems(spec: ClusterSpec) -> Iterator[str]:
     asked = {key: listener.authentication for key, listener in listeners(spec.kafka).items()}
-    ours = {naming.function_user(spec.name, function) for function in FUNCTION_CALLS}
+    ours = {naming.function_user(spec.name, function) for function in calls(spec)}
     if spec.connect is not None:
         ours.add(naming.connect(spec.name))
         if asked["kafka.internal_listener"] == "oauth":
             yield (
                 "connect's workers have a certificate or a password and no token; set "
                 "kafka.internal_listener.authentication to tls or scram-sha-512"
+            )
+    if spec.probe is not None:
+        ours.add(naming.probe(spec.name))
+        if asked["kafka.internal_listener"] == "oauth":
+            yield (
+                "the probe has a certificate or a password and no token; set "
+                "kafka.internal_listener.authentication to tls or scram-sha-512, or leave probe out"
+            )
+        if any(topic.name == naming.PROBE_TOPIC for topic in spec.topics):
+            yield (
+                f"topics names {naming.PROBE_TOPIC}, which the probe makes itself, a partition for "
+                f"every broker; take it out of topics"
             )
     for user in spec.users:
         how = authentication_of(spec.kafka, user)
@@ -195,11 +220,13 @@ def clients(spec: ClusterSpec) -> list[Client]:
     how = kafka.internal_listener.authentication
     if spec.connect is not None and how != "none":
         found.append(Client(naming.connect(spec.name), how, connect_acls(spec)))
+    if spec.probe is not None and how != "none":
+        found.append(Client(naming.probe(spec.name), how, probe_acls()))
     if makes_function_users(kafka):
         how = kafka.listener.authentication
         found += [
             Client(naming.function_user(spec.name, function), how, function_acls(function))
-            for function in FUNCTION_CALLS
+            for function in calls(spec)
         ]
     return found
 

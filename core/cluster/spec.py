@@ -10,10 +10,11 @@ from pydantic import Field, StringConstraints, model_validator
 from core import naming
 from core.cluster import placement, rights, tagging
 from core.cluster.alerts import Alerts
+from core.cluster.eviction_gate import EvictionGate
 from core.cluster.fields import DnsLabel, Frozen, KmsKeyArn, ZoneName
 from core.cluster.function_memory import FunctionMemory
 from core.cluster.identity import User
-from core.cluster.kafka import Connect, Kafka, Metrics, Strimzi, Topic
+from core.cluster.kafka import ClientProbe, Connect, Kafka, Metrics, Strimzi, Topic
 from core.cluster.maintenance import Maintenance
 from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots
@@ -65,6 +66,10 @@ class ClusterSpec(Frozen):
     """Who is told when something is wrong."""
     connect: Connect | None = None
     """A Kafka Connect cluster; without it, none is made."""
+    probe: ClientProbe | None = None
+    """A client of our own that says what clients see; without it, none runs
+    ([how-to](../how-to/probe.md)).
+    """
     topics: tuple[Topic, ...] = ()
     """Topics kept as described here."""
     users: tuple[User, ...] = ()
@@ -102,6 +107,10 @@ class ClusterSpec(Frozen):
     isr_margin: Annotated[int, Field(ge=0, le=3)] = 1
     """In-sync replicas that must be left above `min.insync.replicas` after a broker has gone, where
     the replication factor allows.
+    """
+    eviction_gate: EvictionGate | None = None
+    """Asks Kafka before anybody evicts one of its pods; without it, [a disruption budget alone
+    answers](../how-to/eviction-gate.md) whoever does not go through this project.
     """
     slack: Slack | None = None
     """Where incidents are told; without it they stand in the ledger alone."""

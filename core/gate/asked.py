@@ -15,6 +15,9 @@ from typing import Any
 from core.errors import InvalidInput
 
 API_VERSION = "admission.k8s.io/v1"
+# Where the API server asks, and how long it waits at most; the gate answers well within that.
+PATH = "/evictions"
+TIMEOUT_SECONDS = 10
 Json = Mapping[str, Any]
 
 

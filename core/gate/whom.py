@@ -16,7 +16,7 @@ NODE_CONTROLLERS = frozenset(
 )
 # Kubernetes' controllers under one name, where they are not given accounts of their own.
 MANAGER = "system:kube-controller-manager"
-_CLEANERS: Mapping[str, str] = {
+CLEANERS: Mapping[str, str] = {
     f"{_SYSTEM}generic-garbage-collector": "its owner is gone, so the garbage collector follows",
     f"{_SYSTEM}pod-garbage-collector": "its node is gone or out of service",
     f"{_SYSTEM}namespace-controller": "its namespace is being deleted",
@@ -36,8 +36,8 @@ def unasked(
     user = asked.username
     if user in operators:
         return "Kafka's operator rolls its own pods by its own rules."
-    if user in _CLEANERS:
-        return f"Pod {asked.name} is cleaned up: {_CLEANERS[user]}."
+    if user in CLEANERS:
+        return f"Pod {asked.name} is cleaned up: {CLEANERS[user]}."
     if node_name is not None and user == f"system:node:{node_name}":
         return f"The kubelet of {node_name} removes a pod that has ended."
     if user in NODE_CONTROLLERS and node_ready is False:

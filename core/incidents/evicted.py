@@ -27,7 +27,7 @@ from core.incidents.observation import (
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import replacement_for, what_is_coming
 from core.incidents.standing_drains import standing
-from core.incidents.terminating import kept_back, overtaken
+from core.incidents.terminating import kept_back, others_first, overtaken
 
 # kubectl asks again every 5 s, Karpenter within 10 s; Cluster Autoscaler leaves a node that would
 # not drain alone for 5 min. Who has been silent for longer has given up.
@@ -96,7 +96,7 @@ def starts_again_in_place(incident: Incident, seen: Observation) -> bool:
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the drainer to ask again once nothing speaks against it."""
     begun = _begun(incident, seen)
-    passed = begun or overtaken(incident, seen, policy)
+    passed = begun or overtaken(incident, seen, policy) or others_first(incident, seen, policy)
     if passed:
         return passed
     if incident.release_asked_by is None and not room(incident, seen):

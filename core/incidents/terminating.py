@@ -145,7 +145,7 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if passed and (passed.state is not State.RETAINED or not _free(incident, seen, policy)):
         return passed
     give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
-    waits = _others_first(incident, seen, policy) or _blocked(incident, seen, policy, mine=mine)
+    waits = others_first(incident, seen, policy) or _blocked(incident, seen, policy, mine=mine)
     if waits:
         return replace(waits, actions=(*waits.actions, *give_back))
     if incident.expects_return and replacement_for(incident, seen) is None:
@@ -217,7 +217,7 @@ def _blocked(
     return None if blocked is None else stay(incident, policy, blocked)
 
 
-def _others_first(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def others_first(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Wait for drains of others that may still take a broker out; end those that cannot."""
     for drain, reason in standing(seen, policy):
         waited = seen.now - incident.entered_at

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from core.incidents.observation import Policy
 from core.naming import managed_tag
+from core.settings.probe import ProbeBudget
 
 KEPT: Mapping[str, Any] = {"kept": True}
 # A tick takes seconds. One that takes longer than this is taken for dead and its incident carried
@@ -112,6 +113,8 @@ class Tick(Writing, InKafka):
     policy: Policy
     # None: the alerts are off.
     alerts_topic_arn: str | None = None
+    # None: there is no probe, or no Prometheus that knows what it counted.
+    probe_budget: ProbeBudget | None = None
 
     @property
     def lease_seconds(self) -> float:

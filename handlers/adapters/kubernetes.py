@@ -249,7 +249,7 @@ def _instance_of(node: Json) -> str | None:
 
 
 def _budget(item: Json, pods: list[Json]) -> BudgetView:
-    selector = item.get("spec", {}).get("selector") or {}
+    selector = item.get("spec", {}).get("selector")
     return BudgetView(
         name=item["metadata"]["name"],
         pods=frozenset(pod["metadata"]["name"] for pod in pods if _selects(selector, pod)),
@@ -257,8 +257,10 @@ def _budget(item: Json, pods: list[Json]) -> BudgetView:
     )
 
 
-def _selects(selector: Json, pod: Json) -> bool:
-    """Say whether a label selector takes a pod; an empty one takes all of its namespace."""
+def _selects(selector: Json | None, pod: Json) -> bool:
+    """Say whether a label selector takes a pod: an empty one any of its namespace, none nobody."""
+    if selector is None:
+        return False
     labels = pod["metadata"].get("labels", {})
     if any(labels.get(k) != v for k, v in (selector.get("matchLabels") or {}).items()):
         return False

@@ -15,12 +15,13 @@ from typing import Protocol
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.availability.lease import lease_of
+from core.availability.lease import in_the_way, lease_of
 from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
 from core.gate.answer import UNDRAINED, Ruling, gone, let_through, refuse, rule
 from core.gate.asked import Answer, Asked, Wish
 from core.gate.whom import unasked
+from core.incidents.decisions import evicting
 from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
 from core.incidents.observation import NodeView, Observation, PodView, Policy
@@ -125,6 +126,12 @@ class Gate:
     def _turn(self, asked: Asked, pod: PodView, node: NodeView, deadline: float) -> Answer:
         now = self.clock()
         known = _placed(self._incident(asked, str(node.instance_id), now), pod, node)
+        others = self._others(known, now)
+        if others is not None and not asked.dry_run:
+            # Nothing that Kafka says could change it, and its loop sees when they have ended.
+            self._wait(asked, known, now)
+        if others is not None:
+            return refuse(others, self.policy).answer
         incident, seen = self._look(known, now)
         if incident.node_id != pod.node_id:
             moved = f"{pod.name} is not seen on {incident.node_name} any more, or not yet."
@@ -157,6 +164,15 @@ class Gate:
         )
         opened = open_incident(found, now, round_number=number, actor="gate")
         return replace(merge(opened, found, now), asked_by=asked.username, asked_at=now)
+
+    def _others(self, incident: Incident, now: float) -> str | None:
+        """Return who takes a Kafka node out before an eviction's; whoever is drained is past it."""
+        if incident.state not in UNDRAINED or not evicting(incident):
+            return None
+        holder = in_the_way(self.sources.ledger.leases(), incident.id, incident.party, now)
+        if holder in {None, incident.id}:
+            return None
+        return f"Incident {holder} takes a Kafka node out first."
 
     def _look(self, incident: Incident, now: float) -> tuple[Incident, Observation]:
         """Read what the incident of a node that is about to go rests on."""

@@ -20,14 +20,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from core.errors import InvalidInput
-from core.gate.asked import Answer, Asked, asked_in, review_of
+from core.gate.asked import PATH, TIMEOUT_SECONDS, Answer, Asked, asked_in, review_of
 from handlers.eviction.counts import Counts
 
 LOG = logging.getLogger(__name__)
-PATH = "/evictions"
-# The webhook's timeoutSeconds is the API server's most, and this replica's own bound lies below it.
-WEBHOOK_TIMEOUT_SECONDS = 10
-ANSWER_SECONDS = 8.0
+ANSWER_SECONDS = TIMEOUT_SECONDS - 2.0
 # No object of Kubernetes is larger: etcd takes 1.5 MiB, and a deletion shows one.
 LONGEST_BYTES = 3 * 1024 * 1024
 AT_ONCE = 64

@@ -17,6 +17,7 @@ from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
+from core.rotation.clients import counting_since
 from core.rotation.observation import RunObservation
 from core.rotation.pace import catching_up
 from core.rotation.progress import next_step
@@ -27,6 +28,7 @@ from handlers.adapters.pages import call
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
+from handlers.rotation.clients_budget import ClientsBudget
 from handlers.store.ledger import rounds
 from handlers.store.messages import rotation_message
 from handlers.store.runs import Runs
@@ -46,6 +48,8 @@ class Rotations:
     policy: Policy
     late_seconds: float
     told: Callable[[Run], None]
+    # None: nobody counts what clients fail at.
+    budget: ClientsBudget | None = None
 
     def turn(self, version: int, now: float) -> None:
         """Take one step with the run, and schedule the next."""
@@ -54,6 +58,8 @@ class Rotations:
             return
         seen = observe_run(claimed, self.sources, self.managed_tag, now)
         seen = self._with_errors(claimed, self._with_logs(claimed, seen))
+        if self.budget is not None and not seen.blind and not claimed.in_hand:
+            seen = replace(seen, spent=self.budget.spent(counting_since(claimed), now))
         step = next_step(claimed, seen, self.policy)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:

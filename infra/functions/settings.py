@@ -50,6 +50,7 @@ def described(cluster: Operated, function: str) -> dict[str, Any]:
         "connect_startup_seconds": cluster.connect_startup_seconds,
         "connect_probe_seconds": timings.connect_probe_timeout_seconds,
         "volumes": cluster.volumes,
+        "probe_budget": cluster.probe_budget,
         "prometheus": cluster.volumes and cluster.volumes.prometheus,
     }
 

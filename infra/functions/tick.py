@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from core.cluster.operated import Operated
 from core.settings.functions import Tick
 from infra import iam
-from infra.functions import rbac
+from infra.functions import prometheus, rbac
 from infra.functions.definition import (
     Definition,
     Reads,
@@ -45,6 +45,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
         read_queue(scope, "ticks"),
         send(scope, "ForwardToTheTerminationHandler", "nth"),
         *_hold(scope),
+        *(prometheus.workspace(scope) if scope.cluster.probe_budget else []),
         *_call(scope),
     ]
 
@@ -88,6 +89,7 @@ def _call(scope: Scope) -> Sequence[iam.Statement]:
 
 
 def _rights(cluster: Operated) -> rbac.Rights:
+    asking, elsewhere = prometheus.service(cluster) if cluster.probe_budget else ([], {})
     return rbac.Rights(
         group="stillwater:handlers",
         everywhere=[
@@ -102,7 +104,9 @@ def _rights(cluster: Operated) -> rbac.Rights:
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             *rbac.may_get("secrets", cluster.secrets["tick"]),
             *rbac.may_read_metrics(cluster),
+            *asking,
         ],
+        elsewhere=elsewhere,
     )
 
 

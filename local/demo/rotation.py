@@ -19,6 +19,7 @@ from local.demo import costs, load, narration, result, scrape, story, timeline
 from local.demo import spec as demo_spec
 from local.demo.clients import WATCHER, Entry
 from local.demo.result import Provisioned, Rotation
+from local.processes import Child
 from local.twin import Twin
 
 BROKER_ID = 10
@@ -27,6 +28,8 @@ WARM_UP_SECONDS = 10.0
 STEADY_SECONDS = 15.0
 AFTER_SECONDS = 8.0
 KAFKA_START_SECONDS = 180.0
+PROVISIONING = "pulumi up: five layers through the real engine"
+DYING = "A broker's node is terminated through its Auto Scaling group"
 ROTATION_LIMIT_SECONDS = 300.0
 
 
@@ -48,17 +51,14 @@ def run(
     """Run the whole story; write index.html and result.json; return what did not hold."""
     output.mkdir(parents=True, exist_ok=True)
     provisioner = provision(twin, demo_spec.write(twin.place))
-    narrator.chapter("pulumi up: five layers through the real engine")
+    narrator.chapter(PROVISIONING)
     first = provisioner.up(narrator.say)
     second = provisioner.up(narrator.say)
     narrator.say(f"the second up changed {second.changed} of {first.created} resources")
     outputs = {name: value for layer in first.outputs.values() for name, value in layer.items()}
 
-    narrator.chapter("Kafka: three controllers, three brokers, a producer with acks=all")
-    bootstrap = str(outputs["bootstrap"])
-    wait_for_brokers(twin, bootstrap, narrator)
+    client = _produce(twin, str(outputs["bootstrap"]), narrator)
     producing_at = time.time()
-    client = twin.start_program("load", "local.demo.load", bootstrap, str(twin.place.directory))
     scraper = scrape.Scraper(twin)
     scraper.start()
     _wait_for_acks(twin, narrator)
@@ -66,16 +66,14 @@ def run(
     steady_at = time.time()
     _pause(twin, STEADY_SECONDS)
 
-    narrator.chapter("A broker's node is terminated through its Auto Scaling group")
+    narrator.chapter(DYING)
     rotation = terminate(twin)
     rotation.steady_at = steady_at
     follow(twin, str(outputs["ledger_table"]), rotation, narrator)
     _pause(twin, AFTER_SECONDS)
     ended_at = time.time()
     metrics = scraper.stop(output / "metrics.json")
-    client.popen.terminate()
-    summary = result.summary(twin)
-    narrator.say(f"{summary['acked']} records acknowledged, {summary['lost']} of them lost")
+    summary = _counted(twin, client, narrator)
 
     narrator.chapter("What it cost, as Spark reads the bill")
     cost = costs.report(
@@ -95,6 +93,40 @@ def run(
     (output / "slack.html").write_text(slack_page(twin))
     timeline.write_page(output / "index.html", result.tell(twin, rotation), figures, failures)
     return failures
+
+
+def tell_briefly(
+    twin: Twin, provision: Provision, output: Path, narrator: narration.Narrator, _started: float
+) -> list[str]:
+    """Run the story alone: provisioned once, without pages and the report."""
+    output.mkdir(parents=True, exist_ok=True)
+    provisioner = provision(twin, demo_spec.write(twin.place))
+    narrator.chapter(PROVISIONING)
+    first = provisioner.up(narrator.say)
+    outputs = {name: value for layer in first.outputs.values() for name, value in layer.items()}
+    client = _produce(twin, str(outputs["bootstrap"]), narrator)
+    _wait_for_acks(twin, narrator)
+    _pause(twin, WARM_UP_SECONDS)
+    narrator.chapter(DYING)
+    rotation = terminate(twin)
+    follow(twin, str(outputs["ledger_table"]), rotation, narrator)
+    lost = _counted(twin, client, narrator)["lost"]
+    return [f"{lost} acknowledged records cannot be read back."] if lost else []
+
+
+def _produce(twin: Twin, bootstrap: str, narrator: narration.Narrator) -> Child:
+    """Have a producer write as soon as every broker is there."""
+    narrator.chapter("Kafka: three controllers, three brokers, a producer with acks=all")
+    wait_for_brokers(twin, bootstrap, narrator)
+    return twin.start_program("load", "local.demo.load", bootstrap, str(twin.place.directory))
+
+
+def _counted(twin: Twin, client: Child, narrator: narration.Narrator) -> Mapping[str, Any]:
+    """Stop the producer and say what it wrote and what is left of that."""
+    client.popen.terminate()
+    summary: Mapping[str, Any] = result.summary(twin)
+    narrator.say(f"{summary['acked']} records acknowledged, {summary['lost']} of them lost")
+    return summary
 
 
 def slack_page(twin: Twin) -> str:

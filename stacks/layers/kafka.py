@@ -10,6 +10,7 @@ from infra.charts.strimzi import StrimziOperator, StrimziOperatorArgs
 from infra.kafka.cluster import Kafka, KafkaArgs, bootstrap_servers
 from infra.kafka.connect import ConnectArgs, ConnectCluster
 from infra.kafka.namespace import KafkaNamespace, KafkaNamespaceArgs
+from infra.kafka.probe import ProbeDeployment, ProbeDeploymentArgs
 from infra.kafka.topics import Topics, TopicsArgs
 from infra.loadbalancing.balancer import GATED, LoadBalancing, LoadBalancingArgs
 from stacks.layer import Layer
@@ -45,7 +46,13 @@ def build(layer: Layer) -> None:
     )
     # Bindings that come after a broker's pod give it no readiness gate, for all its life.
     kafka.run(after=[balancing])
-    Topics("topics", TopicsArgs(spec=spec), opts=_after(layer, kafka))
+    topics = Topics("topics", TopicsArgs(spec=spec), opts=_after(layer, kafka))
+    if spec.probe is not None:
+        ProbeDeployment(
+            "probe",
+            ProbeDeploymentArgs(spec=spec, probe=spec.probe),
+            opts=_after(layer, kafka, topics),
+        )
     if spec.connect is not None:
         ConnectCluster(
             "connect", ConnectArgs(spec=spec, connect=spec.connect), opts=_after(layer, kafka)

@@ -24,6 +24,7 @@ from infra.functions.loop import Functions, FunctionsArgs
 from infra.functions.network import HandlerNetwork, HandlerNetworkArgs
 from infra.functions.settings import in_cluster
 from infra.functions.slack import Stories, StoriesArgs
+from infra.gate.gate import EvictionGate, EvictionGateArgs
 from infra.nodes.hooks import DepartureHooks, DepartureHooksArgs
 from stacks.layer import Layer
 
@@ -124,6 +125,17 @@ def build(layer: Layer) -> None:
             "hooks",
             DepartureHooksArgs(spec=spec, answering=[handlers, access["tick"], access["sweep"]]),
             opts=layer.on_aws,
+        )
+    if spec.eviction_gate is not None:
+        EvictionGate(
+            "gate",
+            EvictionGateArgs(
+                gate=spec.eviction_gate,
+                scope=scope,
+                late={**late, "ticks_queue_url": handlers.ticks_queue.url},
+                operator_namespace=spec.strimzi.namespace,
+            ),
+            opts=layer.on_both,
         )
     pulumi.export("ledger_table", ledger.table_name)
     pulumi.export("incidents_bucket", archive.bucket)

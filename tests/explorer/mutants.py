@@ -107,7 +107,7 @@ MUTANTS = (
     _M(
         "drains of others are forgotten",
         "core",
-        "waits = _others_first(incident, seen, policy) or _blocked(",
+        "waits = others_first(incident, seen, policy) or _blocked(",
         "waits = _blocked(",
     ),
     _M(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from core.settings.probe import ATTEMPTS
+from core.settings.probe import FAILED as FAILED_ATTEMPTS
 from tests.integration.alert_cases import (
     ACTIVE,
     BROKERS,
+    CLUSTER,
     CONTROLLER,
     CONTROLLERS,
     NAMESPACE,
@@ -34,6 +37,7 @@ from tests.integration.alert_cases import (
     worker_said,
 )
 
+GATES = series("kube_deployment_status_replicas_available", deployment="stillwater-gate")
 RAFT_END = "kafka_server_raft_metrics_log_end_offset"
 ELECTIONS = f"{CONTROLLER}_newactivecontrollerscount"
 FENCED = f"{CONTROLLER}_fencedbrokercount"
@@ -75,7 +79,36 @@ def unbound(phase_name: str) -> dict[str, str]:
     return {series(CLAIM_PHASE, **labels, phase=phase_name): constant(1)}
 
 
+def attempted(failed_per_minute: float) -> dict[str, str]:
+    """Return what a probe of three brokers says, an attempt a second with each."""
+    labels = {"namespace": NAMESPACE, "cluster": CLUSTER, "broker": "10"}
+    return {
+        series(ATTEMPTS, **labels): growing(180),
+        series(FAILED_ATTEMPTS, **labels, step="produce"): growing(failed_per_minute),
+    }
+
+
 CASES: Mapping[str, Case] = {
+    "KafkaClientsFail": Case(
+        fires=attempted(6),
+        lead=1,
+        says="Attempts of the probe fail: 2 % in an hour or 5 % in six of the clients' error "
+        "budget of 30 days, and burning still.",
+        quiet=attempted(0.1),
+    ),
+    "KafkaClientsFailSlowly": Case(
+        fires=attempted(0.9),
+        lead=1,
+        says="Attempts of the probe fail now and then: 10 % in a day or three of the clients' "
+        "error budget of 30 days, and burning still.",
+        quiet=attempted(0.1),
+    ),
+    "KafkaProbeSilent": Case(
+        fires={key: constant(5) for key in attempted(0)},
+        lead=6,
+        says="Nobody probes: what clients see is unknown, and no alert on it can fire.",
+        quiet=attempted(0),
+    ),
     "KafkaNoActiveController": Case(
         fires={node_said(ACTIVE, node_id): constant(0) for node_id in CONTROLLERS},
         says="0 controllers are active, and there must be one: nothing is decided.",
@@ -174,6 +207,11 @@ CASES: Mapping[str, Case] = {
         "may take.",
         # Gone within the drain's own limit, as most are.
         quiet=cordoned(10, until=6),
+    ),
+    "KafkaEvictionGateAway": Case(
+        fires={pod_info(10): constant(1), GATES: constant(0)},
+        says="No replica of the eviction gate answers: nobody can evict a pod of Kafka's.",
+        quiet={pod_info(10): constant(1), GATES: constant(1)},
     ),
     "KafkaControlledShutdownStuck": Case(
         fires=each(SHUTTING_DOWN, CONTROLLERS, 1),

@@ -21,7 +21,11 @@ from tests.integration.conftest import Promtool
 from tests.unit.infra.programs import spec
 
 pytestmark = pytest.mark.integration
-SPEC = spec(connect={})
+SPEC = spec(
+    connect={},
+    probe={"image": "registry.example/team/stillwater:1"},
+    eviction_gate={"image": "registry.example/team/gate:1"},
+)
 ALERTS = {alert.name: alert for alert in alerts(SPEC)}
 # The pattern of claims in Strimzi's example rules, until strimzi#13173.
 SHIPPED_CLAIMS = "data(-[0-9]+)?-(.+)-kafka-[0-9]+"

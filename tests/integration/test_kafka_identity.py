@@ -6,6 +6,7 @@ the first for clients, passwords on the second, and one that offers only another
 
 from __future__ import annotations
 
+import ast
 import base64
 import datetime as dt
 import os
@@ -48,6 +49,7 @@ from tests.integration.waiting import until
 from tests.unit.certificates import Issued, issue
 
 pytestmark = pytest.mark.integration
+HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "kafka-clients.md"
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 CLUSTER, NAMESPACE = "orders", "kafka"
 TICK = function_user(CLUSTER, "tick")
@@ -312,14 +314,56 @@ def test_nobody_without_a_name_is_let_in_anywhere(
 
 
 def test_kafkas_own_tool_is_let_in_by_name_alone(broker: Broker) -> None:
-    options = f"ssl.truststore.type=PEM\nssl.truststore.location={broker.directory}/cluster.crt\n"
     root = broker.pem(issue(OPERATOR, broker.clients_authority))
-    named = f"ssl.keystore.type=PEM\nssl.keystore.location={root}\n"
+    here = {"/etc/kafka/ca.crt": f"{broker.directory}/cluster.crt", "/etc/kafka/user.pem": root}
+    named = shown("security.protocol=SSL", here)
     where = ["--bootstrap-server", broker.address("CERT")]
-    assert "Default configs for brokers" in kafkas_tool(broker.java, options + named, where)
-    refused = kafkas_tool(broker.java, options, where)
+    assert "Default configs for brokers" in kafkas_tool(broker.java, named, where)
+    anonymous = "".join(line for line in named.splitlines(True) if "keystore" not in line)
+    refused = kafkas_tool(broker.java, anonymous, where)
     assert "Default configs" not in refused
     assert "bad_certificate" in refused or "certificate_required" in refused
+    mine = {**here, '"billing"': f'"{TICK}"', '"..."': f'"{PASSWORD}"'}
+    by_password = shown("security.protocol=SASL_SSL", mine)
+    where = ["--bootstrap-server", broker.address("SCRAM")]
+    assert "Default configs for brokers" in kafkas_tool(broker.java, by_password, where)
+
+
+def test_python_clients_are_let_in_as_the_how_to_writes_them(broker: Broker) -> None:
+    billing = issue("billing", broker.clients_authority)
+    files = {
+        "ca.crt": broker.cluster_authority.certificate_pem,
+        "user.crt": billing.certificate_pem,
+    }
+    for name, text in {**files, "user.key": billing.key_pem}.items():
+        (broker.directory / name).write_text(text)
+    calls = [n for n in ast.walk(ast.parse(shown("KafkaProducer(", {}))) if isinstance(n, ast.Call)]
+    assert len(calls) == 2
+    for call, listener in zip(calls, ("CERT", "SCRAM"), strict=True):
+        written = {k.arg: getattr(k.value, "value", PASSWORD) for k in call.keywords}
+        settings = {
+            str(key): str(broker.directory / value) if "file" in str(key) else value
+            for key, value in written.items()
+        }
+        if "sasl_plain_username" in settings:
+            settings["sasl_plain_username"] = TICK
+        settings["bootstrap_servers"] = broker.address(listener)
+        client = KafkaAdminClient(**settings)
+        assert "orders" in client.list_topics(), listener
+        client.close()
+
+
+def shown(first: str, here: Mapping[str, str]) -> str:
+    """Return the how-to's block that begins so, with what is another's replaced."""
+    (block,) = (
+        found
+        for each in HOW_TO.read_text().split("```")[1::2]
+        if (found := each.removeprefix("\n")).startswith(first)
+        and not found[len(first) :].startswith("_")
+    )
+    for theirs, ours in here.items():
+        block = block.replace(theirs, ours)
+    return block
 
 
 def test_a_named_client_is_held_to_its_acls(broker: Broker) -> None:

@@ -21,6 +21,7 @@ from infra.alerts.rules import (
     certificates,
     connect,
     controllers,
+    probe,
     replicas,
     rotation,
     volumes,
@@ -40,6 +41,7 @@ def groups(spec: ClusterSpec) -> Mapping[str, list[Alert]]:
         "brokers": brokers.alerts(scope),
         "rotation": rotation.alerts(scope),
         "volumes": volumes.alerts(scope),
+        "probe": probe.alerts(scope),
         "certificates": certificates.alerts(scope),
         "connect": connect.alerts(scope),
     }

@@ -5,8 +5,10 @@ The limits are the description's own timings: what core.timing has compared is a
 
 from __future__ import annotations
 
+from core.naming import GATE
 from infra.alerts.rules.alert import Alert, Scope, whole_minutes
 
+GATES = f'kube_deployment_status_replicas_available{{deployment="{GATE}"}}'
 CORDONED = "max by (node) (kube_node_spec_unschedulable) == 1"
 # Values of BrokerRegistrationState (KIP-1131): 10 fenced, 20 controlled shutdown, 30 active. A
 # broker that was unregistered is -1 and is missed by nobody.
@@ -19,7 +21,9 @@ def alerts(scope: Scope) -> list[Alert]:
     state = f"kafka_controller_kafkacontroller_brokerregistrationstate{mine}"
     leaving = f"{scope.pods} and on (node) {CORDONED}"
     lacking = f"sum(kafka_server_replicamanager_underminisrpartitioncount{mine})"
+    gate = [] if scope.spec.eviction_gate is None else [_gate_away(scope)]
     return [
+        *gate,
         Alert(
             name="KafkaRotationStuck",
             expression=leaving,
@@ -54,3 +58,14 @@ def alerts(scope: Scope) -> list[Alert]:
             "no longer for it.",
         ),
     ]
+
+
+def _gate_away(scope: Scope) -> Alert:
+    """Alert on a gate that nobody serves: drains of brokers wait until somebody does."""
+    return Alert(
+        name="KafkaEvictionGateAway",
+        expression=f"(sum({GATES}) < 1 or absent({GATES})) and on () count({scope.pods}) > 0",
+        minutes=2,
+        severity="critical",
+        summary="No replica of the eviction gate answers: nobody can evict a pod of Kafka's.",
+    )

@@ -19,18 +19,22 @@ import anyio
 import pytest
 import uvicorn
 
+from core.cluster.operated import of_spec
+from core.gate.asked import PATH
 from handlers.adapters.kubernetes import kafka_pod_in
 from handlers.eviction.certificate import WEBHOOKS, Keeper
 from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate
-from handlers.eviction.server import PATH, application
+from handlers.eviction.server import application
 from handlers.gate import server_of
 from handlers.incidents.observe import Sources
+from infra.gate.webhook import webhooks
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
 from tests.integration.waiting import until
 from tests.unit.handlers.fakes import FakeCluster, healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
+from tests.unit.infra.programs import spec
 
 pytestmark = pytest.mark.integration
 NAMESPACE = "gate-kafka"
@@ -244,6 +248,18 @@ def test_two_drainers_at_once_and_one_waits_and_is_told_for_whom(behind: Behind)
         429,
         True,
     )
+
+
+def test_the_api_server_takes_the_webhooks_as_they_are_rendered(twin: Twin) -> None:
+    cluster = of_spec(spec(eviction_gate={"image": "gate:1"}))
+    rendered = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "rendered"},
+        "webhooks": webhooks(cluster, "kube-system", ["system:serviceaccount:ops:operator"]),
+    }
+    made = twin.api.post(WEBHOOKS, rendered, dryRun="All", fieldValidation="Strict")
+    assert len(made["webhooks"]) == 3
 
 
 def test_a_renewed_certificate_is_trusted_before_it_is_shown(behind: Behind) -> None:

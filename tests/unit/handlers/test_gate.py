@@ -240,6 +240,19 @@ def test_an_eviction_that_a_budget_then_refused_gives_the_lease_back(door: Door)
     assert door.station.ledger.leases() == ()
 
 
+def test_a_drain_that_ended_after_its_incident_keeps_nobody_for_ever(door: Door) -> None:
+    door.spare("i-0e", "us-east-1b")
+    ledger = door.station.ledger
+    ledger.take_lease("i-0c", START - 9000, 60, node_id=30)
+    ledger.begin_drain("i-0c", START - 9000, 60, node_id=30)
+    door.station.cluster.instances.pop("i-0c")
+    door.station.cluster.node_views.pop("i-0c")
+    assert "Incident i-0c takes a Kafka node out first" in door.ask(20).reason
+    for _ in range(6):
+        door.station.tick()
+    assert door.ask(20).allowed
+
+
 def test_who_stops_asking_leaves_nothing_behind(door: Door) -> None:
     assert not door.ask().allowed
     door.station.tick_until_quiet()

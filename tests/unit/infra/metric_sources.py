@@ -18,6 +18,7 @@ OTHERS = {
         "kubelet_volume_stats_used_bytes",
     },
     "kube-state-metrics": {
+        "kube_deployment_status_replicas_available",
         "kube_node_spec_unschedulable",
         "kube_persistentvolume_claim_ref",
         "kube_persistentvolume_info",

@@ -139,6 +139,14 @@ CALLS: Mapping[str, Sequence[Call]] = {
         *logs("tick"),
         *in_a_vpc(),
     ],
+    "gate-policy": [
+        *queue("ticks", "SendMessage"),
+        *queue("stories", "SendMessage"),
+        *ledger("incident#i-0"),
+        OPEN,
+        *look("ec2", "DescribeInstances"),
+        *look("autoscaling", "DescribeAutoScalingGroups"),
+    ],
     "handlers-sweep-policy": [
         *queue("ticks", "SendMessage"),
         *queue("stories", "SendMessage"),

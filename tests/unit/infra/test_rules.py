@@ -15,7 +15,7 @@ from infra.alerts.rules.rotation import CORDONED
 from tests.unit.infra.metric_sources import names, unknown
 from tests.unit.infra.programs import spec
 
-ALERTS = alerts(spec(connect={}))
+ALERTS = alerts(spec(connect={}, eviction_gate={"image": "gate:1"}))
 BY_NAME = {alert.name: alert for alert in ALERTS}
 every_alert = pytest.mark.parametrize("alert", ALERTS, ids=BY_NAME)
 

@@ -13,7 +13,8 @@ from tests.unit.infra.programs import spec
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md")}
-ALERTS = {alert.name for alert in alerts(spec(connect={}))}
+EVERYTHING = spec(connect={}, probe={"image": "probe:1"}, eviction_gate={"image": "gate:1"})
+ALERTS = {alert.name for alert in alerts(EVERYTHING)}
 ALARMS = {alarm.runbook for alarm in alarms(spec())}
 
 

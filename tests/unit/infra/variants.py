@@ -46,7 +46,10 @@ TOKENS = {
 ANONYMOUS = {"authentication": "none", "anonymous_clients": True}
 VARIANTS: Mapping[str, dict[str, Any]] = {
     "asg": description(),
-    "karpenter": description(node_provisioner="karpenter"),
+    "karpenter": description(
+        node_provisioner="karpenter",
+        eviction_gate={"image": "registry.example/stillwater-gate:1.4"},
+    ),
     "certificates": description(**EVERYTHING),
     "passwords": description(
         **EVERYTHING,

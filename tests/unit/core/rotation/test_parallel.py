@@ -9,12 +9,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.availability.consent import may_leave, may_leave_together
-from core.availability.lease import Lease, begin, companions, grant, in_the_way, release
+from core.availability.lease import (
+    Lease,
+    begin,
+    companions,
+    grant,
+    in_the_way,
+    party_name,
+    release,
+)
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import company, in_batches, partings
 from core.rotation.preconditions import objections
-from core.rotation.run_record import NodeTurn, Options
+from core.rotation.run_record import NodeTurn, Options, from_document, open_run, to_document
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.availability import roller
 from tests.unit.core.availability.clusters import around, calm, clusters, turn_of
@@ -257,3 +265,21 @@ def test_who_holds_it_together_knows_of_each_other() -> None:
     assert companions(leases, "i-2", "a", 31.0) == frozenset()
     assert companions(leases, "i-3", None, 1.0) == frozenset()
     assert in_the_way(leases, "i-3", None, 1.0) == "i-1"
+
+
+def test_the_next_party_of_a_zone_waits_for_whoever_the_last_has_left_out() -> None:
+    first, next_ = (party_name("run", "us-east-1a", ids) for ids in ((10, 11), (12, 13)))
+    used = begin(grant((), "i-1", 0.0, 30, party=first, node_id=10).leases, "i-1", 1.0, 30)
+    assert in_the_way(used.leases, "i-2", first, 99.0) is None
+    assert in_the_way(used.leases, "i-3", next_, 99.0) == "i-1"
+    assert used.leases[0].nodes == {10, 11}
+
+
+def test_a_run_that_an_earlier_release_stored_keeps_how_many_go_together() -> None:
+    run = open_run([turn_of(10)], Options(at_once=None), "ada", 0.0)
+    assert from_document(to_document(run), 0) == run
+    stored = to_document(run)
+    del stored["options"]["at_once"], stored["turns"][0]["party"]
+    assert from_document(stored, 0).options.at_once == 1
+    stored["options"]["parallel_per_zone"] = 2
+    assert from_document(stored, 0).options.at_once == 2

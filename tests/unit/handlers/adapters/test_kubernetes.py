@@ -158,7 +158,7 @@ def test_a_silent_api_server_is_one_sentence(monkeypatch: pytest.MonkeyPatch) ->
         fake.nodes.attachments()
 
 
-def budget(selector: dict[str, Any], allowed: int = 0) -> dict[str, Any]:
+def budget(selector: dict[str, Any] | None, allowed: int = 0) -> dict[str, Any]:
     return {
         "metadata": {"name": "orders-kafka"},
         "spec": {"selector": selector},
@@ -190,10 +190,11 @@ def budget(selector: dict[str, Any], allowed: int = 0) -> dict[str, Any]:
             False,
         ),
         ({}, True),
+        (None, False),
     ],
 )
 def test_a_budget_is_known_with_the_pods_it_speaks_for(
-    monkeypatch: pytest.MonkeyPatch, selector: dict[str, Any], covered: bool
+    monkeypatch: pytest.MonkeyPatch, selector: dict[str, Any] | None, covered: bool
 ) -> None:
     namespace = "/namespaces/kafka"
     pod = {"metadata": {"name": "orders-broker-a-10", "labels": {"strimzi.io/cluster": "orders"}}}

@@ -11,9 +11,9 @@ import anyio
 import pytest
 from starlette.applications import Starlette
 
-from core.gate.asked import Answer, Asked
+from core.gate.asked import PATH, Answer, Asked
 from handlers.eviction.counts import Counts
-from handlers.eviction.server import LONGEST_BYTES, PATH, application
+from handlers.eviction.server import LONGEST_BYTES, application
 from tests.unit.core.gate.test_asked import review
 
 

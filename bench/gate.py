@@ -1,0 +1,241 @@
+"""How long a drainer waits for the eviction gate's answer, at 3 brokers and at 200.
+
+    python -m bench.gate [BROKERS ...]
+
+Over HTTPS as the API server asks, with readings of Kafka over the real protocol (fake brokers of
+4,000 replicas each, in a process of their own); Kubernetes, AWS and the ledger are in memory, so
+their own milliseconds are not in it. `waiting`: another broker is out, and everybody is told for
+whom. `no_room`: no replacement is there, on a reading of at most its age. `admitted`: the lease is
+taken and Kafka read once more. Writes out/bench/gate.json.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import json
+import logging
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+import urllib3
+
+from bench import record
+from core.errors import StillwaterError
+from core.gate.asked import PATH
+from core.incidents.observation import GroupView, InstanceView, NodeView, PodView
+from handlers.adapters.kafka import KafkaAdmin
+from handlers.eviction.certificate import issue
+from handlers.eviction.counts import Counts
+from handlers.eviction.gate import Gate
+from handlers.eviction.readings import Recent, RecentKafka
+from handlers.eviction.server import application
+from handlers.gate import server_of
+from handlers.incidents.observe import Sources
+from handlers.incidents.reception import Reception
+from handlers.store.freezes import LedgerFreezes
+from tests.unit.handlers.fakes import TAG, FakeCluster, FakeQueue
+from tests.unit.handlers.memory_ledger import MemoryLedger
+from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.policies import policy_with
+
+BROKERS = (3, 200)
+REPLICAS_PER_BROKER = 4_000
+AGE_SECONDS = 2.0
+ASKED, ADMITTED = 200, 10
+HOST = "127.0.0.1"
+
+
+@dataclass
+class Asked:
+    """A gate that is served, and what it stands on."""
+
+    ledger: MemoryLedger
+    pods: Sequence[str]
+    url: str
+    http: urllib3.PoolManager
+
+    def ask(self, pod: str) -> tuple[bool, float]:
+        """Return the answer and the seconds it took."""
+        request = {
+            "uid": "bench",
+            "operation": "CREATE",
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "subResource": "eviction",
+            "name": pod,
+            "namespace": "kafka",
+            "userInfo": {"username": "bench"},
+        }
+        began = time.monotonic()
+        answer = self.http.request("POST", self.url, json={"request": request}).json()
+        return bool(answer["response"]["allowed"]), time.monotonic() - began
+
+    def back(self) -> None:
+        """Let whoever is out be back: the lease is free again."""
+        for lease in self.ledger.leases():
+            self.ledger.drop_lease(lease.holder, ended=True)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, write down."""
+    logging.disable(logging.INFO)
+    rows: list[dict[str, Any]] = []
+    for brokers in [int(each) for each in arguments] or BROKERS:
+        with fleet(brokers) as address:
+            rows += _rows(brokers, address)
+    summary = {
+        f"{row['way']}_{key}_{row['brokers']}": row[key] for row in rows for key in ("p50", "p99")
+    }
+    parameters = {"replicas_per_broker": REPLICAS_PER_BROKER, "reading_age_s": AGE_SECONDS}
+    print(record.write("gate", parameters, rows, summary))
+
+
+@contextlib.contextmanager
+def fleet(brokers: int) -> Iterator[str]:
+    """Serve a Kafka of that size; yield its address once it has answered a reading."""
+    module = [sys.executable, "-m", "local.kafka.fake_brokers"]
+    with subprocess.Popen(
+        [*module, str(brokers), str(REPLICAS_PER_BROKER)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as serving:
+        assert serving.stdin is not None
+        assert serving.stdout is not None
+        yield serving.stdout.readline().strip()
+        serving.stdin.close()
+
+
+def _rows(brokers: int, address: str) -> Iterator[dict[str, Any]]:
+    for way, measure in (("waiting", _waiting), ("no_room", _no_room), ("admitted", _admitted)):
+        with served(address, spares=way != "no_room") as gate:
+            milliseconds = [1000 * seconds for seconds in measure(gate)]
+        cuts = quantiles(milliseconds, n=100, method="inclusive")
+        row = {"brokers": brokers, "way": way, "asked": len(milliseconds)}
+        row |= {"p50": round(cuts[49], 1), "p99": round(cuts[98], 1)}
+        row["max"], row["load_average"] = round(max(milliseconds), 1), round(os.getloadavg()[0], 1)
+        print(json.dumps(row))
+        yield row
+
+
+def _waiting(gate: Asked) -> Iterator[float]:
+    first, *others = gate.pods
+    assert gate.ask(first)[0]
+    for number in range(ASKED):
+        allowed, seconds = gate.ask(others[number % len(others)])
+        assert not allowed
+        yield seconds
+
+
+def _no_room(gate: Asked) -> Iterator[float]:
+    for _ in range(ASKED):
+        allowed, seconds = gate.ask(gate.pods[0])
+        assert not allowed
+        yield seconds
+
+
+def _admitted(gate: Asked) -> Iterator[float]:
+    for pod in gate.pods[:ADMITTED]:
+        allowed, seconds = gate.ask(pod)
+        assert allowed
+        yield seconds
+        gate.back()
+
+
+@contextlib.contextmanager
+def served(address: str, *, spares: bool) -> Iterator[Asked]:
+    """Serve a gate over TLS before a cluster of that size."""
+    recent, ledger, cluster = Recent(AGE_SECONDS), MemoryLedger(), FakeCluster()
+    kafka = RecentKafka(recent, [address])
+    ids = sorted(_brokers(address))
+    for node_id in ids:
+        _stand(cluster, node_id, spares=spares)
+    freezes = LedgerFreezes(MemoryRecords(), "orders")
+    gate = Gate(
+        sources=Sources(cluster, cluster, kafka, ledger, freezes),
+        reception=Reception(ledger, cluster, FakeQueue(), TAG),
+        readings=recent,
+        policy=policy_with(isr_margin=0),
+        namespace="kafka",
+        operators=frozenset(),
+        lease_seconds=30,
+    )
+    issued = issue([HOST], dt.datetime.now(dt.UTC))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "certificate.pem")
+        path.write_bytes(issued.key + issued.certificate)
+        context.load_cert_chain(path)
+    with socket.create_server((HOST, 0)) as listener:
+        port = listener.getsockname()[1]
+    server = server_of(application(gate, Counts()), context, HOST, port)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    trusting = ssl.create_default_context(cadata=issued.authorities.decode())
+    with urllib3.PoolManager(ssl_context=trusting, timeout=30) as http:
+        names = [cluster.pods[node_id].name for node_id in ids]
+        yield Asked(ledger, names, f"https://{HOST}:{port}{PATH}", http)
+    server.should_exit = True
+    thread.join(10)
+
+
+def _brokers(address: str) -> frozenset[int]:
+    """Return the brokers, once the fakes have filled their memory of what they answer."""
+    while True:
+        with contextlib.suppress(StillwaterError):
+            view = KafkaAdmin([address]).read({3})
+            if not view.doubts:
+                return view.brokers
+
+
+def _stand(cluster: FakeCluster, node_id: int, *, spares: bool) -> None:
+    """Place a broker on a node of a zone of its own group, and a node beside it that is free."""
+    zone = f"us-east-1{'abc'[node_id % 3]}"
+    group = f"group-{node_id}"
+    names = [f"i-{node_id}", *([f"i-{node_id}-spare"] if spares else [])]
+    for instance_id in names:
+        cluster.instances[instance_id] = InstanceView(
+            instance_id=instance_id,
+            state="running",
+            zone=zone,
+            private_dns_name=f"node-{instance_id}",
+            group=group,
+            tags={TAG: ""},
+        )
+        cluster.node_views[instance_id] = NodeView(
+            name=f"node-{instance_id}",
+            instance_id=instance_id,
+            zone=zone,
+            pool=group,
+            ready=True,
+            schedulable=True,
+            csi_ready=True,
+        )
+    cluster.groups[group] = GroupView(
+        name=group, desired=1, maximum=2, instances=dict.fromkeys(names, "InService")
+    )
+    cluster.pods[node_id] = PodView(
+        name=f"orders-broker-{node_id}",
+        node_id=node_id,
+        role="broker",
+        node_name=f"node-i-{node_id}",
+        ready=True,
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""The probe's parts: attempts (counted), topic (led by every broker), clients, page (metrics)."""

@@ -1,0 +1,70 @@
+"""The gate's rights: what λ tick reads, the ledger and the ticks queue, and nothing of a node's.
+
+In the cluster it reads, and writes two things by name: the Secret with its own certificate, and
+whom the API server trusts for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.cluster.operated import Operated
+from core.naming import GATE as NAME
+from core.settings.functions import Gate
+from infra import iam
+from infra.functions import rbac
+from infra.functions.definition import (
+    Definition,
+    Scope,
+    ask_and_tell,
+    find_open,
+    keep_the_ledger,
+    look,
+)
+
+NAMESPACE = "kube-system"
+
+
+def _may(scope: Scope) -> Sequence[iam.Statement]:
+    return [
+        *ask_and_tell(scope),
+        keep_the_ledger(scope),
+        find_open(scope),
+        look("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"),
+    ]
+
+
+def _rights(cluster: Operated) -> rbac.Rights:
+    certificate = rbac.Rule(
+        api_group="", resources=["secrets"], names=[NAME], verbs=["get", "patch"]
+    )
+    trusted = rbac.Rule(
+        api_group="admissionregistration.k8s.io",
+        resources=["validatingwebhookconfigurations"],
+        names=[NAME],
+        verbs=["get", "patch"],
+    )
+    return rbac.Rights(
+        group="stillwater:gate",
+        everywhere=[
+            rbac.may("", ["nodes"], ["list"]),
+            rbac.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
+            trusted,
+        ],
+        inside=[
+            rbac.may("", ["pods"], ["get", "list"]),
+            rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"]),
+            rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
+            *rbac.may_get("secrets", cluster.secrets["gate"]),
+        ],
+        elsewhere={"certificate": (NAMESPACE, [certificate])},
+    )
+
+
+GATE = Definition(
+    name="gate",
+    description="Whether one of Kafka's pods may be evicted now",
+    settings=Gate,
+    may=_may,
+    kubernetes=_rights,
+)

@@ -1,0 +1,191 @@
+"""The eviction gate: two replicas on the system nodes, behind a webhook of the API server's.
+
+It tolerates no taint of Kafka's, so no drain of a broker takes it away, and its own pods are none
+that it is asked about. It has a role in AWS like each function, and is known to the cluster by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as k8s
+
+from core import naming
+from core.cluster.eviction_gate import EvictionGate as Described
+from core.settings.environment import KEPT, SETTINGS
+from infra import iam
+from infra.charts import pods
+from infra.functions.access import Names, grant
+from infra.functions.definition import Scope
+from infra.functions.kept import keep, short
+from infra.functions.settings import Late, settings
+from infra.gate.definition import GATE, NAMESPACE
+from infra.gate.webhook import PORT, webhooks
+
+TYPE = "stillwater:infra:EvictionGate"
+REPLICAS = 2
+LABELS = {"app.kubernetes.io/name": naming.GATE}
+STRIMZI_ACCOUNT = "strimzi-cluster-operator"
+# uvicorn ends what it is asked within 10 s, and Services forget a pod meanwhile.
+GRACE_SECONDS = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvictionGateArgs:
+    gate: Described
+    scope: Scope
+    late: Late
+    operator_namespace: str
+
+
+class EvictionGate(pulumi.ComponentResource):
+    """A Deployment, a Service and a ValidatingWebhookConfiguration, and the least they may do."""
+
+    def __init__(
+        self, name: str, args: EvictionGateArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        self._name, self._args = name, args
+        cluster = args.scope.cluster
+        operator = f"system:serviceaccount:{args.operator_namespace}:{STRIMZI_ACCOUNT}"
+        operators = (operator, *args.gate.operators)
+        role, association = iam.pod_role(
+            f"{name}-role",
+            role_name=f"{cluster.prefix}-gate",
+            eks_cluster=cluster.eks_cluster,
+            namespace=NAMESPACE,
+            service_account=naming.GATE,
+            parent=self,
+        )
+        permission = aws.iam.RolePolicy(
+            f"{name}-policy",
+            role=role.name,
+            policy=iam.policy(list(GATE.may(args.scope))),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        grant(Names(type="", component=name), GATE, cluster, role.arn, parent=self)
+        deployment = self._deployment(operators, [association, permission])
+        self._webhooks(operators, deployment)
+        self.register_outputs({})
+
+    def _deployment(
+        self, operators: tuple[str, ...], first: list[pulumi.Resource]
+    ) -> pulumi.Resource:
+        name, cluster = self._name, self._args.scope.cluster
+        late = {
+            **self._args.late,
+            "reading_age_seconds": self._args.gate.reading_age_seconds,
+            "operators": operators,
+            "gate_namespace": NAMESPACE,
+            "port": PORT,
+        }
+        told = settings(GATE, cluster, late)
+        kept = keep(f"{name}-kept", "gate", self._args.late["ledger_table"], told, self)
+        child = pulumi.ResourceOptions(parent=self)
+        # mypy weighs every field of the API against a dictionary it may look into.
+        metadata: Any = {"name": naming.GATE, "namespace": NAMESPACE, "labels": LABELS}
+        budget: Any = {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}}
+        ports: Any = {"selector": LABELS, "ports": [{"name": "https", "port": PORT}]}
+        account = k8s.core.v1.ServiceAccount(f"{name}-account", metadata=metadata, opts=child)
+        certificate = k8s.core.v1.Secret(
+            f"{name}-certificate",
+            metadata=metadata,
+            type="Opaque",
+            # The gate's own: it issues and renews what stands there.
+            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["data", "stringData"]),
+        )
+        k8s.policy.v1.PodDisruptionBudget(
+            f"{name}-budget",
+            metadata=metadata,
+            spec=budget,
+            opts=child,
+        )
+        k8s.core.v1.Service(
+            f"{name}-service",
+            metadata=metadata,
+            spec=ports,
+            opts=child,
+        )
+        variables: dict[str, pulumi.Input[str]] = {
+            SETTINGS: told.apply(short),
+            KEPT: kept.key,
+            "AWS_REGION": cluster.region,
+        }
+        spec: Any = {
+            "replicas": REPLICAS,
+            "selector": {"matchLabels": LABELS},
+            "strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+            "template": {
+                "metadata": {"labels": LABELS},
+                "spec": _pod(self._args.gate.image, variables),
+            },
+        }
+        return k8s.apps.v1.Deployment(
+            f"{name}-deployment",
+            metadata=metadata,
+            spec=spec,
+            opts=pulumi.ResourceOptions(
+                parent=self, depends_on=[*first, account, certificate, kept.item]
+            ),
+        )
+
+    def _webhooks(self, operators: tuple[str, ...], deployment: pulumi.Resource) -> None:
+        """Ask the gate from when it answers on; whom to trust is for the gate to say."""
+        metadata: Any = {"name": naming.GATE, "labels": LABELS}
+        asked: Any = webhooks(self._args.scope.cluster, NAMESPACE, operators)
+        k8s.admissionregistration.v1.ValidatingWebhookConfiguration(
+            f"{self._name}-webhooks",
+            metadata=metadata,
+            webhooks=asked,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=[deployment],
+                ignore_changes=["webhooks[*].clientConfig.caBundle"],
+            ),
+        )
+
+
+def _pod(image: str, variables: Mapping[str, pulumi.Input[str]]) -> dict[str, Any]:
+    probe = {"httpGet": {"path": "/readyz", "port": PORT, "scheme": "HTTPS"}}
+    return {
+        "serviceAccountName": naming.GATE,
+        # It is asked as its role in AWS, by the functions' own way.
+        "automountServiceAccountToken": False,
+        "priorityClassName": "system-cluster-critical",
+        "nodeSelector": {naming.NODE_POOL_LABEL: naming.SYSTEM_POOL},
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": key,
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": LABELS},
+            }
+            for key in (naming.ZONE_LABEL, "kubernetes.io/hostname")
+        ],
+        "securityContext": {**pods.FILTERED_CALLS, "runAsNonRoot": True, "runAsUser": 65532},
+        "containers": [
+            {
+                "name": "gate",
+                "image": image,
+                "command": ["python", "-m", "handlers.gate"],
+                "env": [{"name": key, "value": value} for key, value in variables.items()],
+                "ports": [{"name": "https", "containerPort": PORT}],
+                "readinessProbe": {**probe, "periodSeconds": 5},
+                "livenessProbe": {**probe, "periodSeconds": 10, "failureThreshold": 3},
+                "resources": pods.resources(cpu_millis=100, memory_mib=256, memory_limit_mib=1024),
+                "securityContext": {
+                    **pods.NO_CAPABILITIES,
+                    "allowPrivilegeEscalation": False,
+                    "readOnlyRootFilesystem": True,
+                },
+                # A key is a file for as long as it is read.
+                "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],  # noqa: S108
+            }
+        ],
+        "volumes": [{"name": "scratch", "emptyDir": {"medium": "Memory", "sizeLimit": "8Mi"}}],
+    }

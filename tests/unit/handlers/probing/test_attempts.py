@@ -1,0 +1,97 @@
+"""handlers.probing: what counts as an attempt, as a failure, and who leads which partition."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.availability.budget import WINDOWS
+from handlers.probing.attempts import Attempts, placed
+from handlers.probing.clients import brokers_changed, run
+
+
+def said(attempts: Attempts, name: str) -> float:
+    lines = dict(line.rsplit(" ", 1) for line in attempts.page().splitlines() if line[0] != "#")
+    return float(lines[name])
+
+
+def failed(attempts: Attempts, step: str) -> float:
+    return said(attempts, f'stillwater_probe_failed_total{{broker="10",step="{step}"}}')
+
+
+@pytest.fixture
+def attempts() -> Attempts:
+    made = Attempts([10], 5.0)
+    made.begin(10, 0, 100.0)
+    return made
+
+
+def test_what_is_read_back_in_time_is_no_failure_and_its_time_is_counted(
+    attempts: Attempts,
+) -> None:
+    attempts.acked(10, 0, 100.2)
+    attempts.read(10, 0, 100.3)
+    attempts.expire(200.0)
+    assert (failed(attempts, "produce"), failed(attempts, "consume")) == (0, 0)
+    bucket = 'stillwater_probe_seconds_bucket{broker="10",step="produce",le="0.25"}'
+    assert said(attempts, bucket) == 1
+    assert said(attempts, 'stillwater_probe_seconds_sum{broker="10",step="consume"}') == 0.3
+
+
+@pytest.mark.parametrize(
+    ("acked", "read", "step"),
+    [(None, None, "produce"), (0.1, None, "consume"), (0.1, 5.1, "consume")],
+    ids=["never acknowledged", "never read", "read too late"],
+)
+def test_a_failure_is_counted_once_by_the_step_it_never_took(
+    attempts: Attempts, acked: float | None, read: float | None, step: str
+) -> None:
+    if acked is not None:
+        attempts.acked(10, 0, 100.0 + acked)
+    if read is not None:
+        attempts.read(10, 0, 100.0 + read)
+    attempts.expire(104.9)
+    assert failed(attempts, step) == 0
+    for now in (105.1, 300.0):
+        attempts.expire(now)
+        attempts.read(10, 0, now)
+        assert failed(attempts, step) == 1
+    assert said(attempts, 'stillwater_probe_attempts_total{broker="10"}') == 1
+
+
+def test_attempts_are_due_every_second_however_long_one_takes() -> None:
+    now, begun = [0.0], list[tuple[int, float]]()
+
+    def attempt(number: int, due: float) -> None:
+        begun.append((number, due))
+        now[0] += 4.0 if number == 1 else 0.0
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    run(attempt, Attempts([10], 5.0), lambda: now[0] >= 7, pause, lambda: now[0])
+    assert begun == [(number, float(number)) for number in range(7)]
+
+
+@settings(max_examples=25)
+@given(st.dictionaries(st.integers(0, 30), st.sampled_from("abc"), min_size=1), st.integers(1, 4))
+def test_every_broker_leads_its_own_partition_and_racks_are_spread(
+    racks: dict[int, str], factor: int
+) -> None:
+    found = placed(racks, factor)
+    assert set(found) == set(racks)
+    for broker, replicas in found.items():
+        assert replicas[0] == broker
+        assert len(set(replicas)) == len(replicas) == min(factor, len(racks))
+        if len(replicas) > 1 and len(set(racks.values())) > 1:
+            assert racks[replicas[1]] != racks[broker]
+
+
+def test_only_a_broker_that_joins_asks_for_a_new_start() -> None:
+    assert brokers_changed([10, 20], [10, 20, 30])
+    assert not brokers_changed([10, 20], [10])
+
+
+def test_a_window_that_burns_at_its_rate_spends_its_share_of_the_budget() -> None:
+    assert [round(window.burn_rate, 1) for window in WINDOWS] == [14.4, 6.0, 3.0, 1.0]
