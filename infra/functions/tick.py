@@ -51,12 +51,20 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
 
 def _act(scope: Scope) -> Sequence[iam.Statement]:
     """Return the rights of whoever acts on nodes; below that level there are none."""
+    forward = iam.Statement(
+        sid="ForwardToTheTerminationHandler",
+        actions=["sqs:SendMessage"],
+        resources=[scope.handler_queue],
+    )
+    return [forward, *_hold(scope)]
+
+
+def _hold(scope: Scope) -> Sequence[iam.Statement]:
+    """Hold and let go the nodes of groups; without groups there is nothing to name."""
+    groups = [scope.account.group_arn(name) for name in scope.cluster.scaling_groups]
+    if not groups:
+        return []
     return [
-        iam.Statement(
-            sid="ForwardToTheTerminationHandler",
-            actions=["sqs:SendMessage"],
-            resources=[scope.handler_queue],
-        ),
         iam.Statement(
             sid="HoldAndReleaseNodes",
             actions=[
@@ -66,8 +74,8 @@ def _act(scope: Scope) -> Sequence[iam.Statement]:
                 "autoscaling:SetInstanceProtection",
                 "autoscaling:TerminateInstanceInAutoScalingGroup",
             ],
-            resources=[scope.account.group_arn(name) for name in scope.cluster.scaling_groups],
-        ),
+            resources=groups,
+        )
     ]
 
 
