@@ -98,11 +98,7 @@ def of_spec(spec: ClusterSpec) -> Operated:
         webhook_concurrency=spec.webhook_concurrency,
         slack=spec.slack,
         alerts=spec.alerts,
-        scaling_groups=tuple(
-            naming.auto_scaling_group(spec.prefix, pool.name, zone)
-            for pool in spec.pools
-            for zone in spec.zones_of(pool)
-        ),
+        scaling_groups=_scaling_groups(spec),
         identities=identities,
         secrets={each: secrets_of(identities[each]) for each in identities},
         nodes=nodes(spec),
@@ -125,6 +121,17 @@ def probe_budget(spec: ClusterSpec) -> ProbeBudget | None:
         labels=counted.labels,
         objective_percent=spec.probe.objective_percent,
         rotation_percent=spec.probe.rotation_budget_percent,
+    )
+
+
+def _scaling_groups(spec: ClusterSpec) -> tuple[str, ...]:
+    """Return the groups of Kafka's nodes; Karpenter launches its own without any."""
+    if spec.node_provisioner != "asg":
+        return ()
+    return tuple(
+        naming.auto_scaling_group(spec.prefix, pool.name, zone)
+        for pool in spec.pools
+        for zone in spec.zones_of(pool)
     )
 
 

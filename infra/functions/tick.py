@@ -44,6 +44,18 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
         ),
         read_queue(scope, "ticks"),
         send(scope, "ForwardToTheTerminationHandler", "nth"),
+        *_hold(scope),
+        *(prometheus.workspace(scope) if scope.cluster.probe_budget else []),
+        *_call(scope),
+    ]
+
+
+def _hold(scope: Scope) -> Sequence[iam.Statement]:
+    """Hold and let go the nodes of groups; without groups there is nothing to name."""
+    groups = [scope.account.group_arn(name) for name in scope.cluster.scaling_groups]
+    if not groups:
+        return []
+    return [
         iam.Statement(
             sid="HoldAndReleaseNodes",
             actions=[
@@ -53,10 +65,8 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
                 "autoscaling:SetInstanceProtection",
                 "autoscaling:TerminateInstanceInAutoScalingGroup",
             ],
-            resources=[scope.account.group_arn(name) for name in scope.cluster.scaling_groups],
-        ),
-        *(prometheus.workspace(scope) if scope.cluster.probe_budget else []),
-        *_call(scope),
+            resources=groups,
+        )
     ]
 
 
