@@ -1,4 +1,4 @@
-"""The eviction gate: `python -m handlers.gate`, a webhook of the API server's, in the cluster.
+"""The eviction gate: `python -m stillwater.inside gate`, a webhook of the API server's.
 
 Told like the functions, by its environment and the ledger's table, and made of the same parts: what
 it answers is handlers.eviction.gate's, what it shows is handlers.eviction.certificate's.

@@ -205,7 +205,7 @@ class ClientProbe(Frozen):
     """
 
     image: Annotated[str, AfterValidator(image_name)]
-    """An image with this package in it, such as the repository's Dockerfile makes."""
+    """An image with this package in it: the eviction gate's, by `docker build --target gate`."""
     objective_percent: Annotated[float, Field(ge=95, le=99.999)] = 99.9
     """Which share of all attempts must succeed over 30 days; the rest is the error budget. Below
     95 the fastest alert could never fire.
