@@ -13,7 +13,7 @@ RUN pip install --no-cache-dir --require-hashes --requirement /tmp/stillwater/re
  && pip install --no-cache-dir --no-deps /tmp/stillwater/stillwater-[0-9]*.whl \
  && rm -r /tmp/stillwater
 USER 65532
-ENTRYPOINT ["python", "-m", "handlers.gate"]
+ENTRYPOINT ["python", "-m", "stillwater.inside", "gate"]
 
 FROM docker.io/library/python:3.13-slim
 COPY --from=pulumi /pulumi/bin/ /usr/local/bin/

@@ -46,7 +46,7 @@ from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.store.freezes import LedgerFreezes
-from tests.unit.handlers.fakes import TAG, FakeCluster, FakeQueue
+from tests.unit.handlers.fakes import TAG, WHOSE, FakeCluster, FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.policies import policy_with
@@ -174,7 +174,7 @@ def served(address: str, *, spares: bool) -> Iterator[Asked]:
     freezes = LedgerFreezes(MemoryRecords(), "orders")
     gate = Gate(
         sources=Sources(cluster, cluster, kafka, ledger, freezes),
-        reception=Reception(ledger, cluster, FakeQueue(), TAG),
+        reception=Reception(ledger, cluster, FakeQueue(), WHOSE),
         readings=recent,
         policy=policy_with(isr_margin=0),
         namespace="kafka",

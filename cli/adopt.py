@@ -14,8 +14,8 @@ from core.errors import InvalidInput
 from infra import spec_file
 
 MADE_YET = (
-    "No release makes these levels for a cluster that exists yet: this is what they would add. "
-    "What works on it today is `stillwater survey`."
+    "`pulumi up` of a stack <name>-operations makes watch and act; gate is made by no release yet "
+    "for a cluster that exists: of it this says what it would add."
 )
 STYLES = {"+": "green", "~": "yellow"}
 

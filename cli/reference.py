@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cli import (
+    reference_adoption,
     reference_cost,
     reference_functions,
     reference_health,
@@ -20,6 +21,7 @@ _RELATIONS = {"<": "is below", "<=": "is at most"}
 def pages() -> Mapping[str, str]:
     """Return every generated page: file name -> content."""
     return {
+        "adoption.md": reference_adoption.page(),
         "cluster-spec.md": reference_spec.page(),
         "cluster-spec.schema.json": cluster.json_schema(),
         "default-stack-cost.md": reference_cost.page(),

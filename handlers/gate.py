@@ -1,4 +1,4 @@
-"""The eviction gate: `python -m handlers.gate`, a webhook of the API server's, in the cluster.
+"""The eviction gate: `python -m stillwater.inside gate`, a webhook of the API server's.
 
 Told like the functions, by its environment and the ledger's table, and made of the same parts: what
 it answers is handlers.eviction.gate's, what it shows is handlers.eviction.certificate's.
@@ -53,7 +53,9 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
     return Gate(
         sources=Sources(
             cloud=cloud,
-            nodes=RecentNodes(recent, api, settings.namespace, settings.cluster),
+            nodes=RecentNodes(
+                recent, api, settings.namespace, settings.cluster, settings.pool_labels
+            ),
             kafka=RecentKafka(recent, settings.kafka_bootstrap, access),
             ledger=ledger,
             freezes=LedgerFreezes(records, settings.cluster),
@@ -62,7 +64,7 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
             ledger=ledger,
             cloud=cloud,
             ticks=SqsQueue(settings.ticks_queue_url, settings.region),
-            managed_tag=settings.managed_tag,
+            whose=settings.whose,
         ),
         readings=recent,
         policy=settings.policy,

@@ -33,7 +33,7 @@ def _desk() -> Desk:
         ledger=open_ledger(settings),
         cloud=AwsCloud(settings.region),
         ticks=SqsQueue(settings.ticks_queue_url, settings.region),
-        managed_tag=settings.managed_tag,
+        whose=settings.whose,
     )
     records = DynamoRecords(settings.ledger_table, settings.region)
     return Desk(
@@ -44,6 +44,7 @@ def _desk() -> Desk:
             freezes=LedgerFreezes(records, settings.cluster),
             prefix=settings.prefix,
             records=records,
+            eks_cluster=settings.eks_cluster,
         ),
     )
 

@@ -50,7 +50,7 @@ def _conductor() -> Conductor:
         snapshots=ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records),
         ticks=SqsQueue(settings.ticks_queue_url, settings.region),
         policy=settings.policy,
-        managed_tag=settings.managed_tag,
+        whose=settings.whose,
     )
 
 

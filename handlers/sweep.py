@@ -30,7 +30,7 @@ def _broom() -> Broom:
             ledger=ledger,
             cloud=AwsCloud(settings.region),
             ticks=SqsQueue(settings.ticks_queue_url, settings.region),
-            managed_tag=settings.managed_tag,
+            whose=settings.whose,
         ),
         inventory=Ec2Inventory(settings.region),
         nodes=open_nodes(settings, open_api(settings)),

@@ -9,6 +9,8 @@ from typing import Any
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from core.availability.kafka_rights import MOVING_LEADERS
+from core.incidents.levels import ACTING
+from core.incidents.ownership import Ownership
 from core.settings.functions import Tick, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
@@ -26,6 +28,7 @@ from handlers.incidents.loop import Loop
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
+from handlers.rotation.clients_budget import ClientsBudget
 from handlers.rotation.turns import Rotations
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import open_ledger, run_teller, zone_teller
@@ -43,7 +46,10 @@ def _loop() -> Loop:
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
     access = KafkaAccess(settings.kafka, api)
-    kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=MOVING_LEADERS)
+    acts = settings.level in ACTING
+    named = _named(settings)
+    needed = MOVING_LEADERS if acts else frozenset()
+    kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=needed)
     records = DynamoRecords(settings.ledger_table, settings.region)
     freezes = LedgerFreezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
@@ -60,9 +66,11 @@ def _loop() -> Loop:
             freezes=freezes,
             leadership=leadership,
             snapshots=snapshots,
-            termination_handler=SqsQueue(settings.nth_queue_url, settings.region),
+            termination_handler=_handler_of(settings),
             ticks=ticks,
             lease_seconds=settings.lease_seconds,
+            level=settings.level,
+            named=None if named is None else frozenset(named.scaling_groups),
         ),
         ticks=ticks,
         policy=settings.policy,
@@ -76,24 +84,37 @@ def _loop() -> Loop:
             leadership=leadership,
             records=records,
             ticks=ticks,
-            managed_tag=settings.managed_tag,
+            whose=settings.whose if named is None else named,
             cluster=settings.cluster,
             told=zone_teller(settings),
+            acts=acts,
         ),
         rotations=Rotations(
             runs=LedgerRuns(records, settings.cluster),
             sources=sources,
-            reception=Reception(
-                ledger=ledger, cloud=cloud, ticks=ticks, managed_tag=settings.managed_tag
-            ),
+            reception=Reception(ledger=ledger, cloud=cloud, ticks=ticks, whose=settings.whose),
             snapshots=snapshots,
             ticks=ticks,
             policy=settings.policy,
             late_seconds=late,
             told=run_teller(settings),
+            budget=None
+            if settings.probe_budget is None
+            else ClientsBudget.of(settings.probe_budget, settings.namespace, settings.cluster, api),
         ),
         topic=None if topic is None else SnsTopic(topic, settings.region),
     )
+
+
+def _handler_of(settings: Tick) -> SqsQueue | None:
+    url = settings.nth_queue_url
+    return None if url is None else SqsQueue(url, settings.region)
+
+
+def _named(settings: Tick) -> Ownership | None:
+    """Return the groups of a cluster that exists which may be changed; None: it is ours."""
+    known = settings.instances
+    return None if known is None else Ownership(scaling_groups=known.scaling_groups)
 
 
 def _turn(record: SQSRecord) -> None:

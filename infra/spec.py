@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from core import timing
-from core.cluster import ClusterSpec, advice, contradictions, limits, parse
+from core.cluster import ClusterSpec, adoption, advice, contradictions, limits, parse
+from core.cluster.adoption import Adoption
 from core.errors import InvalidInput
 from infra import spec_file
 from infra.eks import addon_versions
@@ -19,6 +20,8 @@ from infra.spec_file import SpecFile
 
 ROOT = Path(__file__).resolve().parents[1]
 PATH_KEY, INLINE_KEY = "spec", "cluster"
+# The one key of a description of a cluster that exists.
+ADOPT = "adopt"
 NO_SPEC = (
     "This stack has no ClusterSpec: set one with `pulumi config set stillwater:spec "
     "stacks/config/clusters/example.yaml`."
@@ -47,6 +50,18 @@ def load(settings: Settings, environment: str, root: Path = ROOT) -> ClusterSpec
     if problems:
         raise InvalidInput(problems)
     return spec
+
+
+def adopted(settings: Settings, root: Path = ROOT) -> Adoption | None:
+    """Return the description of a cluster that exists; None: the stack's is a ClusterSpec."""
+    path, inline = settings.get(PATH_KEY), settings.get_object(INLINE_KEY)
+    if inline is not None:
+        raw = inline
+        return adoption.parse(raw) if isinstance(raw, Mapping) and ADOPT in raw else None
+    if not path:
+        return None
+    found = spec_file.load(root / path)
+    return adoption.parse(found.content, found.locate) if ADOPT in found.content else None
 
 
 def parsed(settings: Settings, root: Path = ROOT) -> ClusterSpec:

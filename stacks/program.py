@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pulumi
 
+from core.cluster.adoption import Adoption, Level
 from core.errors import InvalidInput
 from core.naming import ANALYTICS, FOUNDATION, KAFKA, LAYERS, OPERATIONS, PLATFORM
 from infra import spec
 from stacks.layer import Layer
-from stacks.layers import analytics, foundation, kafka, operations, platform
+from stacks.layers import adopted, analytics, foundation, kafka, operations, platform
 
+# The levels of adoption that are made.
+BUILT = (Level.WATCH, Level.ACT)
 BUILDERS: Mapping[str, Callable[[Layer], None]] = {
     FOUNDATION: foundation.build,
     PLATFORM: platform.build,
@@ -34,9 +37,30 @@ def split(stack: str) -> tuple[str, str]:
     return environment, layer
 
 
+def _adopt(described: Adoption, layer: str) -> None:
+    if layer != OPERATIONS:
+        problem = (
+            f"A cluster that exists has one layer, {OPERATIONS}, and this stack is {layer}; "
+            f"nothing of {described.eks_cluster} is made here."
+        )
+        raise InvalidInput([problem])
+    if described.level not in BUILT:
+        levels = " or ".join(BUILT)
+        problem = (
+            f"adopt.level is {described.level}, for which nothing is made; set it to {levels}, or "
+            f"take the stack down with `pulumi destroy`."
+        )
+        raise InvalidInput([problem])
+    adopted.build(described)
+
+
 def main() -> None:
     """Build this stack's layer."""
     environment, layer = split(pulumi.get_stack())
     # A user's project may have any name; its settings are `stillwater:...` all the same.
     settings, root = pulumi.Config("stillwater"), Path(pulumi.get_root_directory())
+    described = spec.adopted(settings, root)
+    if described is not None:
+        _adopt(described, layer)
+        return
     BUILDERS[layer](Layer(spec.load(settings, environment, root)))

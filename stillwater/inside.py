@@ -7,7 +7,7 @@ import sys
 
 from stillwater import APP
 
-PARTS = ("probe",)
+PARTS = ("gate", "probe")
 
 
 def main() -> None:

@@ -34,6 +34,30 @@ class Window:
         return self.spent_share * PERIOD_SECONDS / self.long_seconds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What the probe counted since a run went on, against what the run may spend."""
+
+    objective_percent: float
+    # Of the budget of 30 days.
+    allowed_percent: float
+    seconds: float = 0.0
+    attempts: float = 0.0
+    failed: float = 0.0
+    silence: str = ""  # why nobody knows, as a sentence; then no figure counts
+
+    @property
+    def percent(self) -> float:
+        """Return how much of the budget of 30 days failed in this time.
+
+        >>> round(Spent(objective_percent=99.9, allowed_percent=10, seconds=3600.0,
+        ...     attempts=10_800.0, failed=155.52).percent, 3)
+        2.0
+        """
+        tolerated = 1 - self.objective_percent / 100
+        return 100 * self.failed / self.attempts / tolerated * self.seconds / PERIOD_SECONDS
+
+
 WINDOWS = (
     Window(HOUR, HOUR // 12, 0.02, "critical"),
     Window(6 * HOUR, HOUR // 2, 0.05, "critical"),

@@ -6,16 +6,21 @@ a person fills in what cannot be seen from outside.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
+from core.cluster.alerts import Alerts
 from core.cluster.fields import Frozen
+from core.cluster.maintenance import Maintenance
 from core.cluster.reading import Locate, validated
+from core.cluster.slack import Slack
 from core.cluster.spec import Inconsistent
+from core.cluster.timings import Timings
 from core.errors import InvalidInput
 
 Name = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$")]
@@ -32,6 +37,14 @@ GroupName = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
 Bootstrap = Annotated[str, StringConstraints(pattern=r"^[^\s:,]+:\d{1,5}(,[^\s:,]+:\d{1,5})*$")]
 QueueUrl = Annotated[str, StringConstraints(pattern=r"^https://sqs\.[^\s/]+/\d{12}/[^\s/]+$")]
+
+
+SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
+SecurityGroupId = Annotated[str, StringConstraints(pattern=r"^sg-[0-9a-f]{8,17}$")]
+# The longest name of ours has 21 characters more, of the 64 that EventBridge gives a rule.
+Called = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{1,41}[a-z0-9]$")]
+# A function's environment has 4 KiB, in which the machines' names stand beside the rest.
+MOST_NAMED_CHARACTERS = 1500
 
 
 class Level(StrEnum):
@@ -68,6 +81,14 @@ class AdoptedKafka(_Section):
     """HOST:PORT of a listener that the functions can reach; from `watch` on."""
     credentials_secret: KubernetesName | None = None
     """The Secret of a KafkaUser, in the same namespace, which the functions speak as."""
+    authentication: Literal["none", "tls", "scram-sha-512"] = "none"
+    """How that listener asks who somebody is."""
+    tls: bool = True
+    """Whether it is encrypted."""
+    authority_secret: KubernetesName | None = None
+    """The Secret with the brokers' authority; without it, Strimzi's own."""
+    called: Called | None = None
+    """What everything of ours is called by; without it, EKS cluster and Kafka: `shop-orders`."""
 
     @property
     def title(self) -> str:
@@ -97,6 +118,24 @@ class Adoption(_Section):
     """Whose termination handler drains: `theirs`, `ours`, or `none`: through the eviction API."""
     queue_url: QueueUrl | None = None
     """The queue of their termination handler."""
+    subnets: tuple[SubnetId, ...] = ()
+    """Where the functions stand: subnets from which the API server and that listener are reached,
+    and AWS's own addresses; from `watch` on.
+    """
+    security_groups: tuple[SecurityGroupId, ...] = ()
+    """What the functions stand behind; the API server and the brokers must let them in."""
+    slack: Slack | None = None
+    """Where incidents are told; without it they stand in the ledger alone."""
+    alerts: Alerts = Alerts(enabled=False)
+    """Who is called; made by this project, or a topic that exists."""
+    maintenance: Maintenance | None = None
+    """When what AWS has scheduled may be done ahead of it."""
+    timings: Timings = Timings()
+    """Every timeout; [the rules between them](timings.md)."""
+
+    def called(self, kafka: AdoptedKafka) -> str:
+        """Return what everything of ours for a Kafka is called by."""
+        return kafka.called or f"{self.eks_cluster}-{kafka.name}"
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -130,6 +169,65 @@ class Adoption(_Section):
                     f"adopt.level is {self.level} and Kafka {kafka.title} has no bootstrap; name a "
                     f"listener as HOST:PORT"
                 )
+            if kafka.authentication != "none" and kafka.credentials_secret is None:
+                yield (
+                    f"Kafka {kafka.title} asks for {kafka.authentication} and has no "
+                    f"credentials_secret; name the Secret of a KafkaUser in its namespace"
+                )
+        for key in ("subnets", "security_groups"):
+            if not getattr(self, key):
+                yield (
+                    f"adopt.level is {self.level} and adopt.{key} is empty; name those from which "
+                    f"the functions reach the API server and Kafka"
+                )
+        yield from self._misnamed()
+        if self.level is Level.ACT:
+            yield from self._undrained()
+
+    def _undrained(self) -> Iterator[str]:
+        if self.drainer is not Drainer.THEIRS:
+            yield (
+                f"adopt.drainer is {self.drainer}, with which no release acts yet; set it to "
+                f"theirs, with the queue_url of a termination handler in queue mode"
+            )
+        elif self.queue_url is None:
+            yield (
+                "adopt.level is act and adopt.queue_url is not set; name the queue from which your "
+                "termination handler takes its drains"
+            )
+        if len(self.kafkas) > 1:
+            yield (
+                f"adopt.level is act and {len(self.kafkas)} Kafkas share the description; a group "
+                f"has one pair of hooks, so give each Kafka its own description and groups"
+            )
+        if not self.scaling_groups:
+            yield (
+                "adopt.level is act and adopt.scaling_groups is empty; EKS and Karpenter take no "
+                "hooks of others on their machines, so gate is the last level for them"
+            )
+
+    def _misnamed(self) -> Iterator[str]:
+        names = {kafka.title: self.called(kafka) for kafka in self.kafkas}
+        for name in _twice(names.values()):
+            both = " and ".join(title for title, called in names.items() if called == name)
+            yield f"Kafkas {both} would both be called {name}; give one of them another `called`"
+        for title, name in names.items():
+            if not re.fullmatch(r"[a-z][a-z0-9-]{1,41}[a-z0-9]", name):
+                yield (
+                    f"what is ours for Kafka {title} would be called {name!r}, and names of AWS's "
+                    f"take 3 to 43 of a-z, 0-9 and -; give it another `called`"
+                )
+        named = (*self.scaling_groups, *self.managed_node_groups, *self.node_pools)
+        if (length := sum(map(len, named))) > MOST_NAMED_CHARACTERS:
+            yield (
+                f"adopt names machines with {length} characters together, and a function can be "
+                f"told {MOST_NAMED_CHARACTERS}; split the description, a Kafka each"
+            )
+        if self.scaling_groups and self.pool_label is None:
+            yield (
+                "adopt.scaling_groups needs pool_label, the label by which their nodes can be told "
+                "from others; name it"
+            )
 
 
 def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> Adoption:

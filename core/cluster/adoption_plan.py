@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from core.cluster.adoption import Adoption, Drainer, Level
+from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
 
 ORDER = tuple(Level)
 # What a level may do to what is theirs.
 TOUCHES = {
     Level.WATCH: "Nothing of theirs is written: it reads, keeps a ledger of its own, and tells.",
     Level.GATE: "Evictions of Kafka's pods are answered; nothing of theirs is changed.",
-    Level.ACT: "Termination hooks, tags and the lifecycle policy of the named groups are changed.",
+    Level.ACT: "The named groups get termination hooks and a tag; their machines are held.",
 }
 LEAVING = {
     Level.WATCH: "delete what was added; nothing else is there",
     Level.GATE: "delete the webhook first: from then on budgets alone answer",
-    Level.ACT: "release what is held, then the hooks go and each group gets back what it had",
+    Level.ACT: "wait until nothing is held, then take hooks and tag away with the rest",
 }
 
 
@@ -62,7 +62,8 @@ def next_level(adopted: Adoption) -> Plan | None:
         return None
     following = ORDER[place + 1]
     changes = {Level.WATCH: _watch, Level.GATE: _gate, Level.ACT: _act}[following]
-    return Plan(adopted.level, following, tuple(changes(adopted)), tuple(_missing(adopted)))
+    missing = [*_missing(adopted), *(_before_acting(adopted) if following is Level.ACT else ())]
+    return Plan(adopted.level, following, tuple(changes(adopted)), tuple(missing))
 
 
 def _missing(adopted: Adoption) -> Iterator[str]:
@@ -74,28 +75,57 @@ def _missing(adopted: Adoption) -> Iterator[str]:
                 f"Kafka {kafka.title} has no credentials_secret; name the Secret of a KafkaUser, "
                 f"unless the listener asks nobody."
             )
+    for key in ("subnets", "security_groups"):
+        if not getattr(adopted, key):
+            yield f"{key} is empty; name those from which the functions reach Kafka."
+    if adopted.scaling_groups and adopted.pool_label is None:
+        yield "pool_label is not set; name the node label that tells Kafka's nodes from others."
+
+
+def _before_acting(adopted: Adoption) -> Iterator[str]:
+    """Say what only the groups' owner can do, before hooks of ours stand on them."""
+    if adopted.scaling_groups:
+        yield (
+            "Set the instance lifecycle policy of each group to retain on TerminateHookAbandon: "
+            "without it a hook that runs out lets its machine go."
+        )
+    if adopted.drainer is Drainer.THEIRS:
+        yield (
+            "Let your own rule for lifecycle actions name your hook alone: one that matches "
+            "`drain` and `gate` would drain at once what is held."
+        )
 
 
 def _watch(adopted: Adoption) -> Iterator[Change]:
-    ours = f"stillwater-{adopted.eks_cluster}"
-    yield Change("+", f"DynamoDB table {ours}", "incidents and their history")
+    for kafka in adopted.kafkas:
+        yield from _watched(adopted.called(kafka), kafka)
+    yield from _untouched(adopted)
+
+
+def _watched(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
+    yield Change("+", f"DynamoDB table {ours}-incidents", "incidents and their history")
+    yield Change("+", f"S3 bucket {ours}-incidents-<account>", "incidents that are over")
     yield Change("+", f"SQS queues {ours}-events, {ours}-ticks", "with their dead letter queues")
     yield Change(
-        "+", "EventBridge rules", "what AWS announces of EC2, Auto Scaling, Health and ARC"
+        "+", f"EventBridge rules {ours}-*", "what AWS announces of EC2, Auto Scaling, Health, ARC"
     )
     yield Change(
         "+",
-        "Lambda functions interruption, tick, sweep",
-        "a role that reads EC2, Auto Scaling and EKS, and writes to the table and queues alone",
+        f"Lambda functions {ours}-interruption, -tick, -sweep",
+        "roles that read EC2 and Auto Scaling, and write to the table, queues and bucket alone",
     )
     yield Change(
         "+",
-        f"EKS access entry and role of {adopted.eks_cluster}",
-        "get and list of nodes, pods, claims and Strimzi's resources",
+        f"EKS access entries, roles of RBAC stillwater-{ours}-*",
+        f"get and list of nodes, and of pods and budgets in {kafka.namespace}",
     )
-    for kafka in adopted.kafkas:
-        yield Change("+", f"ACLs of Kafka {kafka.title}", "Describe of the cluster and its topics")
-    yield from _untouched(adopted)
+    if kafka.credentials_secret is not None:
+        yield Change(
+            " ",
+            f"ACLs of Kafka {kafka.title}",
+            f"whoever {kafka.credentials_secret} names needs Describe and DescribeConfigs of the "
+            f"cluster and of every topic: give it them in its KafkaUser",
+        )
 
 
 def _gate(adopted: Adoption) -> Iterator[Change]:
@@ -112,8 +142,7 @@ def _gate(adopted: Adoption) -> Iterator[Change]:
 def _act(adopted: Adoption) -> Iterator[Change]:
     for group in adopted.scaling_groups:
         yield Change("~", f"Auto Scaling group {group}", "+ hooks drain and gate, default ABANDON")
-        yield Change("~", f"Auto Scaling group {group}", "lifecycle policy: retain on ABANDON")
-        yield Change("~", f"Auto Scaling group {group}", "+ tag stillwater:cluster, at launch too")
+        yield Change("~", f"Auto Scaling group {group}", "+ tag stillwater:cluster")
     for group in adopted.managed_node_groups:
         yield Change(
             " ", f"Managed node group {group}", "EKS takes no hook of others; gate answers"
@@ -124,10 +153,7 @@ def _act(adopted: Adoption) -> Iterator[Change]:
         yield Change("+", "aws-node-termination-handler", "in queue mode, for the named groups")
     elif adopted.drainer is Drainer.THEIRS and adopted.scaling_groups:
         queue = adopted.queue_url or "its queue, which queue_url must name"
-        yield Change("~", f"messages to {queue}", "held until the replacement is ready")
-        yield Change(
-            "~", "their rule for lifecycle actions", "disabled: ours forwards what it held"
-        )
+        yield Change("~", f"messages to {queue}", "sent once the replacement is ready")
     yield Change("+", "rights of the functions", "complete and beat hooks, set desired capacity")
 
 

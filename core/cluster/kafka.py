@@ -205,10 +205,14 @@ class ClientProbe(Frozen):
     """
 
     image: Annotated[str, AfterValidator(image_name)]
-    """An image with this package in it, such as the repository's Dockerfile makes."""
+    """An image with this package in it: the eviction gate's, by `docker build --target gate`."""
     objective_percent: Annotated[float, Field(ge=95, le=99.999)] = 99.9
     """Which share of all attempts must succeed over 30 days; the rest is the error budget. Below
     95 the fastest alert could never fire.
+    """
+    rotation_budget_percent: Annotated[float, Field(gt=0, le=100)] = 10
+    """How much of the budget of 30 days one rotation may spend before it stops itself; read from
+    `metrics.prometheus`, without which no rotation looks.
     """
     latency_seconds: Annotated[float, Field(ge=1, le=60)] = 5
     """An attempt that is not read back by then has failed. A leader that moves as planned takes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from core import naming
 from core.cluster.alerts import Alerts
@@ -21,7 +22,9 @@ from core.cluster.timings import Timings
 from core.health import kafka_metrics
 from core.incidents.levels import ACTING, OWN, Level
 from core.incidents.observation import Policy
+from core.incidents.ownership import Ownership
 from core.settings.functions import KafkaIdentity, KafkaNode
+from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds
@@ -52,6 +55,11 @@ class Operated:
     alerts: Alerts
     # Auto Scaling groups that may be changed, by name.
     scaling_groups: tuple[str, ...]
+    # None: the instances carry our tag, and the nodes our label.
+    instances: Ownership | None = None
+    pool_labels: Mapping[str, tuple[str, ...]] | None = None
+    # The queue of a termination handler that is theirs.
+    handler_queue_url: str | None = None
     # Function -> who it is to Kafka, and the Secrets that it may read for that.
     identities: Mapping[str, KafkaIdentity]
     secrets: Mapping[str, tuple[str, ...]]
@@ -65,6 +73,8 @@ class Operated:
     volumes: VolumeSettings | None = None
     # Where Prometheus is asked; None: CloudWatch alone.
     prometheus: Address | None = None
+    # What a rotation may spend; None: no rotation looks.
+    probe_budget: ProbeBudget | None = None
 
     @property
     def acts(self) -> bool:
@@ -90,16 +100,12 @@ def of_spec(spec: ClusterSpec) -> Operated:
         level=OWN,
         ephemeral=spec.ephemeral,
         timings=spec.timings,
-        policy=policy(spec),
+        policy=policy_of(spec),
         memory_mib=memory_mib(spec),
         webhook_concurrency=spec.webhook_concurrency,
         slack=spec.slack,
         alerts=spec.alerts,
-        scaling_groups=tuple(
-            naming.auto_scaling_group(spec.prefix, pool.name, zone)
-            for pool in spec.pools
-            for zone in spec.zones_of(pool)
-        ),
+        scaling_groups=_scaling_groups(spec),
         identities=identities,
         secrets={each: secrets_of(identities[each]) for each in identities},
         nodes=nodes(spec),
@@ -108,6 +114,43 @@ def of_spec(spec: ClusterSpec) -> Operated:
         connect_startup_seconds=0 if connect is None else connect.startup_seconds,
         volumes=volumes(spec),
         prometheus=spec.metrics.prometheus.asked if spec.metrics.prometheus else None,
+        probe_budget=probe_budget(spec),
+    )
+
+
+def probe_budget(spec: ClusterSpec) -> ProbeBudget | None:
+    """Return what a rotation may spend of the clients' error budget."""
+    counted = spec.metrics.prometheus
+    if spec.probe is None or counted is None:
+        return None
+    return ProbeBudget(
+        address=counted.address,
+        labels=counted.labels,
+        objective_percent=spec.probe.objective_percent,
+        rotation_percent=spec.probe.rotation_budget_percent,
+    )
+
+
+def policy_of(spec: ClusterSpec) -> Policy:
+    """Return what decisions about a cluster of ours obey."""
+    return policy(
+        spec.timings,
+        drain_route=spec.drain_route,
+        scale_in=spec.scale_in,
+        isr_margin=spec.isr_margin,
+        gate=spec.gate,
+        maintenance=spec.maintenance,
+    )
+
+
+def _scaling_groups(spec: ClusterSpec) -> tuple[str, ...]:
+    """Return the groups of Kafka's nodes; Karpenter launches its own without any."""
+    if spec.node_provisioner != "asg":
+        return ()
+    return tuple(
+        naming.auto_scaling_group(spec.prefix, pool.name, zone)
+        for pool in spec.pools
+        for zone in spec.zones_of(pool)
     )
 
 
@@ -153,14 +196,21 @@ def _exporters(spec: ClusterSpec) -> tuple[str, ...]:
     return tuple(f"{pod}:{kafka_metrics.PORT}" for pod in pods)
 
 
-def policy(spec: ClusterSpec) -> Policy:
+def policy(
+    timings: Timings,
+    *,
+    drain_route: Literal["held", "direct"],
+    scale_in: Literal["restore", "release"],
+    isr_margin: int,
+    gate: Literal["isr", "ready"],
+    maintenance: Maintenance | None,
+) -> Policy:
     """Return what decisions obey."""
-    timings = spec.timings
     hooks = timings.hook_heartbeat_timeout_seconds * timings.hook_heartbeats
     return Policy(
-        drain_route=spec.drain_route,
-        scale_in=spec.scale_in,
-        isr_margin=spec.isr_margin,
+        drain_route=drain_route,
+        scale_in=scale_in,
+        isr_margin=isr_margin,
         tick_interval_seconds=timings.tick_interval_seconds,
         hold_limit_seconds=timings.hold_limit_seconds,
         heartbeat_timeout_seconds=timings.hook_heartbeat_timeout_seconds,
@@ -173,9 +223,9 @@ def policy(spec: ClusterSpec) -> Policy:
         forward_again_seconds=timings.nth_drain_timeout_seconds
         + timings.nth_visibility_timeout_seconds,
         drain_life_seconds=drain_life_seconds(timings),
-        gate=spec.gate,
+        gate=gate,
         planned_margin_seconds=timings.planned_margin_seconds,
-        maintenance=_window(spec.maintenance),
+        maintenance=_window(maintenance),
     )
 
 

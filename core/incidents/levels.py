@@ -9,7 +9,8 @@ somebody has thought about it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from core.incidents.observation import (
@@ -21,10 +22,15 @@ from core.incidents.observation import (
     Page,
     TakeLease,
 )
+from core.incidents.record import Decision
 
 Level = Literal["watch", "gate", "act", "own"]
 OWN: Level = "own"
 ACTING: frozenset[Level] = frozenset({"act", "own"})
+# What the one who asks a group to terminate hears of it.
+WITHHELD = "Watching only: no group is asked to terminate anything."
+# Before what would be done, in a record, a thread and a page.
+WATCHED = "Watching only, this would be done: "
 # They write the ledger's table and the ticks queue, and nothing else.
 OF_OURS = (TakeLease, DropLease, EndDrain, Page, KeepErrors, FreezeZone)
 
@@ -37,3 +43,24 @@ def allowed(action: Action, level: Level) -> bool:
 def withheld(actions: Sequence[Action], level: Level) -> tuple[Action, ...]:
     """Return the actions that a level keeps from being carried out."""
     return tuple(action for action in actions if not allowed(action, level))
+
+
+def level_of(group: str | None, level: Level, named: Collection[str] | None) -> Level:
+    """Return the level for a machine: one in no group that was named to be changed is watched.
+
+    `named` is None for a cluster of ours, all of whose groups are.
+    """
+    if level not in ACTING or named is None or group in named:
+        return level
+    return "gate"
+
+
+def as_told(decision: Decision, level: Level) -> Decision:
+    """Return a decision as it is recorded, told and paged: what is withheld is said to be."""
+    if not withheld(decision.actions, level):
+        return decision
+    actions = tuple(
+        replace(each, reason=f"{WATCHED}{each.reason}") if isinstance(each, Page) else each
+        for each in decision.actions
+    )
+    return replace(decision, reason=f"{WATCHED}{decision.reason}", actions=actions)

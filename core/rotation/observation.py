@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from core.availability.budget import Spent
 from core.availability.zones import Freeze
 from core.health.metadata_errors import ErrorSnapshot
 from core.incidents.observation import GroupView, NodeView, PodView
@@ -28,6 +29,7 @@ class RunObservation:
     errors: ErrorSnapshot | None = None  # None: nobody was asked
     recovering: tuple[int, ...] = ()  # brokers that still read their logs
     held: Mapping[int, int] = field(default_factory=dict)  # bytes of log, of who catches up
+    spent: Spent | None = None  # what clients failed at since the run went on; None: no probe
     blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
 
     def pod_of(self, node_id: int) -> PodView | None:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from core.incidents.observation import Policy
+from core.rotation.clients import for_clients
 from core.rotation.estimate import expecting
 from core.rotation.following import HOPELESS, carry
 from core.rotation.hours import Wait, wait_of
@@ -83,6 +84,9 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         if wait is not None:
             run = run.with_turn(replace(turn, since=None, reason=wait.sentence))
     first = in_time[0]
+    withheld_for = for_clients(run, first, seen, policy)
+    if withheld_for is not None:
+        return withheld_for
     stuck = next(_stuck_pods(seen), None)
     withheld = seen.kafka.doubt if seen.kafka is not None and seen.kafka.withheld else None
     if stuck or withheld:

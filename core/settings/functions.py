@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from core.incidents.levels import OWN, Level
 from core.incidents.observation import Policy
-from core.naming import managed_tag
+from core.incidents.ownership import Ownership, ours
+from core.naming import NODE_POOL_LABEL
+from core.settings.probe import ProbeBudget
 
 KEPT: Mapping[str, Any] = {"kept": True}
 # A tick takes seconds. One that takes longer than this is taken for dead and its incident carried
@@ -68,10 +71,17 @@ class FunctionSettings:
     region: str
     ledger_table: str
 
+
+@dataclass(frozen=True, kw_only=True)
+class OfInstances(FunctionSettings):
+    """What a function that asks for instances is told: whose they are."""
+
+    # None: a cluster of ours, which carries our tag.
+    instances: Ownership | None = None
+
     @property
-    def managed_tag(self) -> str:
-        """The tag key that says an instance or group belongs to this cluster."""
-        return managed_tag(self.prefix)
+    def whose(self) -> Ownership:
+        return self.instances or ours(self.prefix)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +90,11 @@ class InCluster(FunctionSettings):
 
     namespace: str
     api: ApiServer = field(metadata=KEPT)
+    # Labels that tell pools of nodes apart, the first that a node has; and the values that mean
+    # Kafka's pools, none: every value.
+    pool_labels: Mapping[str, tuple[str, ...]] = field(
+        default_factory=lambda: {NODE_POOL_LABEL: ()}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +106,7 @@ class InKafka(InCluster):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Writing(FunctionSettings):
+class Writing(OfInstances):
     """What a function that writes incidents is told: whom it tells of them."""
 
     ticks_queue_url: str
@@ -103,15 +118,22 @@ class Writing(FunctionSettings):
 class Interruption(Writing):
     """λ interruption."""
 
+    # None: it is called by the prefix.
+    eks_cluster: str | None = None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tick(Writing, InKafka):
     """λ tick."""
 
-    nth_queue_url: str
     policy: Policy
+    # None: nobody drains for us.
+    nth_queue_url: str | None = None
+    level: Level = OWN
     # None: the alerts are off.
     alerts_topic_arn: str | None = None
+    # None: there is no probe, or no Prometheus that knows what it counted.
+    probe_budget: ProbeBudget | None = None
 
     @property
     def lease_seconds(self) -> float:
@@ -149,7 +171,7 @@ class Sweep(Writing, InCluster):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rotate(InKafka):
+class Rotate(OfInstances, InKafka):
     """λ rotate."""
 
     ticks_queue_url: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,18 @@ PORT = 8080
 ATTEMPTS = "stillwater_probe_attempts_total"
 FAILED = "stillwater_probe_failed_total"
 SECONDS = "stillwater_probe_seconds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeBudget:
+    """What one rotation may spend of the clients' error budget, and who counts it."""
+
+    # Where Prometheus is (core.settings.prometheus_address), and which series there are ours.
+    address: str
+    labels: Mapping[str, str]
+    objective_percent: float
+    # Of the budget of 30 days, since a person last said that the run may go on.
+    rotation_percent: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

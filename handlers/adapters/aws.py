@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from core.incidents.observation import GroupView, HookResult, InstanceView
+from core.incidents.ownership import GROUP_TAG, Mark, Ownership
 
 if TYPE_CHECKING:
+    from mypy_boto3_autoscaling.paginator import DescribeAutoScalingGroupsPaginator
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
     from mypy_boto3_ec2.type_defs import InstanceTypeDef
 
-GROUP_TAG = "aws:autoscaling:groupName"
 LONGEST_DELAY_SECONDS = 900
 # On every volume that the EBS driver has made, and on none of an instance's own.
 EBS_CSI_TAG = "ebs.csi.aws.com/cluster"
 MOST_PROTECTED_AT_ONCE = 50
+MOST_NAMES_PER_CALL = 50
 # A tick comes again soon: better to fail it than to wait for the default minute.
 _CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
 # Auto Scaling's words for what it will not do now; anything else is a fault of ours or of AWS.
@@ -37,8 +39,8 @@ class Cloud(Protocol):
     def group(self, name: str) -> GroupView | None:
         """Return an Auto Scaling group, or None when it does not exist."""
 
-    def groups_tagged(self, tag_key: str) -> tuple[GroupView, ...]:
-        """Return every group that carries a tag key."""
+    def groups_of(self, whose: Ownership) -> tuple[GroupView, ...]:
+        """Return every group of a cluster."""
 
     def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
         """Keep a hook waiting; False when nothing waits there any more."""
@@ -95,11 +97,9 @@ class AwsCloud:
         found = answer["AutoScalingGroups"]
         return _group(found[0]) if found else None
 
-    def groups_tagged(self, tag_key: str) -> tuple[GroupView, ...]:
-        pages = self._groups.get_paginator("describe_auto_scaling_groups").paginate(
-            Filters=[{"Name": "tag-key", "Values": [tag_key]}]
-        )
-        return tuple(_group(g) for page in pages for g in page["AutoScalingGroups"])
+    def groups_of(self, whose: Ownership) -> tuple[GroupView, ...]:
+        pages = self._groups.get_paginator("describe_auto_scaling_groups")
+        return tuple(_group(g) for g in described_groups(pages, whose))
 
     def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
         try:
@@ -175,6 +175,32 @@ class AwsCloud:
     def zone_names(self) -> dict[str, str]:
         answer = self._ec2.describe_availability_zones()
         return {zone["ZoneId"]: zone["ZoneName"] for zone in answer["AvailabilityZones"]}
+
+
+def described_groups(
+    pages: DescribeAutoScalingGroupsPaginator, whose: Ownership
+) -> Iterable[AutoScalingGroupTypeDef]:
+    """Return Auto Scaling's words for every group of a cluster, each once."""
+    found: dict[str, AutoScalingGroupTypeDef] = {}
+    for mark in whose.marks:
+        for page in pages.paginate(Filters=tag_filters(mark)):
+            found |= {g["AutoScalingGroupName"]: g for g in page["AutoScalingGroups"]}
+    names = whose.scaling_groups
+    for start in range(0, len(names), MOST_NAMES_PER_CALL):
+        some = list(names[start : start + MOST_NAMES_PER_CALL])
+        for page in pages.paginate(AutoScalingGroupNames=some):
+            found |= {g["AutoScalingGroupName"]: g for g in page["AutoScalingGroups"]}
+    return found.values()
+
+
+def tag_filters(mark: Mark) -> Any:
+    """Return a mark as EC2 and Auto Scaling filter by it: all of its tags together."""
+    return [
+        {"Name": f"tag:{key}", "Values": list(values)}
+        if values
+        else {"Name": "tag-key", "Values": [key]}
+        for key, values in mark.items()
+    ]
 
 
 def _action(instance_id: str, token: str | None) -> dict[str, str]:

@@ -20,4 +20,4 @@ def open_api(settings: InCluster, connections: int = 1) -> EksApi:
 
 def open_nodes(settings: InCluster, api: EksApi) -> EksNodes:
     """Return the nodes and pods of this Kafka cluster."""
-    return EksNodes(api, settings.namespace, settings.cluster)
+    return EksNodes(api, settings.namespace, settings.cluster, settings.pool_labels)

@@ -11,6 +11,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from core.incidents.inventory import ScheduledEvent, StatusView, VolumeView
+from core.incidents.ownership import Ownership
+from handlers.adapters.aws import tag_filters
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import InstanceStatusTypeDef
@@ -31,8 +33,8 @@ class Inventory(Protocol):
     def zone_names(self) -> Mapping[str, str]:
         """Return this account's name of every zone of the region, by the zone's id."""
 
-    def instance_states(self, tag_key: str) -> Mapping[str, str]:
-        """Return the state of every instance that carries a tag key, those that ended too."""
+    def instance_states(self, whose: Ownership) -> Mapping[str, str]:
+        """Return the state of every instance of a cluster, those that ended too."""
 
     def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
         """Return the checks and scheduled events of running instances; others are missing."""
@@ -70,13 +72,12 @@ class Ec2Inventory:
             self._zone_names = {z["ZoneId"]: z["ZoneName"] for z in zones["AvailabilityZones"]}
         return self._zone_names
 
-    def instance_states(self, tag_key: str) -> Mapping[str, str]:
-        pages = self._ec2.get_paginator("describe_instances").paginate(
-            Filters=[{"Name": "tag-key", "Values": [tag_key]}]
-        )
+    def instance_states(self, whose: Ownership) -> Mapping[str, str]:
+        pages = self._ec2.get_paginator("describe_instances")
         return {
             instance["InstanceId"]: instance["State"]["Name"]
-            for page in pages
+            for mark in whose.of_instances
+            for page in pages.paginate(Filters=tag_filters(mark))
             for reservation in page["Reservations"]
             for instance in reservation.get("Instances", [])
         }

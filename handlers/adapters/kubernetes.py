@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -27,6 +27,7 @@ from handlers.adapters.operator import tell_of_drain, wanted_revisions
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 SPARE_ANNOTATION = "stillwater.dev/spare-for"
 ATTACHMENTS_PATH = "/apis/storage.k8s.io/v1/volumeattachments"
+OUR_POOLS: Mapping[str, Sequence[str]] = {NODE_POOL_LABEL: ()}
 OUT_OF_SERVICE = {
     "key": "node.kubernetes.io/out-of-service",
     "value": "nodeshutdown",
@@ -90,8 +91,15 @@ class Nodes(Protocol):
 class EksNodes:
     """What the handlers read from an EKS cluster."""
 
-    def __init__(self, api: EksApi, namespace: str, kafka_cluster: str) -> None:
+    def __init__(
+        self,
+        api: EksApi,
+        namespace: str,
+        kafka_cluster: str,
+        pool_labels: Mapping[str, Sequence[str]] = OUR_POOLS,
+    ) -> None:
         self._api = api
+        self._pool_labels = pool_labels
         self._namespace = namespace
         self._kafka_cluster = kafka_cluster
 
@@ -101,7 +109,7 @@ class EksNodes:
             for item in self._api.list("/apis/storage.k8s.io/v1/csinodes")
         }
         return tuple(
-            _node(item, drivers.get(item["metadata"]["name"], frozenset()))
+            _node(item, drivers.get(item["metadata"]["name"], frozenset()), self._pool_labels)
             for item in self._api.list("/api/v1/nodes")
         )
 
@@ -220,14 +228,16 @@ def _unready_since(item: Json) -> float | None:
     )
 
 
-def _node(item: Json, drivers: frozenset[str]) -> NodeView:
+def _node(
+    item: Json, drivers: frozenset[str], pool_labels: Mapping[str, Sequence[str]]
+) -> NodeView:
     labels, spec = item["metadata"].get("labels", {}), item.get("spec", {})
     marks = item["metadata"].get("annotations") or {}
     return NodeView(
         name=item["metadata"]["name"],
         instance_id=_instance_of(item),
         zone=labels.get(ZONE_LABEL),
-        pool=labels.get(NODE_POOL_LABEL),
+        pool=_pool(labels, pool_labels),
         sick=_sick(item),
         unready_since=_unready_since(item),
         created_at=epoch(item["metadata"].get("creationTimestamp")),
@@ -240,6 +250,14 @@ def _node(item: Json, drivers: frozenset[str]) -> NodeView:
             taint["key"] == OUT_OF_SERVICE["key"] for taint in spec.get("taints") or ()
         ),
     )
+
+
+def _pool(labels: Json, pool_labels: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the pool that a node's labels name; None: it is in none that is meant."""
+    for key, values in pool_labels.items():
+        if (said := labels.get(key)) and (not values or said in values):
+            return str(said)
+    return None
 
 
 def _instance_of(node: Json) -> str | None:

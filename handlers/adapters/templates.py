@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import boto3
 from botocore.config import Config
 
+from core.incidents.ownership import Ownership
 from core.rotation.outdated import Build, Launched
+from handlers.adapters.aws import described_groups
 
 if TYPE_CHECKING:
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
@@ -19,8 +21,8 @@ _CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"
 class Templates(Protocol):
     """What λ rotate asks of launch templates."""
 
-    def launched(self, tag_key: str) -> Mapping[str, Launched]:
-        """Return every instance of the groups that carry a tag key; others have no template."""
+    def launched(self, whose: Ownership) -> Mapping[str, Launched]:
+        """Return every instance of a cluster's groups; others have no template."""
 
 
 class AwsTemplates:
@@ -30,11 +32,9 @@ class AwsTemplates:
         self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
         self._groups = boto3.client("autoscaling", region_name=region, config=_CLIENT)
 
-    def launched(self, tag_key: str) -> Mapping[str, Launched]:
-        pages = self._groups.get_paginator("describe_auto_scaling_groups").paginate(
-            Filters=[{"Name": "tag-key", "Values": [tag_key]}]
-        )
-        groups = [group for page in pages for group in page["AutoScalingGroups"]]
+    def launched(self, whose: Ownership) -> Mapping[str, Launched]:
+        pages = self._groups.get_paginator("describe_auto_scaling_groups")
+        groups = described_groups(pages, whose)
         images = self._images(i["InstanceId"] for g in groups for i in g.get("Instances", []))
         found: dict[str, Launched] = {}
         for group in groups:

@@ -98,11 +98,11 @@ class RecentNodes(EksNodes):
     def attachments(self) -> dict[str, tuple[str, ...]]:
         return self._recent.get("attachments", super().attachments)
 
-    def wanted_revisions(self) -> Mapping[str, str]:
-        return self._recent.get("revisions", super().wanted_revisions)
-
     def budgets(self) -> tuple[BudgetView, ...]:
         return self._recent.get("budgets", super().budgets)
+
+    def wanted_revisions(self) -> Mapping[str, str]:
+        return self._recent.get("revisions", super().wanted_revisions)
 
 
 class RecentCloud(AwsCloud):

@@ -13,6 +13,7 @@ from aws_lambda_powertools import Logger
 from core.availability.drain_notice import drain_notice
 from core.availability.lease import Lease
 from core.errors import Conflict, StillwaterError
+from core.incidents.levels import OWN, WITHHELD, Level, allowed, level_of
 from core.incidents.lost import CONFIRMED
 from core.incidents.observation import (
     Action,
@@ -65,10 +66,16 @@ class Effects:
     freezes: Freezes
     leadership: Leadership
     snapshots: ErrorSnapshots
-    termination_handler: Queue
+    termination_handler: Queue | None  # None: nobody drains for us
     ticks: Queue
     lease_seconds: float
+    level: Level = OWN
+    named: frozenset[str] | None = None  # groups that may be changed; None: every one
     clock: Callable[[], float] = time.time
+
+    def level_for(self, incident: Incident) -> Level:
+        """Return what may be done for an incident's machine."""
+        return level_of(incident.group, self.level, self.named)
 
 
 def perform(
@@ -76,12 +83,19 @@ def perform(
 ) -> str | None:
     """Carry out a decision's actions in their order; return a group's refusal to terminate.
 
+    Below level `act` only what is ours is written; a group that is not asked has refused.
+
     Raises Conflict when the lease a drain depends on is refused, or when another invocation has
     taken the incident over; then nothing was forwarded and the decision must not be recorded.
     """
     refused: str | None = None
+    level = effects.level_for(incident)
     for position, action in enumerate(actions):
-        if isinstance(action, TakeLease):
+        if not allowed(action, level):
+            logger.info("Withheld.", incident_id=incident.id, action=type(action).__name__)
+            if isinstance(action, TerminateInGroup) and action.instance_id is None:
+                refused = WITHHELD
+        elif isinstance(action, TakeLease):
             refusal = _lease_refused(incident, action, effects, now)
             if refusal and any(_needs_lease(a) for a in actions[position:]):
                 raise Conflict(refusal)
@@ -114,6 +128,8 @@ def _lease_refused(
 
 def _tell_of_drain(effects: Effects, leases: Iterable[Lease]) -> None:
     """Tell Strimzi's operator who is out; nobody's drain waits for it to be told."""
+    if effects.level != OWN:
+        return  # The Lease is there where our own stacks made it.
     try:
         effects.nodes.tell_of_drain(drain_notice(leases, effects.clock()))
     except StillwaterError as error:
@@ -230,8 +246,11 @@ def _drain(
     if incident.node_id is not None:
         effects.snapshots.keep(incident.id, now)
     if isinstance(action, ForwardDrain):
+        handler = effects.termination_handler
+        if handler is None:
+            raise Conflict(f"No termination handler takes the drain of incident {incident.id}.")
         _begin_drain(incident, effects, now)
-        effects.termination_handler.send(incident.drain_event or _message_of_ours(incident))
+        handler.send(incident.drain_event or _message_of_ours(incident))
 
 
 def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:

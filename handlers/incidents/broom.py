@@ -98,11 +98,11 @@ class Broom:
             self.reception.ticks.send(rotation_message(run.version))
 
     def _lists(self, now: float) -> Snapshot:
-        tag = self.reception.managed_tag
+        whose = self.reception.whose
         return Snapshot(
             now=now,
-            groups=self.reception.cloud.groups_tagged(tag),
-            states=self.inventory.instance_states(tag),
+            groups=self.reception.cloud.groups_of(whose),
+            states=self.inventory.instance_states(whose),
             nodes=self._kafka_nodes(),
             incidents=self.reception.ledger.open_incidents(),
             zones_in_trouble=self._zones_in_trouble(),
@@ -139,7 +139,7 @@ class Broom:
         states, foreign = dict(seen.states), set()
         for instance_id in sorted(id_ for id_ in unlisted if id_):
             instance = self.reception.cloud.instance(instance_id)
-            if instance is not None and self.reception.managed_tag in instance.tags:
+            if instance is not None and self.reception.whose.of(instance.tags):
                 states[instance_id] = instance.state
             elif instance is not None:
                 foreign.add(instance_id)

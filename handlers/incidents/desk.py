@@ -64,12 +64,12 @@ class Desk:
         named = {f.instance_id for f in announced if isinstance(f, Interruption)}
         if len(named) < MANY_INSTANCES:
             return announced
-        ours = self.notices.inventory.instance_states(self.reception.managed_tag)
+        ours = self.notices.inventory.instance_states(self.reception.whose)
         foreign = sorted(named - set(ours))
         if foreign:
             reason = (
                 f"{len(foreign)} of the {len(named)} instances it names are another's: they have "
-                f"no tag {self.reception.managed_tag}."
+                f"{self.reception.whose.lacking}."
             )
             self.reception.ignore(announced[0].body, reason, now)
         return tuple(

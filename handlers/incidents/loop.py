@@ -17,6 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.errors import Conflict, StillwaterError
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
+from core.incidents.levels import as_told
 from core.incidents.observation import Observation, Page, Policy
 from core.incidents.record import Decision, Incident, unattended
 from core.incidents.settling import note_refusal, settle
@@ -78,6 +79,7 @@ class Loop:
         seen = observe(claimed, self.sources, now)
         incident = learn(claimed, seen)
         decision = next_action(incident, seen, self.policy)
+        decision = as_told(decision, self.effects.level_for(incident))
         logger.info(decision.reason, incident_id=incident.id, state=decision.state.value)
         paged = self._page(claimed, decision, now)
         if paged is None:

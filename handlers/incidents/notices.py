@@ -81,6 +81,8 @@ class Notices:
     prefix: str
     # None: nobody remembers modifications, nor whom a person was called about.
     records: Records | None = None
+    # None: the prefix.
+    eks_cluster: str | None = None
 
     def of_volume(self, notice: VolumeNotice, now: float) -> None:
         """Turn a harmed volume into its instance's incident; keep every other outcome on record."""
@@ -127,7 +129,7 @@ class Notices:
         if volume.instance_id is None:
             return False
         instance = self.reception.cloud.instance(volume.instance_id)
-        return instance is not None and self.reception.managed_tag in instance.tags
+        return instance is not None and self.reception.whose.of(instance.tags)
 
     def _waiting_for(self, volume: VolumeView) -> str | None:
         """Return the instance whose incident moves the pod this volume belongs to."""
@@ -196,7 +198,7 @@ class Notices:
             cluster = eks_cluster_in(subject)
             if instance_id is not None:
                 if ours is None:
-                    ours = self.inventory.instance_states(self.reception.managed_tag)
+                    ours = self.inventory.instance_states(self.reception.whose)
                 if instance_id in ours:
                     return True
             elif volume_id is not None:
@@ -205,7 +207,7 @@ class Notices:
                     volume.belongs_to(self.prefix) or self._attached_to_ours(volume)
                 ):
                     return True
-            elif cluster is None or cluster == self.prefix:
+            elif cluster is None or cluster == (self.eks_cluster or self.prefix):
                 return True
         return not advisory.subjects
 

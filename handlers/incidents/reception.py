@@ -15,6 +15,7 @@ from core.events import Interruption
 from core.events.origin import WARNINGS, doubt
 from core.incidents.decide import overruled, unanswered
 from core.incidents.joining import merge, open_incident, reopens
+from core.incidents.ownership import Ownership
 from core.incidents.record import Incident
 from handlers.adapters.aws import Cloud, Queue, tick_message
 from handlers.adapters.pages import call
@@ -44,7 +45,7 @@ class Reception:
     ledger: Ledger
     cloud: Cloud
     ticks: Queue
-    managed_tag: str
+    whose: Ownership
 
     def receive(self, found: Interruption, now: float) -> None:
         """Take what AWS announced; a duplicate sends the tick that may be missing, no more.
@@ -73,7 +74,7 @@ class Reception:
     def _doubted(self, found: Interruption, now: float) -> str | None:
         """Say why a word about an instance of ours cannot be true; EC2 is asked for warnings."""
         instance = self.cloud.instance(found.instance_id) if found.kind in WARNINGS else None
-        if instance is not None and self.managed_tag not in instance.tags:
+        if instance is not None and not self.whose.of(instance.tags):
             return None  # Another's, and refused as such.
         if found.kind in WARNINGS and instance is None:
             return None
@@ -158,8 +159,8 @@ class Reception:
         instance = self.cloud.instance(instance_id)
         if instance is None:
             return f"EC2 does not know instance {instance_id}."
-        if self.managed_tag not in instance.tags:
-            return f"Instance {instance_id} has no tag {self.managed_tag}: another's."
+        if not self.whose.of(instance.tags):
+            return f"Instance {instance_id} has {self.whose.lacking}: another's."
         return None
 
 

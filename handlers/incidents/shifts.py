@@ -17,6 +17,7 @@ from core.availability.zones import LOST_ZONE
 from core.errors import StillwaterError
 from core.events import Kind
 from core.incidents.observation import GroupView, NodeView
+from core.incidents.ownership import Ownership
 from core.slack.zone_thread import worth_telling
 from core.zones.evidence import ZonePage, ZoneSight, evidence_of
 from core.zones.incident import ZoneIncident, frozen
@@ -62,9 +63,11 @@ class Shifts:
     leadership: Leadership
     records: Records
     ticks: Queue
-    managed_tag: str
+    whose: Ownership
     cluster: str
     told: Callable[[ZoneIncident], None] = lambda _: None
+    # Groups are protected and leaders moved; else what is frozen is only said.
+    acts: bool = True
 
     def turn(self, now: float) -> None:
         """Bring leaders and protection to what is frozen now.
@@ -78,6 +81,8 @@ class Shifts:
             if worth_telling(incident, now):
                 self.told(incident)
         zones = frozenset(f.zone for f in frozen(judged, now) if f.zone is not None)
+        if not self.acts:
+            return
         self._protect(zones)
         if nodes is None:
             raise StillwaterError("Kubernetes does not answer, so no leaders were moved.")
@@ -100,7 +105,7 @@ class Shifts:
                 self.freezes.note(LostZone(freeze.zone_id, freeze.zone, over=True), now)
 
     def _sight(self, nodes: tuple[NodeView, ...] | None, now: float) -> ZoneSight:
-        groups = self.cloud.groups_tagged(self.managed_tag)
+        groups = self.cloud.groups_of(self.whose)
         kafka = tuple(node for node in nodes or () if node.pool is not None)
         return ZoneSight(
             now=now,
@@ -130,7 +135,7 @@ class Shifts:
         What somebody else has protected stays so: only our own is remembered, and undone.
         """
         held, version = self._protected()
-        groups = {group.name: group for group in self.cloud.groups_tagged(self.managed_tag)}
+        groups = {group.name: group for group in self.cloud.groups_of(self.whose)}
         frozen = {name: g for name, g in groups.items() if zones & set(g.zones)}
         wanted = {
             name: held.get(name, frozenset()) & frozenset(group.instances) | _unprotected(group)

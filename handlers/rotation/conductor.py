@@ -14,6 +14,7 @@ from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.observation import Policy
+from core.incidents.ownership import Ownership
 from core.rotation.observation import RunObservation
 from core.rotation.outdated import stale_template, why_outdated
 from core.rotation.pace import measured
@@ -62,7 +63,7 @@ class Conductor:
     snapshots: ErrorSnapshots
     ticks: Queue
     policy: Policy
-    managed_tag: str
+    whose: Ownership
 
     def take(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
         """Carry out one command; what a person must hear of comes back as sentences."""
@@ -120,12 +121,12 @@ class Conductor:
 
     def _planned(self, event: Mapping[str, Any], now: float) -> _Planned:
         """Read everything a plan rests on; raises StillwaterError when it cannot be read."""
-        seen = observe_cluster(self.sources, self.managed_tag, now)
+        seen = observe_cluster(self.sources, self.whose, now)
         seen = seen if seen.blind else with_errors(self.snapshots, seen)
         if seen.blind:
             raise StillwaterError(seen.blind)
         server = self.sources.nodes.server_version()
-        launched = self.templates.launched(self.managed_tag)
+        launched = self.templates.launched(self.whose)
         outdated = {
             pod.node_id: why
             for pod in seen.pods
@@ -170,7 +171,7 @@ class Conductor:
             known = self.snapshots.ask(now).errors.to_dict()
             options = replace(options, acknowledged=known)
         if event.get("accept_unavailable"):
-            seen = observe_cluster(self.sources, self.managed_tag, now)
+            seen = observe_cluster(self.sources, self.whose, now)
             options = replace(options, accepted_topics=_topics(run.turns, seen))
         if event.get("any_time"):
             options = replace(options, any_time=True)

@@ -16,7 +16,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
 from core.incidents.observation import Policy
+from core.incidents.ownership import Ownership
 from core.incidents.record import Incident
+from core.rotation.clients import counting_since
 from core.rotation.observation import RunObservation
 from core.rotation.pace import catching_up
 from core.rotation.progress import next_step
@@ -27,6 +29,7 @@ from handlers.adapters.pages import call
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
+from handlers.rotation.clients_budget import ClientsBudget
 from handlers.store.ledger import rounds
 from handlers.store.messages import rotation_message
 from handlers.store.runs import Runs
@@ -46,14 +49,18 @@ class Rotations:
     policy: Policy
     late_seconds: float
     told: Callable[[Run], None]
+    # None: nobody counts what clients fail at.
+    budget: ClientsBudget | None = None
 
     def turn(self, version: int, now: float) -> None:
         """Take one step with the run, and schedule the next."""
         claimed = self._claim(version, now)
         if claimed is None:
             return
-        seen = observe_run(claimed, self.sources, self.managed_tag, now)
+        seen = observe_run(claimed, self.sources, self.reception.whose, now)
         seen = self._with_errors(claimed, self._with_logs(claimed, seen))
+        if self.budget is not None and not seen.blind and not claimed.in_hand:
+            seen = replace(seen, spent=self.budget.spent(counting_since(claimed), now))
         step = next_step(claimed, seen, self.policy)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
@@ -82,10 +89,6 @@ class Rotations:
         except StillwaterError:
             return seen  # A measurement less.
         return replace(seen, held={id_: held[id_] for id_ in behind if id_ in held})
-
-    @property
-    def managed_tag(self) -> str:
-        return self.reception.managed_tag
 
     def _claim(self, version: int, now: float) -> Run | None:
         run = self.runs.current()
@@ -148,9 +151,9 @@ def asking(run: Run, turn: NodeTurn, now: float) -> Interruption:
     )
 
 
-def observe_run(run: Run, sources: Sources, managed_tag: str, now: float) -> RunObservation:
+def observe_run(run: Run, sources: Sources, whose: Ownership, now: float) -> RunObservation:
     """Read everything a decision about a run rests on; what fails is said, not raised."""
-    seen = observe_cluster(sources, managed_tag, now)
+    seen = observe_cluster(sources, whose, now)
     if seen.blind:
         return seen
     try:
@@ -162,7 +165,7 @@ def observe_run(run: Run, sources: Sources, managed_tag: str, now: float) -> Run
     return replace(seen, incidents=own, others=others)
 
 
-def observe_cluster(sources: Sources, managed_tag: str, now: float) -> RunObservation:
+def observe_cluster(sources: Sources, whose: Ownership, now: float) -> RunObservation:
     """Read the cluster, with every open incident as somebody else's."""
     kafka, silence = None, ""
     try:
@@ -174,7 +177,7 @@ def observe_cluster(sources: Sources, managed_tag: str, now: float) -> RunObserv
             now=now,
             nodes=sources.nodes.nodes(),
             pods=sources.nodes.kafka_pods(),
-            groups=sources.cloud.groups_tagged(managed_tag),
+            groups=sources.cloud.groups_of(whose),
             kafka=kafka,
             kafka_silence=silence,
             others=sources.ledger.open_incidents(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pulumi
 
@@ -45,9 +45,12 @@ class Access(pulumi.ComponentResource):
         definition: Definition,
         cluster: Operated,
         role_arn: pulumi.Input[str],
+        *,
+        below: str = "",
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        names = NAMES[definition.name]
+        known = NAMES[definition.name]
+        names = replace(known, component=f"{below}{known.component}")
         super().__init__(names.type, names.component, None, opts)
         grant(names, definition, cluster, role_arn, parent=self)
         self.register_outputs({})

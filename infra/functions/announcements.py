@@ -12,10 +12,13 @@ from typing import Any
 
 from core import naming
 from core.constants import HOOKS
-from core.events import alarms, groups, health, instances, scheduled, volumes, zones
+from core.events import alarms, health, instances, scheduled, volumes, zones
+from core.events import groups as activities
 from core.events.scheduled import Answer
 
 Pattern = Mapping[str, Any]
+# An Auto Scaling group by its name, or by what that begins with.
+Group = str | Mapping[str, str]
 
 TERMINATE = "EC2 Instance-terminate Lifecycle Action"
 
@@ -36,12 +39,12 @@ OF_INSTANCES: Mapping[str, Pattern] = {
 }
 
 
-def events_rules(prefix: str, pools: Sequence[str]) -> Mapping[str, Pattern]:
-    """Return the patterns of the events queue by the rule's short name."""
+def events_rules(groups: Sequence[Group], hooks: Sequence[str] = HOOKS) -> Mapping[str, Pattern]:
+    """Return the patterns of the events queue by the rule's short name; no hooks: of any."""
     return {
-        "terminate": _terminate(prefix, pools, HOOKS),
-        "activity": _of_our_groups(prefix, pools, groups.ACTIVITIES),
-        "refresh": _of_our_groups(prefix, pools, groups.REFRESHES),
+        "terminate": _terminate(groups, hooks),
+        "activity": _of_groups(groups, activities.ACTIVITIES),
+        "refresh": _of_groups(groups, activities.REFRESHES),
         **OF_INSTANCES,
         "capacity-block": {"source": ["aws.ec2"], "detail-type": list(instances.BLOCK_EXPIRES)},
         "volume": _ec2(
@@ -58,13 +61,13 @@ def events_rules(prefix: str, pools: Sequence[str]) -> Mapping[str, Pattern]:
     }
 
 
-def direct_rules(prefix: str, pools: Sequence[str]) -> Mapping[str, Pattern]:
+def direct_rules(groups: Sequence[Group]) -> Mapping[str, Pattern]:
     """Return the patterns of the termination handler's own queue on the direct route.
 
     What it understands. Never `gate`: it would complete the hook that guards the volumes.
     """
     return {
-        "nth-terminate": _terminate(prefix, pools, [naming.DRAIN_HOOK]),
+        "nth-terminate": _terminate(groups, [naming.DRAIN_HOOK]),
         "nth-spot": OF_INSTANCES["spot"],
         "nth-state-change": OF_INSTANCES["state-change"],
         # It drains whatever it hears of at once: only what takes an instance away.
@@ -72,22 +75,24 @@ def direct_rules(prefix: str, pools: Sequence[str]) -> Mapping[str, Pattern]:
     }
 
 
-def _our_groups(prefix: str, pools: Sequence[str]) -> list[Mapping[str, str]]:
+def our_groups(prefix: str, pools: Sequence[str]) -> list[Group]:
     """Match a pool's groups by what their names begin with: a letter per zone follows."""
     return [{"prefix": naming.auto_scaling_group(prefix, pool, " ").rstrip()} for pool in pools]
 
 
-def _of_our_groups(prefix: str, pools: Sequence[str], detail_types: Iterable[str]) -> Pattern:
+def _of_groups(groups: Sequence[Group], detail_types: Iterable[str]) -> Pattern:
     return {
         "source": ["aws.autoscaling"],
         "detail-type": list(detail_types),
-        "detail": {"AutoScalingGroupName": _our_groups(prefix, pools)},
+        "detail": {"AutoScalingGroupName": list(groups)},
     }
 
 
-def _terminate(prefix: str, pools: Sequence[str], hooks: Sequence[str]) -> Pattern:
-    """Match a termination that waits in our hooks; our hooks hold no launch."""
-    ours = _of_our_groups(prefix, pools, [TERMINATE])
+def _terminate(groups: Sequence[Group], hooks: Sequence[str]) -> Pattern:
+    """Match a termination that waits in our hooks, which hold no launch; no hooks: in any."""
+    ours = _of_groups(groups, [TERMINATE])
+    if not hooks:
+        return ours
     return {**ours, "detail": {**ours["detail"], "LifecycleHookName": list(hooks)}}
 
 

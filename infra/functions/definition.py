@@ -42,6 +42,15 @@ class Scope:
         return self.account.arn("sqs", naming.queue(self.cluster.prefix, role))
 
     @property
+    def handler_queue(self) -> str:
+        """The termination handler's queue: ours, or by the URL that was named."""
+        url = self.cluster.handler_queue_url
+        if url is None:
+            return self.queue("nth")
+        host, account_id, name = url.removeprefix("https://").split("/")
+        return f"arn:{self.account.partition}:sqs:{host.split('.')[1]}:{account_id}:{name}"
+
+    @property
     def table(self) -> str:
         return self.account.arn("dynamodb", f"table/{naming.ledger_table(self.cluster.prefix)}")
 

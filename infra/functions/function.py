@@ -26,7 +26,7 @@ class Placement:
     """A function's place in the VPC, for one that speaks to the API server and the brokers."""
 
     subnet_ids: Sequence[pulumi.Input[str]]
-    security_group_id: pulumi.Input[str]
+    security_group_ids: Sequence[pulumi.Input[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +133,8 @@ def _vpc_config(placement: Placement | None) -> aws.lambda_.FunctionVpcConfigArg
     if placement is None:
         return None
     return aws.lambda_.FunctionVpcConfigArgs(
-        subnet_ids=list(placement.subnet_ids), security_group_ids=[placement.security_group_id]
+        subnet_ids=list(placement.subnet_ids),
+        security_group_ids=list(placement.security_group_ids),
     )
 
 
@@ -160,14 +161,17 @@ def _network_statements(account: iam.Account, placement: Placement) -> list[iam.
         pulumi.Output.from_input(subnet).apply(lambda id_: account.arn("ec2", f"subnet/{id_}"))
         for subnet in placement.subnet_ids
     ]
-    group = pulumi.Output.from_input(placement.security_group_id).apply(
-        lambda id_: account.arn("ec2", f"security-group/{id_}")
-    )
+    groups = [
+        pulumi.Output.from_input(group).apply(
+            lambda id_: account.arn("ec2", f"security-group/{id_}")
+        )
+        for group in placement.security_group_ids
+    ]
     return [
         iam.Statement(
             sid="JoinItsSubnets",
             actions=["ec2:CreateNetworkInterface"],
-            resources=[interfaces, group, *places],
+            resources=[interfaces, *groups, *places],
         ),
         iam.Statement(
             sid="TendItsInterfaces",

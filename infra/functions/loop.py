@@ -10,7 +10,7 @@ the VPC and have access entries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import pulumi
 from core import naming
 from core.constants import TICKS_MAX_RECEIVE_COUNT
 from infra.functions.catalogue import LOOP
-from infra.functions.definition import Scope
+from infra.functions.definition import Definition, Scope
 from infra.functions.function import Function, FunctionArgs, Placement, feed
 from infra.functions.kept import keep
 from infra.functions.packaging import Package
@@ -38,6 +38,7 @@ class FunctionsArgs:
     late: Late
     events_queue_arn: pulumi.Input[str]
     placement: Placement
+    definitions: Sequence[Definition] = LOOP
 
 
 class Functions(pulumi.ComponentResource):
@@ -53,12 +54,12 @@ class Functions(pulumi.ComponentResource):
         self._name, self._args, cluster = name, args, args.scope.cluster
         self.ticks_queue = self._ticks_queue()
         late = {**args.late, "ticks_queue_url": self.ticks_queue.url}
-        told = {each.name: settings(each, cluster, late) for each in LOOP}
+        told = {each.name: settings(each, cluster, late) for each in args.definitions}
         # What they keep is the API server alone, the same for all of them.
         self._kept = keep(f"{name}-kept", "loop", late["ledger_table"], told[TICK.name], self)
         self.functions = {each: self._function(each, told[each]) for each in told}
         sources = {"events": args.events_queue_arn, "ticks": self.ticks_queue.arn}
-        for each in LOOP:
+        for each in args.definitions:
             function = self.functions[each.name]
             if each.reads is not None:
                 feed(f"{name}-{each.name}", each, sources[each.reads.queue], function, self)

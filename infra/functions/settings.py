@@ -50,6 +50,12 @@ def described(cluster: Operated, function: str) -> dict[str, Any]:
         "connect_startup_seconds": cluster.connect_startup_seconds,
         "connect_probe_seconds": timings.connect_probe_timeout_seconds,
         "volumes": cluster.volumes,
+        "level": cluster.level,
+        "eks_cluster": cluster.eks_cluster,
+        "instances": cluster.instances,
+        "nth_queue_url": cluster.handler_queue_url if cluster.acts else None,
+        **({} if cluster.pool_labels is None else {"pool_labels": cluster.pool_labels}),
+        "probe_budget": cluster.probe_budget,
         "prometheus": cluster.volumes and cluster.volumes.prometheus,
     }
 

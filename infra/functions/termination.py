@@ -19,8 +19,8 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import Timings
-from core.constants import EVENTS_MAX_RECEIVE_COUNT
-from infra.functions.announcements import Pattern, direct_rules, events_rules
+from core.constants import EVENTS_MAX_RECEIVE_COUNT, HOOKS
+from infra.functions.announcements import Group, Pattern, direct_rules, events_rules
 from infra.functions.queues import Queue, QueueArgs
 
 TYPE = "stillwater:infra:Termination"
@@ -34,17 +34,22 @@ DELIVERY_ATTEMPTS = 185
 @dataclass(frozen=True, kw_only=True)
 class TerminationArgs:
     prefix: str
-    # The pools whose Auto Scaling groups are listened to, by name.
-    pools: Sequence[str]
+    # The Auto Scaling groups that are listened to.
+    groups: Sequence[Group]
+    # The hooks of theirs that are; none: any.
+    hooks: Sequence[str] = HOOKS
     timings: Timings
     drain_route: Literal["held", "direct"]
+    # Whether a termination handler of ours reads a queue of its own.
+    handler: bool = True
 
 
 class Termination(pulumi.ComponentResource):
     """The two queues and the rules that feed them."""
 
     events_queue: Queue
-    nth_queue: Queue
+    # None: the termination handler is not ours.
+    nth_queue: Queue | None = None
 
     def __init__(
         self, name: str, args: TerminationArgs, opts: pulumi.ResourceOptions | None = None
@@ -55,23 +60,32 @@ class Termination(pulumi.ComponentResource):
         timings = args.timings
         self.events_queue = self._fed_queue(
             "events",
-            events_rules(args.prefix, args.pools),
+            events_rules(args.groups, args.hooks),
             visibility=timings.queue_visibility_timeout_seconds,
             retention=timings.events_queue_retention_seconds,
             max_receive_count=EVENTS_MAX_RECEIVE_COUNT,
             rules_alone=True,
         )
-        self.nth_queue = self._fed_queue(
+        self.nth_queue = self._handlers_queue() if args.handler else None
+        self.register_outputs({"events_queue_url": self.events_queue.url})
+
+    @property
+    def handlers_queue(self) -> Queue:
+        """The queue of a termination handler that is ours."""
+        if self.nth_queue is None:
+            raise ValueError(f"{self._name} was made without a queue for a termination handler.")
+        return self.nth_queue
+
+    def _handlers_queue(self) -> Queue:
+        args, timings = self._args, self._args.timings
+        return self._fed_queue(
             "nth",
-            direct_rules(args.prefix, args.pools) if args.drain_route == "direct" else {},
+            direct_rules(args.groups) if args.drain_route == "direct" else {},
             visibility=timings.nth_visibility_timeout_seconds,
             retention=timings.nth_retention_seconds(args.drain_route),
             # A drain that outlasts the visibility timeout is received again, and dropped as known:
             # every one of those counts, so the limit is sized for the longest drain (core.timing).
             max_receive_count=timings.nth_max_receive_count,
-        )
-        self.register_outputs(
-            {"events_queue_url": self.events_queue.url, "nth_queue_url": self.nth_queue.url}
         )
 
     def _fed_queue(

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.cluster.operated import Operated
+from core.incidents.levels import OWN
 from core.settings.functions import Tick
 from infra import iam
-from infra.functions import rbac
+from infra.functions import prometheus, rbac
 from infra.functions.definition import (
     Definition,
     Reads,
@@ -25,7 +26,6 @@ from infra.functions.definition import (
     keep_the_ledger,
     look,
     read_queue,
-    send,
 )
 from infra.functions.drain_lease import tell_of_drains
 
@@ -43,7 +43,28 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
             "ec2:DescribeVolumes",
         ),
         read_queue(scope, "ticks"),
-        send(scope, "ForwardToTheTerminationHandler", "nth"),
+        *(_act(scope) if scope.cluster.acts else ()),
+        *(prometheus.workspace(scope) if scope.cluster.probe_budget else []),
+        *_call(scope),
+    ]
+
+
+def _act(scope: Scope) -> Sequence[iam.Statement]:
+    """Return the rights of whoever acts on nodes; below that level there are none."""
+    forward = iam.Statement(
+        sid="ForwardToTheTerminationHandler",
+        actions=["sqs:SendMessage"],
+        resources=[scope.handler_queue],
+    )
+    return [forward, *_hold(scope)]
+
+
+def _hold(scope: Scope) -> Sequence[iam.Statement]:
+    """Hold and let go the nodes of groups; without groups there is nothing to name."""
+    groups = [scope.account.group_arn(name) for name in scope.cluster.scaling_groups]
+    if not groups:
+        return []
+    return [
         iam.Statement(
             sid="HoldAndReleaseNodes",
             actions=[
@@ -53,9 +74,8 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
                 "autoscaling:SetInstanceProtection",
                 "autoscaling:TerminateInstanceInAutoScalingGroup",
             ],
-            resources=[scope.account.group_arn(name) for name in scope.cluster.scaling_groups],
-        ),
-        *_call(scope),
+            resources=groups,
+        )
     ]
 
 
@@ -78,21 +98,29 @@ def _call(scope: Scope) -> Sequence[iam.Statement]:
 
 
 def _rights(cluster: Operated) -> rbac.Rights:
+    asking, elsewhere = prometheus.service(cluster) if cluster.probe_budget else ([], {})
     return rbac.Rights(
         group="stillwater:handlers",
         everywhere=[
-            rbac.may("", ["nodes"], ["get", "list", "patch"]),
+            rbac.may("", ["nodes"], ["get", "list", *(["patch"] if cluster.acts else [])]),
             rbac.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
-            rbac.may("storage.k8s.io", ["volumeattachments"], ["delete"]),
+            *(
+                [rbac.may("storage.k8s.io", ["volumeattachments"], ["delete"])]
+                if cluster.acts
+                else []
+            ),
         ],
         inside=[
             rbac.may("", ["pods"], ["list"]),
             rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"]),
-            tell_of_drains(cluster),
+            # The Lease is there where our own stacks made it.
+            *([tell_of_drains(cluster)] if cluster.level == OWN else []),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             *rbac.may_get("secrets", cluster.secrets["tick"]),
             *rbac.may_read_metrics(cluster),
+            *asking,
         ],
+        elsewhere=elsewhere,
     )
 
 

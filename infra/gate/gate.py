@@ -172,7 +172,7 @@ def _pod(image: str, variables: Mapping[str, pulumi.Input[str]]) -> dict[str, An
             {
                 "name": "gate",
                 "image": image,
-                "command": ["python", "-m", "handlers.gate"],
+                "command": ["python", "-m", "stillwater.inside", "gate"],
                 "env": [{"name": key, "value": value} for key, value in variables.items()],
                 "ports": [{"name": "https", "containerPort": PORT}],
                 "readinessProbe": {**probe, "periodSeconds": 5},

@@ -34,19 +34,20 @@ class Connects:
         self.informers = (self._connects, self._pods)
 
     def reconcile_all(self) -> bool:
-        """Reconcile every KafkaConnect; return whether one failed and should be tried again."""
+        """Reconcile every KafkaConnect; return whether one should soon be tried again."""
         failed = False
         for connect in list(self._connects.objects.values()):
             if "deletionTimestamp" in connect["metadata"]:
                 continue  # its objects name it as their owner and go with it
             try:
-                self._reconcile(connect)
+                failed |= self._reconcile(connect)
             except ApiError as error:
                 LOG.warning("KafkaConnect %s: %s", connect["metadata"]["name"], error)
                 failed = True
         return failed
 
-    def _reconcile(self, connect: Object) -> None:
+    def _reconcile(self, connect: Object) -> bool:
+        """Bring one to what it says; return whether a Secret is missing, of which nobody tells."""
         path = resource_path("kafkaconnects", connect)
         try:
             workers = read(connect)
@@ -54,7 +55,7 @@ class Connects:
             self._objects.report(
                 connect, path, ready=False, reason="InvalidResource", message=str(error)
             )
-            return
+            return False
         missing, credentials = self._credentials(workers)
         waiting = missing or self._bring(workers, credentials)
         self._objects.report(
@@ -64,6 +65,7 @@ class Connects:
             reason="Creating" if waiting else "",
             message=f"Waiting for {', '.join(waiting)}." if waiting else "",
         )
+        return bool(missing)
 
     def _bring(self, workers: Workers, credentials: str) -> list[str]:
         """Apply the cluster's objects; return the workers that are not ready yet."""

@@ -189,6 +189,35 @@ def put_hook(aws: Aws, inputs: Properties) -> None:
     aws.client("autoscaling").put_lifecycle_hook(**parameters)
 
 
+def _tag_of(inputs: Properties) -> dict[str, Any]:
+    tag = inputs["tag"]
+    return {
+        "ResourceId": inputs["autoscalingGroupName"],
+        "ResourceType": "auto-scaling-group",
+        "Key": tag["key"],
+        "Value": tag["value"],
+        "PropagateAtLaunch": bool(tag["propagateAtLaunch"]),
+    }
+
+
+@adapts("autoscaling/tag:Tag")
+class Tag(Adapter):
+    """A tag of a group that another program, or a person, has made."""
+
+    replaces = frozenset({"autoscalingGroupName"})
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        aws.client("autoscaling").create_or_update_tags(Tags=[_tag_of(inputs)])
+        return State(f"{inputs['autoscalingGroupName']},{inputs['tag']['key']}", {})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
+        aws.client("autoscaling").create_or_update_tags(Tags=[_tag_of(inputs)])
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        aws.client("autoscaling").delete_tags(Tags=[_tag_of(existing.outputs)])
+
+
 @adapts("autoscaling/lifecycleHook:LifecycleHook")
 class LifecycleHook(Adapter):
     name_property = "name"

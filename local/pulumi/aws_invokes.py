@@ -126,12 +126,43 @@ def _random_password(aws: Aws, arguments: Properties) -> Properties:
     return {"id": aws.region, "randomPassword": drawn["RandomPassword"]}
 
 
+def _eks_cluster(aws: Aws, arguments: Properties) -> Properties:
+    found = aws.client("eks").describe_cluster(name=arguments["name"])["cluster"]
+    return {
+        "id": found["name"],
+        "name": found["name"],
+        "arn": found["arn"],
+        "endpoint": found["endpoint"],
+        "certificateAuthorities": [{"data": found["certificateAuthority"]["data"]}],
+        "status": found.get("status", "ACTIVE"),
+        "version": found.get("version", ""),
+    }
+
+
+def _group(aws: Aws, arguments: Properties) -> Properties:
+    name = arguments["name"]
+    answer = aws.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+    if not answer["AutoScalingGroups"]:
+        raise StillwaterError(f"There is no Auto Scaling group {name}.")
+    tags = answer["AutoScalingGroups"][0]["Tags"]
+    return {
+        "id": name,
+        "name": name,
+        "tags": [
+            {"key": t["Key"], "value": t["Value"], "propagateAtLaunch": t["PropagateAtLaunch"]}
+            for t in tags
+        ],
+    }
+
+
 _FUNCTIONS: dict[str, Callable[[Aws, Properties], Properties]] = {
     "aws:index/getCallerIdentity:getCallerIdentity": _caller,
     "aws:index/getPartition:getPartition": _partition,
     "aws:index/getRegion:getRegion": _region,
     "aws:index/getAvailabilityZones:getAvailabilityZones": _zones,
     "aws:ec2/getVpc:getVpc": _vpc,
+    "aws:eks/getCluster:getCluster": _eks_cluster,
+    "aws:autoscaling/getGroup:getGroup": _group,
     "aws:ec2/getSubnet:getSubnet": _subnet,
     "aws:secretsmanager/getRandomPassword:getRandomPassword": _random_password,
     "aws:ssm/getParameter:getParameter": _parameter,

@@ -183,6 +183,21 @@ def _alarm(inputs: Inputs) -> Parameters:
     }
 
 
+def _group_tag(inputs: Inputs) -> Parameters:
+    tag, group = inputs["tag"], inputs["autoscalingGroupName"]
+    return {
+        "Tags": [
+            {
+                "ResourceId": group,
+                "ResourceType": "auto-scaling-group",
+                "Key": tag["key"],
+                "Value": tag["value"],
+                "PropagateAtLaunch": tag["propagateAtLaunch"],
+            }
+        ]
+    }
+
+
 def _export(inputs: Inputs) -> Parameters:
     export = inputs["export"]
     query = export["dataQueries"][0]
@@ -299,6 +314,10 @@ made(
 made(
     "autoscaling/lifecycleHook:LifecycleHook",
     call("autoscaling", "PutLifecycleHook", names={"name": "LifecycleHookName"}),
+)
+made(
+    "autoscaling/tag:Tag",
+    call("autoscaling", "CreateOrUpdateTags", "tag", "autoscalingGroupName", build=_group_tag),
 )
 made("bcmdata/export:Export", call("bcm-data-exports", "CreateExport", "export", build=_export))
 made("cloudwatch/dashboard:Dashboard", call("cloudwatch", "PutDashboard"))

@@ -61,7 +61,7 @@ def _samples(layer: Layer, analytics: Analytics) -> None:
             late=late,
             placement=Placement(
                 subnet_ids=list(layer.private_subnet_ids().values()),
-                security_group_id=operations.text("handlers_security_group_id"),
+                security_group_ids=[operations.text("handlers_security_group_id")],
             ),
         ),
         opts=layer.on_both,

@@ -86,7 +86,7 @@ def build(layer: Layer) -> None:
         late["alerts_topic_arn"] = alerts.topic_arn
     placement = Placement(
         subnet_ids=list(layer.private_subnet_ids().values()),
-        security_group_id=network.security_group_id,
+        security_group_ids=[network.security_group_id],
     )
     handlers = Functions(
         "handlers",

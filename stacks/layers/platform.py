@@ -10,6 +10,7 @@ from infra.charts.karpenter import Karpenter, KarpenterArgs
 from infra.charts.lbc import LoadBalancerController, LoadBalancerControllerArgs
 from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.functions import packaging
+from infra.functions.announcements import our_groups
 from infra.functions.termination import Termination, TerminationArgs
 from infra.functions.webhook import Webhook, WebhookArgs
 from infra.kafka.snapshots import Snapshots, SnapshotsArgs
@@ -24,7 +25,7 @@ def build(layer: Layer) -> None:
         "termination",
         TerminationArgs(
             prefix=spec.prefix,
-            pools=[pool.name for pool in spec.pools],
+            groups=our_groups(spec.prefix, [pool.name for pool in spec.pools]),
             timings=spec.timings,
             drain_route=spec.drain_route,
         ),
@@ -41,8 +42,8 @@ def build(layer: Layer) -> None:
             prefix=spec.prefix,
             region=spec.region,
             eks_cluster=spec.prefix,
-            queue_url=termination.nth_queue.url,
-            queue_arn=termination.nth_queue.arn,
+            queue_url=termination.handlers_queue.url,
+            queue_arn=termination.handlers_queue.arn,
             group_arns=group_arns(spec, layer.account),
             timings=spec.timings,
             drain_route=spec.drain_route,
@@ -110,7 +111,7 @@ def build(layer: Layer) -> None:
         )
     pulumi.export("events_queue_url", termination.events_queue.url)
     pulumi.export("events_queue_arn", termination.events_queue.arn)
-    pulumi.export("nth_queue_url", termination.nth_queue.url)
-    pulumi.export("nth_queue_arn", termination.nth_queue.arn)
+    pulumi.export("nth_queue_url", termination.handlers_queue.url)
+    pulumi.export("nth_queue_arn", termination.handlers_queue.arn)
     pulumi.export("nth_release", handler.release_name)
     pulumi.export("lbc_release", controller.release_name)

@@ -22,10 +22,11 @@ from core.incidents.observation import (
     NodeView,
     PodView,
 )
+from core.incidents.ownership import Ownership
 from core.views import ClusterView
 from handlers.adapters.exporters import Scrapes
 from tests.explorer import nature, rules
-from tests.explorer.world import TAG, World
+from tests.explorer.world import WHOSE, World
 
 _NOTHING = Scrapes()
 
@@ -87,8 +88,8 @@ class ExploredCloud:
     def group(self, name: str) -> GroupView | None:
         return self._stage.world.groups.get(name)
 
-    def groups_tagged(self, tag_key: str) -> tuple[GroupView, ...]:
-        return tuple(self._stage.world.groups.values()) if tag_key == TAG else ()
+    def groups_of(self, whose: Ownership) -> tuple[GroupView, ...]:
+        return tuple(self._stage.world.groups.values()) if whose == WHOSE else ()
 
     def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
         del group
@@ -133,7 +134,7 @@ class ExploredCloud:
         del volume_id
         return None
 
-    def instance_states(self, tag_key: str) -> Mapping[str, str]:
+    def instance_states(self, whose: Ownership) -> Mapping[str, str]:
         return {i.instance_id: i.state for i in self._stage.world.instances.values()}
 
     def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:

@@ -56,7 +56,7 @@ from tests.explorer.limits import (
 )
 from tests.explorer.rules import Invocation
 from tests.explorer.swift import swift_replace
-from tests.explorer.world import CLUSTER, PREFIX, TAG, Key, World
+from tests.explorer.world import CLUSTER, PREFIX, WHOSE, Key, World
 from tests.unit.handlers.memory_archive import MemoryArchive
 
 Faults = Mapping[int, str]  # number of the call -> what goes wrong there
@@ -66,7 +66,7 @@ REMEMBERED = 5
 # What AWS and Kubernetes may answer from a copy; DynamoDB's reads of items are consistent.
 LATE_READS = frozenset(
     {
-        *("cloud.instance", "cloud.group", "cloud.groups_tagged", "cloud.volumes_on"),
+        *("cloud.instance", "cloud.group", "cloud.groups_of", "cloud.volumes_on"),
         *("cloud.instance_states", "nodes.nodes", "nodes.kafka_pods", "nodes.attachments"),
         *("kafka.read", "ledger.open_incidents"),
     }
@@ -101,7 +101,7 @@ class Stage:
         topic = Tap(self, "sns", "topic", ExploredTopic(self))
         drains = Tap(self, "sqs", "nth", ExploredQueue(self, "nth"))
         freezes = LedgerFreezes(records, CLUSTER)
-        reception = Reception(ledger, cloud, ticks, TAG)
+        reception = Reception(ledger, cloud, ticks, WHOSE)
         self.desk = Desk(reception, Notices(reception, cloud, freezes, PREFIX))
         self.broom = Broom(
             reception=reception,
@@ -143,7 +143,7 @@ class Stage:
                 leadership=leadership,
                 records=records,
                 ticks=ticks,
-                managed_tag=TAG,
+                whose=WHOSE,
                 cluster=CLUSTER,
             ),
             topic=topic,

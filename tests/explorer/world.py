@@ -14,6 +14,7 @@ from typing import Any
 
 from core.availability.lease import Lease
 from core.incidents.observation import GroupView, InstanceView, NodeView, PodView
+from core.incidents.ownership import ours
 from core.incidents.record import Incident
 from core.naming import managed_tag
 from core.views import ClusterView, PartitionView, VoterView
@@ -21,6 +22,7 @@ from core.views import ClusterView, PartitionView, VoterView
 PREFIX = "local-orders"
 CLUSTER = "orders"
 TAG = managed_tag(PREFIX)
+WHOSE = ours(PREFIX)
 ZONES = {10: "us-east-1a", 20: "us-east-1b", 30: "us-east-1c"}
 FIRST = {10: "i-0a", 20: "i-0b", 30: "i-0c"}
 # 2026-11-20T10:00:00Z

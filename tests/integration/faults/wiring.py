@@ -27,7 +27,7 @@ from handlers.store.runs import LedgerRuns
 from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.unit.handlers import tables
-from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster
+from tests.unit.handlers.fakes import PREFIX, WHOSE, FakeCluster
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.policies import policy_with
 
@@ -52,7 +52,7 @@ def wire(world: World, table: str) -> DynamoLedger:
     nodes, kafka = on("nodes", world.machinery.cluster), on("kafka", world.machinery.cluster)
     ticks = on("ticks", world.ticks)
     handler = on("nth", SqsQueue(world.handler.url, region))
-    reception = Reception(ledger, cloud, ticks, TAG)
+    reception = Reception(ledger, cloud, ticks, WHOSE)
     freezes = LedgerFreezes(records, "orders")
     leadership = Leadership(kafka, records, "orders")
     snapshots = ErrorSnapshots(FakeCluster(), nodes, records)
@@ -65,7 +65,7 @@ def wire(world: World, table: str) -> DynamoLedger:
         leadership=leadership,
         records=records,
         ticks=ticks,
-        managed_tag=TAG,
+        whose=WHOSE,
         cluster="orders",
     )
     desk = Desk(reception, Notices(reception, inventory, freezes, PREFIX))

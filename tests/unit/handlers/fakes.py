@@ -23,6 +23,7 @@ from core.incidents.observation import (
     NodeView,
     PodView,
 )
+from core.incidents.ownership import Ownership, ours
 from core.naming import managed_tag
 from core.rotation.outdated import Launched
 from core.views import ClusterView, PartitionView, VoterView
@@ -30,6 +31,7 @@ from handlers.adapters.exporters import Scrapes
 
 PREFIX = "local-orders"
 TAG = managed_tag(PREFIX)
+WHOSE = ours(PREFIX)
 ZONES = {10: "us-east-1a", 20: "us-east-1b", 30: "us-east-1c"}
 OLD = "i-0a"
 NEW = "i-0d"
@@ -114,7 +116,7 @@ class FakeCluster:
     scrapes: Scrapes = field(default_factory=Scrapes)
 
     # What the handlers ask.
-    def launched(self, tag_key: str) -> Mapping[str, Launched]:
+    def launched(self, whose: Ownership) -> Mapping[str, Launched]:
         return self.builds
 
     def scrape(self, pods: Iterable[str]) -> Scrapes:
@@ -126,8 +128,8 @@ class FakeCluster:
     def group(self, name: str) -> GroupView | None:
         return self.groups.get(name)
 
-    def groups_tagged(self, tag_key: str) -> tuple[GroupView, ...]:
-        return tuple(self.groups.values()) if tag_key == TAG else ()
+    def groups_of(self, whose: Ownership) -> tuple[GroupView, ...]:
+        return tuple(self.groups.values()) if whose == WHOSE else ()
 
     def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
         self.beats.append((instance_id, hook, token))
@@ -261,8 +263,8 @@ class FakeCluster:
     def zone_names(self) -> dict[str, str]:
         return {"use1-az4": "us-east-1a", "use1-az6": "us-east-1b", "use1-az1": "us-east-1c"}
 
-    def instance_states(self, tag_key: str) -> Mapping[str, str]:
-        return {i.instance_id: i.state for i in self.instances.values() if tag_key in i.tags}
+    def instance_states(self, whose: Ownership) -> Mapping[str, str]:
+        return {i.instance_id: i.state for i in self.instances.values() if whose.of(i.tags)}
 
     def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
         return {id_: self.checks[id_] for id_ in instance_ids if id_ in self.checks}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
+from core.incidents.levels import ACTING, OWN, Level
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from handlers.incidents.act import Effects
@@ -23,7 +24,7 @@ from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import RunChronicle
 from handlers.store.runs import LedgerRuns
-from tests.unit.handlers.fakes import PREFIX, TAG, FakeCluster, FakeQueue, three_brokers
+from tests.unit.handlers.fakes import PREFIX, WHOSE, FakeCluster, FakeQueue, three_brokers
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
@@ -46,9 +47,10 @@ class Station:
     told: list[Incident] = field(default_factory=list)
     stories: FakeQueue = field(default_factory=FakeQueue)
     now: float = START
+    level: Level = OWN
 
     def __post_init__(self) -> None:
-        self.reception = Reception(self.ledger, self.cluster, self.ticks, TAG)
+        self.reception = Reception(self.ledger, self.cluster, self.ticks, WHOSE)
         self.freezes = LedgerFreezes(self.records, "orders")
         self.notices = Notices(self.reception, self.cluster, self.freezes, PREFIX, self.records)
         self.desk = Desk(self.reception, self.notices)
@@ -72,8 +74,9 @@ class Station:
             leadership=self.leadership,
             records=self.records,
             ticks=self.ticks,
-            managed_tag=TAG,
+            whose=WHOSE,
             cluster="orders",
+            acts=self.level in ACTING,
         )
         sources = Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes)
         snapshots = ErrorSnapshots(self.cluster, self.cluster, self.records)
@@ -95,7 +98,7 @@ class Station:
             snapshots=snapshots,
             ticks=self.ticks,
             policy=self.policy,
-            managed_tag=TAG,
+            whose=WHOSE,
         )
         self.loop = Loop(
             sources=sources,
@@ -109,6 +112,7 @@ class Station:
                 termination_handler=self.termination_handler,
                 ticks=self.ticks,
                 lease_seconds=900,
+                level=self.level,
                 clock=lambda: self.now,
             ),
             ticks=self.ticks,

@@ -7,11 +7,12 @@ import pytest
 
 from core.errors import Conflict
 from core.events import Kind
+from core.incidents.ownership import ours
 from core.incidents.record import Incident, State
 from handlers import interruption
 from handlers.incidents.desk import Desk
 from tests.announcements import load
-from tests.unit.handlers.fakes import NEW, OLD, TAG, ec2_event, hook_event
+from tests.unit.handlers.fakes import NEW, OLD, PREFIX, TAG, ec2_event, hook_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.station import START, Station
 
@@ -58,7 +59,7 @@ def test_an_instance_of_another_cluster_is_ignored_with_its_body(station: Statio
     assert kept == body
     assert reason == "EC2 does not know instance i-0foreign."
     station.cluster.add_instance("i-0foreign", "us-east-1a")
-    elsewhere = replace(station.reception, managed_tag=TAG + "-2")
+    elsewhere = replace(station.reception, whose=ours(f"{PREFIX}-2"))
     Desk(elsewhere, replace(station.notices, reception=elsewhere)).take(body, START)
     assert f"Instance i-0foreign has no tag {TAG}-2: another's." in {
         reason for _, reason in station.ledger.ignored

@@ -51,7 +51,7 @@ def test_what_is_kept_joins_the_environment() -> None:
     table = OneItem(KEPT)
     assert read(NAMED, table) == SETTINGS
     assert table.asked == [{"pk": {"S": "settings#loop-0123"}}]
-    assert SETTINGS.managed_tag == "aws-node-termination-handler/local-orders"
+    assert SETTINGS.whose.marks == ({"aws-node-termination-handler/local-orders": ()},)
 
 
 def test_what_a_person_sets_on_the_function_holds() -> None:

@@ -265,6 +265,16 @@ class _Mocks(mocks.Mocks):
         answers: dict[str, dict[str, Any]] = {
             "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT},
             "aws:index/getPartition:getPartition": {"partition": "aws"},
+            # A cluster that exists; one of its groups is another Stillwater's.
+            "aws:autoscaling/getGroup:getGroup": {
+                "tags": [{"key": "stillwater:cluster", "value": "lab", "propagateAtLaunch": False}]
+                if args.args.get("name") == "taken"
+                else []
+            },
+            "aws:eks/getCluster:getCluster": {
+                "endpoint": ENDPOINT,
+                "certificateAuthorities": [{"data": CA}],
+            },
             "aws:ssm/getParameter:getParameter": {"value": "ami-0123456789abcdef0"},
             "aws:secretsmanager/getRandomPassword:getRandomPassword": {
                 "randomPassword": RANDOM_PASSWORD

@@ -9,11 +9,11 @@ import pytest
 from moto.events.models import EventPattern
 
 from core.events import Ignored, parse
-from infra.functions.announcements import direct_rules, events_rules
+from infra.functions.announcements import direct_rules, events_rules, our_groups
 from local.aws.events import matches
 from tests.announcements import BODIES, load
 
-RULES = events_rules("test-orders", ["controller", "broker"])
+RULES = events_rules(our_groups("test-orders", ["controller", "broker"]))
 # Sent by a group or a topic itself, without EventBridge.
 UNRULED = {"asg-terminate-direct", "asg-terminate-through-sns"}
 # A rule asks for what it can; the parser has the last word on these.
@@ -77,9 +77,9 @@ def test_an_alarm_is_heard_by_any_metric_it_watches() -> None:
     ],
 )
 def test_on_the_direct_route_the_termination_handler_hears_four_kinds(name: str, rule: str) -> None:
-    assert heard(load(name), direct_rules("test-orders", ["broker"])) == {rule}
+    assert heard(load(name), direct_rules(our_groups("test-orders", ["broker"]))) == {rule}
 
 
 @pytest.mark.parametrize("name", ["group-launch-failed", "zone-autoshift", "health-volume-lost"])
 def test_the_termination_handler_never_hears_what_it_cannot_read(name: str) -> None:
-    assert heard(load(name), direct_rules("test-orders", ["broker"])) == set()
+    assert heard(load(name), direct_rules(our_groups("test-orders", ["broker"]))) == set()

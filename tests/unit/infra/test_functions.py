@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.cluster.function_memory import memory_mib
-from core.cluster.operated import policy
+from core.cluster.operated import policy_of
 from core.settings.functions import Tick, kept
 from infra.functions.catalogue import EVERY, LOOP
 from infra.functions.samples import SAMPLES
@@ -108,12 +108,12 @@ def test_an_entry_point_opens_what_it_needs_by_what_is_rendered_for_it(
 
 def test_no_hook_is_believed_to_last_longer_than_aws_lets_it() -> None:
     long = spec(timings={"hook_heartbeats": 100, "hook_heartbeat_timeout_seconds": 7200})
-    assert policy(long).hook_limit_seconds == 172_800
+    assert policy_of(long).hook_limit_seconds == 172_800
 
 
 def test_a_broker_is_watched_for_at_least_its_session_timeout() -> None:
     short = spec(timings={"post_condition_hold_seconds": 1})
-    watched = policy(short).post_condition_hold_seconds
+    watched = policy_of(short).post_condition_hold_seconds
     assert watched == short.timings.broker_session_timeout_seconds
 
 

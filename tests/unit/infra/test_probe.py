@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from core.cluster import ClusterSpec
+from core.cluster.operated import of_spec
 from core.cluster.rights import clients
 from core.errors import InvalidInput
 from core.settings import codec
 from core.settings.probe import ATTEMPTS, Probe
 from infra.alerts.rules import alerts
+from infra.functions.tick import TICK
 from infra.kafka.probe import pod_spec
 from tests.unit.infra.programs import description, run_layers, spec
 
@@ -94,3 +96,15 @@ def test_the_layer_runs_one_and_prometheus_finds_it(cache: None) -> None:
     assert template["spec"]["containers"][0]["image"] == IMAGE
     labels = template["metadata"]["labels"]
     assert monitor.inputs["spec"]["selector"]["matchLabels"] == labels
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_loop_reads_the_budget_only_where_somebody_counts(asked: bool) -> None:
+    address = "http://prometheus.monitoring.svc:9090"
+    metrics = {"prometheus": {"address": address}} if asked else {}
+    cluster = of_spec(probed(metrics=metrics))
+    assert TICK.kubernetes is not None
+    assert (cluster.probe_budget is not None, bool(TICK.kubernetes(cluster).elsewhere)) == (
+        asked,
+        asked,
+    )

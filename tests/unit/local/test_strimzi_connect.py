@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import socket
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -14,12 +14,17 @@ from core.errors import InvalidInput
 from infra.kafka.connect import connect_spec
 from local.demo import spec as demo_spec
 from local.kafka.run import in_place, settings
-from local.kubernetes import resolver
+from local.kubernetes import resolver, strimzi_connects
+from local.kubernetes.client import ApiError
 from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
 from local.kubernetes.strimzi_resources import REVISION
 from local.kubernetes.strimzi_rolling import revision
 from local.place import Place
 from tests.unit.infra.programs import spec
+
+if TYPE_CHECKING:
+    from local.kubernetes.client import Api
+    from local.kubernetes.strimzi_objects import Objects
 
 ANONYMOUS = {"tls": False, "authentication": "none", "anonymous_clients": True}
 PLAIN = {"internal_listener": ANONYMOUS}
@@ -132,6 +137,33 @@ def test_a_workers_password_stands_in_no_config_map() -> None:
     config = settings(config_map(read(told), "c-connect-0")["data"]["connect.properties"])
     assert config["security.protocol"] == "SASL_PLAINTEXT"
     assert "${directory:/opt/kafka/connect-certs:password}" in config["sasl.jaas.config"]
+
+
+def test_workers_whose_user_is_still_being_made_are_looked_at_again_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody tells the operator of a Secret: it would come to it with the next full round."""
+    waiting = resource()
+    waiting["spec"] |= {"tls": {"trustedCertificates": [{"secretName": "authority"}]}}
+
+    class Watched:
+        def __init__(self, _api: object, path: str, *_: object, **__: object) -> None:
+            self.objects = {"one": waiting} if path.endswith("kafkaconnects") else {}
+
+    class Holding:
+        said = ""
+
+        def get(self, path: str) -> dict[str, Any]:
+            raise ApiError(404, "NotFound", path)
+
+        def report(self, *_: object, message: str, **__: object) -> None:
+            self.said = message
+
+    monkeypatch.setattr(strimzi_connects, "Informer", Watched)
+    api = Holding()
+    connects = strimzi_connects.Connects(cast("Api", api), cast("Objects", api), lambda *_: None)
+    assert connects.reconcile_all()
+    assert api.said == "Waiting for Secret authority."
 
 
 def test_the_demos_own_description_can_have_workers() -> None:

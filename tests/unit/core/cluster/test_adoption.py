@@ -17,6 +17,9 @@ GOOD: dict[str, Any] = {
     "region": "eu-north-1",
     "kafkas": [KAFKA],
     "scaling_groups": ["kafka-a", "kafka-b"],
+    "pool_label": "kafka-pool",
+    "subnets": ["subnet-0123456789abcdef0"],
+    "security_groups": ["sg-0123456789abcdef0"],
 }
 REFUSED = {
     "no machines": ({"scaling_groups": []}, "adopt names no machines; list the scaling_groups"),
@@ -98,7 +101,8 @@ def test_only_the_last_level_changes_what_is_theirs() -> None:
     assert plan is not None
     assert "~ Auto Scaling group kafka-a: + hooks drain and gate, default ABANDON" in plan.diff()
     assert all(change.mark == " " for change in plan.changes if "Managed" in change.what)
-    assert next_level(adopted(level="act")) is None
+    queue = "https://sqs.eu-north-1.amazonaws.com/111122223333/Drains"
+    assert next_level(adopted(level="act", queue_url=queue)) is None
 
 
 def test_what_must_be_filled_in_first_is_said() -> None:

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from core.incidents.levels import OF_OURS, Level, allowed, withheld
+from core.incidents.levels import OF_OURS, Level, allowed, level_of, withheld
 from core.incidents.observation import Action, Heartbeat, Page, SetDesired, TakeLease
 
 
@@ -16,6 +16,13 @@ def test_below_act_only_what_is_ours_is_touched(kind: type[object]) -> None:
     below: tuple[Level, ...] = ("watch", "gate")
     assert {allowed(action, level) for level in below} == {kind in OF_OURS}  # type: ignore[arg-type]
     assert allowed(action, "act")  # type: ignore[arg-type]
+
+
+def test_a_machine_in_no_named_group_is_watched_by_whoever_acts() -> None:
+    assert level_of("kafka-a", "act", {"kafka-a"}) == "act"
+    assert {level_of(g, "act", {"kafka-a"}) for g in ("eks-workers-0a1b", None)} == {"gate"}
+    assert level_of(None, "own", None) == "own"
+    assert level_of("kafka-a", "watch", {"kafka-a"}) == "watch"
 
 
 def test_what_is_withheld_keeps_its_order() -> None:

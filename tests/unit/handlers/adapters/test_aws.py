@@ -10,6 +10,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from core.incidents.observation import GroupView, HookResult
+from core.incidents.ownership import ours
 from handlers.adapters.aws import AwsCloud, SqsQueue, tick_message
 
 REGION = "us-east-1"
@@ -51,8 +52,8 @@ def test_a_group_and_its_instances_are_seen(group: str) -> None:
     assert seen is not None
     assert (seen.desired, seen.maximum) == (2, 4)
     assert seen.staying() == set(seen.instances)
-    assert cloud.groups_tagged(TAG) == (seen,)
-    assert cloud.groups_tagged("another") == ()
+    assert cloud.groups_of(ours("local-orders")) == (seen,)
+    assert cloud.groups_of(ours("another")) == ()
     assert cloud.group("none") is None
     instance = cloud.instance(next(iter(seen.instances)))
     assert instance is not None

@@ -1,0 +1,63 @@
+"""The two lifecycle hooks on groups that are not ours, as resources of their own.
+
+The groups stay as they are: what is made here is taken back by `pulumi destroy`, and Auto Scaling
+lets go of an instance that waits in a hook which is deleted. Whether ABANDON keeps an instance is a
+setting of the group itself (its instance lifecycle policy), which its owner makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from core.constants import ABANDON, HOOKS, TERMINATING
+from core.naming import CLUSTER_TAG
+
+TYPE = "stillwater:infra:Hooks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HooksArgs:
+    """Auto Scaling groups by name, and what they are tagged as."""
+
+    scaling_groups: Sequence[str]
+    heartbeat_timeout_seconds: int
+    # The value of the tag stillwater:cluster: whose hooks these are.
+    cluster: str
+    # Whoever answers what stands in a hook, with their rights.
+    answering: Sequence[pulumi.Resource] = ()
+
+
+class Hooks(pulumi.ComponentResource):
+    """`drain` and `gate`, and the tag that says whose they are, on each group."""
+
+    def __init__(
+        self, name: str, args: HooksArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        # A component's own order does not reach its children.
+        child = pulumi.ResourceOptions(parent=self, depends_on=list(args.answering))
+        for group in args.scaling_groups:
+            aws.autoscaling.Tag(
+                f"{name}-{group}-tag",
+                autoscaling_group_name=group,
+                # Not at launch: instances are known by their group.
+                tag=aws.autoscaling.TagTagArgs(
+                    key=CLUSTER_TAG, value=args.cluster, propagate_at_launch=False
+                ),
+                opts=child,
+            )
+            for hook in HOOKS:
+                aws.autoscaling.LifecycleHook(
+                    f"{name}-{group}-{hook}",
+                    name=hook,
+                    autoscaling_group_name=group,
+                    lifecycle_transition=TERMINATING,
+                    default_result=ABANDON,
+                    heartbeat_timeout=args.heartbeat_timeout_seconds,
+                    opts=child,
+                )
+        self.register_outputs({})

@@ -1,0 +1,153 @@
+"""The operations layer of one Kafka that exists, by the names and ids of what is there.
+
+    EventBridge rules -> events queue -> interruption -> ticks queue -> tick -> ledger, thread
+
+At level `watch` everything here is made beside what is theirs and nothing of theirs is changed: the
+functions' rights say so, which tests/unit/infra/test_adopted.py counts one by one. At `act` the
+groups that were named get hooks and a tag, as resources of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from core.cluster.operated import Operated
+from core.constants import HOOKS
+from infra import iam
+from infra.adopt.hooks import Hooks, HooksArgs
+from infra.functions import packaging
+from infra.functions.access import NAMES, Access
+from infra.functions.announcements import Group
+from infra.functions.archive import Archive, ArchiveArgs
+from infra.functions.definition import Definition, Scope
+from infra.functions.function import Placement
+from infra.functions.interruption import INTERRUPTION
+from infra.functions.ledger import Ledger, LedgerArgs
+from infra.functions.loop import Functions, FunctionsArgs
+from infra.functions.rotate import ROTATE
+from infra.functions.settings import in_cluster
+from infra.functions.slack import Stories, StoriesArgs
+from infra.functions.sweep import SWEEP
+from infra.functions.termination import Termination, TerminationArgs
+from infra.functions.tick import TICK
+
+TYPE = "stillwater:infra:Operations"
+WATCHING: tuple[Definition, ...] = (INTERRUPTION, TICK, SWEEP)
+# A person begins a rotation.
+ACTING: tuple[Definition, ...] = (*WATCHING, ROTATE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationsArgs:
+    """One Kafka, where its API server is, and where the functions stand."""
+
+    cluster: Operated
+    account: iam.Account
+    # Its Auto Scaling groups, as EventBridge matches their names.
+    groups: Sequence[Group]
+    endpoint: pulumi.Input[str]
+    # The API server's authority, as EKS gives it: base64.
+    authority: pulumi.Input[str]
+    # HOST:PORT, several with commas.
+    bootstrap: str
+    subnet_ids: Sequence[pulumi.Input[str]]
+    security_group_ids: Sequence[pulumi.Input[str]]
+
+
+class Operations(pulumi.ComponentResource):
+    """Ledger, queues, rules and functions; needs an AWS and a Kubernetes provider."""
+
+    ledger_table: pulumi.Output[str]
+    events_queue_url: pulumi.Output[str]
+    ticks_queue_url: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: OperationsArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        cluster, child = args.cluster, pulumi.ResourceOptions(parent=self)
+        definitions, below = ACTING if cluster.acts else WATCHING, f"{name}-"
+        scope, package = Scope(cluster=cluster, account=args.account), packaging.build()
+        ledger = Ledger(
+            f"{name}-ledger",
+            LedgerArgs(prefix=cluster.prefix, ephemeral=cluster.ephemeral),
+            opts=child,
+        )
+        archive = Archive(
+            f"{name}-archive",
+            ArchiveArgs(
+                prefix=cluster.prefix,
+                account_id=args.account.account_id,
+                ephemeral=cluster.ephemeral,
+            ),
+            opts=child,
+        )
+        announced = Termination(
+            f"{name}-termination",
+            TerminationArgs(
+                prefix=cluster.prefix,
+                groups=args.groups,
+                # Who watches hears of a machine in whosever hook it waits; who acts, in ours.
+                hooks=HOOKS if cluster.acts else (),
+                timings=cluster.timings,
+                drain_route="held",
+                handler=False,
+            ),
+            opts=child,
+        )
+        late: dict[str, pulumi.Input[Any]] = {
+            "ledger_table": ledger.table_name,
+            "archive_bucket": archive.bucket,
+            **in_cluster(cluster.eks_cluster, args.endpoint, args.authority, args.bootstrap),
+        }
+        if cluster.slack is not None:
+            stories = Stories(
+                f"{name}-stories",
+                StoriesArgs(scope=scope, package=package, table_name=ledger.table_name),
+                opts=child,
+            )
+            late["stories_queue_url"] = stories.queue.url
+        handlers = Functions(
+            f"{name}-handlers",
+            FunctionsArgs(
+                definitions=definitions,
+                scope=scope,
+                package=package,
+                late=late,
+                events_queue_arn=announced.events_queue.arn,
+                placement=Placement(
+                    subnet_ids=args.subnet_ids, security_group_ids=args.security_group_ids
+                ),
+            ),
+            opts=child,
+        )
+        access = [
+            Access(each, cluster, handlers.functions[each.name].role_arn, below=below, opts=child)
+            for each in definitions
+            if each.name in NAMES
+        ]
+        if cluster.acts:
+            Hooks(
+                f"{name}-hooks",
+                HooksArgs(
+                    scaling_groups=cluster.scaling_groups,
+                    heartbeat_timeout_seconds=cluster.timings.hook_heartbeat_timeout_seconds,
+                    cluster=cluster.prefix,
+                    answering=[handlers, *access],
+                ),
+                opts=child,
+            )
+        self.ledger_table = ledger.table_name
+        self.events_queue_url = announced.events_queue.url
+        self.ticks_queue_url = handlers.ticks_queue.url
+        self.register_outputs(
+            {
+                "ledger_table": self.ledger_table,
+                "events_queue_url": self.events_queue_url,
+                "ticks_queue_url": self.ticks_queue_url,
+            }
+        )

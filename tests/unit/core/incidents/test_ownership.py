@@ -1,0 +1,35 @@
+"""Whose an instance is: by our tag, by its group's name, by what EKS and Karpenter write on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.incidents.ownership import GROUP_TAG, Ownership, ours
+
+THEIRS = Ownership(
+    marks=({"eks:cluster-name": ("shop",), "eks:nodegroup-name": ("quorum", "brokers")},),
+    scaling_groups=("kafka-a",),
+)
+
+
+@pytest.mark.parametrize(
+    ("tags", "belongs"),
+    [
+        ({GROUP_TAG: "kafka-a"}, True),
+        ({GROUP_TAG: "kafka-b"}, False),
+        ({"eks:cluster-name": "shop", "eks:nodegroup-name": "brokers"}, True),
+        ({"eks:cluster-name": "lab", "eks:nodegroup-name": "brokers"}, False),
+        ({"eks:nodegroup-name": "brokers"}, False),
+        ({}, False),
+    ],
+)
+def test_all_tags_of_one_mark_or_the_groups_name_are_asked_for(
+    tags: dict[str, str], belongs: bool
+) -> None:
+    assert THEIRS.of(tags) is belongs
+
+
+def test_our_own_are_known_by_a_key_whatever_its_value() -> None:
+    assert ours("prod-orders").of({"aws-node-termination-handler/prod-orders": ""})
+    assert not ours("prod-orders").of({"aws-node-termination-handler/prod-orders-2": "true"})
+    assert ours("x").lacking == "no tag aws-node-termination-handler/x"

@@ -1,0 +1,69 @@
+"""Watching only: everything is recorded and said, and nothing of theirs is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from core.incidents.levels import WATCHED, WITHHELD
+from core.incidents.observation import TerminateInGroup
+from core.incidents.record import State
+from handlers.incidents.act import perform
+from tests.unit.handlers.fakes import NEW, OLD, hook_event
+from tests.unit.handlers.station import Station
+from tests.unit.handlers.walks import announced, drained, replaced
+
+
+def written(station: Station) -> list[object]:
+    """Return every change that anybody made to what is theirs."""
+    theirs = station.cluster
+    return [
+        *(theirs.beats, theirs.completed, theirs.desired_calls, theirs.terminated),
+        *(theirs.asked_to_terminate, theirs.reordered, theirs.released),
+        station.termination_handler.sent,
+        theirs.notices,
+        [n for n in theirs.node_views.values() if n.spare_for or n.out_of_service],
+        [g.protected for g in theirs.groups.values() if g.protected],
+    ]
+
+
+@pytest.mark.parametrize("walk", [announced, replaced, drained])
+def test_a_termination_is_followed_and_nothing_of_theirs_is_written(
+    walk: Callable[[Station], Station],
+) -> None:
+    station = walk(Station(level="watch"))
+    assert not any(written(station))
+    assert station.incident().transitions[-1].state is station.incident().state
+
+
+def test_the_end_of_a_broker_that_nobody_of_ours_drained_is_told() -> None:
+    station = drained(Station(level="watch"))
+    said = [t.reason for t in station.incident().transitions]
+    assert station.incident().state is State.GATING
+    assert said[-2].startswith(f"{WATCHED}Node 10 may leave"), said
+    assert said[-1] == "Pod orders-broker-a-10 has left ip-i-0a.ec2.internal."
+
+
+def test_a_group_that_is_not_asked_to_terminate_has_refused() -> None:
+    station = announced(Station(level="watch"))
+    station.cluster.add_instance(NEW, "us-east-1a")
+    refused = perform(
+        station.incident(),
+        (TerminateInGroup(decrement=False),),
+        station.loop.effects,
+        station.now,
+    )
+    assert refused == WITHHELD
+    assert not any(written(station))
+
+
+def test_a_lost_machine_is_not_tainted_by_one_who_watches() -> None:
+    station = Station(level="watch")
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    station.tick_until_quiet()
+    assert not any(written(station))
+    assert station.incident().lost_at is not None

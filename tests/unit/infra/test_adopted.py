@@ -1,0 +1,217 @@
+"""What is made beside a cluster that exists: names of its own, and no right to change theirs."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+import pytest
+
+from core.constants import HOOKS
+from core.errors import InvalidInput
+from core.settings.functions import Interruption, Sweep, Tick
+from stacks.program import main
+from tests.unit.infra.recording import ACCOUNT, Recorded, run_program
+from tests.unit.infra.told import told
+
+KAFKA = {
+    "namespace": "shop-kafka",
+    "name": "orders",
+    "bootstrap": "orders.shop-kafka.svc:9093",
+    "credentials_secret": "eyes",
+    "authentication": "tls",
+}
+ADOPTED: dict[str, Any] = {
+    "level": "watch",
+    "eks_cluster": "shop",
+    "region": "us-east-1",
+    "kafkas": [KAFKA, {**KAFKA, "namespace": "lab", "name": "trial"}],
+    "scaling_groups": ["kafka-a", "kafka-b"],
+    "managed_node_groups": ["quorum"],
+    "node_pools": ["spare"],
+    "pool_label": "kafka-pool",
+    "subnets": ["subnet-0123456789abcdef0"],
+    "security_groups": ["sg-0123456789abcdef0"],
+    "slack": {"channel": "C0HARBOUR1", "secret_name": "shop/slack"},
+}
+# Calls that change nothing, by how they begin.
+READING = ("Describe", "Get", "List", "Query", "Receive")
+# What Lambda does for a function in a VPC: interfaces of the function's own, in subnets of theirs.
+INTERFACES = {
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:UnassignPrivateIpAddresses",
+}
+KINDS_OF_OURS = {
+    *("accessEntry", "bucket", "bucketLifecycleConfiguration", "bucketOwnershipControls"),
+    *("bucketPolicy", "bucketPublicAccessBlock", "bucketServerSideEncryptionConfiguration"),
+    *("bucketVersioning", "eventRule", "eventSourceMapping", "eventTarget", "function"),
+    *("logGroup", "permission", "queue", "queuePolicy", "role", "rolePolicy", "table"),
+    "tableItem",
+}
+
+
+def run(layer: str = "operations", **changes: Any) -> Recorded:
+    return run_program(
+        main,
+        stack_name=f"shop-{layer}",
+        config={"cluster": json.dumps({"adopt": ADOPTED | changes})},
+    )
+
+
+@functools.cache
+def watched() -> Recorded:
+    return run()
+
+
+def statements() -> list[tuple[str, dict[str, Any]]]:
+    found = watched().of("iam/rolePolicy:RolePolicy")
+    assert len(found) == 8  # interruption, tick, sweep and slack of two Kafkas
+    return [(policy.name, each) for policy in found for each in policy.policy["Statement"]]
+
+
+def test_every_right_at_watch_reads_or_is_about_what_is_ours() -> None:
+    ours = (f"{ACCOUNT}:shop-", "table/shop-", ":::shop-", "function:shop-", "/aws/lambda/shop-")
+    for name, each in statements():
+        writing = {a for a in each["Action"] if not a.split(":")[1].startswith(READING)}
+        if writing <= INTERFACES:
+            continue
+        assert all(any(mark in arn for mark in ours) for arn in each["Resource"]), (name, each)
+        assert not {a for a in writing if a.startswith(("autoscaling:", "ec2:", "eks:"))}
+
+
+def test_in_the_cluster_watching_only_reads() -> None:
+    rules = [
+        rule
+        for kind in ("ClusterRole", "Role")
+        for role in watched().of(f"rbac.authorization.k8s.io/v1:{kind}")
+        for rule in role.inputs["rules"]
+    ]
+    assert rules
+    assert {verb for rule in rules for verb in rule["verbs"]} <= {"get", "list"}
+    secrets = [rule for rule in rules if "secrets" in rule["resources"]]
+    assert all(rule["resourceNames"] for rule in secrets)
+
+
+def test_nothing_but_what_is_ours_is_made() -> None:
+    """Of what stands in their account and cluster, no resource is managed, and none is imported."""
+    made = [r for r in watched().resources if r.type.startswith("aws:")]
+    assert {r.type.rpartition("/")[2].split(":")[0] for r in made} <= KINDS_OF_OURS
+    kinds = {r.type for r in watched().resources if r.type.startswith("kubernetes:")}
+    assert {kind.rpartition(":")[2] for kind in kinds} == {
+        *("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    }
+
+
+def test_each_kafka_of_one_eks_cluster_has_names_of_its_own() -> None:
+    for kind in ("dynamodb/table:Table", "lambda/function:Function", "sqs/queue:Queue"):
+        names = [r.inputs["name"] for r in watched().of(kind)]
+        assert len(names) == len(set(names))
+        assert {name.split("-")[1] for name in names} == {"orders", "trial"}
+    roles = watched().of("rbac.authorization.k8s.io/v1:ClusterRole")
+    assert sorted(r.inputs["metadata"]["name"] for r in roles) == [
+        *("stillwater-shop-orders-handlers", "stillwater-shop-orders-sweep"),
+        *("stillwater-shop-trial-handlers", "stillwater-shop-trial-sweep"),
+    ]
+
+
+def test_the_functions_are_told_whose_machines_are_meant() -> None:
+    tick: Any = told(watched(), "shop-orders-handlers-tick-function", Tick)
+    sweep: Any = told(watched(), "shop-orders-handlers-sweep-function", Sweep)
+    heard: Any = told(watched(), "shop-orders-handlers-interruption-function", Interruption)
+    assert tick.level == "watch"
+    assert tick.nth_queue_url is None
+    assert tick.kafka_bootstrap == (KAFKA["bootstrap"],)
+    assert (tick.kafka.secret, tick.kafka.authority_secret) == ("eyes", "orders-cluster-ca-cert")
+    assert sweep.whose == heard.whose == tick.whose
+    assert tick.whose.of({"aws:autoscaling:groupName": "kafka-b"})
+    assert tick.whose.of({"eks:cluster-name": "shop", "eks:nodegroup-name": "quorum"})
+    assert tick.whose.of({"kubernetes.io/cluster/shop": "owned", "karpenter.sh/nodepool": "spare"})
+    assert not tick.whose.of({"eks:cluster-name": "other", "eks:nodegroup-name": "quorum"})
+    assert sweep.pool_labels["eks.amazonaws.com/nodegroup"] == ("quorum",)
+    assert heard.eks_cluster == "shop"
+
+
+def test_a_termination_is_heard_in_whosever_hook_the_machine_waits() -> None:
+    (rule,) = [
+        r
+        for r in watched().of("cloudwatch/eventRule:EventRule")
+        if r.inputs["name"] == "shop-orders-terminate"
+    ]
+    assert json.loads(rule.inputs["eventPattern"])["detail"] == {
+        "AutoScalingGroupName": ["kafka-a", "kafka-b", {"prefix": "eks-quorum-"}]
+    }
+
+
+QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/their-drains"
+
+ONE: dict[str, Any] = {"level": "act", "kafkas": [KAFKA]}
+
+
+@functools.cache
+def acting() -> Recorded:
+    return run(**ONE, queue_url=QUEUE)
+
+
+def test_acting_puts_hooks_and_a_tag_on_the_named_groups_alone() -> None:
+    hooks = acting().of("autoscaling/lifecycleHook:LifecycleHook")
+    tags = acting().of("autoscaling/tag:Tag")
+    found = {(h.inputs["autoscalingGroupName"], h.inputs["name"]) for h in hooks}
+    assert found == {(group, hook) for group in ADOPTED["scaling_groups"] for hook in HOOKS}
+    assert {t.inputs["autoscalingGroupName"] for t in tags} == {"kafka-a", "kafka-b"}
+    # A hook without its functions holds every termination and releases none.
+    assert all(any("tick" in name for name in h.depends_on) for h in hooks)
+
+
+def test_acting_may_change_the_named_groups_and_send_to_the_named_queue_alone() -> None:
+    policy = acting().one("iam/rolePolicy:RolePolicy", "shop-orders-handlers-tick-policy").policy
+    by = {each["Sid"]: each["Resource"] for each in policy["Statement"]}
+    assert by["ForwardToTheTerminationHandler"] == [
+        "arn:aws:sqs:us-east-1:111122223333:their-drains"
+    ]
+    groups = {arn.rpartition("/")[2] for arn in by["HoldAndReleaseNodes"]}
+    assert groups == {"kafka-a", "kafka-b"}
+    tick: Any = told(acting(), "shop-orders-handlers-tick-function", Tick)
+    assert (tick.level, tick.nth_queue_url) == ("act", QUEUE)
+
+
+@pytest.mark.parametrize(
+    ("layer", "changes", "sentence"),
+    [
+        ("kafka", {}, "A cluster that exists has one layer, operations, and this stack is kafka"),
+        ("operations", {"level": "survey"}, "adopt.level is survey, for which nothing is made"),
+        (
+            "operations",
+            {"kafkas": [KAFKA, {**KAFKA, "namespace": "lab"}]},
+            "shop-kafka/orders and lab/orders would both be called shop-orders",
+        ),
+        ("operations", {"subnets": []}, "adopt.level is watch and adopt.subnets is empty"),
+        ("operations", ONE, "adopt.level is act and adopt.queue_url is not set"),
+        ("operations", ONE | {"drainer": "none"}, "adopt.drainer is none, with which"),
+        (
+            "operations",
+            {"level": "act", "queue_url": QUEUE},
+            "adopt.level is act and 2 Kafkas share the description; a group has one pair of hooks",
+        ),
+        (
+            "operations",
+            ONE | {"queue_url": QUEUE, "scaling_groups": []},
+            "EKS and Karpenter take no hooks of others on their machines",
+        ),
+        (
+            "operations",
+            ONE | {"queue_url": QUEUE, "scaling_groups": ["taken"]},
+            "Auto Scaling group taken has the tag stillwater:cluster=lab: another Stillwater",
+        ),
+        ("operations", {"pool_label": None}, "adopt.scaling_groups needs pool_label"),
+    ],
+)
+def test_what_cannot_be_operated_is_refused_in_a_sentence(
+    layer: str, changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        run(layer, **changes)
+    (problem,) = refused.value.problems
+    assert sentence in problem

@@ -1,0 +1,28 @@
+"""What runs in the cluster is started by the installed package: nothing else finds its modules."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from stillwater.inside import PARTS
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+STARTERS = ("Dockerfile", "infra/gate/gate.py", "infra/kafka/probe.py")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_is_a_module_that_can_be_run(part: str) -> None:
+    found = importlib.util.find_spec(f"handlers.{part}")
+    assert found is not None
+    assert found.origin is not None
+    assert '__name__ == "__main__"' in Path(found.origin).read_text()
+
+
+@pytest.mark.parametrize("starter", STARTERS)
+def test_who_starts_one_names_the_package_that_the_wheel_holds(starter: str) -> None:
+    said = (REPOSITORY / starter).read_text()
+    assert '"-m", "stillwater.inside"' in said
+    assert '"-m", "handlers' not in said
