@@ -14,20 +14,23 @@ from typing import Any
 import pytest
 
 from core import naming
+from core.cluster.rights import FUNCTION_CALLS
 from core.incidents.record import Incident, State
 from local import environment
 from local.aws.instances import MARKET_TAG
 from local.demo import clients
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
-from local.demo.clients import PRODUCER
+from local.demo.clients import CONSUMER, PRODUCER
+from local.kubernetes.strimzi_authorities import FORCE_REPLACE
+from local.kubernetes.strimzi_certificates import is_of
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
 from tests.integration.retold import retold
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN_SECONDS = 10.0
-asks = pytest.mark.skipif(not clients.asking(), reason=f"needs {clients.ASKING_VARIABLE}=true")
+asks = pytest.mark.skipif(not clients.asking(), reason=f"{clients.ASKING_VARIABLE} is false")
 NOBODY = "127.0.0.1:1"
 TICK = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}-tick"
 
@@ -147,6 +150,30 @@ def test_certificates_renewed_in_the_middle_of_a_rotation_cost_nothing(cluster: 
         summary = load.finish()
     assert over.state is State.RELEASED, over.reason
     assert (summary["lost"], summary["client_errors"]) == (0, 0), summary
+    cluster.settle()
+
+
+@asks
+def test_the_clients_authority_replaced_in_the_middle_of_a_rotation_costs_nothing(
+    cluster: Cluster,
+) -> None:
+    users = [naming.function_user(demo_spec.CLUSTER, name) for name in FUNCTION_CALLS]
+    before = {user: cluster.secret(user)["user.crt"] for user in [*users, PRODUCER, CONSUMER]}
+    authority = naming.clients_ca_secret(demo_spec.CLUSTER)
+    replaced = {"metadata": {"annotations": {FORCE_REPLACE: "true"}}}
+    with cluster.under_load() as load:
+        rotation = demo.terminate(cluster.twin, demo.BROKER_ID)
+        entered(cluster, rotation.instance_id, State.DRAINING)
+        cluster.twin.api.merge(cluster.secret_path(authority.removesuffix("-cert")), replaced)
+        over = cluster.released(rotation.instance_id)
+        # Every broker restarts to trust the new one before anybody shows its certificates.
+        for user, old in before.items():
+            cluster.until(lambda u=user, o=old: renewed(cluster, u, o), f"{user} is renewed", 180)
+        summary = load.finish()
+    assert over.state is State.RELEASED, over.reason
+    assert (summary["lost"], summary["client_errors"]) == (0, 0), summary
+    trusted = cluster.secret(authority)["ca.crt"]
+    assert all(is_of(cluster.secret(user)["user.crt"], trusted) for user in before)
     cluster.settle()
 
 

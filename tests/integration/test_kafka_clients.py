@@ -22,7 +22,7 @@ from tests.integration.kafkas_tool import kafkas_tool
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(not clients.asking(), reason=f"needs {clients.ASKING_VARIABLE}=true"),
+    pytest.mark.skipif(not clients.asking(), reason=f"{clients.ASKING_VARIABLE} is false"),
 ]
 INTERNAL_PORT = 9093
 

@@ -57,6 +57,14 @@ TWIN_ROWS = (
         "Released, every acknowledged record read back",
     ),
     TwinRow(
+        "test_faults_on_nodes.py::"
+        "test_the_clients_authority_replaced_in_the_middle_of_a_rotation_costs_nothing",
+        "The authority of all clients is replaced while a broker's node drains, under load",
+        "Strimzi restarts the brokers one by one to trust both; then every user, the functions "
+        "among them, gets a certificate of the new one",
+        "Released, every acknowledged record read back",
+    ),
+    TwinRow(
         "test_departures.py::test_a_dead_machines_broker_comes_back_elsewhere",
         "An instance is stopped without warning",
         "Out of service once EC2 confirms it: pod and volume are free in seconds, not six minutes",
