@@ -16,7 +16,7 @@ CREDENTIALS_FILE = "aws-credentials.json"
 # Left out of every child: the user's identity, and proxies, since every address is this machine's.
 _HIDDEN_PREFIXES = ("AWS_", "PULUMI_", "STILLWATER_", "KUBE")
 # Where the user keeps built tools, real CRDs to use in place of the twin's, by which rules Kafka is
-# probed, whether IAM is enforced (local.iam.guard), and how long the twin's machines take
+# probed, whether IAM is enforced (local.iam.switch), and how long the twin's machines take
 # (local.aws.instances.Delays).
 _KEPT = (
     "STILLWATER_CACHE",
@@ -38,6 +38,10 @@ def base(place: Place) -> dict[str, str]:
         for key, value in os.environ.items()
         if not key.startswith(_HIDDEN_PREFIXES) and "proxy" not in key.lower()
     }
+    # The twin's programs run in directories of their own.
+    if "PYTHONPATH" in kept:
+        paths = [str(Path(p).resolve()) for p in kept["PYTHONPATH"].split(os.pathsep) if p]
+        kept["PYTHONPATH"] = os.pathsep.join(paths)
     return {
         **kept,
         **{name: os.environ[name] for name in _KEPT if name in os.environ},

@@ -22,7 +22,7 @@ from typing import Any
 from moto.awslambda.exceptions import InvalidParameterValueException
 from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
 
-from local.aws import identity, runtime_packages
+from local.aws import execution_role, identity, runtime_packages
 from local.aws.instances import Journal
 from local.aws.runtime import Environment, FunctionVersion, Outcome, error_payload
 from local.iam.guard import may_assume
@@ -69,7 +69,8 @@ class _Pool:
 class Functions:
     """Invokes the functions moto knows."""
 
-    def __init__(self, place: Place, journal: Journal) -> None:
+    def __init__(self, place: Place, journal: Journal, guard: execution_role.Guard) -> None:
+        self.guard = guard
         self._place = place
         self._journal = journal
         self._pools: dict[str, _Pool] = {}
@@ -153,6 +154,13 @@ class Functions:
 
     def _start(self, function: Any, version: FunctionVersion) -> Environment:
         check_trust(version.role_arn)
+        # Without the right its log stays empty; the function runs.
+        execution_role.refused(
+            self.guard,
+            version.role_arn,
+            version.name,
+            execution_role.logging_of(version.name, version.region),
+        )
         role = identity.assume(version.role_arn, version.name)
         return Environment(
             version,
@@ -219,6 +227,8 @@ def install(functions: Functions) -> None:
 
     def create_function(backend: Any, spec: dict[str, Any]) -> LambdaFunction:
         check_trust(spec["Role"])
+        joining = execution_role.joining(spec.get("VpcConfig") or {}, backend.region_name)
+        execution_role.check(functions.guard, spec["Role"], spec["FunctionName"], joining)
         return moto_create(backend, spec)
 
     def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> bytes:

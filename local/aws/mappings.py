@@ -19,6 +19,7 @@ from moto.awslambda.exceptions import InvalidParameterValueException
 from moto.awslambda.models import LambdaBackend, lambda_backends
 from moto.sqs.models import sqs_backends
 
+from local.aws import execution_role
 from local.aws.instances import all_backends
 from local.aws.lambdas import Functions, find
 
@@ -28,6 +29,8 @@ POLLERS_PER_MAPPING = 2
 LARGEST_RECEIVE = 10
 WAIT_SECONDS = 1
 LOOK_SECONDS = 0.2
+# How long a role that was let in is not asked again.
+JUDGED_SECONDS = 5.0
 PARTIAL = "ReportBatchItemFailures"
 
 
@@ -99,6 +102,7 @@ class Poller:
         self._mapping = mapping
         self._functions = functions
         self._stopped = threading.Event()
+        self._judged_at = float("-inf")
         for number in range(self._count()):
             threading.Thread(
                 target=self._run, name=f"mapping-{mapping.uuid[:8]}-{number}", daemon=True
@@ -124,7 +128,8 @@ class Poller:
     def _poll(self) -> None:
         region, account, name = self._mapping.event_source_arn.split(":")[3:6]
         backend = sqs_backends[account][region]
-        if name not in backend.queues:
+        function = find(self._mapping.function_arn)
+        if name not in backend.queues or function is None or not self._may_poll(function):
             self._stopped.wait(WAIT_SECONDS)
             return
         messages = self._receive(backend, name)
@@ -146,6 +151,17 @@ class Poller:
         for message in messages:
             if message.id not in kept:
                 backend.delete_message(name, message.receipt_handle)
+
+    def _may_poll(self, function: Any) -> bool:
+        """Say whether the function's role lets Lambda at the queue."""
+        if time.monotonic() - self._judged_at < JUDGED_SECONDS:
+            return True
+        calls = execution_role.polling(self._mapping.event_source_arn)
+        guard, name = self._functions.guard, function.function_name
+        if execution_role.refused(guard, function.role, name, calls) is not None:
+            return False
+        self._judged_at = time.monotonic()
+        return True
 
     def _receive(self, backend: Any, name: str) -> list[Any]:
         """Receive one batch: what is there, or what comes within the batching window."""
@@ -210,13 +226,21 @@ def install(functions: Functions) -> Mappings:
             return mapping
         queue.lambda_event_source_mappings.clear()
         function = find(mapping.function_arn)
-        if function is not None and queue.visibility_timeout < float(function.timeout):
+        try:
+            _check_feeding(queue, function, mapping)
+        except InvalidParameterValueException:
             backend.delete_event_source_mapping(mapping.uuid)
+            raise
+        return mapping
+
+    def _check_feeding(queue: Any, function: Any, mapping: Any) -> None:
+        if queue.visibility_timeout < float(function.timeout):
             raise InvalidParameterValueException(
                 f"Queue visibility timeout: {queue.visibility_timeout} seconds is less than "
                 f"Function timeout: {function.timeout} seconds"
             )
-        return mapping
+        polling = execution_role.polling(mapping.event_source_arn)
+        execution_role.check(functions.guard, function.role, function.function_name, polling)
 
     LambdaBackend.create_event_source_mapping = create_event_source_mapping
     return Mappings(functions)

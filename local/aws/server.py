@@ -128,7 +128,8 @@ class Cloud:
         delays = instances.Delays.from_env()
         machines = instances.Machines(agenda, delays, write)
         engine = Engine(Membership(machines, delays, write), delays, write)
-        self.functions = lambdas.Functions(place, write)
+        self.guard = Guard(write)
+        self.functions = lambdas.Functions(place, write, self.guard)
         instances.install(machines)
         volumes.install(agenda)
         scaling_api.install(engine)
@@ -173,7 +174,7 @@ def serve(place: Place) -> None:
     server = make_server(
         place.host("moto"),
         place.port("moto"),
-        Application(partial(function_urls.answer, cloud.functions), Guard(journal(place).write)),
+        Application(partial(function_urls.answer, cloud.functions), cloud.guard),
         threaded=True,
         request_handler=MotoRequestHandler,
     )

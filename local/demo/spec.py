@@ -84,7 +84,7 @@ def spec(place: Place) -> dict[str, Any]:
         },
         "users": clients.users() if clients.asking() else [],
         # Strimzi's chart and images are in no registry the twin reaches: its stand-in runs already.
-        "strimzi": {"operator": "external"},
+        "strimzi": {"operator": "external", "disruption_budgets": "ours"},
         # A sink of the twin's own, with a page that shows the threads.
         "slack": {
             "channel": slack.CHANNEL,

@@ -65,6 +65,17 @@ def caller(access_key: str) -> Caller | None:
     return None
 
 
+def session_of(role_arn: str, name: str) -> Caller:
+    """Return a role as a service of AWS acts under it."""
+    account, role = role_arn.split(":")[4], role_arn.rpartition("/")[2]
+    arn_of_session = f"arn:{PARTITION}:sts::{account}:assumed-role/{role}/{name}"
+    return Caller(
+        principal=Principal(arn=arn_of_session, account=account, role_arn=role_arn),
+        user_id=f"AROA{role.upper()}:{name}",
+        role=role,
+    )
+
+
 def policies(who: Caller, resource: str) -> Policies:
     """Return what is asked about a call: the caller's policies, their bounds, the resource's."""
     iam = iam_backends[ACCOUNT][PARTITION]

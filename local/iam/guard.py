@@ -17,7 +17,7 @@ from local.environment import ACCOUNT
 from local.iam import accounts, refusals, requests
 from local.iam.accounts import Caller
 from local.iam.need import Facts, Need, UnmappedCall
-from local.iam.policy import Policies, Principal, Request, decide, trusts
+from local.iam.policy import Policies, Principal, Request, Verdict, decide, trusts
 from local.iam.resources import needs
 from local.iam.switch import enforced
 
@@ -34,8 +34,8 @@ class Guard:
         self._journal, self._facts = journal, facts or accounts.MotoFacts()
         self._off = not enforced()
         self._administrators: set[str] = set()
-        # Said once each: a controller asks the same every few seconds.
-        self.seen: set[tuple[str, str, str, bool]] = set()
+        # Allowed ones are said once each: a controller asks the same every few seconds.
+        self.seen: set[tuple[str, str, str]] = set()
 
     def refusal(self, environ: dict[str, Any]) -> refusals.Answer | None:
         """Return what AWS answers to a request that IAM does not allow; None: it may pass."""
@@ -56,6 +56,10 @@ class Guard:
             protocol = requests.protocol_of(environ, service)
             return self._unjudged(caller, service, protocol, "Unreadable", repr(error))
         return self.judged(call, caller)
+
+    def role_may(self, role_arn: str, session: str, call: requests.Call) -> bool:
+        """Say whether an AWS service may make a call in a role's name; always, while off."""
+        return self._off or self.judged(call, accounts.session_of(role_arn, session)) is None
 
     def judged(self, call: requests.Call, caller: Caller) -> refusals.Answer | None:
         """Return the refusal of a call, or None."""
@@ -78,24 +82,27 @@ class Guard:
             context=context(need, caller, call.region),
         )
         verdict = decide(request, accounts.policies(caller, need.resource))
-        self._note(caller, need, allowed=verdict.allowed)
+        self._note(caller, need, verdict)
         if verdict.allowed:
             return None
         LOG.warning("%s", refusals.sentence(request, verdict.because))
         return refusals.denied(call.service, call.protocol, request, verdict.because)
 
-    def _note(self, caller: Caller, need: Need, *, allowed: bool) -> None:
-        noted = (caller.role or caller.user, need.action, need.resource, allowed)
-        if noted not in self.seen:
+    def _note(self, caller: Caller, need: Need, verdict: Verdict) -> None:
+        noted = (caller.role or caller.user, need.action, need.resource)
+        if verdict.allowed and noted in self.seen:
+            return
+        if verdict.allowed:
             self.seen.add(noted)
-            self._journal(
-                "iam",
-                "iam_judged",
-                principal=noted[0],
-                action=need.action,
-                resource=need.resource,
-                allowed=allowed,
-            )
+        self._journal(
+            "iam",
+            "iam_judged",
+            principal=noted[0],
+            action=need.action,
+            resource=need.resource,
+            allowed=verdict.allowed,
+            because=verdict.because,
+        )
 
     def _unjudged(
         self, caller: Caller, service: str, protocol: str, operation: str, why: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
-# `on` or `off`: off, every call is answered, as moto answers it.
+# `off`: every call is answered, as moto answers it.
 SWITCH, ON = "STILLWATER_IAM", "on"
-BY_DEFAULT = "off"
+# The one constant that turns IAM on or off where nobody says it.
+BY_DEFAULT = ON
 
 
 def enforced() -> bool:

@@ -10,8 +10,10 @@ import json
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from botocore.exceptions import NoCredentialsError
 
 from local.environment import REGION, credentials_file
 from local.iam.policy import trusts
@@ -24,6 +26,8 @@ LOG = logging.getLogger(__name__)
 ASSOCIATIONS = folder("aws:eks/podIdentityAssociation:PodIdentityAssociation")
 DRIVER_NAMESPACE, DRIVER_ACCOUNT = "kube-system", "ebs-csi-controller-sa"
 LOOK_SECONDS = 5.0
+# Whom the driver acts as where there is no EKS cluster.
+ITSELF = "the twin"
 POD_IDENTITY = "pods.eks.amazonaws.com"
 # The agent passes the pod's cluster, namespace and account on as tags, which is a right of its own.
 POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
@@ -45,15 +49,17 @@ def aws_environment(place: Place) -> dict[str, str]:
 def pod_credentials(
     place: Place, cluster: str, namespace: str, service_account: str
 ) -> dict[str, str]:
-    """Return the credentials of a ServiceAccount's role, or of the twin's administrator.
+    """Return the credentials of a ServiceAccount's role; without one, none.
 
-    The administrator stands in only where the account has no association, or EC2's stand-in
-    cannot list them: a container without any credentials would not start at all. A role that does
-    not let Pod Identity in, or is not there, gives none: as on EKS, its pod's calls fail.
+    A role that does not let Pod Identity in, or is not there, gives none either: as on EKS, the
+    pod's calls fail. While IAM is off, the administrator stands in for a role.
     """
     role = _role(place, cluster, namespace, service_account)
     if role:
         return _session(place, role, f"eks-{namespace}-{service_account}"[:64])
+    if enforced():
+        LOG.info("%s/%s has no Pod Identity association.", namespace, service_account)
+        return {}
     stored = json.loads(credentials_file(place).read_text())
     return {
         "AWS_ACCESS_KEY_ID": stored["access_key_id"],
@@ -62,36 +68,41 @@ def pod_credentials(
 
 
 class AsDriver:
-    """EC2 as the EBS driver's controller meets it: under its own role once an add-on has one.
+    """EC2 as the EBS driver's controller meets it: under its own role, or without any.
 
-    The twin runs the driver from the start, the cluster comes later; and it outlives the add-on,
-    whose volumes it still deletes, so that without an association it is the administrator.
+    The twin runs the driver from the start and to the end. Where there is no EKS cluster, it is
+    the twin's own hand: it deletes the volumes of one that is gone.
     """
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._looked_at, self._role, self._client = 0.0, "", client("ec2", place)
+        self._looked_at, self._acts_as = float("-inf"), ITSELF
+        self._client: Any = client("ec2", place)
 
     def __getattr__(self, call: str) -> Any:
         if enforced() and time.monotonic() - self._looked_at > LOOK_SECONDS:
             self._looked_at = time.monotonic()
-            self._take(_driver_role(self._place))
+            self._look()
+        if self._client is None:
+            raise NoCredentialsError
         return getattr(self._client, call)
 
-    def _take(self, role: str) -> None:
-        if role == self._role:
+    def _look(self) -> None:
+        try:
+            clusters = client("eks", self._place).list_clusters()["clusters"]
+        except CloudError:
             return
-        self._role, variables = role, _session(self._place, role, "ebs-csi") if role else {}
-        self._client = client("ec2", self._place, variables)
+        role = self._role_in(clusters) if clusters else ITSELF
+        if role == self._acts_as:
+            return
+        session = _session(self._place, role, "ebs-csi") if role not in (ITSELF, "") else {}
+        # Without a session it is asked for again at the next look.
+        self._acts_as = role if session or role == ITSELF else ""
+        self._client = client("ec2", self._place, session) if self._acts_as else None
 
-
-def _driver_role(place: Place) -> str:
-    try:
-        clusters = client("eks", place).list_clusters()["clusters"]
-    except CloudError:
-        return ""
-    found = (_role(place, each, DRIVER_NAMESPACE, DRIVER_ACCOUNT) for each in clusters)
-    return next((role for role in found if role), "")
+    def _role_in(self, clusters: Iterable[str]) -> str:
+        found = (_role(self._place, each, DRIVER_NAMESPACE, DRIVER_ACCOUNT) for each in clusters)
+        return next((role for role in found if role), "")
 
 
 def _session(place: Place, role: str, name: str) -> dict[str, str]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from core.settings.environment import SETTINGS
 from local.kafka import container as kafka_container
 from local.kubernetes import moved_ports
 from local.kubernetes.client import Object
@@ -161,6 +163,20 @@ def _load_balancer_controller(request: Request) -> Launch:
     )
 
 
+def _eviction_gate(request: Request) -> Launch:
+    """Run this repository's gate as its pod; it listens on every address, so on a free port."""
+    variables = _aws_identity(request)
+    told = json.loads(variables[SETTINGS])
+    free = _free_port()
+    moved_ports.note(request.place, request.pod_ip, {told["port"]: free})
+    variables[SETTINGS] = json.dumps({**told, "port": free})
+    return Launch(
+        argv=[sys.executable, "-m", "stillwater.inside", "gate"],
+        environment=variables,
+        moved_ports={told["port"]: free},
+    )
+
+
 def _aws_identity(request: Request) -> dict[str, str]:
     """Return a container's environment with the twin's AWS and its pod's role in it."""
     metadata, spec = request.pod["metadata"], request.pod["spec"]
@@ -194,4 +210,5 @@ RUNNERS: Mapping[str, Callable[[Request], Launch]] = {
     "strimzi/kafka": _kafka,
     "aws-node-termination-handler": _termination_handler,
     "aws-load-balancer-controller": _load_balancer_controller,
+    "stillwater-gate": _eviction_gate,
 }

@@ -23,10 +23,11 @@ from core.errors import InvalidInput
 from local.journal import journal
 from local.kubernetes import crds, dns, resolver, strimzi_resources
 from local.kubernetes.client import Api, ApiError, Informer
+from local.kubernetes.lookups import find
 from local.kubernetes.strimzi_authorities import Authorities
 from local.kubernetes.strimzi_connects import Connects
 from local.kubernetes.strimzi_model import Cluster, Node, node_ids, read
-from local.kubernetes.strimzi_objects import STRIMZI, Object, Objects, resource_path
+from local.kubernetes.strimzi_objects import PATHS, STRIMZI, Object, Objects, resource_path
 from local.kubernetes.strimzi_rolling import start_order
 from local.kubernetes.strimzi_topics import TopicOperator
 from local.kubernetes.strimzi_users import UserOperator
@@ -142,7 +143,18 @@ class Operator:
             self._objects.apply(strimzi_resources.config_map(cluster, node))
             for claim in strimzi_resources.claims(cluster, node):
                 self._objects.apply(claim)
-        self._objects.apply(strimzi_resources.budget(cluster))
+        if not self._given(cluster):
+            self._objects.apply(strimzi_resources.budget(cluster))
+
+    def _given(self, cluster: Cluster) -> bool:
+        """Say whether somebody else made a Kafka its budgets.
+
+        The real operator is told so with STRIMZI_POD_DISRUPTION_BUDGET_GENERATION, for every Kafka
+        of its own; the twin's one operator looks after Kafkas of both kinds.
+        """
+        name = naming.budget_of_the_staying(cluster.name)
+        path = f"{PATHS['PodDisruptionBudget'].format(cluster.namespace)}/{name}"
+        return find(self._api, path) is not None
 
     def _reconcile_pods(self, cluster: Cluster, *, roll: bool = True) -> list[str]:
         """Make missing pods, remove surplus ones, restart one outdated one; return who is not

@@ -18,7 +18,7 @@ from local.kubernetes.strimzi_connect import (
     secrets,
     surroundings,
 )
-from local.kubernetes.strimzi_objects import STRIMZI, Object, Objects, resource_path
+from local.kubernetes.strimzi_objects import PATHS, STRIMZI, Object, Objects, resource_path
 from local.kubernetes.strimzi_resources import KIND_LABEL, digest
 
 LOG = logging.getLogger("strimzi")
@@ -69,8 +69,11 @@ class Connects:
 
     def _bring(self, workers: Workers, credentials: str) -> list[str]:
         """Apply the cluster's objects; return the workers that are not ready yet."""
+        budget = f"{PATHS['PodDisruptionBudget'].format(workers.namespace)}/{workers.name}"
+        given = find(self._api, budget) is not None  # its description's own, as in strimzi.py
         for rendered in surroundings(workers):
-            self._objects.apply(rendered)
+            if not (given and rendered["kind"] == "PodDisruptionBudget"):
+                self._objects.apply(rendered)
         wanted = {}
         for name in workers.pods:
             config = config_map(workers, name)

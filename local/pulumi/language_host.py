@@ -31,10 +31,16 @@ PROGRAM = Path(__file__).with_name("program.py")
 
 
 def _program_environment() -> dict[str, str]:
-    """Return this process's environment without the path by which this package was found."""
+    """Return this process's environment without the path by which this package was found.
+
+    That path is put in front by our own script (local.pulumi.bin). One that the user has set too
+    is the user's: a checkout's code goes before what is installed.
+    """
     own = str(Path(__file__).resolve().parents[2])
     environment = dict(os.environ)
-    paths = [p for p in environment.pop("PYTHONPATH", "").split(os.pathsep) if p and p != own]
+    paths = [path for path in environment.pop("PYTHONPATH", "").split(os.pathsep) if path]
+    if own in paths:
+        paths.remove(own)
     if paths:
         environment["PYTHONPATH"] = os.pathsep.join(paths)
     return environment

@@ -34,16 +34,16 @@ class Account:
     facts: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._guard = Guard(self._write)
-        self._application: Any = Application(lambda *_: [], self._guard)
+        self.guard = Guard(self._write)
+        self._application: Any = Application(lambda *_: [], self.guard)
         self.admin = identity.create_admin()
 
     def judge_only(self) -> None:
         """Answer nothing from now on: calls are judged, and fail."""
 
         def judged(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-            self._guard.seen.clear()
-            assert self._guard.refusal(environ) is None
+            self.guard.seen.clear()
+            assert self.guard.refusal(environ) is None
             start_response("404 Not Found", [])
             return []
 

@@ -80,11 +80,11 @@ def test_of_24_conditional_writers_one_wins_every_time() -> None:
     assert created.startswith("200")
     together = threading.Barrier(WRITERS)
 
-    def write(key: str) -> bool:
+    def write(item_key: str) -> bool:
         together.wait()
         item = {
             "TableName": "ledger",
-            "Item": {"pk": {"S": key}},
+            "Item": {"pk": {"S": item_key}},
             "ConditionExpression": "attribute_not_exists(pk)",
         }
         return call(application, key, "PutItem", item).startswith("200")

@@ -96,6 +96,20 @@ def test_nth_without_a_token_only_sleeps_and_says_why(tmp_path: Path) -> None:
     assert "token" in found.note
 
 
+def test_the_eviction_gate_runs_from_this_repository_on_a_port_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "pod_credentials", lambda *_: {"AWS_ACCESS_KEY_ID": "ASIA"})
+    monkeypatch.setattr(images, "_free_port", lambda: 40123)
+    told = request(tmp_path, "registry.example/stillwater-gate:1.4")
+    told.environment["STILLWATER_SETTINGS"] = '{"port": 8443}'  # type: ignore[index]
+    found = launch(told)
+    assert found.argv[1:] == ["-m", "stillwater.inside", "gate"]
+    assert found.environment["STILLWATER_SETTINGS"] == '{"port": 40123}'
+    assert found.environment["AWS_ACCESS_KEY_ID"] == "ASIA"
+    assert found.moved_ports == {8443: 40123}
+
+
 def test_an_unknown_image_sleeps_answers_no_probe_and_says_so(tmp_path: Path) -> None:
     found = launch(request(tmp_path, "registry.example/kafka-exporter:v2"))
     assert found.argv == ["sleep", "infinity"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import NoCredentialsError
 
 from local.kubernetes import identity
 from local.place import Place
@@ -55,3 +57,43 @@ def test_a_pod_has_its_associations_role_or_nothing(
     Store(place.path("store")).put(TYPE, "a-1", ASSOCIATION)
     given = identity.pod_credentials(place, "test-orders", "kube-system", "nth")
     assert given.get("AWS_ACCESS_KEY_ID") == key
+
+
+def test_a_pod_without_an_association_has_no_keys_unless_iam_is_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "client", lambda *_: WithoutAssociations())
+    place = Place(11, tmp_path)
+    place.path("aws-credentials.json").write_text(
+        json.dumps({"access_key_id": "AKIA", "secret_access_key": "s"})
+    )
+    asked = (place, "test-orders", "kube-system", "nth")
+    assert identity.pod_credentials(*asked) == {}
+    monkeypatch.setenv("STILLWATER_IAM", "off")
+    assert identity.pod_credentials(*asked)["AWS_ACCESS_KEY_ID"] == "AKIA"
+
+
+class WithoutAssociations:
+    """EKS with no cluster, or with one, and no association."""
+
+    def __init__(self, *clusters: str) -> None:
+        self._clusters = list(clusters)
+
+    def list_clusters(self) -> dict[str, Any]:
+        return {"clusters": self._clusters}
+
+    def list_pod_identity_associations(self, **_: str) -> dict[str, Any]:
+        return {"associations": []}
+
+    def describe_volumes(self) -> str:
+        return "volumes"
+
+
+def test_the_driver_is_the_twins_own_hand_only_where_there_is_no_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "client", lambda *_: WithoutAssociations())
+    assert identity.AsDriver(Place(11, tmp_path)).describe_volumes() == "volumes"
+    monkeypatch.setattr(identity, "client", lambda *_: WithoutAssociations("test-orders"))
+    with pytest.raises(NoCredentialsError):
+        identity.AsDriver(Place(11, tmp_path)).describe_volumes()

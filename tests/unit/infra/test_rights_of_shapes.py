@@ -1,0 +1,174 @@
+"""In every shape of cluster, and at each level of an adopted one, a policy holds what is needed.
+
+A right is taken out of each policy, one at a time, and the call that needed it is refused and
+named. The calls are those of rights.py; a shape without a part does not make the calls of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from local.iam.policy import Request
+from local.iam.requests import Call
+from local.iam.resources import needs
+from tests.unit.infra import test_adopted as adopted
+from tests.unit.infra import test_rights as one_shape
+from tests.unit.infra.programs import run_layers
+from tests.unit.infra.recording import Recorded
+from tests.unit.infra.rights import CALLS, GROUP, PREFIX, group
+from tests.unit.infra.variants import VARIANTS
+
+QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/shop-orders-nth"
+Layers = Callable[[], Mapping[str, Recorded]]
+
+
+def _adopted(**changes: Any) -> Mapping[str, Recorded]:
+    return {"operations": adopted.run(**changes)}
+
+
+LEVELS: Mapping[str, Layers] = {
+    "adopted, watch": _adopted,
+    "adopted, gate": functools.partial(_adopted, level="gate", eviction_gate=adopted.IMAGE),
+    "adopted, act": functools.partial(_adopted, **adopted.ONE, queue_url=QUEUE),
+}
+SHAPES: Mapping[str, Layers] = {
+    **{name: functools.partial(run_layers, raw) for name, raw in VARIANTS.items()},
+    **LEVELS,
+}
+# Calls of rights.py that a shape does not make: it has no such part.
+NO_GROUPS = {
+    "autoscaling:CompleteLifecycleAction",
+    "autoscaling:RecordLifecycleActionHeartbeat",
+    "autoscaling:SetDesiredCapacity",
+    "autoscaling:SetInstanceProtection",
+    "autoscaling:TerminateInstanceInAutoScalingGroup",
+}
+NO_TOPIC = {"kms:Decrypt", "kms:GenerateDataKey", "sns:Publish"}
+UNMADE: Mapping[str, Mapping[str, set[str]]] = {
+    # Karpenter launches its nodes without groups.
+    "karpenter": {"handlers-tick-policy": NO_GROUPS},
+    "karpenter with everything": {"handlers-tick-policy": NO_GROUPS},
+    **{
+        f"adopted, {level}": {
+            f"{prefix}-handlers-tick-policy": NO_TOPIC | NO_GROUPS | {"sqs:SendMessage"}
+            for prefix in ("shop-orders", "shop-trial")
+        }
+        for level in ("watch", "gate")
+    },
+    "adopted, act": {"shop-orders-handlers-tick-policy": NO_TOPIC},
+}
+# And calls that it alone makes: on the direct route NTH beats the hooks itself.
+MADE_TOO: Mapping[tuple[str, str], list[Call]] = {
+    ("direct", "nth-policy"): group("RecordLifecycleActionHeartbeat"),
+}
+
+
+@functools.cache
+def policies(shape: str) -> Mapping[str, tuple[str, dict[str, Any]]]:
+    """Return a shape's policies by name: what its functions are called by, and the document."""
+    found = {}
+    for layer in SHAPES[shape]().values():
+        for each in layer.of(one_shape.POLICY):
+            # Several Kafkas of an adopted cluster have a policy each.
+            prefix = re.match(r"(shop-(?:orders|trial))-", each.name)
+            found[each.name] = (prefix[1] if prefix else PREFIX, each.policy)
+    return found
+
+
+def requests(shape: str, name: str, prefix: str) -> Iterator[Request]:
+    """Yield what a role needs, of resources that are called as this shape calls them."""
+    usual = one_shape.calls_of(name.removeprefix(f"{prefix}-"))
+    for call in itertools.chain(usual, MADE_TOO.get((shape, name), ())):
+        for need in needs(_called(call, prefix), one_shape.Described()):
+            yield Request(
+                action=need.action,
+                resource=need.resource,
+                principal=one_shape.CALLER.principal,
+                context=one_shape.context(need, one_shape.CALLER, call.region),
+            )
+
+
+def _called(call: Call, prefix: str) -> Call:
+    if prefix == PREFIX:
+        return call
+    parameters = _renamed(call.parameters, prefix)
+    if call.operation == "TerminateInstanceInAutoScalingGroup":
+        parameters |= {"AutoScalingGroupName": "kafka-a"}
+    return Call(
+        service=call.service, operation=call.operation, region=call.region, parameters=parameters
+    )
+
+
+def _renamed(value: Any, prefix: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _renamed(each, prefix) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_renamed(each, prefix) for each in value]
+    if not isinstance(value, str):
+        return value
+    # An item that is a Kafka's own ends with its name.
+    key = value.replace("#orders", f"#{prefix.removeprefix('shop-')}")
+    called = key.replace(GROUP, "kafka-a").replace(PREFIX, prefix)
+    return "shop/slack" if called == "orders/slack" else called
+
+
+def made_of(shape: str, name: str, prefix: str, document: Mapping[str, Any]) -> list[Request]:
+    """Return what a role needs and is allowed, in a shape that has the part."""
+    asked = requests(shape, name, prefix)
+    return [each for each in asked if one_shape.judged(document, each).allowed]
+
+
+def test_every_policy_of_every_shape_has_its_calls() -> None:
+    known = {
+        name.removeprefix(f"{prefix}-")
+        for shape in SHAPES
+        for name, (prefix, _) in policies(shape).items()
+    }
+    assert known == CALLS.keys()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_shape_makes_the_calls_that_its_parts_make(shape: str) -> None:
+    unmade = {
+        (name, request.action)
+        for name, (prefix, document) in policies(shape).items()
+        for request in requests(shape, name, prefix)
+        if not one_shape.judged(document, request).allowed
+    }
+    listed = UNMADE.get(shape, {})
+    assert unmade == {(name, action) for name, actions in listed.items() for action in actions}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_right_taken_away_is_missed_and_named(shape: str) -> None:
+    unused = []
+    for name, (prefix, document) in policies(shape).items():
+        made = made_of(shape, name, prefix, document)
+        for right in sorted(one_shape.rights(document)):
+            lacking = one_shape.without(document, right)
+            verdicts = [(each, one_shape.judged(lacking, each)) for each in made]
+            refused = [(each, verdict) for each, verdict in verdicts if not verdict.allowed]
+            assert {each.action for each, _ in refused} <= {right}
+            assert all(f"allows the {right} action" in v.because for _, v in refused)
+            if not refused:
+                unused.append((name, right))
+    assert unused == [], "rights that no call needs; take them away"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_statement_is_there_in_vain(shape: str) -> None:
+    vain = []
+    for name, (prefix, document) in policies(shape).items():
+        made = made_of(shape, name, prefix, document)
+        for statement in document["Statement"]:
+            left = [each for each in document["Statement"] if each is not statement]
+            lacking = {**document, "Statement": left}
+            if all(one_shape.judged(lacking, each).allowed for each in made):
+                vain.append((name, statement["Sid"]))
+    assert vain == []
