@@ -238,7 +238,7 @@ def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
 
 def _facts(asked: Asked) -> Facts | None:
     if asked.spec is None and asked.environment is not None:
-        return of_spec(Desk.of(asked.environment).spec)
+        return of_spec(Desk.of(asked.environment).of_ours)
     return facts_of(asked.spec)
 
 

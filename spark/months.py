@@ -18,10 +18,20 @@ class Held:
     read_on: date
 
 
+def first_day_after(billing_period: str) -> date:
+    """Return the day after a month's last: 2026-12 -> 2027-01-01."""
+    year, month = (int(part) for part in billing_period.split("-"))
+    return date(year + month // 12, month % 12 + 1, 1)
+
+
+def month_before(billing_period: str) -> str:
+    """Return the month before one: 2027-01 -> 2026-12."""
+    return f"{date.fromisoformat(f'{billing_period}-01') - timedelta(days=1):%Y-%m}"
+
+
 def settled_on(billing_period: str) -> date:
     """Return the day from which a month's bill is final: 2026-11 -> 2026-12-15."""
-    year, month = (int(part) for part in billing_period.split("-"))
-    return date(year + month // 12, month % 12 + 1, 1) + timedelta(days=SETTLING_DAYS)
+    return first_day_after(billing_period) + timedelta(days=SETTLING_DAYS)
 
 
 def unsettled(delivered: Mapping[str, str], held: Mapping[str, Held]) -> list[str]:

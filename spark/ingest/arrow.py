@@ -90,6 +90,9 @@ class Columns:
         is_whole = all(name.lower() in spelled for name in required)
         if not is_whole or not all(pa.types.is_float64(self._kind(name)) for name in summed):
             return None
+        # Tags as a list are no export's of AWS's.
+        if any(pa.types.is_list(self._kind(name)) for name in there):
+            return None
         wanted = pa.schema([field for field in self.schema if field.name in there])
         like = combined(pa.RecordBatch.from_pylist([], wanted), summed)
         like = like.append_column(self.period, pa.array([], pa.string()))

@@ -12,7 +12,8 @@ from core.errors import InvalidInput
 from spark.ingest import cur, focus, source
 from spark.ingest.delivery import Delivery, readable
 from spark.ingest.files import address_of
-from spark.ingest.source import Source
+from spark.ingest.lines import CORRUPT
+from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.tag_keys import OURS, KafkaTags
 
 COLUMNS_SHOWN = 5
@@ -51,8 +52,10 @@ def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
     if reader is not None:
         read = reader(opened, what, kafka)
         return replace(read, joined=joined, notes=[*read.notes, *opened.notes])
+    delivered = [name for name in columns if name not in {CORRUPT, DELIVERED_PERIOD}]
     problem = (
         f"{what} is neither a Cost and Usage Report nor FOCUS: its columns are "
-        f"{', '.join(columns[:COLUMNS_SHOWN])} and so on. Name an export's folder or file."
+        f"{', '.join(name.strip() for name in delivered[:COLUMNS_SHOWN])} and so on. Name an "
+        f"export's folder or file."
     )
     raise InvalidInput([problem])

@@ -7,6 +7,7 @@ is a hundredth of it (spark.transforms.daily).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DoubleType, MapType, StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    MapType,
+    StringType,
+    StructType,
+)
 
 from core.errors import InvalidInput
 from spark import money
@@ -30,6 +38,7 @@ LINE_CHARACTERS = 300
 BROKEN_LINE = "the line does not hold the columns of its header"
 SECOND_HEADER = "the line is a header again: two files are glued together"
 HEADER_CELL = r"^(bill|lineitem|identity|pricing|product|reservation|savingsplan)(/|_)[a-z_/]+$"
+NO_CODEC = re.compile(r"ClassNotFoundException: org\.apache\.hadoop\.io\.compress\.(\w+)Codec")
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
 
 
@@ -201,10 +210,41 @@ def _joined(arrays: Sequence[Column]) -> Column:
 
 
 def as_map(frame: DataFrame, name: str) -> DataFrame:
-    """Return the frame with a map column that csv carries as JSON made a map."""
-    if isinstance(frame.schema[name].dataType, MapType):
+    """Return the frame with a column of tags as a map, whichever way they were written.
+
+    Text holds them as JSON, an object or a list of keys with values as AWS's API says them; Parquet
+    that is not AWS's own may hold such a list too.
+    """
+    kind = frame.schema[name].dataType
+    if isinstance(kind, MapType):
         return frame
-    return frame.withColumn(name, F.from_json(filled(name), "map<string,string>"))
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
+        of = {field.lower(): field for field in kind.elementType.names}
+        if not {"key", "value"} <= set(of):
+            return frame.withColumn(name, F.lit(None).cast("map<string,string>"))
+        pairs = F.transform(
+            name, lambda tag: F.struct(*(tag[of[part]].cast("string") for part in ("key", "value")))
+        )
+        return frame.withColumn(name, _entries(pairs))
+    written = filled(name)
+    tags_of = F.from_json(written, "array<map<string,string>>")
+    pairs = F.transform(
+        tags_of,
+        lambda tag: F.struct(*(F.coalesce(tag[n], tag[n.lower()]) for n in ("Key", "Value"))),
+    )
+    whole = F.from_json(written, "map<string,string>")
+    return frame.withColumn(name, F.when(written.startswith("["), _entries(pairs)).otherwise(whole))
+
+
+def _entries(pairs: Column) -> Column:
+    """Return pairs as a map; of what stands twice the first counts, as of a tag in two columns."""
+    first = F.filter(
+        pairs,
+        lambda pair, at: (
+            pair["col1"].isNotNull() & (F.array_position(pairs["col1"], pair["col1"]) == at + 1)
+        ),
+    )
+    return F.map_from_entries(first)
 
 
 def shown(names: Iterable[str]) -> Column:
@@ -289,6 +329,9 @@ def readable(what: str) -> Iterator[None]:
 
 
 def _cause(complaint: str) -> str:
+    codec = NO_CODEC.search(complaint)
+    if codec:
+        return f"it is compressed by {codec[1]}, which Spark has no codec for; export with Snappy"
     lines = [line.strip() for line in complaint.splitlines() if line.strip()]
     # A worker in Python says why in a sentence of ours, which stands below its stack.
     said = [line for line in lines if line.startswith(OWN)]

@@ -22,7 +22,17 @@ CORRUPT = "_corrupt_line"
 # The longest header known has 300 columns.
 HEADER_BYTES = 1 << 18
 GZIP_WINDOW = 31
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+# What a file begins with that is no delimited text, whatever it is called.
+OTHER_KINDS = {
+    b"\x1f\x8b": "is a gzip archive by another name: call it .csv.gz",
+    b"PK\x03\x04": "is a zip archive by another name: call it .zip",
+    b"PAR1": "is a Parquet file by another name: call it .parquet",
+    b"<": "holds HTML or XML, which a refused download leaves behind: copy the bill again",
+    b"{": "holds JSON: choose csv or Parquet for the export",
+    b"[": "holds JSON: choose csv or Parquet for the export",
+}
 OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -45,6 +55,10 @@ def header(files: Files, address: str, what: str) -> list[str]:
 
 def _names(data: bytes, what: str) -> list[str]:
     """Return the cells of a first line, or say in which other way the file is written."""
+    start = data.removeprefix(BYTE_ORDER_MARK).lstrip()
+    others = [said for begins, said in OTHER_KINDS.items() if start.startswith(begins)]
+    if others:
+        raise InvalidInput([f"{what} {others[0]}."])
     # Without its mark every other byte of a header's ASCII is nought.
     is_wide = len(data) > 3 and (not any(data[1:40:2]) or not any(data[:40:2]))
     if data.startswith(UTF_16) or is_wide:

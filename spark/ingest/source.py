@@ -6,13 +6,17 @@ Stands between the manifest, which says what was delivered, and the reader of ea
 from __future__ import annotations
 
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from core.errors import InvalidInput
 from spark.ingest import lines, manifest
@@ -69,6 +73,9 @@ def opened(session: SparkSession, address: str, months: Collection[str], what: s
         return _export(session, files, address, months, what)
     if not files.is_file(address):
         raise InvalidInput([f"{what} is not there; name an export's folder, or one file of it."])
+    if not address.endswith(PLAIN) and address.lower().endswith(PLAIN):
+        name = address.rsplit("/", 1)[-1]
+        raise InvalidInput([f"{what} has its ending in capitals; rename it {name.lower()}."])
     if not address.endswith(PLAIN):
         raise InvalidInput(
             [f"{what} is neither .csv, .csv.gz, .zip nor .parquet, the formats that can be read."]
@@ -165,11 +172,30 @@ def _read(
     joined: bool = False,
 ) -> DataFrame:
     if addresses[0].endswith(manifest.PARQUET):
-        reader = session.read.option("mergeSchema", "true")
-        return reader.parquet(*(literal_address(address) for address in addresses))
+        return _parquet(session, [literal_address(address) for address in addresses])
     if addresses[0].endswith(".zip"):
         addresses = lines.unzipped(session, addresses, _scratch(session))
     return lines.read(session, files, addresses, what, joined=joined)
+
+
+def _parquet(session: SparkSession, addresses: Sequence[str]) -> DataFrame:
+    try:
+        return session.read.option("mergeSchema", "true").parquet(*addresses)
+    except (PySparkException, Py4JJavaError) as error:
+        if "[CANNOT_MERGE_" not in str(error):
+            raise
+    # Whoever wrote them chose a column's type file by file, as pandas does where one holds nothing.
+    frames = [session.read.parquet(address) for address in addresses]
+    kinds: dict[str, set[DataType]] = defaultdict(set)
+    for frame in frames:
+        for column in frame.schema.fields:
+            kinds[column.name].add(column.dataType)
+    texts = {name for name, found in kinds.items() if len(found) > 1}
+    as_text = [
+        frame.withColumns({n: F.col(n).cast("string") for n in texts if n in frame.columns})
+        for frame in frames
+    ]
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), as_text)
 
 
 def _scratch(session: SparkSession) -> str:

@@ -9,9 +9,9 @@ here needs a package that Spark does not bring, so that a cluster runs it (spark
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from spark.findings import (
 from spark.ingest import bill, history, metrics
 from spark.jobs import (
     anomaly,
+    chosen_month,
     cost,
     economics,
     ingest,
@@ -45,10 +46,10 @@ from spark.jobs import (
     transfer,
     unit,
 )
+from spark.months import month_before
 from spark.report.evidence import DayCost, Evidence
 from spark.report.model import BAD_ROWS_SHOWN, BadRow, Report
 from spark.report.next_rotation import forecast
-from spark.report.words import cents, listed
 from spark.schemas import MONEY, TRAFFIC
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
@@ -70,7 +71,6 @@ OTHER_CURRENCY = (
     f"charges is used, and what is on no bill (designs, some savings) has no figure."
 )
 INSTANCES_KNOWN = 20_000
-MONTHS_NAMED = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +155,7 @@ def _known(
     """Run the other jobs on one month, and return what all tables say of it."""
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
     today = inputs.today or datetime.now(UTC).date()
-    month = _month(inputs.month, deliveries, today)
+    month = chosen_month.chosen(inputs.month, deliveries, today)
     note = deliveries[month]
     if inputs.bill is None:
         cost.run(store, [month], rotations=read.rotations)
@@ -163,7 +163,11 @@ def _known(
     report = replace(_report(store, month, note, today), tag=inputs.kafka.spoken)
     evidence = replace(
         _of_bill(store, read, report, month),
-        notes=(*_other_months(month, deliveries, report.currency), *notes, *_notes(inputs, report)),
+        notes=(
+            *chosen_month.others(month, deliveries, report.currency),
+            *notes,
+            *_notes(inputs, report),
+        ),
     )
     if inputs.facts is not None:
         book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
@@ -183,8 +187,8 @@ def finished(store: Store, inputs: Inputs) -> Known:
     """Return what tables that every job has made say of one month; nothing is made again."""
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
     today = inputs.today or datetime.now(UTC).date()
-    month = _month(inputs.month, deliveries, today)
-    recent = F.col("billing_period").isin(_before(month), month)
+    month = chosen_month.chosen(inputs.month, deliveries, today)
+    recent = F.col("billing_period").isin(month_before(month), month)
     own = F.col("billing_period") == month
     report = replace(_report(store, month, deliveries[month], today), tag=inputs.kafka.spoken)
     evidence = replace(
@@ -194,7 +198,7 @@ def finished(store: Store, inputs: Inputs) -> Known:
         resync=store.read(RESYNC_TABLE).where(own).collect(),
         storage=store.read(STORAGE_TABLE).where(own).collect(),
         economics=store.read(ECONOMICS_TABLE).where(own).collect(),
-        notes=(*_other_months(month, deliveries, report.currency), *_notes(inputs, report)),
+        notes=(*chosen_month.others(month, deliveries, report.currency), *_notes(inputs, report)),
     )
     return Known(evidence, deliveries[month].billed_cost)
 
@@ -219,44 +223,6 @@ def book_of(facts: Facts | None, path: Path = pricing.SHIPPED) -> PriceBook | No
     return pricing.book(facts.region, path) if facts else None
 
 
-def _month(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str:
-    """Return the month asked for; without one the last whole one, or that with most of the bill.
-
-    A month that is over counts as whole where it holds half of what the dearest does: an export's
-    last days spill into a month of their own.
-    """
-    known = sorted(period for period in deliveries if period != tables.UNKNOWN_PERIOD)
-    if not known:
-        raise InvalidInput(["The tables hold no bill yet; name one with --bill."])
-    if asked is not None:
-        if asked not in known:
-            raise InvalidInput([f"The tables hold no bill of {asked}, only of {', '.join(known)}."])
-        return asked
-    most = max(deliveries[period].billed_cost for period in known)
-    whole = [
-        period
-        for period in known
-        if _after(period) <= today and deliveries[period].billed_cost * 2 >= most
-    ]
-    if whole:
-        return whole[-1]
-    return max(known, key=lambda period: (deliveries[period].billed_cost, period))
-
-
-def _after(month: str) -> date:
-    """Return the day after a month's last."""
-    return (date.fromisoformat(f"{month}-01") + timedelta(days=32)).replace(day=1)
-
-
-def _other_months(month: str, deliveries: Mapping[str, Row], currency: str) -> list[str]:
-    """Name the other months that there are."""
-    others = sorted(p for p in deliveries if p not in {month, tables.UNKNOWN_PERIOD})
-    if not others:
-        return []
-    named = [f"{p} ({cents(deliveries[p].billed_cost)} {currency})" for p in others[-MONTHS_NAMED:]]
-    return [f"This is {month}; there is also {listed(named)}: name one with --month."]
-
-
 def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
     facts = inputs.facts
     samples = rotations = None
@@ -278,7 +244,7 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
 
 def _of_bill(store: Store, read: _Read, report: Report, month: str) -> Evidence:
     """Run the jobs that need a bill alone, on the month and the one before."""
-    recent = [_before(month), month]
+    recent = [month_before(month), month]
     paid = store.read(tables.COST).where(F.col("billing_period").isin(*recent)).persist()
     units = unit.run(paid, read.traffic, read.samples).persist()
     odd = anomaly.run(paid, read.rotations).persist()
@@ -395,10 +361,6 @@ def _report(store: Store, month: str, note: Row, today: date) -> Report:
         rows_without_cost=note.lines_without_cost,
         bad=tuple(BadRow(row.reason, row.line, row.billed_cost) for row in first_bad),
     )
-
-
-def _before(month: str) -> str:
-    return f"{date.fromisoformat(f'{month}-01') - timedelta(days=1):%Y-%m}"
 
 
 def _notes(inputs: Inputs, report: Report) -> list[str]:

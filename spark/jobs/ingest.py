@@ -79,8 +79,8 @@ def run(
     """Make the store hold the months of this delivery and nothing older of them.
 
     `cluster` is one that the bill must name on some line, `beside` tables that are made of USAGE
-    alone and replaced with it. Raises InvalidInput for a bill without
-    rows, of two currencies, without that cluster's tag, or into tables that hold another bill;
+    alone and replaced with it. Raises InvalidInput for a bill without rows, without a line that can
+    be read, of two currencies, without that cluster's tag, or into tables that hold another bill;
     StillwaterError when the table does not add up to the bill. Nothing is written then.
     """
     with readable(f"The bill {delivery.label}"):
@@ -99,6 +99,7 @@ def run(
                 _require_one_header(delivery)
                 if (joined := delivery.joined()) is not None:
                     return run(session, joined, store, now=now, cluster=cluster, beside=beside)
+                _require_a_readable_line(delivery, placed)
             is_discounted = any(row.is_discounted for row in placed.values())
             net = rows.transform(net_of_discounts) if is_discounted else rows
             _write(store, net.select(*USAGE.names), list(months), beside or {})
@@ -221,6 +222,21 @@ def _require_one_header(delivery: Delivery) -> None:
             f"two files are glued together. Give each a file of its own."
         )
         raise InvalidInput([problem])
+
+
+def _require_a_readable_line(delivery: Delivery, placed: Mapping[str, Row]) -> None:
+    """Refuse a bill of which nothing can be read: its tables would say that nothing was charged."""
+    lines = sum(row.charges for row in placed.values())
+    if lines > sum(row.quarantined for row in placed.values()):
+        return
+    first = delivery.lines.where(F.col("reason").isNotNull()).select("reason").head()
+    because = f"{first.reason}; " if first is not None else ""
+    problem = (
+        f"None of the {lines:,} lines of the bill {delivery.label} can be read: {because}a "
+        f"spreadsheet or a script that saved it may have written times or amounts in its own way. "
+        f"Name the file as AWS delivered it."
+    )
+    raise InvalidInput([problem])
 
 
 def _require_cluster(

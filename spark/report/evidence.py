@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from core.cost.pricing import total
+from spark.months import first_day_after
 from spark.report.model import Report
 from spark.transforms.easy import EasySaving
 
@@ -84,7 +85,7 @@ def compared(evidence: Evidence) -> Comparison | None:
     if not own or not earlier:
         return None
     last = max(each.day for each in own)
-    ends = (first + timedelta(days=32)).replace(day=1) - timedelta(days=1)
+    ends = first_day_after(evidence.month) - timedelta(days=1)
     # A month that is over is whole, though nothing was charged on its last days.
     is_whole = evidence.report.today > ends + timedelta(days=1)
     complete = ends.day if is_whole else last.day - 1

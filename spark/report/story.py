@@ -103,7 +103,9 @@ def sentences(report: Report) -> list[str]:
     """Return the first sentences: what it cost, on what, whose, and whether it adds up."""
     currency = report.currency
     months = listed(report.periods) or "an unknown month"
-    told = [f"The bill of {months} comes to {cents(report.billed)} {currency}."]
+    # Of what an unread row costs nobody knows even the sign.
+    known = ", as far as it can be read" if report.rows_without_cost else ""
+    told = [f"The bill of {months} comes to {cents(report.billed)} {currency}{known}."]
     told += _of_kafka(report) if report.has_kafka else _of_nobody(report)
     if report.bad_rows:
         told.append(cost.unread(report))

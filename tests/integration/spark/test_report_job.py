@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from core.cost import pricing
 from core.cost.price_check import disagreements
@@ -21,7 +21,6 @@ from local.bills import export
 from local.bills.line import Line
 from local.bills.pods import PODS
 from spark import tables
-from spark.jobs import every
 from spark.jobs import report as job
 from spark.report import formats
 from spark.report.formats import Format
@@ -119,23 +118,6 @@ def world(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Wo
 def test_the_report_of_the_last_month_comes_to_its_bill(world: World) -> None:
     assert world.made.evidence.month == "2026-11"
     assert world.made.report_total == world.made.bill_total == world.total
-
-
-def test_without_a_month_it_is_the_last_that_is_over_and_the_others_are_named() -> None:
-    def of(cost: str) -> Row:
-        return Row(billed_cost=Decimal(cost))
-
-    months = {"2026-09": of("900"), "2026-10": of("905.5"), "2026-11": of("400")}
-    assert every._month(None, months, TODAY) == "2026-10"
-    # An export's last days spill into a month of their own.
-    assert every._month(None, {"2024-09": of("20.05"), "2024-10": of("0.24")}, TODAY) == "2024-09"
-    assert every._month(None, {"2026-11": of("3")}, TODAY) == "2026-11"
-    assert every._other_months("2026-10", months, "USD") == [
-        (
-            "This is 2026-10; there is also 2026-09 (900.00 USD) and 2026-11 (400.00 USD): name "
-            "one with --month."
-        )
-    ]
 
 
 def test_a_report_made_again_from_the_tables_says_the_same(world: World) -> None:

@@ -1,0 +1,48 @@
+"""Which month a report is about, of those that the tables hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+from pyspark.sql import Row
+
+from core.errors import InvalidInput
+from spark import tables
+from spark.months import first_day_after
+from spark.report.words import cents, listed
+
+MONTHS_NAMED = 12
+
+
+def chosen(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str:
+    """Return the month asked for; without one the last whole one, or that with most of the bill.
+
+    A month that is over counts as whole where it holds half of what the dearest does: an export's
+    last days spill into a month of their own. Raises InvalidInput for a month that is not there.
+    """
+    known = sorted(period for period in deliveries if period != tables.UNKNOWN_PERIOD)
+    if not known:
+        raise InvalidInput(["The tables hold no bill yet; name one with --bill."])
+    if asked is not None:
+        if asked not in known:
+            raise InvalidInput([f"The tables hold no bill of {asked}, only of {', '.join(known)}."])
+        return asked
+    most = max(deliveries[period].billed_cost for period in known)
+    whole = [
+        period
+        for period in known
+        if first_day_after(period) <= today and deliveries[period].billed_cost * 2 >= most
+    ]
+    if whole:
+        return whole[-1]
+    return max(known, key=lambda period: (deliveries[period].billed_cost, period))
+
+
+def others(month: str, deliveries: Mapping[str, Row], currency: str) -> list[str]:
+    """Name the other months that there are."""
+    held = sorted(p for p in deliveries if p not in {month, tables.UNKNOWN_PERIOD})
+    if not held:
+        return []
+    named = [f"{p} ({cents(deliveries[p].billed_cost)} {currency})" for p in held[-MONTHS_NAMED:]]
+    return [f"This is {month}; there is also {listed(named)}: name one with --month."]

@@ -1,0 +1,67 @@
+"""Bills written by hand as text, and what comes of reading one."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from core.errors import InvalidInput
+from spark import tables
+from spark.ingest import bill
+from spark.jobs import ingest
+from spark.tables import ParquetStore
+from spark.tag_keys import KafkaTags
+
+NOW = datetime(2026, 12, 20, tzinfo=UTC)
+LEGACY: Mapping[str, str] = {
+    "identity/LineItemId": "x",
+    "bill/BillingPeriodStartDate": "2026-11-01T00:00:00Z",
+    "lineItem/UsageAccountId": "123456789012",
+    "lineItem/LineItemType": "Usage",
+    "lineItem/UsageStartDate": "2026-11-20T12:00:00Z",
+    "lineItem/ProductCode": "AmazonEC2",
+    "lineItem/UsageType": "BoxUsage:m7i.large",
+    "lineItem/UsageAmount": "1.0000000000",
+    "lineItem/CurrencyCode": "USD",
+    "lineItem/UnblendedCost": "1.2500000000",
+    "lineItem/LineItemDescription": "an hour",
+    "pricing/unit": "Hrs",
+    "resourceTags/user:team": "",
+}
+
+
+def legacy(rows: Sequence[Mapping[str, str]], *, without: Sequence[str] = ()) -> str:
+    known = dict.fromkeys([*LEGACY, *(name for row in rows for name in row)])
+    names = [name for name in known if name not in without]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([{**LEGACY, **row}.get(name, "") for name in names] for row in rows)
+    return text.getvalue()
+
+
+def written(folder: Path, content: str | bytes, name: str = "bill.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def ingested(
+    session: SparkSession, path: Path, kafka: KafkaTags | None = None
+) -> tuple[ingest.Ingested, list[Row], ParquetStore]:
+    store = ParquetStore(session, str(path.parent / "tables"))
+    delivery = bill.read(session, path, kafka=kafka or KafkaTags())
+    came = ingest.run(session, delivery, store, now=NOW)
+    return came, store.read(tables.USAGE).collect(), store
+
+
+def refused(session: SparkSession, path: Path) -> str:
+    with pytest.raises(InvalidInput) as raised:
+        ingested(session, path)
+    return str(raised.value)

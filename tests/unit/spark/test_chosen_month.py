@@ -1,0 +1,54 @@
+"""Which month a report is about where nobody says, and which others it names."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import Row
+
+from core.errors import InvalidInput
+from spark.jobs.chosen_month import chosen, others
+from spark.months import first_day_after, month_before
+
+TODAY = date(2026, 11, 23)
+
+
+def of(**costs: str) -> dict[str, Row]:
+    return {period: Row(billed_cost=Decimal(cost)) for period, cost in costs.items()}
+
+
+AUTUMN = of(**{"2026-09": "900", "2026-10": "905.5", "2026-11": "400"})
+
+
+def test_it_is_the_last_month_that_is_over() -> None:
+    assert chosen(None, AUTUMN, TODAY) == "2026-10"
+    assert chosen(None, of(**{"2026-11": "3"}), TODAY) == "2026-11"
+
+
+def test_the_days_that_an_export_spills_into_the_next_month_are_no_whole_one() -> None:
+    assert chosen(None, of(**{"2024-09": "20.05", "2024-10": "0.24"}), TODAY) == "2024-09"
+
+
+def test_a_month_that_is_asked_for_and_not_there_is_refused_with_those_that_are() -> None:
+    assert chosen("2026-09", AUTUMN, TODAY) == "2026-09"
+    with pytest.raises(InvalidInput, match="no bill of 2026-08, only of 2026-09, 2026-10, 2026-11"):
+        chosen("2026-08", AUTUMN, TODAY)
+    with pytest.raises(InvalidInput, match="name one with --bill"):
+        chosen(None, of(unknown="1"), TODAY)
+
+
+def test_the_others_are_named_with_what_they_cost() -> None:
+    assert others("2026-10", AUTUMN, "USD") == [
+        (
+            "This is 2026-10; there is also 2026-09 (900.00 USD) and 2026-11 (400.00 USD): name "
+            "one with --month."
+        )
+    ]
+    assert others("2026-10", of(**{"2026-10": "1"}), "USD") == []
+
+
+def test_a_year_ends_in_december() -> None:
+    assert first_day_after("2026-12") == date(2027, 1, 1)
+    assert month_before("2027-01") == "2026-12"
