@@ -34,6 +34,14 @@ _PRIVATE = (
         for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
     ),
 )
+# VPC user guide, "VPC CIDR blocks": services of AWS's use it, too.
+DOCKERS_BLOCK = ipaddress.IPv4Network("172.17.0.0/16")
+# Of one of these a VPC has its private blocks, and of no second one (VPC user guide, "IPv4 CIDR
+# block association restrictions").
+KINDS = tuple(
+    ipaddress.IPv4Network(block)
+    for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "198.19.0.0/16")
+)
 _Block = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -59,10 +67,11 @@ def _blocks(spec: ClusterSpec) -> Iterator[str]:
 
 
 def doubts(spec: ClusterSpec) -> Iterator[str]:
-    """Warn of a VPC of ours whose subnets the nodes' network interfaces use up.
+    """Warn of blocks that AWS advises against, and of a VPC of ours that the nodes use up.
 
     The last address gone, no instance can be launched there: no replacement either.
     """
+    yield from _of_others(spec)
     if spec.network.existing is not None:
         return
     block = ipaddress.ip_network(spec.network.vpc_cidr)
@@ -75,6 +84,26 @@ def doubts(spec: ClusterSpec) -> Iterator[str]:
             f"{most}, since the network plugin takes those of two whole interfaces for every node: "
             f"a replacement might find none; name a larger block, up to /16, before the first `up`."
         )
+
+
+def _of_others(spec: ClusterSpec) -> Iterator[str]:
+    blocks = [ipaddress.IPv4Network(block) for block in spec.network.blocks]
+    for block in blocks:
+        if block.overlaps(DOCKERS_BLOCK):
+            yield (
+                f"network.vpc_cidr or secondary_cidrs has {block}, which overlaps {DOCKERS_BLOCK}: "
+                f"Docker and services of AWS's (Cloud9, SageMaker) use that inside themselves and "
+                f"cannot reach a VPC there; choose another block."
+            )
+    private = {block: next((k for k in KINDS if block.overlaps(k)), None) for block in blocks}
+    first = private[blocks[0]]
+    for block in blocks[1:]:
+        if first is not None and private[block] not in (first, None):
+            yield (
+                f"network.secondary_cidrs names {block} beside {blocks[0]}, and a VPC whose first "
+                f"block is of {first} takes none of {private[block]}; look at what `aws ec2 "
+                f"describe-vpcs` says of it."
+            )
 
 
 def _kept_in(spec: ClusterSpec, zone: str) -> int:

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from core.cluster.fields import Frozen
 
-# SNS takes ASCII alone; `!-?A-~` is what prints and is no @.
-EmailAddress = Annotated[
-    str, StringConstraints(pattern=r"^[!-?A-~]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$")
-]
+# RFC 5321, section 4.5.3.1.
+LOCAL_PART_LIMIT, ADDRESS_LIMIT = 64, 254
+# What SNS takes is ASCII alone: words with single dots between them, and a host of two parts.
+_WORD = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_PART = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_EMAIL = re.compile(rf"(?P<local>{_WORD}(\.{_WORD})*)@({_PART}\.)+(?!\d+$){_PART}")
+
+
+def _email_address(value: str) -> str:
+    found = _EMAIL.fullmatch(value)
+    if found is None:
+        raise ValueError(
+            f"{value!r} is no email address that SNS takes; write one such as oncall@example.org"
+        )
+    if len(found["local"]) > LOCAL_PART_LIMIT or len(value) > ADDRESS_LIMIT:
+        raise ValueError(
+            f"{value!r} is longer than mail goes, {LOCAL_PART_LIMIT} characters before the @ and "
+            f"{ADDRESS_LIMIT} in all; name a shorter one"
+        )
+    return value
+
+
+EmailAddress = Annotated[str, AfterValidator(_email_address)]
 TopicArn = Annotated[
-    str, StringConstraints(pattern=r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$")
+    str, StringConstraints(pattern=r"^arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$")
 ]
 
 
@@ -28,9 +48,9 @@ class Alerts(Frozen):
     """A topic that exists already, in this region, whose policy lets CloudWatch publish; null: one
     is made, encrypted with a key of its own.
     """
-    runbooks_url: Annotated[str, StringConstraints(pattern=r"^\S+[^/\s]$", max_length=400)] = (
-        "docs/runbooks"
-    )
+    runbooks_url: Annotated[
+        str, StringConstraints(pattern=r"^[^\s\x00-\x1f\x7f]+[^/\s\x00-\x1f\x7f]$", max_length=400)
+    ] = "docs/runbooks"
     """Put before `/<page>.md` in every alarm and alert, whose descriptions have 1,024 characters:
     where your people read docs/runbooks.
     """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -20,6 +22,16 @@ def _host_name(value: str) -> str:
             f"between them, 63 characters each and {HOST_NAME_LIMIT} in all, such as "
             f"kafka.example.internal"
         )
+    last = value.rpartition(".")[2]
+    # Where everything is on one machine a loopback address is a name as good as another
+    # (core.cluster.names says where it is not).
+    if is_loopback(value):
+        return value
+    if last.isdigit() or last.lower() == "localhost":
+        raise ValueError(
+            f"{value!r} is an address or every machine's own name, and a load balancer's addresses "
+            f"change; write a name of your DNS, such as kafka.example.internal"
+        )
     return value
 
 
@@ -30,13 +42,29 @@ DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z]([a-z0-9-]{0,30}[a-z
 ListenerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,11}$")]
 ZoneName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
 InstanceType = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$")]
+# Of the one partition that is served (core.regions).
 KmsKeyArn = Annotated[
     str,
     StringConstraints(
-        pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})$"
+        pattern=r"^arn:aws:kms:[a-z0-9-]+:\d{12}:key/"
+        r"(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$"
     ),
 ]
+# EC2's ids have 17 characters behind the dash; those of before 2016 have 8.
+_ID = r"([0-9a-f]{8}|[0-9a-f]{17})"
+VpcId = Annotated[str, StringConstraints(pattern=rf"^vpc-{_ID}$")]
+SubnetId = Annotated[str, StringConstraints(pattern=rf"^subnet-{_ID}$")]
+RouteTableId = Annotated[str, StringConstraints(pattern=rf"^rtb-{_ID}$")]
+SecurityGroupId = Annotated[str, StringConstraints(pattern=rf"^sg-{_ID}$")]
 Seconds = Annotated[int, Field(ge=1)]
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a host is an address that no other machine reaches."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def address_block(written: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -57,6 +85,11 @@ def address_block(written: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network
             f"{written} names a host in a network, and AWS keeps the network; write {block}"
         )
     return block
+
+
+def named_twice(values: Iterable[str]) -> list[str]:
+    """Return what a list names more than once, sorted."""
+    return sorted(value for value, count in Counter(values).items() if count > 1)
 
 
 class Frozen(BaseModel):

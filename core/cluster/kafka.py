@@ -170,6 +170,17 @@ class Strimzi(Frozen):
     """Where the operator runs."""
     replicas: Annotated[int, Field(ge=1, le=5)] = 2
     """Operator pods; one leads, the others take over."""
+    disruption_budgets: Literal["ours", "operator"] | None = None
+    """Who makes Kafka's disruption budgets. `ours` let a zone's brokers leave together, and need an
+    operator that makes none (STRIMZI_POD_DISRUPTION_BUDGET_GENERATION false). Without it: `ours`
+    where the operator comes from our chart.
+    """
+
+    @property
+    def own_budgets(self) -> bool:
+        """Say whether this project makes the disruption budgets."""
+        chosen = self.disruption_budgets or ("ours" if self.operator == "chart" else "operator")
+        return chosen == "ours"
 
 
 class Connect(Frozen):

@@ -5,22 +5,28 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import StringConstraints, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
-from core.cluster.fields import Frozen, HostName, ZoneName, address_block
+from core.cluster.fields import (
+    Frozen,
+    HostName,
+    RouteTableId,
+    SubnetId,
+    VpcId,
+    ZoneName,
+    address_block,
+    named_twice,
+)
 from core.errors import InvalidInput
 
-VpcId = Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
 # What ModifyVpcEndpointServicePermissions takes: an account, a user or a role.
 _PRINCIPAL = re.compile(
-    r"arn:aws[a-z-]*:iam::\d{12}:(root|(user|role)/[\w+=,.@/-]{1,576})", re.ASCII
+    r"arn:aws:iam::\d{12}:(root|(user|role)/([!-.0-~]+/){0,64}[\w+=,.@-]{1,64})", re.ASCII
 )
 # EKS takes private blocks alone; the first is its own default.
 SERVICE_BLOCKS = ("172.20.0.0/16", "10.100.0.0/16", "192.168.0.0/16", "172.31.0.0/16")
-SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
-RouteTableId = Annotated[str, StringConstraints(pattern=r"^rtb-[0-9a-f]{8,17}$")]
 
 
 class ExistingNetwork(Frozen):
@@ -35,6 +41,15 @@ class ExistingNetwork(Frozen):
     """Availability zone -> the private subnet whose nodes, volumes and targets live there."""
     private_route_table_ids: tuple[RouteTableId, ...] = ()
     """Where the gateway endpoints of S3 and DynamoDB are entered; none named, none made."""
+
+    @field_validator("private_route_table_ids")
+    @classmethod
+    def _names_each_table_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if twice := named_twice(value):
+            raise ValueError(
+                f"{twice[0]} is named twice, and EC2 enters a route once; name it once"
+            )
+        return value
 
 
 class Network(Frozen):
@@ -140,4 +155,6 @@ class LoadBalancer(Frozen):
                     f"{principal} is no principal; name an account's, user's or role's ARN, such "
                     f"as arn:aws:iam::111122223333:root (a * would be everybody)"
                 )
+        if twice := named_twice(value):
+            raise ValueError(f"{twice[0]} is named twice; name it once")
         return value

@@ -7,7 +7,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from core.cluster.fields import DnsLabel, Frozen, InstanceType, ZoneName, address_block
+from core.cluster.fields import (
+    DnsLabel,
+    Frozen,
+    InstanceType,
+    ZoneName,
+    address_block,
+    named_twice,
+)
 from core.cluster.volumes import VolumePolicy
 from core.volumes import limits
 from core.volumes.policy import Policy
@@ -71,6 +78,13 @@ class Kubernetes(Frozen):
     """
     addon_versions: dict[str, str] = Field(default_factory=dict)
     """EKS add-on -> version, in place of the version this release was made with."""
+
+    @field_validator("control_plane_logs")
+    @classmethod
+    def _names_each_log_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if twice := named_twice(value):
+            raise ValueError(f"{twice[0]} is named twice; name it once")
+        return value
 
     @field_validator("public_access_cidrs")
     @classmethod

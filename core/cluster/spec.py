@@ -120,7 +120,7 @@ class ClusterSpec(Frozen):
     per pod and hour.
     """
     bill_cluster_tag: (
-        Annotated[str, Field(pattern=r"^[^=\s][^=]*(=.*\S)?$", max_length=385)] | None
+        Annotated[str, Field(pattern=r"^[^=\s][^=]{0,127}(=.{0,255}\S)?$", max_length=385)] | None
     ) = None
     """The tag that means Kafka on the bill, for the scheduled report: a key, whose value names the
     cluster, or `key=value`; without it `stillwater:cluster`.

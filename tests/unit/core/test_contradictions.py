@@ -19,6 +19,9 @@ EXISTING = {
         "us-east-1c": "subnet-0123456789abcdef1",
     },
 }
+SERVICE = "http://prometheus.monitoring.svc:9090"
+SLACK = {"channel": "C0HARBOUR1"}
+ON_LOOPBACK = {"kafka": {"listener": {"advertised_host": "127.99.251.1"}}}
 IN_ONE_ZONE: dict[str, Any] = {
     "availability_zones": ["us-east-1a"],
     "kafka": {"default_replication_factor": 1, "min_insync_replicas": 1},
@@ -42,6 +45,11 @@ def test_a_spec_without_contradictions_has_none() -> None:
         {"kafka": {"config": {"controller.quorum.fetch.timeout.ms": 3000, "log.retention.ms": 9}}},
         {"connect": {"config": {"ssl.endpoint.identification.algorithm": ""}}},
         {"kubernetes": {"system_instance_type": "m7g.medium"}},
+        {"kafka": {"listener": {"name": "tls"}}},
+        {"kafka": {"listener": {"name": "replica"}}},
+        {"strimzi": {"operator": "external", "namespace": "kafka"}},
+        {"topics": [{"name": "a", "config": {"retention.ms": -1, "cleanup.policy": "compact"}}]},
+        {"metrics": {"prometheus": {"address": SERVICE, "labels": {"cluster": "x" * 900}}}},
     ],
 )
 def test_what_is_close_to_a_limit_is_let_through(changed: dict[str, Any]) -> None:
@@ -139,6 +147,48 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
             "pool controller runs 6 pods on a node, Kafka's among them",
         ),
         ({"load_balancer": {"client_cidrs": ["10.40.0.0/16"]}}, "network.vpc_cidr has already"),
+        (
+            {"pools": [CONTROLLER, {**BROKER, "instance_type": "a1.4xlarge"}]},
+            "a1.4xlarge of pool broker cannot be a node here: A1's processors are too old",
+        ),
+        (
+            {"kubernetes": {"system_instance_type": "mac2-m2pro.metal"}},
+            "of the system nodes cannot be a node here: EC2 launches it on a Dedicated Host",
+        ),
+        ({"kafka": {"listener": {"name": "internal"}}}, "Strimzi wants a name for each"),
+        (
+            {"kafka": {"listener": {"name": "replication"}}},
+            "has a port of Strimzi's own called tcp-replication",
+        ),
+        (
+            {
+                "kafka": {
+                    "listener": {"name": "tls", "port": 9093},
+                    "internal_listener": {"port": 9095},
+                }
+            },
+            "listener.name is tls at port 9093, for which Strimzi keeps",
+        ),
+        (
+            {"kubernetes": {"namespace": "strimzi"}},
+            "strimzi.namespace and kubernetes.namespace are both strimzi",
+        ),
+        (
+            {"topics": [{"name": "a", "config": {"retention.m": 1}}]},
+            "does not know of a topic, so that it would not make it; write retention.ms if you",
+        ),
+        (
+            {"slack": {"channel": "C0HARBOUR1", "secret_name": "test-orders/nth-webhook"}},
+            "which is made here for the webhook's own token",
+        ),
+        (
+            {"metrics": {"prometheus": {"address": SERVICE, "labels": {"cluster": "x" * 1000}}}},
+            "metrics.prometheus.labels are 1015 characters as JSON",
+        ),
+        (
+            {"maintenance": {"days": ["mon", "mon"], "start_utc": "03:00"}},
+            "maintenance.days names mon twice",
+        ),
         (
             {"load_balancer": {"client_cidrs": ["10.9.0.0/16", "10.9.0.0/16"]}},
             "load_balancer.client_cidrs has already",
@@ -248,3 +298,45 @@ def test_a_network_that_the_nodes_interfaces_use_up_is_warned_of() -> None:
     assert told("10.40.0.0/19") == []
     (sentence,) = told("10.40.0.0/20")
     assert "of each zone 251 addresses" in sentence
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"network": {"vpc_cidr": "172.17.0.0/16"}}, "Docker and services of AWS's"),
+        ({"network": {"vpc_cidr": "172.17.128.0/20"}}, "overlaps 172.17.0.0/16"),
+        (
+            {"network": {"existing": EXISTING, "secondary_cidrs": ["192.168.0.0/16"]}},
+            "whose first block is of 10.0.0.0/8 takes none of 192.168.0.0/16",
+        ),
+        (
+            {
+                "network": {
+                    "existing": EXISTING,
+                    "vpc_cidr": "172.16.0.0/16",
+                    "secondary_cidrs": ["198.19.0.0/16"],
+                }
+            },
+            "whose first block is of 172.16.0.0/12 takes none of 198.19.0.0/16",
+        ),
+        ({"slack": {**SLACK, "secret_name": "kafka/slack-abc123"}}, "as the ARN of a secret does"),
+        (ON_LOOPBACK | {"environment": "prod"}, "address of the client's own machine"),
+    ],
+)
+def test_what_aws_advises_against_is_doubted(changed: dict[str, Any], words: str) -> None:
+    doubts = contradictions.doubts(parse(description(**changed)))
+    assert [each for each in doubts if words in each], doubts
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"network": {"vpc_cidr": "172.16.0.0/16"}},
+        {"network": {"vpc_cidr": "172.18.0.0/16"}},
+        {"network": {"existing": EXISTING, "secondary_cidrs": ["10.50.0.0/16", "100.64.0.0/16"]}},
+        {"slack": {**SLACK, "secret_name": "kafka/slack-abc12"}},
+        ON_LOOPBACK | {"environment": "local"},
+    ],
+)
+def test_what_aws_does_not_mind_is_not_doubted(changed: dict[str, Any]) -> None:
+    assert contradictions.doubts(parse(description(**changed))) == []

@@ -14,6 +14,7 @@ from core.cluster import ClusterSpec, Role, json_schema, parse
 from core.errors import InvalidInput
 
 SCHEMA = Path(__file__).parents[4] / "docs" / "reference" / "cluster-spec.schema.json"
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
 GOOD: dict[str, Any] = {
     "name": "coban",
     "environment": "dev",
@@ -113,6 +114,87 @@ def test_a_spec_cannot_be_changed() -> None:
             id="principal",
         ),
         pytest.param("alerts.email", ["ü@example.org"], ("alerts.email.0",), id="email"),
+        *(
+            pytest.param("alerts.email", [address], ("alerts.email.0",), id=f"email-{name}")
+            for name, address in {
+                "dots": "a..b@example.org",
+                "dot-first": ".a@example.org",
+                "hyphen-first": "a@-example.org",
+                "number-last": "a@example.1",
+                "one-part": "a@example",
+                "local-part": f"{'a' * 65}@example.org",
+                "length": f"a@{'b' * 60}.{'c' * 60}.{'d' * 60}.{'e' * 60}.{'f' * 12}",
+            }.items()
+        ),
+        *(
+            pytest.param("network.existing", written, (f"network.existing.{key}",), id=f"id-{key}")
+            for key, written in {
+                "vpc_id": {"vpc_id": "vpc-0123456789ab", "private_subnet_ids": {}},
+                "private_subnet_ids.us-east-1a": {
+                    "vpc_id": "vpc-01234567",
+                    "private_subnet_ids": {"us-east-1a": "subnet-012345678"},
+                },
+                "private_route_table_ids": {
+                    "vpc_id": "vpc-01234567",
+                    "private_subnet_ids": {},
+                    "private_route_table_ids": ["rtb-0123456789"],
+                },
+            }.items()
+        ),
+        pytest.param(
+            "network.existing.private_route_table_ids",
+            ["rtb-01234567"] * 2,
+            ("rtb-01234567 is named twice",),
+            id="route-table-twice",
+        ),
+        *(
+            pytest.param("encryption_key", f"arn:{rest}", ("encryption_key",), id=f"key-{name}")
+            for name, rest in {
+                "partition": f"aws-us-gov:kms:us-east-1:123456789012:key/{UUID}",
+                "dashes": f"aws:kms:us-east-1:123456789012:key/{'-' * 36}",
+                "alias": "aws:kms:us-east-1:123456789012:alias/kafka",
+                "account": f"aws:kms:us-east-1:12345678901:key/{UUID}",
+            }.items()
+        ),
+        pytest.param(
+            "alerts.sns_topic_arn",
+            "arn:aws-cn:sns:us-east-1:123456789012:x",
+            ("alerts.sns_topic_arn",),
+            id="topic-partition",
+        ),
+        *(
+            pytest.param(
+                "load_balancer.endpoint_principals",
+                [f"arn:{rest}"],
+                ("is no principal",),
+                id=f"principal-{name}",
+            )
+            for name, rest in {
+                "partition": "aws-us-gov:iam::111122223333:root",
+                "slash-last": "aws:iam::111122223333:role/a/",
+                "empty-path": "aws:iam::111122223333:role//a",
+                "length": f"aws:iam::111122223333:user/{'a' * 65}",
+                "account": "aws:iam::1111222233334:root",
+            }.items()
+        ),
+        pytest.param(
+            "load_balancer.endpoint_principals",
+            ["arn:aws:iam::111122223333:root"] * 2,
+            ("is named twice",),
+            id="principal-twice",
+        ),
+        pytest.param(
+            "kubernetes.control_plane_logs", ["api", "api"], ("api is named twice",), id="log-twice"
+        ),
+        pytest.param(
+            "kafka.listener.advertised_host", "10.0.0.1", ("addresses change",), id="address"
+        ),
+        pytest.param(
+            "kafka.listener.advertised_host", "localhost", ("addresses change",), id="localhost"
+        ),
+        pytest.param("alerts.runbooks_url", "a\x00b", ("runbooks_url",), id="control-character"),
+        pytest.param("bill_cluster_tag", f"a={'x' * 257}", ("bill_cluster_tag",), id="bill-value"),
+        pytest.param("bill_cluster_tag", f"{'a' * 129}=x", ("bill_cluster_tag",), id="bill-key"),
         pytest.param("alerts.email", ["a@x.org"] * 2, ("a@x.org twice",), id="email-twice"),
         pytest.param("alerts.runbooks_url", "x" * 401, ("400",), id="runbooks-url"),
         pytest.param("webhook_concurrency", 0, ("webhook_concurrency",), id="no-concurrency"),
