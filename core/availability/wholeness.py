@@ -83,15 +83,12 @@ def _doubts(answers: Answers, needed: frozenset[Call]) -> Iterator[Doubt]:
     yield from (_refused(refusal) for refusal in answers.refusals)
     yield from _of_rights(answers, needed)
     yield from _of_errors(answers)
-    for sentence in (
-        *_of_topics(answers),
-        *_of_brokers(answers),
-        *_of_voters(answers),
-        *_of_metadata_lag(answers),
-        *_of_partitions(answers),
-        *_of_directories(answers),
-    ):
-        yield Doubt(sentence)
+    yield from map(Doubt, _of_topics(answers))
+    yield from _of_brokers(answers)
+    yield from map(Doubt, _of_voters(answers))
+    yield from _of_metadata_lag(answers)
+    yield from map(Doubt, _of_partitions(answers))
+    yield from _of_directories(answers)
 
 
 def _of_quorum(refusal: Refusal) -> bool:
@@ -106,7 +103,7 @@ def _refused(refusal: Refusal) -> Doubt:
             f"{grant(refusal.call, name=refusal.topic)}.",
             refused=True,
         )
-    return Doubt(f"{whom} did not answer {refusal.call} ({refusal.error}).")
+    return Doubt(f"{whom} did not answer {refusal.call} ({refusal.error}).", about=refusal.broker)
 
 
 def _of_rights(answers: Answers, needed: frozenset[Call]) -> Iterator[Doubt]:
@@ -163,21 +160,21 @@ def _of_topics(answers: Answers) -> Iterator[str]:
         return
 
 
-def _of_brokers(answers: Answers) -> Iterator[str]:
+def _of_brokers(answers: Answers) -> Iterator[Doubt]:
     if not answers.brokers:
-        yield "Kafka named no broker of its own."
+        yield Doubt("Kafka named no broker of its own.")
     named = {each.broker_id for each in answers.brokers}
     if answers.brokers_again is not None and answers.brokers_again != named:
         differing = sorted(answers.brokers_again ^ named)
-        yield (
+        yield Doubt(
             f"Broker {differing[0]} is known to one broker and not to another: the metadata of one "
             f"of them lags."
         )
     for broker_id in _repeated(each.broker_id for each in answers.brokers):
-        yield f"Kafka named broker {broker_id} twice."
+        yield Doubt(f"Kafka named broker {broker_id} twice.")
     for each in answers.brokers:
         if each.fenced is None:
-            yield f"Kafka did not say whether broker {each.broker_id} is fenced."
+            yield Doubt(f"Kafka did not say whether broker {each.broker_id} is fenced.")
 
 
 def _of_voters(answers: Answers) -> Iterator[str]:
@@ -210,16 +207,17 @@ def is_current(broker_id: int, quorum: QuorumAnswer) -> bool:
     return lag is not None and lag <= METADATA_LAG_SECONDS
 
 
-def _of_metadata_lag(answers: Answers) -> Iterator[str]:
+def _of_metadata_lag(answers: Answers) -> Iterator[Doubt]:
     """Yield that the broker that was asked knows less than the quorum has decided."""
     quorum, asked = answers.quorum, answers.asked
     if quorum is None or asked is None or is_current(asked, quorum):
         return
     lag = metadata_lag(asked, quorum)
     if lag is None:
-        yield f"Broker {asked} answered, and the quorum does not know how far its metadata is."
+        said = f"Broker {asked} answered, and the quorum does not know how far its metadata is."
+        yield Doubt(said)
     else:
-        yield (
+        yield Doubt(
             f"Broker {asked} answered, and its metadata is {lag:.0f} s behind the quorum's; look "
             f"at its connection to the controllers."
         )
@@ -246,7 +244,7 @@ def _of_partitions(answers: Answers) -> Iterator[str]:
             yield f"Topic {topic} was described with {count} partitions numbered up to {highest}."
 
 
-def _of_directories(answers: Answers) -> Iterator[str]:
+def _of_directories(answers: Answers) -> Iterator[Doubt]:
     held = {
         broker_id: _held_in(directories)
         for broker_id in answers.counted
@@ -255,22 +253,23 @@ def _of_directories(answers: Answers) -> Iterator[str]:
     matched, lacking = _held_against(answers.partitions, held)
     for broker_id in sorted(answers.counted):
         if broker_id not in held:
-            yield (
+            yield Doubt(
                 f"Broker {broker_id} did not say what its log directories hold, so nothing counts "
-                f"its partitions; {grant(Call.DESCRIBE_LOG_DIRS)}."
+                f"its partitions; {grant(Call.DESCRIBE_LOG_DIRS)}.",
+                about=broker_id,
             )
             continue
         failed = next((each for each in answers.directories[broker_id] if each.error), None)
         if failed is not None:
-            yield (
+            yield Doubt(
                 f"Broker {broker_id} cannot read log directory {failed.path} ({failed.error}), so "
                 f"nothing counts what is in it; see to its volume."
             )
         if matched[broker_id] != len(held[broker_id]):
-            yield from _of_extra(broker_id, held[broker_id], answers.partitions)
+            yield from map(Doubt, _of_extra(broker_id, held[broker_id], answers.partitions))
         if broker_id in lacking:
             topic, number = min(lacking[broker_id])
-            yield (
+            yield Doubt(
                 f"Broker {broker_id} is in sync with {topic}-{number} by the metadata, and has no "
                 f"log of it: the metadata lags, or the partition is new."
             )
@@ -278,9 +277,10 @@ def _of_directories(answers: Answers) -> Iterator[str]:
         return
     for each in answers.brokers:
         if each.broker_id not in answers.counted:
-            yield (
+            yield Doubt(
                 f"Broker {each.broker_id} is fenced and cannot say which partitions only it holds, "
-                f"and brokers before 4.1 list no topics by name; bring it back first."
+                f"and brokers before 4.1 list no topics by name; bring it back first.",
+                about=each.broker_id,
             )
 
 

@@ -65,10 +65,14 @@ def _interval(took: Sequence[float]) -> tuple[float, float]:
     return took[left_out], took[-1 - left_out]
 
 
-def together(seconds: Sequence[float]) -> float:
-    """Return how long several moves take that begin together: replacements come at once, and of
-    Kafka's pods the disruption budget lets one go at a time, each when the last is Ready again.
+def together(seconds: Sequence[float], *, at_once: bool) -> float:
+    """Return how long several moves take that begin together: replacements come at once.
+
+    They stop `at_once` where the disruption budgets open for a party; else one pod of Kafka goes at
+    a time, each when the last is Ready again.
     """
+    if at_once:
+        return max(seconds)
     return min(sum(seconds), max(seconds) + (len(seconds) - 1) * AWAY_SECONDS)
 
 

@@ -74,7 +74,8 @@ def _against(
     if home is None or home.instance_id != turn.instance_id:
         yield f"Node {turn.node_id} is not on instance {turn.instance_id}."
     # All of them have to be back before the maintenance window closes, whoever stops last.
-    takes = together([each.expected_seconds or 0.0 for each in (turn, *away)])
+    expected = [each.expected_seconds or 0.0 for each in (turn, *away)]
+    takes = together(expected, at_once=policy.stops_together)
     wait = wait_of(replace(turn, expected_seconds=takes), seen.now, options, policy)
     if wait is not None:
         yield wait.sentence

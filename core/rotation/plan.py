@@ -44,6 +44,7 @@ class Plan:
     """A rotation before it begins."""
 
     nodes: tuple[PlannedNode, ...]
+    stops_together: bool  # those of one batch, at the same time
     unavailable: tuple[str, ...]  # what nobody can keep, a sentence per partition
     topics: tuple[str, ...]  # whose partitions those are
     too_long: tuple[str, ...] = ()  # for which no maintenance window is ever open long enough
@@ -55,7 +56,8 @@ class Plan:
     @property
     def seconds(self) -> float:
         """Return how long it takes, batches one after another."""
-        return _in_turn((node.batch, node.seconds) for node in self.nodes)
+        takes = ((node.batch, node.seconds) for node in self.nodes)
+        return _in_turn(takes, at_once=self.stops_together)
 
     @property
     def interval_seconds(self) -> tuple[float, float] | None:
@@ -63,14 +65,16 @@ class Plan:
         known = [(n.batch, n.interval_seconds) for n in self.nodes if n.interval_seconds]
         if not known or len(known) < len(self.nodes):
             return None
-        return _in_turn((b, i[0]) for b, i in known), _in_turn((b, i[1]) for b, i in known)
+        least, most = ([(b, i[end]) for b, i in known] for end in (0, 1))
+        at_once = self.stops_together
+        return _in_turn(least, at_once=at_once), _in_turn(most, at_once=at_once)
 
 
-def _in_turn(takes: Iterable[tuple[int, float]]) -> float:
+def _in_turn(takes: Iterable[tuple[int, float]], *, at_once: bool) -> float:
     batches: dict[int, list[float]] = {}
     for batch, seconds in takes:
         batches.setdefault(batch, []).append(seconds)
-    return sum(together(each) for each in batches.values())
+    return sum(together(each, at_once=at_once) for each in batches.values())
 
 
 def plan(
@@ -115,6 +119,7 @@ def plan(
     )
     return Plan(
         nodes=nodes,
+        stops_together=policy.stops_together,
         unavailable=tuple(dict.fromkeys(unavailable(partition) for partition in lost)),
         topics=tuple(sorted({partition.topic for partition in lost})),
         too_long=tuple(wait.sentence for wait in waits if wait is not None and wait.until is None),
@@ -142,7 +147,10 @@ def _faster(
         for each in (options, replace(options, at_once=None))
     )
     takes = [turn.expected_seconds or 0.0 for turn in ordered]
-    now, then = (_in_turn(zip(batches, takes, strict=True)) for batches in (asked, whole))
+    now, then = (
+        _in_turn(zip(batches, takes, strict=True), at_once=policy.stops_together)
+        for batches in (asked, whole)
+    )
     if then < now:
         yield (
             f"With --at-once zone it would take about {span(then)} instead of {span(now)}: "

@@ -168,9 +168,7 @@ def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
             # Without superUsers Strimzi's own components are the only ones.
             **({} if spec.kafka.authorization == "none" else {"authorization": AUTHORIZATION}),
             **metrics_config(spec.metrics, KAFKA_ALLOW),
-            # Strimzi writes it as an integer minAvailable over controllers and brokers together,
-            # the one form that lets pods without a scalable owner be evicted at all.
-            "template": {"podDisruptionBudget": {"maxUnavailable": EVICTED_AT_A_TIME}},
+            **_operators_budget(spec),
         },
         "entityOperator": {
             "topicOperator": {},
@@ -183,6 +181,17 @@ def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
             },
         },
     }
+
+
+def _operators_budget(spec: ClusterSpec) -> dict[str, Any]:
+    """Return what Strimzi is told of its own disruption budget, where it makes one.
+
+    It writes an integer minAvailable over controllers and brokers together, the one form that lets
+    pods without a scalable owner be evicted at all.
+    """
+    if spec.strimzi.own_budgets:
+        return {}
+    return {"template": {"podDisruptionBudget": {"maxUnavailable": EVICTED_AT_A_TIME}}}
 
 
 def probe(timing: Probe) -> dict[str, int]:

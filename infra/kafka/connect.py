@@ -116,7 +116,7 @@ def connect_spec(spec: ClusterSpec, connect: Connect) -> dict[str, Any]:
             "limits": {"memory": memory},
         },
         **metrics_config(spec.metrics, CONNECT_ALLOW),
-        "template": {"pod": _pod_template(spec, connect), **_budget(connect)},
+        "template": {"pod": _pod_template(spec, connect), **_budget(spec, connect)},
     }
 
 
@@ -195,6 +195,8 @@ def _pod_template(spec: ClusterSpec, connect: Connect) -> dict[str, Any]:
     }
 
 
-def _budget(connect: Connect) -> dict[str, Any]:
+def _budget(spec: ClusterSpec, connect: Connect) -> dict[str, Any]:
     # A single worker's budget would have to be 0 available: Strimzi's own default allows that one.
-    return {"podDisruptionBudget": {"maxUnavailable": 1}} if connect.replicas > 1 else {}
+    if spec.strimzi.own_budgets or connect.replicas == 1:
+        return {}
+    return {"podDisruptionBudget": {"maxUnavailable": 1}}

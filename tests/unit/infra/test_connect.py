@@ -113,9 +113,14 @@ def test_workers_spread_over_zones_and_one_may_be_evicted() -> None:
     template = rendered()["template"]
     (spread,) = template["pod"]["topologySpreadConstraints"]
     assert spread["topologyKey"] == "topology.kubernetes.io/zone"
-    assert template["podDisruptionBudget"] == {"maxUnavailable": 1}
+    assert "podDisruptionBudget" not in template  # ours: infra.kafka.budgets
     assert template["pod"]["terminationGracePeriodSeconds"] == 60
-    assert "podDisruptionBudget" not in rendered({"replicas": 1})["template"]
+
+
+def test_an_operator_that_makes_budgets_is_told_of_the_workers() -> None:
+    theirs = {"disruption_budgets": "operator"}
+    assert rendered(strimzi=theirs)["template"]["podDisruptionBudget"] == {"maxUnavailable": 1}
+    assert "podDisruptionBudget" not in rendered({"replicas": 1}, strimzi=theirs)["template"]
 
 
 def test_without_connect_in_the_description_there_is_none(layers: dict[str, Any]) -> None:

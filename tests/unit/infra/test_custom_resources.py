@@ -28,8 +28,8 @@ pytestmark = pytest.mark.skipif(
 # Kinds whose definitions are in no folder here: the snapshot controller's add-on brings them.
 ELSEWHERE = {"VolumeSnapshotClass"}
 BUILT_IN = (
-    *("core/", "apps/", "storage.k8s.io/", "rbac.authorization.k8s.io/", "coordination.k8s.io/"),
-    "helm.sh/",
+    *("core/", "apps/", "policy/", "storage.k8s.io/"),
+    *("rbac.authorization.k8s.io/", "coordination.k8s.io/", "helm.sh/"),
 )
 DESCRIPTIONS = {name: VARIANTS[name] for name in ("asg", "certificates", "passwords", "combined")}
 

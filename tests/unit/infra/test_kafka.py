@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from core import naming
+from infra.charts.strimzi import values
+from infra.kafka.budgets import budgets
 from infra.kafka.cluster import bootstrap_servers, kafka_spec, node_pool_spec
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, spec
 from tests.unit.infra.recording import Recorded
@@ -177,10 +179,72 @@ def test_probes_are_the_descriptions_and_one_set_for_every_role() -> None:
     )
 
 
-def test_the_budget_is_a_number_of_pods() -> None:
-    budget = kafka_spec(spec())["kafka"]["template"]["podDisruptionBudget"]
+def test_an_operator_that_makes_budgets_is_told_a_number_of_pods() -> None:
+    theirs = spec(strimzi={"disruption_budgets": "operator"})
+    budget = kafka_spec(theirs)["kafka"]["template"]["podDisruptionBudget"]
     # A percentage lets nothing be evicted where the owner has no scale.
     assert budget == {"maxUnavailable": 1}
+    assert values(theirs)["generatePodDisruptionBudget"] is True
+
+
+def test_where_the_budgets_are_ours_the_operator_makes_none() -> None:
+    assert "template" not in kafka_spec(spec())["kafka"]
+    assert values(spec())["generatePodDisruptionBudget"] is False
+
+
+@pytest.mark.parametrize(
+    ("operator", "chosen", "ours"),
+    [
+        ("chart", None, True),
+        ("external", None, False),
+        ("external", "ours", True),
+        ("chart", "operator", False),
+    ],
+)
+def test_budgets_are_ours_where_our_chart_or_a_word_says_so(
+    operator: str, chosen: str | None, ours: bool
+) -> None:
+    told = spec(strimzi={"operator": operator, "disruption_budgets": chosen})
+    assert told.strimzi.own_budgets is ours
+
+
+def test_two_budgets_divide_kafkas_pods_by_one_label(layers: dict[str, Recorded]) -> None:
+    found = {
+        budget.inputs["metadata"]["name"]: budget.inputs["spec"]
+        for budget in layers["kafka"].of("policy/v1:PodDisruptionBudget")
+    }
+    mine = {
+        "strimzi.io/cluster": "orders",
+        "strimzi.io/kind": "Kafka",
+        "strimzi.io/name": "orders-kafka",
+    }
+    label = {"key": "stillwater.dev/may-leave"}
+    assert found["orders-staying"] == {
+        # Three controllers and three brokers.
+        "minAvailable": 5,
+        "selector": {
+            "matchLabels": mine,
+            "matchExpressions": [{**label, "operator": "DoesNotExist"}],
+        },
+    }
+    assert found["orders-leaving"] == {
+        "minAvailable": 0,
+        "selector": {"matchLabels": mine, "matchExpressions": [{**label, "operator": "Exists"}]},
+    }
+
+
+def test_the_budgets_are_there_before_the_first_pod(layers: dict[str, Recorded]) -> None:
+    kafka = layers["kafka"]
+    for pool in kafka.of(f"{STRIMZI}KafkaNodePool"):
+        if "broker" in pool.name:
+            assert "budgets-staying" in pool.depends_on
+    assert "budgets-staying" in kafka.one(f"{STRIMZI}Kafka").depends_on
+
+
+@pytest.mark.parametrize(("replicas", "least"), [(1, None), (3, 2)])
+def test_connects_workers_have_a_budget_where_one_may_go(replicas: int, least: int | None) -> None:
+    found = budgets(spec(connect={"replicas": replicas})).get("connect")
+    assert (None if found is None else found["minAvailable"]) == least
 
 
 def test_clients_inside_the_cluster_have_a_listener_of_their_own() -> None:

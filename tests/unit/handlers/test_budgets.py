@@ -1,0 +1,318 @@
+"""A party's pods under the budgets that know a label: opened with the lease, closed with it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from core.availability.lease import party_name
+from core.errors import Conflict
+from core.incidents.observation import BudgetView, PodView
+from core.incidents.opening import wrongly_open
+from core.incidents.record import State
+from core.rotation.run_record import RunState
+from core.views import Doubt
+from handlers.adapters.aws import tick_message
+from handlers.incidents.budgets import restore
+from handlers.store.messages import STRAYS_MESSAGE
+from tests.unit.handlers.fakes import ZONES, FakeCluster, six_brokers
+from tests.unit.handlers.station import Station
+from tests.unit.handlers.test_rotations import carry, current, start, turn
+from tests.unit.handlers.world import World
+
+# The world's ninth step is a broker's return to its ISRs.
+SLOW_RETURN = (1, 1, 1, 1, 1, 1, 1, 1, 4, 1)
+
+
+def budgets(cluster: FakeCluster) -> tuple[BudgetView, ...]:
+    """Return what the disruption controller makes of the pods as they are."""
+    pods = cluster.pods.values()
+    staying = [pod for pod in pods if pod.may_leave is None]
+    leaving = [pod for pod in pods if pod.may_leave is not None]
+    left = sum(pod.ready for pod in staying) - (len(cluster.pods) - 1)
+    return (
+        BudgetView(
+            name="orders-staying",
+            pods=frozenset(pod.name for pod in staying),
+            disruptions_allowed=max(0, left),
+            yields=True,
+        ),
+        BudgetView(
+            name="orders-leaving",
+            pods=frozenset(pod.name for pod in leaving),
+            disruptions_allowed=sum(pod.ready for pod in leaving),
+        ),
+    )
+
+
+@pytest.fixture
+def station(monkeypatch: pytest.MonkeyPatch) -> Station:
+    for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
+        monkeypatch.setitem(ZONES, node_id, zone)
+    cluster = six_brokers()
+    monkeypatch.setattr(cluster, "budgets", lambda: budgets(cluster))
+    return Station(cluster=cluster)
+
+
+class BudgetedWorld(World):
+    """A termination handler whose evictions the budgets answer; Strimzi makes pods anew."""
+
+    most_labelled: int = 0
+    refused: int = 0
+
+    def _drain(self) -> None:
+        cluster = self.station.cluster
+        labelled = [pod for pod in cluster.pods.values() if pod.may_leave]
+        self.most_labelled = max(self.most_labelled, len(labelled))
+        super()._drain()
+
+    def _stop(self, node_id: int, pod: PodView) -> None:
+        allowed = {
+            name
+            for budget in self.station.cluster.budgets()
+            for name in budget.pods
+            if budget.disruptions_allowed > 0
+        }
+        if pod.name not in allowed:
+            self.refused += 1
+            self._drained -= 1  # it tries again
+            return
+        super()._stop(node_id, replace(pod, may_leave=None))
+
+
+def labels(station: Station) -> dict[int, str]:
+    return {id_: pod.may_leave for id_, pod in station.cluster.pods.items() if pod.may_leave}
+
+
+def test_a_party_is_out_together_where_the_budgets_know_its_label(station: Station) -> None:
+    world = BudgetedWorld(station, choose=lambda _: 0)
+    start(station, at_once="zone")
+    run = current(station)
+    while run.state is RunState.RUNNING:
+        run = turn(station)
+        if station.ledger.open_incidents():
+            world.settle(200, paces=SLOW_RETURN)
+    assert run.state is RunState.DONE, run.reason
+    assert (world.most_out, world.most_labelled) == (2, 2)
+    assert labels(station) == {}
+    assert world.refused == 0
+
+
+def test_one_that_leaves_alone_needs_no_label(station: Station) -> None:
+    world = BudgetedWorld(station, choose=lambda _: 0)
+    start(station)
+    assert carry(station, world, most=100).state is RunState.DONE
+    assert (world.most_out, world.most_labelled) == (1, 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_any_order_nobody_of_another_zone_may_be_evicted_while_a_party_is_open(
+    station: Station, seed: int
+) -> None:
+    chance = random.Random(seed)  # noqa: S311 - a seed repeats it
+    world = BudgetedWorld(station, choose=chance.randrange)
+    start(station, at_once="zone")
+    for _ in range(250):
+        chance.choice(world._steps)()
+        if chance.random() < 0.3:
+            turn(station)
+        if chance.random() < 0.02:
+            # Strimzi, or a person, restarts a labelled pod: the new one has no label.
+            for node_id, pod in station.cluster.pods.items():
+                station.cluster.pods[node_id] = replace(pod, may_leave=None)
+        evictable = {
+            node_id
+            for node_id, pod in station.cluster.pods.items()
+            for budget in station.cluster.budgets()
+            if pod.name in budget.pods and pod.ready and budget.disruptions_allowed > 0
+        }
+        if labels(station):
+            assert {ZONES[id_] for id_ in evictable} <= {ZONES[id_] for id_ in labels(station)}
+        assert len({ZONES[id_] for id_ in world.out}) <= 1
+    assert world.bare == []
+
+
+def once(station: Station, id_: str) -> None:
+    """Let one tick of an incident come."""
+    incident = station.incident(id_)
+    station.now += 1
+    station.loop.turn(tick_message(incident.id, incident.version), station.now)
+
+
+def opened(station: Station) -> World:
+    """Carry both of a zone to where the first one's pod is labelled and nothing is sent yet."""
+    world = BudgetedWorld(station, choose=lambda _: 0)
+    start(station, at_once="zone")
+    turn(station)
+    for _ in range(40):
+        if labels(station):
+            return world
+        for id_ in ("i-0a", "i-1a"):
+            once(station, id_)
+            if labels(station):
+                return world
+        world._launch()
+        world._announce()
+    raise AssertionError([i.reason for i in station.ledger.open_incidents()])
+
+
+def test_nothing_is_sent_before_a_reading_shows_that_the_others_are_kept(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(station)
+    (node_id,) = labels(station)
+    instance = {10: "i-0a", 11: "i-1a"}[node_id]
+    sent = len(station.termination_handler.sent)
+    # The disruption controller is behind: it would let one of another zone go.
+    (staying, leaving) = budgets(station.cluster)
+    late = (replace(staying, disruptions_allowed=1), leaving)
+    monkeypatch.setattr(station.cluster, "budgets", lambda: late)
+    opened_again: list[str] = []
+    monkeypatch.setattr(station.cluster, "let_leave", lambda pod, _: opened_again.append(pod))
+    once(station, instance)
+    assert "orders-staying does not keep the others yet" in station.incident(instance).reason
+    assert opened_again == [station.cluster.pods[node_id].name]
+    uncounted = (staying, replace(leaving, disruptions_allowed=0))
+    monkeypatch.setattr(station.cluster, "budgets", lambda: uncounted)
+    once(station, instance)
+    assert "orders-leaving has not counted" in station.incident(instance).reason
+    assert len(station.termination_handler.sent) == sent
+    monkeypatch.setattr(station.cluster, "budgets", lambda: budgets(station.cluster))
+    once(station, instance)
+    assert station.incident(instance).state is State.DRAINING
+    assert len(station.termination_handler.sent) == sent + 1
+
+
+def test_a_pod_of_another_zone_that_is_not_ready_closes_what_was_opened(station: Station) -> None:
+    opened(station)
+    (node_id,) = labels(station)
+    instance = {10: "i-0a", 11: "i-1a"}[node_id]
+    station.cluster.pods[30] = replace(station.cluster.pods[30], ready=False)
+    once(station, instance)
+    assert labels(station) == {}
+    assert "is not Ready, so no party is opened" in station.incident(instance).reason
+
+
+def test_who_has_lost_the_lease_to_another_closes_what_it_opened(station: Station) -> None:
+    opened(station)
+    (node_id,) = labels(station)
+    lapse(station)
+    station.ledger.take_lease("i-0b", station.now, 900, node_id=20)
+    once(station, {10: "i-0a", 11: "i-1a"}[node_id])
+    assert labels(station) == {}
+
+
+def lapse(station: Station) -> None:
+    station.ledger._leases = ()
+
+
+def end(station: Station) -> None:
+    """End the incident without its own last turn, as a restored ledger would."""
+    (node_id,) = labels(station)
+    incident = station.incident({10: "i-0a", 11: "i-1a"}[node_id])
+    station.ledger.put(replace(incident, state=State.RETAINED))
+
+
+def forget(station: Station) -> None:
+    """Let the label name an incident that nobody knows."""
+    (node_id,) = labels(station)
+    pod = station.cluster.pods[node_id]
+    station.cluster.pods[node_id] = replace(pod, may_leave="i-gone.1")
+
+
+@pytest.mark.parametrize("break_", [lapse, end, forget])
+def test_the_sweep_finds_a_label_that_no_lease_stands_for_and_the_loop_takes_it_off(
+    station: Station, break_: Callable[[Station], None]
+) -> None:
+    opened(station)
+    station.broom.sweep(station.now)
+    assert STRAYS_MESSAGE not in [body for body, _ in station.ticks.sent]
+    break_(station)
+    station.broom.sweep(station.now)
+    assert STRAYS_MESSAGE in [body for body, _ in station.ticks.sent]
+    station.loop.turn(STRAYS_MESSAGE, station.now)
+    assert labels(station) == {}
+
+
+def test_a_pod_that_changes_at_this_moment_is_left_to_the_next_look(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(station)
+    lapse(station)
+
+    def changed(pod: str, incident_id: str) -> None:
+        raise Conflict(f"{pod} of {incident_id} has changed.")
+
+    monkeypatch.setattr(station.cluster, "keep", changed)
+    restore(station.cluster, station.ledger, station.now)
+    assert labels(station)
+
+
+def test_a_label_is_right_for_the_node_of_its_own_lease_alone(station: Station) -> None:
+    opened(station)
+    (right,) = labels(station).items()
+    other = 11 if right[0] == 10 else 10
+    pods = tuple(station.cluster.pods.values())
+    leases, ids = station.ledger.leases(), [right[1]]
+    assert list(wrongly_open(pods, leases, ids, station.now)) == []
+    stolen = replace(station.cluster.pods[other], may_leave=right[1])
+    assert list(wrongly_open([stolen], leases, ids, station.now)) == [(stolen.name, right[1])]
+
+
+def test_below_the_level_of_our_own_stacks_no_pod_is_touched(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adopted = Station(cluster=station.cluster, level="act")
+    touched: list[str] = []
+    monkeypatch.setattr(adopted.cluster, "let_leave", lambda pod, _: touched.append(pod))
+    world = World(adopted, choose=lambda _: 0)
+    start(adopted, at_once="zone")
+    turn(adopted)
+    for _ in range(60):
+        for step in world._steps:
+            step()
+    assert touched == []
+
+
+def test_the_silence_of_a_companion_that_stops_keeps_nobody(station: Station) -> None:
+    opened(station)
+    (node_id,) = labels(station)
+    other = 11 if node_id == 10 else 10
+    instance = {10: "i-0a", 11: "i-1a"}[node_id]
+    party = party_name(current(station).id, "us-east-1a", (10, 11))
+    station.ledger.take_lease(
+        {10: "i-0a", 11: "i-1a"}[other], station.now, 900, party=party, node_id=other, out=True
+    )
+    view = station.cluster.read()
+    silent = Doubt(f"Broker {other} did not answer.", about=other)
+    station.cluster.kafka = replace(view, doubts=(silent,))
+    once(station, instance)
+    assert station.incident(instance).state is State.DRAINING
+
+
+@pytest.mark.parametrize(
+    "doubt",
+    [
+        Doubt("Broker 20 did not answer.", about=20),
+        Doubt("A topic is hidden."),
+        Doubt("Broker 11 refuses.", refused=True, about=11),
+        Doubt("Broker 10 did not answer.", about=10),
+    ],
+)
+def test_what_is_not_known_of_others_or_of_itself_is_never_good_news(
+    station: Station, doubt: Doubt
+) -> None:
+    opened(station)
+    (node_id,) = labels(station)
+    if doubt.about in {10, 11}:
+        about = node_id if doubt.about == 10 else ({10, 11} - {node_id}).pop()
+        doubt = replace(doubt, about=about)
+    instance = {10: "i-0a", 11: "i-1a"}[node_id]
+    view = station.cluster.read()
+    station.cluster.kafka = replace(view, doubts=(doubt,))
+    once(station, instance)
+    assert station.incident(instance).state is State.HOLDING
+    assert labels(station) == {}
