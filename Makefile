@@ -71,8 +71,8 @@ docs: $(STAMP) ## Regenerate docs/reference/ from the code
 	@$(BIN)/python -m cli reference
 
 .PHONY: site
-site: $(STAMP) ## Build docs/ as a site with search into out/site/; a broken link fails it
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+site: $(STAMP) ## Build docs/ as a site with search into out/site/VERSION/; a broken link fails it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python .ci/site.py out/site
 
 .PHONY: spec
 spec: $(STAMP) ## Check the specification of incidents, lease and hooks with Alloy (Java, Maven)

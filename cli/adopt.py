@@ -14,8 +14,7 @@ from core.errors import InvalidInput
 from infra import spec_file
 
 MADE_YET = (
-    "`pulumi up` of a stack <name>-operations makes watch and act; gate is made by no release yet "
-    "for a cluster that exists: of it this says what it would add."
+    "Set the level, fill in what is missing, and `pulumi up` of a stack <name>-operations makes it."
 )
 STYLES = {"+": "green", "~": "yellow"}
 

@@ -21,7 +21,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from cli import watching
+from cli import aws, described, watching
+from cli.described import Described
 from cli.doctor import target
 from cli.watching import Pace, Page
 from core import naming
@@ -50,15 +51,27 @@ _UNITS = {"min": 60, "h": 3_600, "d": 86_400}
 class Desk:
     """One environment's ledger, as the caller."""
 
-    spec: ClusterSpec
+    spec: ClusterSpec | Described
     session: Any
     endpoint_url: str | None = None
 
     @classmethod
     def of(cls, environment: str) -> Desk:
-        """Return the running twin's for `local`, else the one the stacks' settings describe."""
+        """Return the running twin's for `local`, a description's, or the stacks' settings'."""
+        if described.is_meant(environment):
+            known = described.of(environment)
+            return cls(known, aws.session(region=known.region))
         found = target.of(environment)
         return cls(found.spec, found.session, found.endpoint_url)
+
+    @property
+    def of_ours(self) -> ClusterSpec:
+        """Return the spec of a cluster that our stacks made; raise InvalidInput of another."""
+        if isinstance(self.spec, ClusterSpec):
+            return self.spec
+        raise InvalidInput(
+            [f"{self.spec.prefix} is a cluster that exists; this is for those our stacks made."]
+        )
 
     def client(self, service: str, config: Config | None = None) -> Any:
         with _MAKING:

@@ -244,13 +244,18 @@ def doctor(
 ) -> None:
     """Say where the live account and cluster differ from their spec. Reads, and changes nothing.
 
+    Of a cluster that exists, name its description: FILE.yaml.
+
     Exit code 0: nothing differs; 1: something does; 2: a part of it, or all, could not be read.
     """
-    from cli.doctor import examine, report, target
+    from cli import described
+    from cli.doctor import adopted, examine, report, target
 
     try:
-        where = target.of(environment)
-        diagnosis = examine.examine(where)
+        if described.is_meant(environment):
+            diagnosis = adopted.examine(Path(environment))
+        else:
+            diagnosis = examine.examine(target.of(environment))
     except StillwaterError as error:
         # Not the usual 1, which says that something was read and differs.
         complaints.print(str(error), style="red")

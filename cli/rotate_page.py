@@ -58,7 +58,7 @@ def plan_page(plan: Mapping[str, Any]) -> str:
     if plan.get("interval_seconds"):
         least, most = map(span, plan["interval_seconds"])
         said += f" Between {least} and {most} by what nodes took in the last run."
-    return _page("A rotation as planned", said, [*_planned(plan["nodes"])], plan["notes"])
+    return _page("A rotation as planned", said, [*_planned(plan)], plan["notes"])
 
 
 def run_page(run: Run, now: float) -> str:
@@ -71,16 +71,17 @@ def run_page(run: Run, now: float) -> str:
     return _page(run.id, f"{run.state.value.capitalize()}, {took}. {run.reason}", bars, ())
 
 
-def _planned(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
+def _planned(plan: Mapping[str, Any]) -> Iterator[Bar]:
+    nodes, at_once = plan["nodes"], bool(plan.get("stops_together"))
     begins, batches = 0.0, dict.fromkeys(node["batch"] for node in nodes)
     for batch in batches:
         members = [node for node in nodes if node["batch"] == batch]
         takes = [node["seconds"] for node in members]
         for place, node in enumerate(members, start=1):
             # Replacements come at once, and who stops later is back later.
-            part = Part("takes", begins, begins + together(takes[:place]))
+            part = Part("takes", begins, begins + together(takes[:place], at_once=at_once))
             yield Bar(f"{node['role']} {node['node_id']}, {node['zone']}", (part,))
-        begins += together(takes)
+        begins += together(takes, at_once=at_once)
 
 
 def _went(turn: NodeTurn, started_at: float, now: float) -> Iterator[Part]:

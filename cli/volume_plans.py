@@ -35,7 +35,7 @@ def plan(environment: str, console: Console, desk: Desk | None = None) -> None:
 def apply(environment: str, console: Console, desk: Desk | None = None) -> None:
     """Do now what the plan says, instead of within five minutes."""
     desk = desk or Desk.of(environment)
-    if not desk.spec.volumes.applies:
+    if not desk.of_ours.volumes.applies:
         problem = (
             "volumes.mode of this cluster is advise, so nothing is changed; set it to apply with "
             "volumes.max_monthly_increase_usd, and run `stillwater up`."

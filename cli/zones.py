@@ -54,7 +54,7 @@ def freeze(environment: str, zone: str, until: str, because: str, console: Conso
         zone_id, name = _resolved(desk, zone)
         freezes = _freezes(desk)
         elsewhere = {f.zone for f in freezes.current(now)} - {name}
-        if not zones_of(desk.spec) - elsewhere - {name}:
+        if not zones_of(desk.of_ours) - elsewhere - {name}:
             others = ", ".join(sorted(z for z in elsewhere if z)) or "none is frozen"
             problem = (
                 f"Zone {name} is the last zone of {desk.spec.name} that is not frozen; thaw "
@@ -114,7 +114,7 @@ def _resolved(desk: Desk, said: str) -> tuple[str, str]:
     """Return a zone's id and this account's name for it, from either."""
     answer = desk.client("ec2").describe_availability_zones(AllAvailabilityZones=True)
     names: Mapping[str, str] = {z["ZoneId"]: z["ZoneName"] for z in answer["AvailabilityZones"]}
-    ours = {id_: name for id_, name in names.items() if name in zones_of(desk.spec)}
+    ours = {id_: name for id_, name in names.items() if name in zones_of(desk.of_ours)}
     wanted = zone_id_in(said) or said.strip().lower()
     for zone_id, name in ours.items():
         if wanted in {zone_id, name}:

@@ -44,6 +44,8 @@ OPERATOR_PLUGIN = "dev.stillwater.strimzi.DrainGatekeeper"
 DRAIN_REASON_ANNOTATION = "stillwater.dev/reason"
 # A namespace with this label has its pods' readiness held back until the load balancer agrees.
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
+# A pod with this label may be evicted beside others of its party; its value names the incident.
+MAY_LEAVE_LABEL = "stillwater.dev/may-leave"
 STORAGE_CLASS = "gp3-kafka"
 # With it brokers let a consumer that says its rack (client.rack) read from the replica there.
 REPLICA_SELECTOR = "replica.selector.class"
@@ -138,6 +140,16 @@ def headless_service(cluster: str) -> str:
 def kafka_component(cluster: str) -> str:
     """Return what a Kafka's disruption budget, service account and pods' selector are called by."""
     return f"{cluster}-kafka"
+
+
+def budget_of_the_staying(cluster: str) -> str:
+    """Return the disruption budget over the Kafka pods that nobody has let go."""
+    return f"{cluster}-staying"
+
+
+def budget_of_the_leaving(cluster: str) -> str:
+    """Return the disruption budget over the Kafka pods of the party that may leave."""
+    return f"{cluster}-leaving"
 
 
 def connect(cluster: str) -> str:
@@ -242,6 +254,14 @@ def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:
     return f"{prefix}-{pool}-{zone_suffix(zone)}"
 
 
+def in_every_zone(scaling_group: str) -> str:
+    """Return what a pool's groups match, whatever zone they are in: prod-orders-broker-?.
+
+    A policy has 10,240 characters, in which the groups of fifty nodes would not all fit by name.
+    """
+    return f"{scaling_group.rpartition('-')[0]}-?"
+
+
 def target_group(prefix: str, role: str) -> str:
     """Return a target group's name, shortened with a hash where AWS's 32 characters are short."""
     full = f"{prefix}-{role}"
@@ -290,10 +310,19 @@ def webhook_secret(prefix: str) -> str:
     return f"{prefix}/nth-webhook"
 
 
-# The eviction gate's Deployment, Service, ServiceAccount, Secret and webhook.
+# The eviction gate's Deployment, Service, ServiceAccount, Secret and webhook, in a cluster of ours.
 GATE = "stillwater-gate"
 
 
-def gate_host(namespace: str) -> str:
-    """Return the name by which the API server knows the eviction gate."""
-    return f"{GATE}.{namespace}.svc"
+def adopted_gate(prefix: str) -> str:
+    """Return what the eviction gate of a Kafka that exists is called; an EKS cluster has several.
+
+    >>> adopted_gate("shop-orders")
+    'shop-orders-gate'
+    """
+    return f"{prefix}-gate"
+
+
+def gate_host(name: str, namespace: str) -> str:
+    """Return the name by which the API server knows an eviction gate."""
+    return f"{name}.{namespace}.svc"

@@ -5,8 +5,8 @@ handlers.adapters.kafka takes it; consent and presence judge it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 # What controller.quorum.fetch.timeout.ms is by default: a follower that fetched the leader's end
@@ -24,10 +24,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why a reading may not be whole; `refused`: Kafka withholds it until a right is granted."""
+    """Why a reading may not be whole; `refused`: Kafka withholds it until a right is granted.
+
+    `about` is the one broker whose own answer is missing or late, where it is one.
+    """
 
     sentence: str
     refused: bool = False
+    about: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,14 @@ class ClusterView:
     def without_quorum(self) -> bool:
         """Say whether the controllers have none; one that nobody may ask is a doubt instead."""
         return self.stale or (self.quorum_leader is None and not self.doubts)
+
+    def without(self, away: Collection[int]) -> ClusterView:
+        """Return the same reading, not doubted for the silence of brokers that are known to stop.
+
+        What is not known of anybody else stays a doubt, and so does what Kafka refuses to tell.
+        """
+        kept = tuple(d for d in self.doubts if d.refused or d.about not in away)
+        return self if len(kept) == len(self.doubts) else replace(self, doubts=kept)
 
     def online(self, broker_id: int) -> bool:
         return broker_id in self.brokers and broker_id not in self.fenced

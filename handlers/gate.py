@@ -18,7 +18,7 @@ from anyio import to_thread
 from aws_lambda_powertools import Logger
 
 from core.errors import StillwaterError
-from core.naming import GATE, gate_host
+from core.naming import gate_host
 from core.settings.functions import Gate as Settings
 from handlers.adapters.aws import SqsQueue
 from handlers.adapters.connections import open_api
@@ -68,6 +68,7 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
         ),
         readings=recent,
         policy=settings.policy,
+        reach=settings.reach,
         namespace=settings.namespace,
         operators=frozenset(settings.operators),
         lease_seconds=settings.lease_seconds,
@@ -115,12 +116,12 @@ def main() -> None:
     settings = read_settings(Settings)
     api = open_api(settings, AT_ONCE)
     gate = open_gate(settings, api)
-    namespace = settings.gate_namespace
+    name, namespace = settings.gate_name, settings.gate_namespace
     keeper = Keeper(
         api,
-        secret_path=f"/api/v1/namespaces/{quote(namespace)}/secrets/{GATE}",
-        webhook=GATE,
-        hosts=[gate_host(namespace)],
+        secret_path=f"/api/v1/namespaces/{quote(namespace)}/secrets/{quote(name)}",
+        webhook=name,
+        hosts=[gate_host(name, namespace)],
     )
 
     context = keeper.context(dt.datetime.now(dt.UTC))

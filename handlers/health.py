@@ -21,6 +21,7 @@ from handlers.adapters.connections import open_api
 from handlers.adapters.exporters import PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
+from handlers.adapters.operator import wanted_roles
 from handlers.adapters.pods import EksPods
 from handlers.examination.examiner import EXPORTER_SECONDS, Examiner, unable
 from handlers.store.freezes import LedgerFreezes
@@ -56,6 +57,8 @@ def _examiner() -> Examiner:
         ledger=DynamoLedger(table, cluster, region),
         freezes=LedgerFreezes(DynamoRecords(table, region), cluster),
         probe_seconds=settings.connect_probe_seconds,
+        # A cluster that exists is described without its nodes.
+        nodes=None if nodes else functools.partial(wanted_roles, api, namespace, cluster),
     )
 
 

@@ -15,7 +15,7 @@ from stacks.layer import Layer
 from stacks.layers import adopted, analytics, foundation, kafka, operations, platform
 
 # The levels of adoption that are made.
-BUILT = (Level.WATCH, Level.ACT)
+BUILT = (Level.WATCH, Level.GATE, Level.ACT)
 BUILDERS: Mapping[str, Callable[[Layer], None]] = {
     FOUNDATION: foundation.build,
     PLATFORM: platform.build,
@@ -45,7 +45,7 @@ def _adopt(described: Adoption, layer: str) -> None:
         )
         raise InvalidInput([problem])
     if described.level not in BUILT:
-        levels = " or ".join(BUILT)
+        levels = f"{', '.join(BUILT[:-1])} or {BUILT[-1]}"
         problem = (
             f"adopt.level is {described.level}, for which nothing is made; set it to {levels}, or "
             f"take the stack down with `pulumi destroy`."

@@ -111,9 +111,9 @@ def opened(browser: str, *flags: str) -> Iterator[Tab]:
     ):
         (theirs_in, into), (out, theirs_out) = _pipe(), _pipe()
         actions = [
+            (os.POSIX_SPAWN_DUP2, nowhere.fileno(), 2),  # first: its number may be 3 or 4
             (os.POSIX_SPAWN_DUP2, theirs_in, 3),
             (os.POSIX_SPAWN_DUP2, theirs_out, 4),
-            (os.POSIX_SPAWN_DUP2, nowhere.fileno(), 2),
         ]
         own = (f"--user-data-dir={profile}", "--remote-debugging-pipe")
         arguments = [browser, *FLAGS, *flags, *own]

@@ -158,7 +158,7 @@ class Stores:
 
 def cluster_of(environment: str, desk: Desk) -> Cluster:
     """Return what of a cluster does not change, with the list prices of its region."""
-    spec = desk.spec
+    spec = desk.of_ours
     book = pricing.book(spec.region)
     total = estimate.monthly(spec, book).total
     hourly = {

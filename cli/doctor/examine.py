@@ -16,6 +16,7 @@ from cli.doctor.target import Target
 from core import naming
 from core.cluster import rights
 from core.cluster.expected import expected
+from core.cluster.operated import of_spec
 from core.doctor.drift import TITLES, Finding, blind_rolls, findings
 from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError
@@ -65,7 +66,7 @@ class Diagnosis:
 def examine(target: Target) -> Diagnosis:
     """Read the target and compare it with its spec; raise StillwaterError without an identity."""
     started = time.monotonic()
-    wanted = expected(target.spec, alarms.names(target.spec))
+    wanted = expected(target.spec, alarms.names(of_spec(target.spec)))
     try:
         account = Account(target, wanted)
         number = account.number()

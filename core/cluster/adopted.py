@@ -6,7 +6,7 @@ from core import naming
 from core.cluster.adoption import AdoptedKafka, Adoption
 from core.cluster.function_memory import LEAST_MIB
 from core.cluster.operated import SASL, Operated, policy, secrets_of
-from core.cluster.rights import FUNCTION_CALLS
+from core.cluster.rights import FUNCTION_CALLS, GATE
 from core.incidents.levels import Level
 from core.incidents.ownership import Mark, Ownership
 from core.settings.functions import KafkaIdentity
@@ -20,6 +20,7 @@ def operated(adopted: Adoption, kafka: AdoptedKafka) -> Operated:
     """Return what is operated of one of a description's Kafkas."""
     level: Level = adopted.level.value  # type: ignore[assignment]
     me = _identity(kafka)
+    speaking = (*FUNCTION_CALLS, GATE)
     return Operated(
         prefix=adopted.called(kafka),
         name=kafka.name,
@@ -44,8 +45,12 @@ def operated(adopted: Adoption, kafka: AdoptedKafka) -> Operated:
         handler_queue_url=adopted.queue_url,
         instances=ownership(adopted),
         pool_labels=_pool_labels(adopted),
-        identities=dict.fromkeys(FUNCTION_CALLS, me),
-        secrets=dict.fromkeys(FUNCTION_CALLS, secrets_of(me)),
+        identities=dict.fromkeys(speaking, me),
+        secrets=dict.fromkeys(speaking, secrets_of(me)),
+        queues=("events", "ticks"),
+        eviction_gate=adopted.eviction_gate if adopted.gated else None,
+        # Theirs may be anywhere: `operators` names it where it is not beside its Kafka.
+        operator_namespace=kafka.namespace,
     )
 
 

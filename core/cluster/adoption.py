@@ -7,15 +7,15 @@ a person fills in what cannot be seen from outside.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from core.cluster.alerts import Alerts
-from core.cluster.fields import Frozen
+from core.cluster.eviction_gate import EvictionGate
+from core.cluster.fields import Frozen, SecurityGroupId, SubnetId, named_twice
 from core.cluster.maintenance import Maintenance
 from core.cluster.reading import Locate, validated
 from core.cluster.slack import Slack
@@ -38,11 +38,17 @@ Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
 Bootstrap = Annotated[str, StringConstraints(pattern=r"^[^\s:,]+:\d{1,5}(,[^\s:,]+:\d{1,5})*$")]
 QueueUrl = Annotated[str, StringConstraints(pattern=r"^https://sqs\.[^\s/]+/\d{12}/[^\s/]+$")]
 
-
-SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
-SecurityGroupId = Annotated[str, StringConstraints(pattern=r"^sg-[0-9a-f]{8,17}$")]
+# Lambda's VpcConfig takes so many of each.
+MOST_SUBNETS, MOST_SECURITY_GROUPS = 16, 5
 # The longest name of ours has 21 characters more, of the 64 that EventBridge gives a rule.
 Called = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{1,41}[a-z0-9]$")]
+NAMED_ONCE = (
+    "scaling_groups",
+    "managed_node_groups",
+    "node_pools",
+    "subnets",
+    "security_groups",
+)
 # A function's environment has 4 KiB, in which the machines' names stand beside the rest.
 MOST_NAMED_CHARACTERS = 1500
 
@@ -118,12 +124,18 @@ class Adoption(_Section):
     """Whose termination handler drains: `theirs`, `ours`, or `none`: through the eviction API."""
     queue_url: QueueUrl | None = None
     """The queue of their termination handler."""
-    subnets: tuple[SubnetId, ...] = ()
+    subnets: Annotated[tuple[SubnetId, ...], Field(max_length=MOST_SUBNETS)] = ()
     """Where the functions stand: subnets from which the API server and that listener are reached,
     and AWS's own addresses; from `watch` on.
     """
-    security_groups: tuple[SecurityGroupId, ...] = ()
+    security_groups: Annotated[
+        tuple[SecurityGroupId, ...], Field(max_length=MOST_SECURITY_GROUPS)
+    ] = ()
     """What the functions stand behind; the API server and the brokers must let them in."""
+    eviction_gate: EvictionGate | None = None
+    """Who answers evictions of Kafka's pods, from `gate` on, one for each Kafka; at `act` it may
+    be left out.
+    """
     slack: Slack | None = None
     """Where incidents are told; without it they stand in the ledger alone."""
     alerts: Alerts = Alerts(enabled=False)
@@ -132,6 +144,11 @@ class Adoption(_Section):
     """When what AWS has scheduled may be done ahead of it."""
     timings: Timings = Timings()
     """Every timeout; [the rules between them](timings.md)."""
+
+    @property
+    def gated(self) -> bool:
+        """Say whether an eviction gate answers."""
+        return self.eviction_gate is not None and self.level in {Level.GATE, Level.ACT}
 
     def called(self, kafka: AdoptedKafka) -> str:
         """Return what everything of ours for a Kafka is called by."""
@@ -144,11 +161,16 @@ class Adoption(_Section):
         return self
 
     def _problems(self) -> Iterator[str]:
-        for title in _twice(kafka.title for kafka in self.kafkas):
+        for title in named_twice(kafka.title for kafka in self.kafkas):
             yield f"adopt.kafkas names {title} twice; keep one entry per Kafka"
-        for kind in ("scaling_groups", "managed_node_groups", "node_pools"):
-            for name in _twice(getattr(self, kind)):
+        for kind in NAMED_ONCE:
+            for name in named_twice(getattr(self, kind)):
                 yield f"adopt.{kind} names {name} twice; keep it once"
+        if self.queue_url is not None and self.queue_url.split(".")[1] != self.region:
+            yield (
+                f"adopt.queue_url is in {self.queue_url.split('.')[1]}, and adopt.region is "
+                f"{self.region}, where the functions are; correct one of them"
+            )
         if not (self.scaling_groups or self.managed_node_groups or self.node_pools):
             yield (
                 "adopt names no machines; list the scaling_groups, managed_node_groups or "
@@ -181,6 +203,11 @@ class Adoption(_Section):
                     f"the functions reach the API server and Kafka"
                 )
         yield from self._misnamed()
+        if self.level is Level.GATE and self.eviction_gate is None:
+            yield (
+                "adopt.level is gate and adopt.eviction_gate is not set; name the gate's image in "
+                "it: `docker build --target gate` makes one"
+            )
         if self.level is Level.ACT:
             yield from self._undrained()
 
@@ -208,7 +235,7 @@ class Adoption(_Section):
 
     def _misnamed(self) -> Iterator[str]:
         names = {kafka.title: self.called(kafka) for kafka in self.kafkas}
-        for name in _twice(names.values()):
+        for name in named_twice(names.values()):
             both = " and ".join(title for title, called in names.items() if called == name)
             yield f"Kafkas {both} would both be called {name}; give one of them another `called`"
         for title, name in names.items():
@@ -273,7 +300,3 @@ def _parts(each: Adoption) -> Iterator[tuple[str, ...]]:
     ):
         for name in names:
             yield (kind, each.region, each.eks_cluster, name)
-
-
-def _twice(names: Iterable[str] | Sequence[str]) -> list[str]:
-    return sorted(name for name, count in Counter(names).items() if count > 1)

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from core import naming
 from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
 
 ORDER = tuple(Level)
 # What a level may do to what is theirs.
 TOUCHES = {
     Level.WATCH: "Nothing of theirs is written: it reads, keeps a ledger of its own, and tells.",
-    Level.GATE: "Evictions of Kafka's pods are answered; nothing of theirs is changed.",
+    Level.GATE: (
+        "Evictions and deletions of Kafka's pods, and deletions of nodes, are asked about; nothing "
+        "of theirs is changed."
+    ),
     Level.ACT: "The named groups get termination hooks and a tag; their machines are held.",
 }
 LEAVING = {
     Level.WATCH: "delete what was added; nothing else is there",
-    Level.GATE: "delete the webhook first: from then on budgets alone answer",
+    Level.GATE: "take the level back: the webhook goes first, and budgets alone answer",
     Level.ACT: "wait until nothing is held, then take hooks and tag away with the rest",
 }
 
@@ -62,7 +66,8 @@ def next_level(adopted: Adoption) -> Plan | None:
         return None
     following = ORDER[place + 1]
     changes = {Level.WATCH: _watch, Level.GATE: _gate, Level.ACT: _act}[following]
-    missing = [*_missing(adopted), *(_before_acting(adopted) if following is Level.ACT else ())]
+    before = {Level.GATE: _before_answering, Level.ACT: _before_acting}.get(following)
+    missing = [*_missing(adopted), *(before(adopted) if before else ())]
     return Plan(adopted.level, following, tuple(changes(adopted)), tuple(missing))
 
 
@@ -82,6 +87,26 @@ def _missing(adopted: Adoption) -> Iterator[str]:
         yield "pool_label is not set; name the node label that tells Kafka's nodes from others."
 
 
+def _before_answering(adopted: Adoption) -> Iterator[str]:
+    """Say what the gate needs that nobody can see in a description."""
+    if adopted.eviction_gate is None:
+        yield (
+            "eviction_gate is not set; name the gate's image in it, built by `docker build "
+            "--target gate`."
+        )
+    yield "EKS Pod Identity's agent must run (add-on eks-pod-identity-agent): the gate has a role."
+    spaces = " or ".join(sorted({kafka.namespace for kafka in adopted.kafkas}))
+    yield (
+        f"Name the account of Strimzi's operator in eviction_gate.operators, unless it is "
+        f"strimzi-cluster-operator in {spaces}: who is not named is asked before a roll."
+    )
+    if adopted.scaling_groups:
+        yield (
+            "Give your own termination hooks time: a machine whose drain is refused until its hook "
+            "ends is lost instead."
+        )
+
+
 def _before_acting(adopted: Adoption) -> Iterator[str]:
     """Say what only the groups' owner can do, before hooks of ours stand on them."""
     if adopted.scaling_groups:
@@ -99,6 +124,10 @@ def _before_acting(adopted: Adoption) -> Iterator[str]:
 def _watch(adopted: Adoption) -> Iterator[Change]:
     for kafka in adopted.kafkas:
         yield from _watched(adopted.called(kafka), kafka)
+        if adopted.alerts.enabled:
+            ours = adopted.called(kafka)
+            topic = adopted.alerts.sns_topic_arn or f"{ours}-alerts, with a key of its own"
+            yield Change("+", f"CloudWatch alarms and dashboard {ours}-*", f"they tell {topic}")
     yield from _untouched(adopted)
 
 
@@ -111,7 +140,7 @@ def _watched(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
     )
     yield Change(
         "+",
-        f"Lambda functions {ours}-interruption, -tick, -sweep",
+        f"Lambda functions {ours}-interruption, -tick, -sweep, -health",
         "roles that read EC2 and Auto Scaling, and write to the table, queues and bucket alone",
     )
     yield Change(
@@ -129,26 +158,46 @@ def _watched(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
 
 
 def _gate(adopted: Adoption) -> Iterator[Change]:
-    spaces = ", ".join(sorted({kafka.namespace for kafka in adopted.kafkas}))
-    yield Change(
-        "+", "ValidatingWebhookConfiguration", f"asked about evictions of Kafka's pods in {spaces}"
-    )
-    yield Change("+", "Lambda function gate", "answers by replicas, quorum and who else is out")
     for kafka in adopted.kafkas:
-        yield Change("+", f"Lease of Kafka {kafka.title}", "one node out at a time, whoever drains")
+        yield from _gated(adopted.called(kafka), kafka)
     yield from _untouched(adopted)
+
+
+def _gated(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
+    name = naming.adopted_gate(ours)
+    yield Change(
+        "+",
+        f"ValidatingWebhookConfiguration {name}",
+        f"asked before a pod of Kafka {kafka.title} is evicted (while nobody answers, none is) or "
+        f"deleted, and before a node is",
+    )
+    yield Change(
+        "+",
+        f"kube-system: Deployment, Service, Secret, PodDisruptionBudget, ServiceAccount {name}",
+        "two replicas, off Kafka's machines where there are others",
+    )
+    yield Change(
+        "+",
+        f"role, Pod Identity association and access entry {name}",
+        f"reads EC2, Auto Scaling, nodes, pods and budgets in {kafka.namespace}; writes to the "
+        f"table, and to its own Secret and webhook",
+    )
+    yield Change(
+        "+",
+        f"lease of Kafka {kafka.title} in {ours}-incidents",
+        "one node out at a time, whoever drains",
+    )
 
 
 def _act(adopted: Adoption) -> Iterator[Change]:
     for group in adopted.scaling_groups:
         yield Change("~", f"Auto Scaling group {group}", "+ hooks drain and gate, default ABANDON")
         yield Change("~", f"Auto Scaling group {group}", "+ tag stillwater:cluster")
+    then = "gate answers" if adopted.eviction_gate is not None else "watched, without eviction_gate"
     for group in adopted.managed_node_groups:
-        yield Change(
-            " ", f"Managed node group {group}", "EKS takes no hook of others; gate answers"
-        )
+        yield Change(" ", f"Managed node group {group}", f"EKS takes no hook of others; {then}")
     for pool in adopted.node_pools:
-        yield Change(" ", f"NodePool {pool}", "Karpenter has no hooks; gate answers its evictions")
+        yield Change(" ", f"NodePool {pool}", f"Karpenter has no hooks; {then}")
     if adopted.drainer is Drainer.OURS:
         yield Change("+", "aws-node-termination-handler", "in queue mode, for the named groups")
     elif adopted.drainer is Drainer.THEIRS and adopted.scaling_groups:

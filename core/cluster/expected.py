@@ -61,7 +61,7 @@ def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
             services={},
             pods={},
             volumes={},
-            budgets={naming.kafka_component(spec.name): _budget(spec)},
+            budgets=_budgets(spec),
             termination_handlers={constants.NTH_RELEASE: _termination_handler(spec)},
             operators={},
             drain_cleaners={},
@@ -196,11 +196,18 @@ def _queues(spec: ClusterSpec) -> Mapping[str, snapshot.Queue]:
     return found
 
 
-def _budget(spec: ClusterSpec) -> snapshot.Budget:
+def _budgets(spec: ClusterSpec) -> dict[str, snapshot.Budget]:
     nodes = sum(spec.nodes_of(pool) for pool in spec.pools)
-    # Strimzi counts brokers and controllers together.
+    # Brokers and controllers are counted together.
     available = max(0, nodes - constants.EVICTED_AT_A_TIME)
-    return snapshot.Budget(min_available=str(available), max_unavailable=None)
+    one = snapshot.Budget(min_available=str(available), max_unavailable=None)
+    if not spec.strimzi.own_budgets:
+        return {naming.kafka_component(spec.name): one}
+    everybody = snapshot.Budget(min_available="0", max_unavailable=None)
+    return {
+        naming.budget_of_the_staying(spec.name): one,
+        naming.budget_of_the_leaving(spec.name): everybody,
+    }
 
 
 def _termination_handler(spec: ClusterSpec) -> snapshot.TerminationHandler:

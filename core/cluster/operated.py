@@ -12,6 +12,7 @@ from typing import Literal
 
 from core import naming
 from core.cluster.alerts import Alerts
+from core.cluster.eviction_gate import EvictionGate
 from core.cluster.function_memory import memory_mib
 from core.cluster.maintenance import Maintenance
 from core.cluster.nodes import NodePool
@@ -75,11 +76,22 @@ class Operated:
     prometheus: Address | None = None
     # What a rotation may spend; None: no rotation looks.
     probe_budget: ProbeBudget | None = None
+    # Who answers evictions; None: disruption budgets alone.
+    eviction_gate: EvictionGate | None = None
+    # What the queues with dead letters are for, beside the stories'.
+    queues: tuple[str, ...]
+    # Where Strimzi's own operator runs.
+    operator_namespace: str
 
     @property
     def acts(self) -> bool:
         """Say whether nodes may be held, drained and replaced."""
         return self.level in ACTING
+
+    @property
+    def gate_name(self) -> str:
+        """Return what the eviction gate is called in the cluster."""
+        return naming.GATE if self.level == OWN else naming.adopted_gate(self.prefix)
 
     def group(self, named: str) -> str:
         """Return a group of RBAC's: several Kafkas of one EKS cluster each have their own."""
@@ -115,6 +127,12 @@ def of_spec(spec: ClusterSpec) -> Operated:
         volumes=volumes(spec),
         prometheus=spec.metrics.prometheus.asked if spec.metrics.prometheus else None,
         probe_budget=probe_budget(spec),
+        eviction_gate=spec.eviction_gate,
+        queues=(
+            *("events", "nth", "ticks"),
+            *(("karpenter",) if spec.node_provisioner == "karpenter" else ()),
+        ),
+        operator_namespace=spec.strimzi.namespace,
     )
 
 
@@ -140,6 +158,7 @@ def policy_of(spec: ClusterSpec) -> Policy:
         isr_margin=spec.isr_margin,
         gate=spec.gate,
         maintenance=spec.maintenance,
+        stops_together=spec.strimzi.own_budgets,
     )
 
 
@@ -204,6 +223,7 @@ def policy(
     isr_margin: int,
     gate: Literal["isr", "ready"],
     maintenance: Maintenance | None,
+    stops_together: bool = False,
 ) -> Policy:
     """Return what decisions obey."""
     hooks = timings.hook_heartbeat_timeout_seconds * timings.hook_heartbeats
@@ -226,6 +246,7 @@ def policy(
         gate=gate,
         planned_margin_seconds=timings.planned_margin_seconds,
         maintenance=_window(maintenance),
+        stops_together=stops_together,
     )
 
 

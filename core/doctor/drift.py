@@ -138,8 +138,8 @@ COMPARED: Mapping[str, Part] = {
         "PodDisruptionBudget",
         {"min_available": "minAvailable", "max_unavailable": "maxUnavailable"},
         None,
-        "Strimzi writes it from the Kafka resource and its pools: look at their status, and at who "
-        "else changed the number of nodes",
+        "`stillwater up` writes it again; where Strimzi makes it, look at the status of the Kafka "
+        "and its pools, and at who else changed the number of nodes",
     ),
     "termination_handlers": Part(
         "node termination handler",
@@ -183,6 +183,7 @@ def findings(expected: Expectation, found: Snapshot) -> list[Finding]:
         *_pods(expected, found.pods or {}),
         *_volumes(found),
         *_drain_cleaners(found),
+        *_second_budget(expected, found),
     ]
 
 
@@ -304,6 +305,20 @@ def _drain_cleaners(found: Snapshot) -> Iterator[Finding]:
                 "set it to false: Kafka is asked before each drain here, and a drain that Drain "
                 "Cleaner denies is not tried again by the node termination handler",
             )
+
+
+def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
+    """Find the budget that Strimzi made before there were ours: the operator leaves it behind."""
+    strimzis = naming.kafka_component(expected.cluster)
+    wanted = expected.snapshot.budgets or {}
+    if wanted and strimzis not in wanted and strimzis in (found.budgets or {}):
+        yield Finding(
+            f"PodDisruptionBudget {strimzis}",
+            MISSING,
+            PRESENT,
+            f"`kubectl -n {expected.namespace} delete pdb {strimzis}`: of a pod with two budgets "
+            f"the API server evicts none, so that no node of Kafka's can be drained",
+        )
 
 
 def _volumes(found: Snapshot) -> Iterator[Finding]:

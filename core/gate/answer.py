@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from core.availability.lease import Lease
 from core.gate.asked import Answer, Asked, Wish
 from core.incidents.consenting import consent
-from core.incidents.decisions import evicting
+from core.incidents.decisions import asked_for
 from core.incidents.evicted import hindrance, starts_again_in_place
 from core.incidents.observation import Observation, PodView, Policy
 from core.incidents.record import Decision, Incident, State
@@ -55,7 +55,7 @@ def rule(
     by_us = _by_us(incident, seen, policy, own)
     if by_us is not None:
         return by_us
-    if incident.state not in UNDRAINED or not evicting(incident):
+    if incident.state not in UNDRAINED or not asked_for(incident, policy):
         return refuse(
             f"Incident {incident.id} ({incident.kind}) sees to it: {incident.reason}", policy
         )
@@ -120,7 +120,9 @@ def _at_its_turn(incident: Incident, seen: Observation) -> Incident:
     """Walk an incident to its turn, so that its story has every step."""
     for state in (State.REPLACING, State.HOLDING):
         if UNDRAINED.index(state) > UNDRAINED.index(incident.state):
-            reason = f"{incident.pod_name} has a place to go: {incident.replacement}."
+            place = incident.replacement
+            has = f"has a place to go: {place}" if place else "may go without a place to go to"
+            reason = f"{incident.pod_name} {has}."
             decided = Decision(state=state, reason=reason, delay_seconds=0.0)
             incident = settle(incident, decided, seen.now, actor=ACTOR)
     return incident

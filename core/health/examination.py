@@ -74,6 +74,8 @@ class Seen:
     pods: tuple[PodSeen, ...] | Silence
     incidents: tuple[OpenIncident, ...] | Silence
     freezes: tuple[Freeze, ...] | Silence
+    # Node id -> role, where nothing but Strimzi says which nodes there are to be.
+    nodes: Mapping[int, str] | Silence | None = None
     workers: Mapping[str, tuple[Answer, ...] | Silence] = field(default_factory=dict)
     # By node id; empty where the spec has no exporters.
     metrics: Mapping[int, NodeMetrics | Silence] = field(default_factory=dict)
@@ -81,9 +83,12 @@ class Seen:
 
 def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     """Return every part of the cluster with its verdict, those with nothing to tell included."""
+    if seen.nodes is not None and not isinstance(seen.nodes, Silence):
+        expected = replace(expected, roles=seen.nodes)
     return [
         *_of_kafka(seen, expected, now),
         *_metadata(seen.metrics, expected),
+        *_unlisted(seen.nodes),
         *_pods(seen.pods, expected, now),
         *_workers(seen, expected, now),
         Part(Kind.INCIDENTS, "incidents", _incidents(seen.incidents, now)),
@@ -138,6 +143,15 @@ def _metadata(metrics: Mapping[int, NodeMetrics | Silence], expected: Expected) 
         if isinstance(told, Silence):
             verdict = replace(verdict, reason=f"{verdict.reason} {told.reason}")
         yield Part(Kind.METADATA, f"of node {node_id}", verdict)
+
+
+def _unlisted(nodes: Mapping[int, str] | Silence | None) -> Iterator[Part]:
+    if isinstance(nodes, Silence):
+        said = _unknown("Which nodes there are to be", KUBERNETES, nodes.reason)
+        yield Part(Kind.POD, "nodes", said)
+    elif nodes is not None and not nodes:
+        verdict = HealthVerdict(Health.UNKNOWN, "Strimzi has no pod set of it.", (KUBERNETES,))
+        yield Part(Kind.POD, "nodes", verdict)
 
 
 def _pods(seen: tuple[PodSeen, ...] | Silence, expected: Expected, now: float) -> Iterator[Part]:

@@ -9,6 +9,7 @@ from core.availability.consent import may_leave
 from core.events import Kind
 from core.incidents.decisions import hooked
 from core.incidents.observation import NOT_ASKED, Observation, Policy
+from core.incidents.opening import is_open
 from core.incidents.record import Incident
 
 
@@ -29,7 +30,9 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
     if verdict.allowed and rolled and not _insists(incident, seen, policy):
         return False, rolled
     budget = seen.refusing_budget(incident.pod_name)
-    if verdict.allowed and seen.beside and budget is not None:
+    # One that yields is opened before the drain is sent (core.incidents.opening).
+    refused = budget is not None and not (budget.yields or is_open(incident, seen))
+    if verdict.allowed and seen.beside and budget is not None and refused:
         # The eviction would only wait in the termination handler, and run out of its time there.
         away = ", ".join(str(node_id) for node_id in sorted(seen.beside))
         return False, (

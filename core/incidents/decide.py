@@ -23,8 +23,8 @@ from core.incidents import evicted, lost, planned
 from core.incidents.decisions import (
     ENDING,
     STOPPED,
+    asked_for,
     ec2_state,
-    evicting,
     go,
     hooked,
     renewed,
@@ -47,6 +47,7 @@ from core.incidents.observation import (
     Policy,
     RestoreLeaders,
 )
+from core.incidents.opening import closing
 from core.incidents.record import (
     ALLOWED,
     TERMINAL,
@@ -129,8 +130,10 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide on a reading: what others have ended, what a person wants, then the state's step."""
     decided = _ended_elsewhere(incident, seen, policy) or _wished(incident, seen, policy)
     decision = decided or _STEPS[incident.state](incident, seen, policy)
-    added = (*_doubted(incident, seen, decision.state), *_tidied(incident, seen, decision.state))
-    return replace(decision, actions=(*decision.actions, *added))
+    tidied = () if policy.drain_route == "asked" else _tidied(incident, seen, decision.state)
+    added = (*_doubted(incident, seen, decision.state), *tidied)
+    decision = replace(decision, actions=(*decision.actions, *added))
+    return replace(decision, actions=(*closing(incident, seen, decision), *decision.actions))
 
 
 def _doubted(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
@@ -179,6 +182,8 @@ def _heartbeat_is_due(
     """Keep both hooks waiting once half their timeout has passed since the last heartbeat."""
     if decision.delay_seconds is None or not hooked(incident):
         return False
+    if policy.drain_route == "asked":
+        return False  # The hooks are theirs, and so is their time.
     if not seen.blind and ec2_state(seen) in ENDING:
         return False
     last = incident.heartbeat_at or incident.announced_at
@@ -242,7 +247,7 @@ def _wished(incident: Incident, seen: Observation, policy: Policy) -> Decision |
             return retained(incident, "ignored", reason)
         return go(State.CANCELLED, f"{said}.", DropLease())
     # A retained instance stands in no hook any more, whatever was announced of it once.
-    leaves = incident.release_asked_by and not evicting(incident)
+    leaves = incident.release_asked_by and not asked_for(incident, policy)
     if leaves and seen.lifecycle_state in {"InService", RETAINED}:
         return into_hooks(incident, seen, policy, f"{incident.release_asked_by} lets it go.")
     return None
@@ -297,7 +302,7 @@ def _replacing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 def _holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     kept = planned.waits(incident, seen, policy) if planned.is_planned(incident) else None
-    step = evicted.holding if evicting(incident) else holding
+    step = evicted.holding if asked_for(incident, policy) else holding
     return kept or step(incident, seen, policy)
 
 

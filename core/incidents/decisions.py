@@ -61,6 +61,11 @@ def evicting(incident: Incident) -> bool:
     return incident.kind is Kind.EVICTION and not hooked(incident)
 
 
+def asked_for(incident: Incident, policy: Policy) -> bool:
+    """Say whether the node goes when its own drainer asks: nobody of ours is sent to drain it."""
+    return evicting(incident) or policy.drain_route == "asked"
+
+
 def complete(incident: Incident, result: HookResult) -> tuple[Action, ...]:
     """Complete both hooks; one that is complete already makes this a no-op."""
     if not hooked(incident):

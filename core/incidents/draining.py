@@ -11,9 +11,9 @@ from core.incidents.consenting import consent
 from core.incidents.decisions import (
     ENDING,
     STOPPED,
+    asked_for,
     complete,
     ec2_state,
-    evicting,
     go,
     hooked,
     renewed,
@@ -34,6 +34,7 @@ from core.incidents.observation import (
     PodView,
     Policy,
 )
+from core.incidents.opening import reopened
 from core.incidents.record import Decision, Incident, State
 from core.incidents.terminating import into_hooks
 from core.naming import DRAIN_HOOK, GATE_HOOK
@@ -69,7 +70,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 
 def _still_there(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> Decision:
-    if evicting(incident):
+    if asked_for(incident, policy):
         return evicted.draining(incident, seen, policy)
     return _stuck(incident, seen, policy) or stay(
         incident,
@@ -129,7 +130,8 @@ def _again(
         f"{pod.name} is still on {incident.node_name} {waited:.0f} s after the drain was sent; it "
         f"is sent again."
     )
-    return stay(incident, policy, reason, *page, *renewed(incident), ForwardDrain())
+    opened = reopened(incident, seen)
+    return stay(incident, policy, reason, *page, *renewed(incident), *opened, ForwardDrain())
 
 
 def _let_fall(incident: Incident) -> Decision:
@@ -179,7 +181,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Let the instance go, and believe that it went once its group shows it."""
-    if evicting(incident):
+    if asked_for(incident, policy) and not hooked(incident):
         return evicted.over(incident, seen)
     waits = _not_gone(incident, seen, policy)
     if waits:
@@ -212,6 +214,8 @@ def _not_gone(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return None
     asked_at = incident.completed_at
     stands = f"Instance {incident.instance_id} may go, and its group has it {seen.lifecycle_state}"
+    if policy.drain_route == "asked":
+        return stay(incident, policy, f"{stands}: whoever made its hook completes it.")
     if asked_at is None:
         actions = complete(incident, HookResult.CONTINUE)
         return stay(incident, policy, f"{stands}.", *actions, delay=SOON_SECONDS)

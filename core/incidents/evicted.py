@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from core.availability.presence import returned
 from core.incidents.consenting import consent
-from core.incidents.decisions import evicting, go, renewed, stay
+from core.incidents.decisions import evicting, go, hooked, renewed, stay
 from core.incidents.observation import (
     NOT_ASKED,
     DropLease,
@@ -35,6 +35,8 @@ SILENCE_SECONDS = 900.0
 # The API server ends a request after 60 s, so an eviction that was let through has happened by
 # then, or never will.
 REQUEST_SECONDS = 90.0
+# A replacement takes a few minutes, and a hook that is not ours gives no more time than it has.
+PLACE_SECONDS = 120.0
 
 
 def given_up(incident: Incident, seen: Observation) -> bool:
@@ -71,8 +73,9 @@ def hindrance(incident: Incident, seen: Observation, policy: Policy) -> str | No
         return others
     if seen.lease_holder not in {None, incident.id}:
         return f"Incident {seen.lease_holder} takes a Kafka node out first."
-    if incident.release_asked_by is None and not room(incident, seen):
-        coming = what_is_coming(incident, seen) if ours(seen) else ": whoever drains it brings one"
+    if _waits_for_room(incident, seen):
+        mine = ours(seen) and policy.drain_route != "asked"
+        coming = what_is_coming(incident, seen) if mine else ": whoever drains it brings one"
         return f"No other node of {incident.zone} is ready to take {incident.pod_name}{coming}."
     allowed, reason = consent(incident, seen, policy)
     return None if allowed else reason
@@ -83,6 +86,17 @@ def room(incident: Incident, seen: Observation) -> bool:
     if incident.replacement is not None and incident.replacement == incident.node_name:
         return starts_again_in_place(incident, seen)
     return replacement_for(incident, seen) is not None
+
+
+def _waits_for_room(incident: Incident, seen: Observation) -> bool:
+    """Say whether the pod has nowhere to go yet, and its machine the time to wait for it.
+
+    One that its group terminates ends with a hook that is not ours, whatever is answered: a broker
+    that waits there for too long is lost instead of moved.
+    """
+    if incident.release_asked_by is not None or room(incident, seen):
+        return False
+    return not hooked(incident) or seen.now - incident.held_since <= PLACE_SECONDS
 
 
 def starts_again_in_place(incident: Incident, seen: Observation) -> bool:
@@ -97,7 +111,7 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     passed = begun or overtaken(incident, seen, policy) or others_first(incident, seen, policy)
     if passed:
         return passed
-    if incident.release_asked_by is None and not room(incident, seen):
+    if _waits_for_room(incident, seen):
         reason = f"Replacement {incident.replacement} can no longer take the pod."
         return go(State.REPLACING, reason)
     refusal = hindrance(incident, seen, policy)
@@ -117,6 +131,9 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Follow an eviction that was let through while a pod of its name is on the node."""
     pod = seen.pod_named(incident.pod_name)
     since = incident.forwarded_last_at or incident.entered_at
+    if incident.forwarded_at is None and not evicting(incident):
+        reason = f"Whoever drains {incident.node_name} is let through when it asks."
+        return stay(incident, policy, reason, *renewed(incident))
     if pod is None or pod.stopping or seen.now - since <= REQUEST_SECONDS:
         reason = f"{_asker(incident)} evicts {incident.pod_name} from {incident.node_name}."
         return stay(incident, policy, reason, *renewed(incident))

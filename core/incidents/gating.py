@@ -6,22 +6,22 @@ core.incidents.draining and core.incidents.lost ask it in state `gating`.
 from __future__ import annotations
 
 from core.availability.presence import is_back
-from core.incidents.decisions import evicting
+from core.incidents.decisions import asked_for
 from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Incident
 
 
 def still_missing(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return what the gate still waits for, or None when the instance may go."""
-    return _still_held(incident, seen) or (
+    return _still_held(incident, seen, policy) or (
         _still_away(incident, seen, policy) if incident.expects_return else None
     )
 
 
-def _still_held(incident: Incident, seen: Observation) -> str | None:
+def _still_held(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return what of the broker's the old instance still has."""
     pod = seen.pod_named(incident.pod_name)
-    if pod is not None and pod.ready and evicting(incident):
+    if pod is not None and pod.ready and asked_for(incident, policy):
         # Perhaps on its own node again, where a drainer thought better of it.
         return None
     if pod is not None and pod.node_name == incident.node_name:

@@ -3,14 +3,15 @@
     watch -> gate -> act -> own
 
 Below `act` nothing of what is theirs is changed: what remains is a ledger, queues and a thread of
-our own. An action is theirs unless it stands in OF_OURS, so that a new one is withheld until
-somebody has thought about it.
+our own. At `watch` a drain is decided as if it were ours to send. At `gate` it is not: whoever
+drains asks (core.gate), and only that takes the lease and takes a broker out. An action is theirs
+unless it stands in OF_OURS, so that a new one is withheld until somebody has thought about it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from core.incidents.observation import (
@@ -20,6 +21,7 @@ from core.incidents.observation import (
     FreezeZone,
     KeepErrors,
     Page,
+    Policy,
     TakeLease,
 )
 from core.incidents.record import Decision
@@ -35,6 +37,30 @@ WATCHED = "Watching only, this would be done: "
 OF_OURS = (TakeLease, DropLease, EndDrain, Page, KeepErrors, FreezeZone)
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What may be done, machine by machine; without arguments, of a cluster that is ours."""
+
+    level: Level = OWN
+    # Auto Scaling groups that were named to be changed; None: every one.
+    named: frozenset[str] | None = None
+    # Whether whoever evicts Kafka's pods has to ask.
+    gated: bool = False
+
+    def of(self, group: str | None) -> Level:
+        """Return the level for a machine: one in no group that was named is left to others.
+
+        EKS and Karpenter take no hooks of ours on theirs: whoever drains those asks, or is watched.
+        """
+        if self.level not in ACTING or self.named is None or group in self.named:
+            return self.level
+        return "gate" if self.gated else "watch"
+
+    def policy(self, group: str | None, policy: Policy) -> Policy:
+        """Return what decisions about a machine obey: at `gate` nobody of ours is sent to drain."""
+        return replace(policy, drain_route="asked") if self.of(group) == "gate" else policy
+
+
 def allowed(action: Action, level: Level) -> bool:
     """Say whether an action may be carried out at a level."""
     return level in ACTING or isinstance(action, OF_OURS)
@@ -43,16 +69,6 @@ def allowed(action: Action, level: Level) -> bool:
 def withheld(actions: Sequence[Action], level: Level) -> tuple[Action, ...]:
     """Return the actions that a level keeps from being carried out."""
     return tuple(action for action in actions if not allowed(action, level))
-
-
-def level_of(group: str | None, level: Level, named: Collection[str] | None) -> Level:
-    """Return the level for a machine: one in no group that was named to be changed is watched.
-
-    `named` is None for a cluster of ours, all of whose groups are.
-    """
-    if level not in ACTING or named is None or group in named:
-        return level
-    return "gate"
 
 
 def as_told(decision: Decision, level: Level) -> Decision:

@@ -92,15 +92,20 @@ class PodView:
     trouble: str = ""  # why it does not start: Unschedulable, CrashLoopBackOff, ...
     revision: str | None = None  # of its description, as Strimzi made it
     roll_asked: bool = False  # somebody asked Strimzi to restart it
+    may_leave: str | None = None  # the incident that its label says it may leave for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetView:
-    """One disruption budget, and the Kafka pods it speaks for."""
+    """One disruption budget, and the Kafka pods it speaks for.
+
+    `yields` says that it leaves out whoever is labelled to leave (core.incidents.opening).
+    """
 
     name: str
     pods: frozenset[str]
     disruptions_allowed: int
+    yields: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +206,8 @@ class Policy:
     No figure has a default here: core.cluster says what a description that names none means.
     """
 
-    drain_route: Literal["held", "direct"]
+    # asked: nobody of ours drains; whoever does is answered by the eviction gate.
+    drain_route: Literal["held", "direct", "asked"]
     scale_in: Literal["restore", "release"]
     isr_margin: int
     tick_interval_seconds: float
@@ -220,6 +226,7 @@ class Policy:
     gate: Literal["isr", "ready"]  # what a broker must be again before its old instance goes
     planned_margin_seconds: float  # planned work begins that long before AWS's own time
     maintenance: Window | None = None  # None: planned work begins when it is announced
+    stops_together: bool = False  # the disruption budgets open for a party (ADR 0023)
 
 
 class HookResult(StrEnum):
@@ -272,6 +279,23 @@ class EndDrain:
     """Give back another incident's lease whose drain was seen to have ended safely."""
 
     holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBudget:
+    """Let a pod be evicted beside others of its party, by a label for this incident.
+
+    Whoever is not labelled is counted anew, so that nobody of them goes.
+    """
+
+    pod: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseBudget:
+    """Take a pod's label off again, if it is this incident's."""
+
+    pod: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +388,8 @@ Action = (
     | TakeLease
     | DropLease
     | EndDrain
+    | OpenBudget
+    | CloseBudget
     | SetDesired
     | TerminateInGroup
     | KeepSpare

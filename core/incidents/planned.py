@@ -21,7 +21,7 @@ from dataclasses import replace
 from core.availability.presence import returned
 from core.events import Kind
 from core.events.scheduled import Answer, answer_to
-from core.incidents.decisions import evicting, go, hooked, stay
+from core.incidents.decisions import asked_for, evicting, go, hooked, stay
 from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.idle import looked_at_again
 from core.incidents.observation import (
@@ -188,7 +188,7 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
     passed = overtaken(incident, seen, policy) or waits(incident, seen, policy)
     if passed:
         return passed
-    if evicting(incident) and incident.release_asked_by:
+    if asked_for(incident, policy) and incident.release_asked_by:
         return replace(go(State.HOLDING, incident.reason), without_replacement=True)
     found = replacement_for(incident, seen)
     if found:
@@ -199,7 +199,8 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
 def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     group = seen.group
-    if evicting(incident) and (group is None or not ours(seen)):
+    theirs = policy.drain_route == "asked" or not ours(seen)
+    if asked_for(incident, policy) and (group is None or theirs):
         return awaited(incident, seen, policy)  # Whose machines they are brings the next one.
     if group is None:
         reason = (

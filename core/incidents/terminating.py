@@ -24,6 +24,7 @@ from core.incidents.observation import (
     TakeLease,
     TerminateInGroup,
 )
+from core.incidents.opening import OPEN_SECONDS, not_open_yet
 from core.incidents.record import Decision, Incident, State
 from core.incidents.refusal import below_minimum, kept_by_group, last_way
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
@@ -44,6 +45,9 @@ def forward_now(policy: Policy) -> Decision:
     """Drain at once: two minutes leave no time for a replacement."""
     if policy.drain_route == "direct":
         return go(State.DRAINING, "The termination handler heard the warning itself.", KeepErrors())
+    if policy.drain_route == "asked":
+        reason = "EC2 takes the instance within two minutes: whoever drains it is let through."
+        return go(State.DRAINING, reason, KeepErrors())
     return go(
         State.DRAINING,
         "EC2 takes the instance within two minutes: the drain starts at once.",
@@ -56,8 +60,8 @@ def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision |
 
     A person's hold and a frozen zone outlast our limit, but not the one that AWS sets a hook.
     """
-    if not hooked(incident):
-        return None  # Nothing runs out: whoever waits for a window may wait for days.
+    if not hooked(incident) or policy.drain_route == "asked":
+        return None  # Nothing of ours runs out: whoever waits for a window may wait for days.
     asked_for = incident.held_until is not None and seen.now < incident.held_until
     patient = asked_for or bool(seen.paused) or seen.freeze(incident.zone) is not None
     last = policy.hook_limit_seconds - policy.heartbeat_timeout_seconds
@@ -259,6 +263,10 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
     if incident.drain_event is None and fresh:
         waits = f"{reason} The group's announcement is to be forwarded, and has not come yet."
         return stay(incident, policy, waits, TakeLease())
+    shut = not_open_yet(incident, seen)
+    if shut is not None:
+        why, actions = shut
+        return stay(incident, policy, f"{reason} {why}", TakeLease(), *actions, delay=OPEN_SECONDS)
     # The lease comes first: when it is refused after all, nothing is forwarded.
     return go(State.DRAINING, reason, TakeLease(), ForwardDrain())
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from core.incidents.levels import OWN, Level
+from core.incidents.levels import OWN, Level, Reach
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership, ours
 from core.naming import NODE_POOL_LABEL
@@ -115,6 +115,22 @@ class Writing(OfInstances):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Deciding(Writing, InKafka):
+    """What a program that decides about incidents is told."""
+
+    policy: Policy
+    level: Level = OWN
+    # Whether an eviction gate answers.
+    gated: bool = False
+
+    @property
+    def reach(self) -> Reach:
+        """What may be done: of a cluster that exists, to the groups that were named."""
+        named = None if self.instances is None else frozenset(self.instances.scaling_groups)
+        return Reach(self.level, named, self.gated)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Interruption(Writing):
     """λ interruption."""
 
@@ -123,13 +139,11 @@ class Interruption(Writing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tick(Writing, InKafka):
+class Tick(Deciding):
     """λ tick."""
 
-    policy: Policy
     # None: nobody drains for us.
     nth_queue_url: str | None = None
-    level: Level = OWN
     # None: the alerts are off.
     alerts_topic_arn: str | None = None
     # None: there is no probe, or no Prometheus that knows what it counted.
@@ -145,14 +159,14 @@ class Tick(Writing, InKafka):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gate(Writing, InKafka):
+class Gate(Deciding):
     """The eviction gate, which runs in the cluster."""
 
-    policy: Policy
     # The greatest age of a reading that an answer rests on.
     reading_age_seconds: float
     # Accounts whose deletions are the operator's own rolls.
     operators: tuple[str, ...]
+    gate_name: str
     gate_namespace: str
     port: int
 

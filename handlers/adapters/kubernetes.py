@@ -1,10 +1,11 @@
-"""What the handlers ask of Kubernetes: six lists, a Secret, two marks on a Node, a notice."""
+"""What the handlers ask of Kubernetes: six lists, a Secret, marks on Nodes and pods, a notice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
+from uuid import uuid4
 
 from core.availability.drain_notice import DrainNotice
 from core.fields import epoch
@@ -12,11 +13,13 @@ from core.incidents.observation import BudgetView, NodeView, PodView
 from core.naming import (
     CLUSTER_LABEL,
     EBS_CSI_DRIVER,
+    MAY_LEAVE_LABEL,
     NODE_POOL_LABEL,
     POOL_LABEL,
     REVISION_ANNOTATION,
     ROLL_ANNOTATION,
     ZONE_LABEL,
+    budget_of_the_staying,
     node_id_of_pod,
 )
 from handlers.adapters.eks import EksApi, Json
@@ -35,6 +38,10 @@ OUT_OF_SERVICE = {
 }
 
 
+# On that budget; written anew, it is counted anew.
+COUNTED_ANNOTATION = "stillwater.dev/counted"
+# Of the budget over those who stay (infra.kafka.budgets).
+_UNLABELLED = {"key": MAY_LEAVE_LABEL, "operator": "DoesNotExist"}
 # Written by the EKS node monitoring agent, where it is installed; False is a machine in trouble.
 AGENT_CONDITIONS = frozenset(
     {
@@ -73,6 +80,16 @@ class Nodes(Protocol):
 
     def tell_of_drain(self, notice: DrainNotice | None) -> None:
         """Tell Strimzi's operator which nodes are out by our doing; None: none is."""
+
+    def let_leave(self, pod: str, incident_id: str) -> None:
+        """Label a Kafka pod that may be evicted beside others, and have the others' budget counted.
+
+        One that is told to stop, or gone, is left alone. Raises Conflict when somebody changed it
+        meanwhile.
+        """
+
+    def keep(self, pod: str, incident_id: str) -> None:
+        """Take an incident's label off a pod; one for another incident stays."""
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         """Keep a node from Cluster Autoscaler for an incident; None leaves it to it again."""
@@ -117,9 +134,8 @@ class EksNodes:
         return tuple(pod for item in self._kafka_items() if (pod := kafka_pod_in(item)) is not None)
 
     def kafka_pod(self, name: str) -> PodView | None:
-        path = f"/api/v1/namespaces/{quote(self._namespace)}/pods/{quote(name)}"
-        found = self._api.find(path)
-        return None if found is None or not self._ours(found) else kafka_pod_in(found)
+        found = self._pod_found(name)
+        return None if found is None else kafka_pod_in(found)
 
     def _ours(self, pod: Json) -> bool:
         labels: Json = pod["metadata"].get("labels") or {}
@@ -155,6 +171,41 @@ class EksNodes:
 
     def tell_of_drain(self, notice: DrainNotice | None) -> None:
         tell_of_drain(self._api, self._namespace, self._kafka_cluster, notice)
+
+    def let_leave(self, pod: str, incident_id: str) -> None:
+        found = self._pod_found(pod)
+        if found is None or "deletionTimestamp" in found["metadata"]:
+            return
+        if found["metadata"].get("labels", {}).get(MAY_LEAVE_LABEL) != incident_id:
+            self._label(found, incident_id)
+        # The disruption controller counts anew the budget that a changed pod is under, and not the
+        # one that it was under: until it does, that one would let another go.
+        namespace, name = quote(self._namespace), budget_of_the_staying(self._kafka_cluster)
+        path = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/{quote(name)}"
+        self._api.merge(path, {"metadata": {"annotations": {COUNTED_ANNOTATION: uuid4().hex}}})
+
+    def keep(self, pod: str, incident_id: str) -> None:
+        found = self._pod_found(pod)
+        if found is not None and found["metadata"].get("labels", {}).get(MAY_LEAVE_LABEL) == (
+            incident_id
+        ):
+            self._label(found, None)
+
+    def _label(self, pod: Json, incident_id: str | None) -> None:
+        """Write the label in the version it was read in: a pod made anew is another one."""
+        metadata = pod["metadata"]
+        change = {
+            "resourceVersion": metadata["resourceVersion"],
+            "labels": {MAY_LEAVE_LABEL: incident_id},
+        }
+        path = f"/api/v1/namespaces/{quote(self._namespace)}/pods/{quote(metadata['name'])}"
+        self._api.merge(path, {"metadata": change})
+
+    def _pod_found(self, name: str) -> Json | None:
+        """Return one of the cluster's own pods."""
+        path = f"/api/v1/namespaces/{quote(self._namespace)}/pods/{quote(name)}"
+        found = self._api.find(path)
+        return found if found is not None and self._ours(found) else None
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         marks = {
@@ -272,6 +323,7 @@ def _budget(item: Json, pods: list[Json]) -> BudgetView:
         name=item["metadata"]["name"],
         pods=frozenset(pod["metadata"]["name"] for pod in pods if _selects(selector, pod)),
         disruptions_allowed=item.get("status", {}).get("disruptionsAllowed", 0),
+        yields=_UNLABELLED in ((selector or {}).get("matchExpressions") or ()),
     )
 
 
@@ -315,6 +367,7 @@ def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
         trouble=_trouble(item.get("status", {})),
         revision=marks.get(REVISION_ANNOTATION),
         roll_asked=marks.get(ROLL_ANNOTATION) == "true",
+        may_leave=labels.get(MAY_LEAVE_LABEL),
     )
 
 

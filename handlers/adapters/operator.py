@@ -6,29 +6,40 @@ another (strimzi-kafka-operator 1.2.0, PodRevision).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 from core.availability.drain_notice import DrainNotice, lease_spec
+from core.health.wanted import roles_wanted
 from core.naming import (
     CLUSTER_LABEL,
     DRAIN_REASON_ANNOTATION,
     REVISION_ANNOTATION,
     drain_lease,
 )
-from handlers.adapters.eks import EksApi
+from handlers.adapters.eks import EksApi, Json
 
 
 def wanted_revisions(api: EksApi, namespace: str, cluster: str) -> Mapping[str, str]:
     """Return the revision that each pod of a Kafka is to have."""
-    path = f"/apis/core.strimzi.io/v1/namespaces/{quote(namespace)}/strimzipodsets"
-    sets = api.list(path, labelSelector=f"{CLUSTER_LABEL}={cluster}")
+    sets = pod_sets(api, namespace, cluster)
     pods = (pod for item in sets for pod in item["spec"].get("pods") or ())
     return {
         pod["metadata"]["name"]: revision
         for pod in pods
         if (revision := (pod["metadata"].get("annotations") or {}).get(REVISION_ANNOTATION))
     }
+
+
+def wanted_roles(api: EksApi, namespace: str, cluster: str) -> dict[int, str]:
+    """Return the nodes that a Kafka is to have, with their roles."""
+    return roles_wanted(pod_sets(api, namespace, cluster))
+
+
+def pod_sets(api: EksApi, namespace: str, cluster: str) -> Iterable[Json]:
+    """Return the StrimziPodSets of a Kafka."""
+    path = f"/apis/core.strimzi.io/v1/namespaces/{quote(namespace)}/strimzipodsets"
+    return api.list(path, labelSelector=f"{CLUSTER_LABEL}={cluster}")
 
 
 def tell_of_drain(api: EksApi, namespace: str, cluster: str, notice: DrainNotice | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from aws_lambda_powertools import Logger
@@ -21,9 +21,10 @@ from core.events import Interruption, Kind
 from core.gate.answer import UNDRAINED, Ruling, gone, let_through, refuse, rule
 from core.gate.asked import Answer, Asked, Wish
 from core.gate.whom import unasked
-from core.incidents.decisions import evicting
+from core.incidents.decisions import asked_for
 from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
+from core.incidents.levels import Reach
 from core.incidents.observation import NodeView, Observation, PodView, Policy
 from core.incidents.record import Incident, State
 from core.naming import node_id_of_pod
@@ -57,6 +58,7 @@ class Gate:
     namespace: str
     operators: frozenset[str]
     lease_seconds: float
+    reach: Reach = field(default_factory=Reach)
     clock: Callable[[], float] = time.time
 
     def ask(self, asked: Asked, deadline: float) -> Answer:
@@ -167,7 +169,7 @@ class Gate:
 
     def _others(self, incident: Incident, now: float) -> str | None:
         """Return who takes a Kafka node out before an eviction's; whoever is drained is past it."""
-        if incident.state not in UNDRAINED or not evicting(incident):
+        if incident.state not in UNDRAINED or not asked_for(incident, self._policy_of(incident)):
             return None
         holder = in_the_way(self.sources.ledger.leases(), incident.id, incident.party, now)
         if holder in {None, incident.id}:
@@ -183,7 +185,10 @@ class Gate:
 
     def _ruled(self, asked: Asked, incident: Incident, seen: Observation) -> Ruling:
         own = lease_of(self.sources.ledger.leases(), incident.id)
-        return rule(asked, incident, seen, self.policy, own)
+        return rule(asked, incident, seen, self._policy_of(incident), own)
+
+    def _policy_of(self, incident: Incident) -> Policy:
+        return self.reach.policy(incident.group, self.policy)
 
     def _wait(self, asked: Asked, known: Incident, now: float) -> None:
         """Have the incident's loop bring what is missing, and know that somebody still asks."""
@@ -195,7 +200,10 @@ class Gate:
 
     def _admit(self, asked: Asked, ruling: Ruling, deadline: float) -> Answer:
         """Take the lease, read once more, and record the drain; then somebody may go."""
-        turn = self.sources.ledger.put(ruling.turn or _no_turn())
+        admitted = replace(
+            ruling.turn or _no_turn(), asked_by=asked.username, asked_at=self.clock()
+        )
+        turn = self.sources.ledger.put(admitted)
         taken = self.sources.ledger.take_lease(
             turn.id, self.clock(), self.lease_seconds, node_id=turn.node_id
         )

@@ -42,7 +42,7 @@ MARGIN_SECONDS = 2.0
 EXPORTER_SECONDS = 6.0
 # What CloudWatch is told (core.metric_names).
 SEVERITY = {200: 0, 503: 1, 500: 2}
-KAFKA, PODS, INCIDENTS, FREEZES = "kafka", "pods", "incidents", "freezes"
+KAFKA, PODS, INCIDENTS, FREEZES, NODES = "kafka", "pods", "incidents", "freezes", "nodes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,8 @@ class Examiner:
     ledger: Ledger
     freezes: Freezes
     probe_seconds: float
+    # Node id -> role, of a cluster whose description names no nodes.
+    nodes: Callable[[], Mapping[int, str]] | None = None
 
     @property
     def seconds(self) -> float:
@@ -72,6 +74,7 @@ class Examiner:
             PODS: self.pods.pods,
             INCIDENTS: self.ledger.open_incidents,
             FREEZES: lambda: self.freezes.current(now),
+            **({} if self.nodes is None else {NODES: self.nodes}),
             **{
                 worker: functools.partial(ask, fetch, self.probe_seconds)
                 for worker, fetch in self.workers.items()
@@ -84,6 +87,7 @@ class Examiner:
             pods=answers[PODS],
             incidents=answers[INCIDENTS],
             freezes=answers[FREEZES],
+            nodes=answers.get(NODES),
             workers={worker: answers[worker] for worker in self.workers},
             metrics={node_id: answers[pod] for node_id, pod in self.exporting.items()},
         )

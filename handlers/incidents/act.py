@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from aws_lambda_powertools import Logger
@@ -13,10 +13,11 @@ from aws_lambda_powertools import Logger
 from core.availability.drain_notice import drain_notice
 from core.availability.lease import Lease
 from core.errors import Conflict, StillwaterError
-from core.incidents.levels import OWN, WITHHELD, Level, allowed, level_of
+from core.incidents.levels import OWN, WITHHELD, Reach, allowed
 from core.incidents.lost import CONFIRMED
 from core.incidents.observation import (
     Action,
+    CloseBudget,
     CompleteHook,
     DropLease,
     EndDrain,
@@ -27,6 +28,7 @@ from core.incidents.observation import (
     KeepErrors,
     KeepSpare,
     MoveLeaders,
+    OpenBudget,
     Page,
     ReleaseAttachments,
     RestoreLeaders,
@@ -69,13 +71,8 @@ class Effects:
     termination_handler: Queue | None  # None: nobody drains for us
     ticks: Queue
     lease_seconds: float
-    level: Level = OWN
-    named: frozenset[str] | None = None  # groups that may be changed; None: every one
+    reach: Reach = field(default_factory=Reach)
     clock: Callable[[], float] = time.time
-
-    def level_for(self, incident: Incident) -> Level:
-        """Return what may be done for an incident's machine."""
-        return level_of(incident.group, self.level, self.named)
 
 
 def perform(
@@ -89,7 +86,7 @@ def perform(
     taken the incident over; then nothing was forwarded and the decision must not be recorded.
     """
     refused: str | None = None
-    level = effects.level_for(incident)
+    level = effects.reach.of(incident.group)
     for position, action in enumerate(actions):
         if not allowed(action, level):
             logger.info("Withheld.", incident_id=incident.id, action=type(action).__name__)
@@ -101,6 +98,8 @@ def perform(
                 raise Conflict(refusal)
         elif isinstance(action, TerminateInGroup):
             refused = _terminate(incident, action, effects)
+        elif isinstance(action, OpenBudget | CloseBudget):
+            _label(incident, action, effects)
         else:
             _do(incident, action, effects, now)
     return refused
@@ -128,7 +127,7 @@ def _lease_refused(
 
 def _tell_of_drain(effects: Effects, leases: Iterable[Lease]) -> None:
     """Tell Strimzi's operator who is out; nobody's drain waits for it to be told."""
-    if effects.level != OWN:
+    if effects.reach.level != OWN:
         return  # The Lease is there where our own stacks made it.
     try:
         effects.nodes.tell_of_drain(drain_notice(leases, effects.clock()))
@@ -158,7 +157,19 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
 
 
 def _needs_lease(action: Action) -> bool:
-    return isinstance(action, ForwardDrain | TerminateInGroup)
+    return isinstance(action, ForwardDrain | OpenBudget | TerminateInGroup)
+
+
+def _label(incident: Incident, action: OpenBudget | CloseBudget, effects: Effects) -> None:
+    """Label the pod of a party for its incident, or take the incident's label off."""
+    if effects.reach.level != OWN:
+        return  # The budgets that know the label are there where our own stacks made them.
+    if isinstance(action, OpenBudget):
+        _check_not_paused(effects)
+        _check_mine(incident, effects)
+        effects.nodes.let_leave(action.pod, incident.id)
+    else:
+        effects.nodes.keep(action.pod, incident.id)
 
 
 def _give_back(incident: Incident, action: DropLease | EndDrain, effects: Effects) -> None:

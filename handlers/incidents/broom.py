@@ -35,13 +35,14 @@ from core.rotation.run_record import unattended
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.pages import call
+from handlers.incidents.budgets import strays
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import pending
 from handlers.store import told
 from handlers.store.archive import Archivist
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import rounds
-from handlers.store.messages import SHIFT_MESSAGE, rotation_message
+from handlers.store.messages import SHIFT_MESSAGE, STRAYS_MESSAGE, rotation_message
 from handlers.store.records import Records
 from handlers.store.runs import LedgerRuns
 
@@ -87,9 +88,19 @@ class Broom:
         done["freed"] = self._free_lease(now)
         if pending(self.freezes, self.records, self.cluster, now):
             self.reception.ticks.send(SHIFT_MESSAGE)
+        if self._left_open(now):
+            self.reception.ticks.send(STRAYS_MESSAGE)
         self._wake_run(now)
         del done["nothing"], done["sick"]
         return {**done, "filed": self.archivist.file_closed()}
+
+    def _left_open(self, now: float) -> bool:
+        """Say whether a pod is labelled to leave that nobody lets leave."""
+        try:
+            return bool(strays(self.nodes, self.reception.ledger, now))
+        except StillwaterError as error:
+            logger.warning("The sweep saw no pods.", error=str(error))
+            return False
 
     def _wake_run(self, now: float) -> None:
         run = LedgerRuns(self.records, self.cluster).current()

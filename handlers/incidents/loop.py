@@ -28,9 +28,10 @@ from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, tick_message
 from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
+from handlers.incidents.budgets import restore
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.shifts import Shifts
-from handlers.store.messages import SHIFT_MESSAGE
+from handlers.store.messages import SHIFT_MESSAGE, STRAYS_MESSAGE
 
 logger = Logger(service="stillwater")
 # A call that fails is tried again at every turn; AWS throttles for minutes.
@@ -60,26 +61,20 @@ class Loop:
     def turn(self, message: str, now: float) -> None:
         """Take one step with the incident a tick's message names, and schedule the next.
 
-        A message that names no incident asks for a turn of the zones (handlers.incidents.shifts) or
-        of a rotation run (handlers.rotation.turns), or is a page to be published.
+        A message that names no incident asks for a turn of the zones (handlers.incidents.shifts),
+        of stray labels (handlers.incidents.budgets) or of a rotation run (handlers.rotation.turns),
+        or is a page to be published.
         """
-        if message == SHIFT_MESSAGE:
-            self._shift(now)
-            return
-        named = json.loads(message)
-        if "page" in named:
-            publish(self.topic, named)
-            return
-        if "rotation" in named:
-            self.rotations.turn(named["rotation"], now)
+        if self._of_no_incident(message, now):
             return
         claimed = self._claim(message, now)
         if claimed is None:
             return
         seen = observe(claimed, self.sources, now)
         incident = learn(claimed, seen)
-        decision = next_action(incident, seen, self.policy)
-        decision = as_told(decision, self.effects.level_for(incident))
+        reach = self.effects.reach
+        decision = next_action(incident, seen, reach.policy(incident.group, self.policy))
+        decision = as_told(decision, reach.of(incident.group))
         logger.info(decision.reason, incident_id=incident.id, state=decision.state.value)
         paged = self._page(claimed, decision, now)
         if paged is None:
@@ -129,12 +124,36 @@ class Loop:
             self._schedule(written, 0.0)
             return None
 
+    def _of_no_incident(self, message: str, now: float) -> bool:
+        """Do what a message asks that names no incident; False: it names one."""
+        if message == SHIFT_MESSAGE:
+            self._shift(now)
+            return True
+        if message == STRAYS_MESSAGE:
+            self._restore(now)
+            return True
+        named = json.loads(message)
+        if "page" in named:
+            publish(self.topic, named)
+        elif "rotation" in named:
+            self.rotations.turn(named["rotation"], now)
+        else:
+            return False
+        return True
+
     def _shift(self, now: float) -> None:
         try:
             self.shifts.turn(now)
         except (StillwaterError, BotoCoreError, ClientError) as error:
             # The sweep asks again within a minute, for as long as anything is left to do.
             logger.warning("A shift is not complete.", error=str(error))
+
+    def _restore(self, now: float) -> None:
+        try:
+            restore(self.effects.nodes, self.effects.ledger, now)
+        except (StillwaterError, BotoCoreError, ClientError) as error:
+            # The sweep asks again within a minute.
+            logger.warning("Labels could not be looked after.", error=str(error))
 
     def _claim(self, message: str, now: float) -> Incident | None:
         """Take the incident for this invocation; None when it is over or another carries it."""

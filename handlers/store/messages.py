@@ -7,6 +7,8 @@ import json
 # Asks λ tick to bring leaders and scale-in protection to what is frozen
 # (handlers.incidents.shifts).
 SHIFT_MESSAGE = json.dumps({"shift": True})
+# Asks λ tick to take labels off pods that nobody lets leave (handlers.incidents.budgets).
+STRAYS_MESSAGE = json.dumps({"strays": True})
 
 
 def rotation_message(version: int) -> str:

@@ -3,8 +3,9 @@
     EventBridge rules -> events queue -> interruption -> ticks queue -> tick -> ledger, thread
 
 At level `watch` everything here is made beside what is theirs and nothing of theirs is changed: the
-functions' rights say so, which tests/unit/infra/test_adopted.py counts one by one. At `act` the
-groups that were named get hooks and a tag, as resources of their own.
+functions' rights say so, which tests/unit/infra/test_adopted.py counts one by one. At `gate` an
+eviction gate answers beside them, whose pods and webhook are ours. At `act` the groups that were
+named get hooks and a tag, as resources of their own.
 """
 
 from __future__ import annotations
@@ -19,26 +20,24 @@ from core.cluster.operated import Operated
 from core.constants import HOOKS
 from infra import iam
 from infra.adopt.hooks import Hooks, HooksArgs
+from infra.alerts.topic import Alerts, AlertsArgs
 from infra.functions import packaging
 from infra.functions.access import NAMES, Access
+from infra.functions.alone import Alone, AloneArgs
 from infra.functions.announcements import Group
 from infra.functions.archive import Archive, ArchiveArgs
-from infra.functions.definition import Definition, Scope
+from infra.functions.catalogue import carrying
+from infra.functions.definition import Scope
 from infra.functions.function import Placement
-from infra.functions.interruption import INTERRUPTION
+from infra.functions.health import HEALTH
 from infra.functions.ledger import Ledger, LedgerArgs
 from infra.functions.loop import Functions, FunctionsArgs
-from infra.functions.rotate import ROTATE
 from infra.functions.settings import in_cluster
 from infra.functions.slack import Stories, StoriesArgs
-from infra.functions.sweep import SWEEP
 from infra.functions.termination import Termination, TerminationArgs
-from infra.functions.tick import TICK
+from infra.gate.gate import EvictionGate, EvictionGateArgs
 
 TYPE = "stillwater:infra:Operations"
-WATCHING: tuple[Definition, ...] = (INTERRUPTION, TICK, SWEEP)
-# A person begins a rotation.
-ACTING: tuple[Definition, ...] = (*WATCHING, ROTATE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +69,7 @@ class Operations(pulumi.ComponentResource):
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         cluster, child = args.cluster, pulumi.ResourceOptions(parent=self)
-        definitions, below = ACTING if cluster.acts else WATCHING, f"{name}-"
+        definitions, below = carrying(cluster), f"{name}-"
         scope, package = Scope(cluster=cluster, account=args.account), packaging.build()
         ledger = Ledger(
             f"{name}-ledger",
@@ -111,6 +110,14 @@ class Operations(pulumi.ComponentResource):
                 opts=child,
             )
             late["stories_queue_url"] = stories.queue.url
+        if cluster.alerts.enabled:
+            alerts = Alerts(
+                f"{name}-alerts", AlertsArgs(cluster=cluster, account=args.account), opts=child
+            )
+            late["alerts_topic_arn"] = alerts.topic_arn
+        placement = Placement(
+            subnet_ids=args.subnet_ids, security_group_ids=args.security_group_ids
+        )
         handlers = Functions(
             f"{name}-handlers",
             FunctionsArgs(
@@ -119,9 +126,7 @@ class Operations(pulumi.ComponentResource):
                 package=package,
                 late=late,
                 events_queue_arn=announced.events_queue.arn,
-                placement=Placement(
-                    subnet_ids=args.subnet_ids, security_group_ids=args.security_group_ids
-                ),
+                placement=placement,
             ),
             opts=child,
         )
@@ -130,6 +135,21 @@ class Operations(pulumi.ComponentResource):
             for each in definitions
             if each.name in NAMES
         ]
+        Alone(
+            AloneArgs(
+                definition=HEALTH, scope=scope, package=package, late=late, placement=placement
+            ),
+            below=below,
+            opts=child,
+        )
+        if cluster.eviction_gate is not None:
+            EvictionGate(
+                f"{name}-gate",
+                EvictionGateArgs(
+                    scope=scope, late={**late, "ticks_queue_url": handlers.ticks_queue.url}
+                ),
+                opts=child,
+            )
         if cluster.acts:
             Hooks(
                 f"{name}-hooks",

@@ -14,10 +14,11 @@ from typing import Literal
 
 from core import metric_names as counted
 from core import naming
-from core.cluster import ClusterSpec
-from core.cluster.operated import of_spec
+from core.cluster.operated import Operated
+from core.incidents.levels import OWN
 
 MINUTE = 60
+OLDEST = "ApproximateAgeOfOldestMessage"
 FIVE_MINUTES = 300
 # Of the time a function has; what comes nearer is killed on a bad day.
 NEAR_TIMEOUT = 0.8
@@ -79,73 +80,71 @@ class Alarm:
         )
 
 
-def alarms(spec: ClusterSpec) -> list[Alarm]:
+def alarms(cluster: Operated) -> list[Alarm]:
     """Return every alarm of a cluster; limits come from the description's own timeouts."""
+    ours = cluster.level == OWN
     found = [
-        *_incidents(spec),
-        *_volumes(spec),
-        *_ledger(spec),
-        *_ages(spec),
-        _callers_refused(spec),
-        _cluster_unhealthy(spec),
+        *_incidents(cluster),
+        *(_volumes(cluster) if ours else ()),
+        *_ledger(cluster),
+        *_ages(cluster),
+        *([_callers_refused(cluster)] if ours else ()),
+        _cluster_unhealthy(cluster),
     ]
-    if spec.slack is not None:
-        found.append(_stories_delayed(spec))
-    found += [_dead_letters(queue, spec.prefix) for queue in queues(spec)]
-    for role, timeout_seconds in functions(spec).items():
-        found += _function(role, naming.function(spec.prefix, role), timeout_seconds)
-    found.append(_sweep_silent(naming.function(spec.prefix, "sweep")))
+    if cluster.slack is not None:
+        found.append(_stories_delayed(cluster))
+    found += [_dead_letters(queue, cluster.prefix) for queue in queues(cluster)]
+    for role, timeout_seconds in functions(cluster).items():
+        found += _function(role, naming.function(cluster.prefix, role), timeout_seconds)
+    found.append(_sweep_silent(naming.function(cluster.prefix, "sweep")))
     return found
 
 
-def functions(spec: ClusterSpec) -> Mapping[str, int]:
+def functions(cluster: Operated) -> Mapping[str, int]:
     """Return every function by its role, and the seconds it has."""
     # The definitions know the engine's SDK, which takes a second to import.
     from infra.functions import catalogue  # noqa: PLC0415
 
-    cluster = of_spec(spec)
     return {each.name: each.timeout(cluster) for each in catalogue.functions(cluster)}
 
 
-def queues(spec: ClusterSpec) -> Sequence[str]:
+def queues(cluster: Operated) -> Sequence[str]:
     """Return every queue that has dead letters."""
-    roles = ["events", "nth", "ticks"]
-    if spec.node_provisioner == "karpenter":
-        roles.append("karpenter")
-    if spec.slack is not None:
-        roles.append("stories")
-    return [naming.queue(spec.prefix, role) for role in roles]
+    roles = [*cluster.queues, *([] if cluster.slack is None else ["stories"])]
+    return [naming.queue(cluster.prefix, role) for role in roles]
 
 
-def names(spec: ClusterSpec) -> list[str]:
-    """Return what CloudWatch knows a cluster's alarms by; none where the spec wants none."""
-    if not spec.alerts.enabled:
+def names(cluster: Operated) -> list[str]:
+    """Return what CloudWatch knows a cluster's alarms by; none where none are wanted."""
+    if not cluster.alerts.enabled:
         return []
-    return [naming.alarm(spec.prefix, alarm.key) for alarm in alarms(spec)]
+    return [naming.alarm(cluster.prefix, alarm.key) for alarm in alarms(cluster)]
 
 
-def _incidents(spec: ClusterSpec) -> list[Alarm]:
+def _incidents(cluster: Operated) -> list[Alarm]:
     of_what_happened = functools.partial(
         Alarm, statistic="Sum", missing=NOTHING_HAPPENED, announces_end=False
     )
+    retained = of_what_happened(
+        key="incidents-retained",
+        metrics=(_counted(counted.INCIDENTS_RETAINED, cluster),),
+        severity="critical",
+        meaning="An instance was kept because its broker could not leave; it waits for you.",
+        runbook="held-or-retained",
+    )
     return [
-        of_what_happened(
-            key="incidents-retained",
-            metrics=(_counted(counted.INCIDENTS_RETAINED, spec),),
-            severity="critical",
-            meaning="An instance was kept because its broker could not leave; it waits for you.",
-            runbook="held-or-retained",
-        ),
+        # Whoever only watches or answers keeps none.
+        *([retained] if cluster.acts else ()),
         of_what_happened(
             key="incidents-lost",
-            metrics=(_counted(counted.INCIDENTS_LOST, spec),),
+            metrics=(_counted(counted.INCIDENTS_LOST, cluster),),
             severity="critical",
             meaning="An instance ended before its broker could leave it.",
             runbook="instance-lost",
         ),
         of_what_happened(
             key="pages-sent",
-            metrics=(_counted(counted.PAGES_SENT, spec),),
+            metrics=(_counted(counted.PAGES_SENT, cluster),),
             severity="warning",
             meaning="An incident asked for somebody; this is the second way to hear of it.",
             runbook="held-or-retained",
@@ -153,7 +152,7 @@ def _incidents(spec: ClusterSpec) -> list[Alarm]:
     ]
 
 
-def _volumes(spec: ClusterSpec) -> list[Alarm]:
+def _volumes(cluster: Operated) -> list[Alarm]:
     of_volumes = functools.partial(
         Alarm,
         statistic="Sum",
@@ -163,13 +162,13 @@ def _volumes(spec: ClusterSpec) -> list[Alarm]:
     return [
         of_volumes(
             key="volumes-out-of-slots",
-            metrics=(_counted(counted.VOLUMES_OUT_OF_SLOTS, spec),),
+            metrics=(_counted(counted.VOLUMES_OUT_OF_SLOTS, cluster),),
             meaning="A volume must change and has used its four modifications of 24 hours.",
             runbook="volume-out-of-modifications",
         ),
         of_volumes(
             key="volumes-instance-bound",
-            metrics=(_counted(counted.VOLUMES_INSTANCE_BOUND, spec),),
+            metrics=(_counted(counted.VOLUMES_INSTANCE_BOUND, cluster),),
             # Six looks in a row: the shape of an hour, not of a moment.
             periods=6,
             meaning="An instance is asked for more than it gives its volumes.",
@@ -177,20 +176,20 @@ def _volumes(spec: ClusterSpec) -> list[Alarm]:
         ),
         of_volumes(
             key="volumes-refused",
-            metrics=(_counted(counted.VOLUMES_REFUSED, spec),),
+            metrics=(_counted(counted.VOLUMES_REFUSED, cluster),),
             meaning="A volume must change, and the budget or its policy forbids it.",
             runbook="volume-change-refused",
         ),
         of_volumes(
             key="volumes-drifted",
-            metrics=(_counted(counted.VOLUMES_DRIFTED, spec),),
+            metrics=(_counted(counted.VOLUMES_DRIFTED, cluster),),
             periods=3,
             meaning="A volume is not what its claim and its class say: somebody changed it in EC2.",
             runbook="volume-drifted",
         ),
         of_volumes(
             key="volumes-stuck",
-            metrics=(_counted(counted.VOLUMES_STUCK, spec),),
+            metrics=(_counted(counted.VOLUMES_STUCK, cluster),),
             periods=3,
             severity="critical",
             meaning="A volume's change was asked for and does not come about.",
@@ -198,7 +197,7 @@ def _volumes(spec: ClusterSpec) -> list[Alarm]:
         ),
         of_volumes(
             key="volumes-unknown",
-            metrics=(_counted(counted.VOLUMES_UNKNOWN, spec),),
+            metrics=(_counted(counted.VOLUMES_UNKNOWN, cluster),),
             # A broker that is away for a rotation tells nothing either.
             periods=6,
             meaning="How full volumes are, or what is asked of them, nobody says.",
@@ -207,10 +206,10 @@ def _volumes(spec: ClusterSpec) -> list[Alarm]:
     ]
 
 
-def _stories_delayed(spec: ClusterSpec) -> Alarm:
+def _stories_delayed(cluster: Operated) -> Alarm:
     return Alarm(
         key="stories-delayed",
-        metrics=(_counted(counted.STORIES_DELAYED, spec),),
+        metrics=(_counted(counted.STORIES_DELAYED, cluster),),
         statistic="Sum",
         periods=3,
         # Slack takes about one message a second, and a busy minute puts a few back.
@@ -222,10 +221,10 @@ def _stories_delayed(spec: ClusterSpec) -> Alarm:
     )
 
 
-def _callers_refused(spec: ClusterSpec) -> Alarm:
+def _callers_refused(cluster: Operated) -> Alarm:
     return Alarm(
         key="webhooks-refused",
-        metrics=(_counted(counted.WEBHOOKS_REFUSED, spec),),
+        metrics=(_counted(counted.WEBHOOKS_REFUSED, cluster),),
         statistic="Sum",
         periods=2,
         # The address is public, and now and then somebody knocks.
@@ -237,8 +236,8 @@ def _callers_refused(spec: ClusterSpec) -> Alarm:
     )
 
 
-def _ledger(spec: ClusterSpec) -> list[Alarm]:
-    table = {"TableName": naming.ledger_table(spec.prefix)}
+def _ledger(cluster: Operated) -> list[Alarm]:
+    table = {"TableName": naming.ledger_table(cluster.prefix)}
     of_ledger = functools.partial(
         Alarm,
         statistic="Sum",
@@ -251,7 +250,7 @@ def _ledger(spec: ClusterSpec) -> list[Alarm]:
             # DynamoDB counts what callers did wrong for a whole account, whoever they are; what
             # the ledger refused us is counted by us.
             key="ledger-errors",
-            metrics=(_counted(counted.LEDGER_ERRORS, spec),),
+            metrics=(_counted(counted.LEDGER_ERRORS, cluster),),
             meaning="The ledger refused the functions, or did not answer.",
         ),
         of_ledger(
@@ -291,8 +290,8 @@ def _dead_letters(queue: str, prefix: str) -> Alarm:
     )
 
 
-def _ages(spec: ClusterSpec) -> list[Alarm]:
-    timings = spec.timings
+def _ages(cluster: Operated) -> list[Alarm]:
+    timings = cluster.timings
     limits = {
         "events": (EVENTS_AGE_SECONDS, "announcements of AWS are not read"),
         # A tick that failed comes back after one visibility timeout, and is late, not lost.
@@ -304,7 +303,7 @@ def _ages(spec: ClusterSpec) -> list[Alarm]:
     return [
         Alarm(
             key=f"{role}-age",
-            metrics=(_of_queue(naming.queue(spec.prefix, role), "ApproximateAgeOfOldestMessage"),),
+            metrics=(_of_queue(naming.queue(cluster.prefix, role), OLDEST),),
             statistic="Maximum",
             period_seconds=MINUTE,
             periods=2,
@@ -315,6 +314,7 @@ def _ages(spec: ClusterSpec) -> list[Alarm]:
             missing=NOTHING_WAITS,
         )
         for role, (limit, consequence) in limits.items()
+        if role in cluster.queues
     ]
 
 
@@ -365,10 +365,10 @@ def _sweep_silent(name: str) -> Alarm:
     )
 
 
-def _cluster_unhealthy(spec: ClusterSpec) -> Alarm:
+def _cluster_unhealthy(cluster: Operated) -> Alarm:
     return Alarm(
         key="cluster-unhealthy",
-        metrics=(_counted(counted.CLUSTER_HEALTH, spec),),
+        metrics=(_counted(counted.CLUSTER_HEALTH, cluster),),
         statistic="Maximum",
         threshold=1,
         # One silent source is no alarm yet, nor is an examination that falls into the next period.
@@ -380,11 +380,11 @@ def _cluster_unhealthy(spec: ClusterSpec) -> Alarm:
     )
 
 
-def _counted(name: str, spec: ClusterSpec) -> Metric:
+def _counted(name: str, cluster: Operated) -> Metric:
     return Metric(
         namespace=counted.NAMESPACE,
         name=name,
-        dimensions={counted.CLUSTER_DIMENSION: spec.prefix},
+        dimensions={counted.CLUSTER_DIMENSION: cluster.prefix},
     )
 
 

@@ -12,30 +12,36 @@ from typing import Any
 
 from core import metric_names as counted
 from core import naming
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from infra.alerts.alarms import Alarm
 from infra.iam import Account
 
 WIDTH = 24
 
 
-def body(spec: ClusterSpec, account: Account, alarms: Sequence[Alarm]) -> str:
+def body(cluster: Operated, account: Account, alarms: Sequence[Alarm]) -> str:
     """Return the dashboard's body as CloudWatch takes it."""
     arns = [
-        account.arn("cloudwatch", f"alarm:{naming.alarm(spec.prefix, alarm.key)}")
+        account.arn("cloudwatch", f"alarm:{naming.alarm(cluster.prefix, alarm.key)}")
         for alarm in alarms
     ]
     own = [
-        [counted.NAMESPACE, name, counted.CLUSTER_DIMENSION, spec.prefix] for name in counted.ALL
+        [counted.NAMESPACE, name, counted.CLUSTER_DIMENSION, cluster.prefix] for name in counted.ALL
     ]
     waiting = [
-        ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", naming.queue(spec.prefix, role)]
+        [
+            "AWS/SQS",
+            "ApproximateAgeOfOldestMessage",
+            "QueueName",
+            naming.queue(cluster.prefix, role),
+        ]
         for role in ("events", "ticks", "nth")
+        if role in cluster.queues
     ]
     widgets = [
         _placed(0, 6, "alarm", {"title": "Alarms", "alarms": arns}),
-        _placed(6, 6, "metric", _graph("What the functions counted", own, "Sum", spec.region)),
-        _placed(12, 6, "metric", _graph("Oldest message, s", waiting, "Maximum", spec.region)),
+        _placed(6, 6, "metric", _graph("What the functions counted", own, "Sum", cluster.region)),
+        _placed(12, 6, "metric", _graph("Oldest message, s", waiting, "Maximum", cluster.region)),
     ]
     return json.dumps({"widgets": widgets}, sort_keys=True)
 

@@ -13,7 +13,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.cluster import ClusterSpec
+from core.cluster.operated import Operated
 from infra import iam
 from infra.alerts import overview
 from infra.alerts.alarms import Alarm, Metric, alarms
@@ -25,7 +25,7 @@ CLOUDWATCH = "cloudwatch.amazonaws.com"
 
 @dataclass(frozen=True, kw_only=True)
 class AlertsArgs:
-    spec: ClusterSpec
+    cluster: Operated
     account: iam.Account
 
 
@@ -40,21 +40,21 @@ class Alerts(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
-        given = args.spec.alerts.sns_topic_arn
+        given = args.cluster.alerts.sns_topic_arn
         self.topic_arn = self._topic() if given is None else pulumi.Output.from_input(given)
-        found = alarms(args.spec)
+        found = alarms(args.cluster)
         for alarm in found:
             self._alarm(alarm)
         aws.cloudwatch.Dashboard(
             f"{name}-overview",
-            dashboard_name=args.spec.prefix,
-            dashboard_body=overview.body(args.spec, args.account, found),
+            dashboard_name=args.cluster.prefix,
+            dashboard_body=overview.body(args.cluster, args.account, found),
             opts=self._child,
         )
         self.register_outputs({"topic_arn": self.topic_arn})
 
     def _topic(self) -> pulumi.Output[str]:
-        prefix = self._args.spec.prefix
+        prefix = self._args.cluster.prefix
         key = aws.kms.Key(
             f"{self._name}-key",
             description=f"Alerts of {prefix}",
@@ -76,7 +76,7 @@ class Alerts(pulumi.ComponentResource):
             policy=iam.document(self._topic_statements(topic.arn)),
             opts=self._child,
         )
-        for address in self._args.spec.alerts.email:
+        for address in self._args.cluster.alerts.email:
             aws.sns.TopicSubscription(
                 f"{self._name}-{address}",
                 topic=topic.arn,
@@ -92,7 +92,7 @@ class Alerts(pulumi.ComponentResource):
         return {
             "StringEquals": {"aws:SourceAccount": account.account_id},
             "ArnLike": {
-                "aws:SourceArn": account.arn("cloudwatch", f"alarm:{self._args.spec.prefix}-*")
+                "aws:SourceArn": account.arn("cloudwatch", f"alarm:{self._args.cluster.prefix}-*")
             },
         }
 
@@ -131,11 +131,11 @@ class Alerts(pulumi.ComponentResource):
         ]
 
     def _alarm(self, alarm: Alarm) -> None:
-        spec = self._args.spec
+        cluster = self._args.cluster
         aws.cloudwatch.MetricAlarm(
             f"{self._name}-{alarm.key}",
-            name=naming.alarm(spec.prefix, alarm.key),
-            alarm_description=alarm.description(spec.alerts.runbooks_url),
+            name=naming.alarm(cluster.prefix, alarm.key),
+            alarm_description=alarm.description(cluster.alerts.runbooks_url),
             comparison_operator="LessThanThreshold" if alarm.below else "GreaterThanThreshold",
             threshold=alarm.threshold,
             evaluation_periods=alarm.periods,

@@ -74,6 +74,8 @@ def values(spec: ClusterSpec) -> dict[str, Any]:
             "limits": {"cpu": "1000m", "memory": MEMORY},
         },
         "podDisruptionBudget": {"enabled": replicas > 1, "minAvailable": 1},
+        # Two budgets over one pod are an error of the eviction API, not a choice.
+        "generatePodDisruptionBudget": not spec.strimzi.own_budgets,
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,

@@ -29,13 +29,15 @@ class Alone(pulumi.ComponentResource):
 
     function: Function
 
-    def __init__(self, args: AloneArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self, args: AloneArgs, *, below: str = "", opts: pulumi.ResourceOptions | None = None
+    ) -> None:
         definition, cluster = args.definition, args.scope.cluster
-        name = definition.name
-        super().__init__(f"stillwater:infra:{name.title()}", name, None, opts)
+        role, name = definition.name, f"{below}{definition.name}"
+        super().__init__(f"stillwater:infra:{role.title()}", name, None, opts)
         told = settings(definition, cluster, args.late)
         inside = definition.kubernetes is not None
-        kept = keep(f"{name}-kept", name, args.late["ledger_table"], told, self) if inside else None
+        kept = keep(f"{name}-kept", role, args.late["ledger_table"], told, self) if inside else None
         self.function = Function(
             f"{name}-function",
             FunctionArgs(
@@ -48,7 +50,7 @@ class Alone(pulumi.ComponentResource):
             ),
             opts=pulumi.ResourceOptions(parent=self),
         )
-        if name not in NAMES:
+        if role not in NAMES:
             names = Names(type="", component=name)
             grant(names, definition, cluster, self.function.role_arn, parent=self)
         wake(name, definition, cluster.prefix, self.function, self)

@@ -32,6 +32,8 @@ def _rights(cluster: Operated) -> rbac.Rights:
         group="stillwater:health",
         inside=[
             rbac.may("", ["pods"], ["list"]),
+            # Which nodes there are to be, where no description names them.
+            *([] if cluster.nodes else [rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"])]),
             *rbac.may_get("pods/proxy", [*cluster.exporters, *rest]),
             *rbac.may_get("secrets", cluster.secrets["health"]),
         ],

@@ -51,6 +51,7 @@ def described(cluster: Operated, function: str) -> dict[str, Any]:
         "connect_probe_seconds": timings.connect_probe_timeout_seconds,
         "volumes": cluster.volumes,
         "level": cluster.level,
+        "gated": cluster.eviction_gate is not None,
         "eks_cluster": cluster.eks_cluster,
         "instances": cluster.instances,
         "nth_queue_url": cluster.handler_queue_url if cluster.acts else None,

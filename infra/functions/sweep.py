@@ -47,6 +47,7 @@ def _rights(_: Operated) -> rbac.Rights:
             rbac.may("", ["nodes"], ["list"]),
             rbac.may("storage.k8s.io", ["csinodes"], ["list"]),
         ],
+        inside=[rbac.may("", ["pods"], ["list"])],
     )
 
 

@@ -5,15 +5,17 @@ It places the out-of-service taint on a node whose instance EC2 says has ended, 
 attachments such an instance left behind when its Node went first, and keeps a waiting replacement
 from Cluster Autoscaler: RBAC knows no single taint or annotation, so it may patch nodes. Nodes are
 drained by the node termination handler alone. Who is drained it writes into one Lease of Kubernetes
-(ADR 0021).
+(ADR 0021), who may leave beside others into a label of their pods (ADR 0023).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core import naming
 from core.cluster.operated import Operated
 from core.incidents.levels import OWN
+from core.naming import budget_of_the_staying
 from core.settings.functions import Tick
 from infra import iam
 from infra.functions import prometheus, rbac
@@ -61,9 +63,11 @@ def _act(scope: Scope) -> Sequence[iam.Statement]:
 
 def _hold(scope: Scope) -> Sequence[iam.Statement]:
     """Hold and let go the nodes of groups; without groups there is nothing to name."""
-    groups = [scope.account.group_arn(name) for name in scope.cluster.scaling_groups]
-    if not groups:
+    names = scope.cluster.scaling_groups
+    if not names:
         return []
+    if scope.cluster.level == OWN:
+        names = tuple(dict.fromkeys(map(naming.in_every_zone, names)))
     return [
         iam.Statement(
             sid="HoldAndReleaseNodes",
@@ -74,7 +78,7 @@ def _hold(scope: Scope) -> Sequence[iam.Statement]:
                 "autoscaling:SetInstanceProtection",
                 "autoscaling:TerminateInstanceInAutoScalingGroup",
             ],
-            resources=groups,
+            resources=[scope.account.group_arn(name) for name in names],
         )
     ]
 
@@ -97,6 +101,16 @@ def _call(scope: Scope) -> Sequence[iam.Statement]:
     ]
 
 
+def _recount(cluster: Operated) -> rbac.Rule:
+    """Allow to have the budget over those who stay counted anew, by an annotation on it."""
+    return rbac.Rule(
+        api_group="policy",
+        resources=["poddisruptionbudgets"],
+        names=[budget_of_the_staying(cluster.name)],
+        verbs=["patch"],
+    )
+
+
 def _rights(cluster: Operated) -> rbac.Rights:
     asking, elsewhere = prometheus.service(cluster) if cluster.probe_budget else ([], {})
     return rbac.Rights(
@@ -111,11 +125,13 @@ def _rights(cluster: Operated) -> rbac.Rights:
             ),
         ],
         inside=[
-            rbac.may("", ["pods"], ["list"]),
+            # A label on a pod lets it leave beside others; budgets that know it are our stacks'.
+            rbac.may("", ["pods"], ["list", *(["get", "patch"] if cluster.level == OWN else [])]),
             rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"]),
             # The Lease is there where our own stacks made it.
             *([tell_of_drains(cluster)] if cluster.level == OWN else []),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
+            *([_recount(cluster)] if cluster.level == OWN else []),
             *rbac.may_get("secrets", cluster.secrets["tick"]),
             *rbac.may_read_metrics(cluster),
             *asking,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.cluster.operated import Operated
-from core.naming import GATE as NAME
 from core.settings.functions import Gate
 from infra import iam
 from infra.functions import rbac
@@ -35,13 +34,14 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
 
 
 def _rights(cluster: Operated) -> rbac.Rights:
+    name = cluster.gate_name
     certificate = rbac.Rule(
-        api_group="", resources=["secrets"], names=[NAME], verbs=["get", "patch"]
+        api_group="", resources=["secrets"], names=[name], verbs=["get", "patch"]
     )
     trusted = rbac.Rule(
         api_group="admissionregistration.k8s.io",
         resources=["validatingwebhookconfigurations"],
-        names=[NAME],
+        names=[name],
         verbs=["get", "patch"],
     )
     return rbac.Rights(

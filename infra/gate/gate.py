@@ -1,7 +1,8 @@
 """The eviction gate: two replicas on the system nodes, behind a webhook of the API server's.
 
-It tolerates no taint of Kafka's, so no drain of a broker takes it away, and its own pods are none
-that it is asked about. It has a role in AWS like each function, and is known to the cluster by it.
+In a cluster that exists they run off Kafka's machines, as far as there are others. It tolerates no
+taint of Kafka's, so no drain of a broker takes it away, and its own pods are none that it is asked
+about. It has a role in AWS like each function, and is known to the cluster by it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster.eviction_gate import EvictionGate as Described
+from core.cluster.operated import Operated
 from core.settings.environment import KEPT, SETTINGS
 from infra import iam
 from infra.charts import pods
@@ -28,7 +30,6 @@ from infra.gate.webhook import PORT, webhooks
 
 TYPE = "stillwater:infra:EvictionGate"
 REPLICAS = 2
-LABELS = {"app.kubernetes.io/name": naming.GATE}
 STRIMZI_ACCOUNT = "strimzi-cluster-operator"
 # uvicorn ends what it is asked within 10 s, and Services forget a pod meanwhile.
 GRACE_SECONDS = 30
@@ -36,10 +37,8 @@ GRACE_SECONDS = 30
 
 @dataclass(frozen=True, kw_only=True)
 class EvictionGateArgs:
-    gate: Described
     scope: Scope
     late: Late
-    operator_namespace: str
 
 
 class EvictionGate(pulumi.ComponentResource):
@@ -51,14 +50,16 @@ class EvictionGate(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         self._name, self._args = name, args
         cluster = args.scope.cluster
-        operator = f"system:serviceaccount:{args.operator_namespace}:{STRIMZI_ACCOUNT}"
-        operators = (operator, *args.gate.operators)
+        self._gate = _described(cluster)
+        self._labels = {"app.kubernetes.io/name": cluster.gate_name}
+        operator = f"system:serviceaccount:{cluster.operator_namespace}:{STRIMZI_ACCOUNT}"
+        operators = (operator, *self._gate.operators)
         role, association = iam.pod_role(
             f"{name}-role",
             role_name=f"{cluster.prefix}-gate",
             eks_cluster=cluster.eks_cluster,
             namespace=NAMESPACE,
-            service_account=naming.GATE,
+            service_account=cluster.gate_name,
             parent=self,
         )
         permission = aws.iam.RolePolicy(
@@ -78,8 +79,9 @@ class EvictionGate(pulumi.ComponentResource):
         name, cluster = self._name, self._args.scope.cluster
         late = {
             **self._args.late,
-            "reading_age_seconds": self._args.gate.reading_age_seconds,
+            "reading_age_seconds": self._gate.reading_age_seconds,
             "operators": operators,
+            "gate_name": cluster.gate_name,
             "gate_namespace": NAMESPACE,
             "port": PORT,
         }
@@ -87,9 +89,10 @@ class EvictionGate(pulumi.ComponentResource):
         kept = keep(f"{name}-kept", "gate", self._args.late["ledger_table"], told, self)
         child = pulumi.ResourceOptions(parent=self)
         # mypy weighs every field of the API against a dictionary it may look into.
-        metadata: Any = {"name": naming.GATE, "namespace": NAMESPACE, "labels": LABELS}
-        budget: Any = {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}}
-        ports: Any = {"selector": LABELS, "ports": [{"name": "https", "port": PORT}]}
+        called, labels = cluster.gate_name, self._labels
+        metadata: Any = {"name": called, "namespace": NAMESPACE, "labels": labels}
+        budget: Any = {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
+        ports: Any = {"selector": labels, "ports": [{"name": "https", "port": PORT}]}
         account = k8s.core.v1.ServiceAccount(f"{name}-account", metadata=metadata, opts=child)
         certificate = k8s.core.v1.Secret(
             f"{name}-certificate",
@@ -117,11 +120,11 @@ class EvictionGate(pulumi.ComponentResource):
         }
         spec: Any = {
             "replicas": REPLICAS,
-            "selector": {"matchLabels": LABELS},
+            "selector": {"matchLabels": labels},
             "strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
             "template": {
-                "metadata": {"labels": LABELS},
-                "spec": _pod(self._args.gate.image, variables),
+                "metadata": {"labels": labels},
+                "spec": _pod(cluster, self._gate.image, labels, variables),
             },
         }
         return k8s.apps.v1.Deployment(
@@ -135,8 +138,9 @@ class EvictionGate(pulumi.ComponentResource):
 
     def _webhooks(self, operators: tuple[str, ...], deployment: pulumi.Resource) -> None:
         """Ask the gate from when it answers on; whom to trust is for the gate to say."""
-        metadata: Any = {"name": naming.GATE, "labels": LABELS}
-        asked: Any = webhooks(self._args.scope.cluster, NAMESPACE, operators)
+        cluster = self._args.scope.cluster
+        metadata: Any = {"name": cluster.gate_name, "labels": self._labels}
+        asked: Any = webhooks(cluster, NAMESPACE, operators)
         k8s.admissionregistration.v1.ValidatingWebhookConfiguration(
             f"{self._name}-webhooks",
             metadata=metadata,
@@ -149,21 +153,52 @@ class EvictionGate(pulumi.ComponentResource):
         )
 
 
-def _pod(image: str, variables: Mapping[str, pulumi.Input[str]]) -> dict[str, Any]:
+def _described(cluster: Operated) -> Described:
+    if cluster.eviction_gate is None:
+        raise ValueError(f"{cluster.prefix} is described without an eviction gate.")
+    return cluster.eviction_gate
+
+
+def _off_kafkas_machines(cluster: Operated) -> dict[str, Any]:
+    """Return where the pods run: on the system nodes of ours, or where no Kafka is meant to.
+
+    That is a preference: where all nodes are Kafka's, a gate on them answers, and one that waits
+    for another refuses every drain.
+    """
+    if cluster.pool_labels is None:
+        return {"nodeSelector": {naming.NODE_POOL_LABEL: naming.SYSTEM_POOL}}
+    expressions = [
+        {"key": key, "operator": "NotIn", "values": list(values)}
+        if values
+        else {"key": key, "operator": "DoesNotExist"}
+        for key, values in sorted(cluster.pool_labels.items())
+    ]
+    preferred = [{"weight": 100, "preference": {"matchExpressions": expressions}}]
+    return {
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    }
+
+
+def _pod(
+    cluster: Operated,
+    image: str,
+    labels: Mapping[str, str],
+    variables: Mapping[str, pulumi.Input[str]],
+) -> dict[str, Any]:
     probe = {"httpGet": {"path": "/readyz", "port": PORT, "scheme": "HTTPS"}}
     return {
-        "serviceAccountName": naming.GATE,
+        "serviceAccountName": cluster.gate_name,
         # It is asked as its role in AWS, by the functions' own way.
         "automountServiceAccountToken": False,
         "priorityClassName": "system-cluster-critical",
-        "nodeSelector": {naming.NODE_POOL_LABEL: naming.SYSTEM_POOL},
+        **_off_kafkas_machines(cluster),
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
                 "topologyKey": key,
                 "whenUnsatisfiable": "ScheduleAnyway",
-                "labelSelector": {"matchLabels": LABELS},
+                "labelSelector": {"matchLabels": labels},
             }
             for key in (naming.ZONE_LABEL, "kubernetes.io/hostname")
         ],

@@ -23,7 +23,12 @@ def webhooks(cluster: Operated, namespace: str, operators: Sequence[str]) -> lis
     """Return the webhooks of the configuration, without whom to trust: the gate says that."""
     asked = {
         "clientConfig": {
-            "service": {"name": naming.GATE, "namespace": namespace, "path": PATH, "port": PORT}
+            "service": {
+                "name": cluster.gate_name,
+                "namespace": namespace,
+                "path": PATH,
+                "port": PORT,
+            }
         },
         "admissionReviewVersions": ["v1"],
         "sideEffects": "NoneOnDryRun",
@@ -87,8 +92,12 @@ def _condition(name: str, expression: str) -> dict[str, str]:
 
 
 def _named(cluster: Operated) -> str:
-    """Return what is true of the names of Kafka's own pods, and not of Connect's."""
-    pools = "|".join(sorted({node.node_pool for node in cluster.nodes}))
+    """Return what is true of the names of Kafka's own pods, and not of Connect's.
+
+    Of a Kafka that exists pools may come and go: there it is true of more, which the gate then
+    knows by their labels to be none of its own.
+    """
+    pools = "|".join(sorted({node.node_pool for node in cluster.nodes})) or ".+"
     return f"request.name.matches('^{cluster.name}-({pools})-[0-9]+$')"
 
 

@@ -141,11 +141,14 @@ class BrokerNodes(pulumi.ComponentResource):
 
 
 def group_arns(spec: ClusterSpec, account: iam.Account) -> list[str]:
-    """Return the ARNs of every Kafka group, for layers that run before or after this one."""
+    """Return the ARNs of every Kafka group, a pool's as one, for layers before or after this."""
     return [
-        account.group_arn(naming.auto_scaling_group(spec.prefix, pool.name, zone))
+        account.group_arn(
+            naming.in_every_zone(
+                naming.auto_scaling_group(spec.prefix, pool.name, spec.zones_of(pool)[0])
+            )
+        )
         for pool in spec.pools
-        for zone in spec.zones_of(pool)
     ]
 
 

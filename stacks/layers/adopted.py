@@ -41,7 +41,7 @@ def build(adopted: Adoption) -> None:
         ca=authority,
         profile=aws.config.profile,
     )
-    if adopted.level is Level.ACT:
+    if adopted.level is Level.ACT or adopted.gated:
         _refuse_others(adopted, provider)
     for kafka in adopted.kafkas:
         cluster = operated(adopted, kafka)
@@ -70,8 +70,10 @@ def build(adopted: Adoption) -> None:
 
 
 def _refuse_others(adopted: Adoption, provider: aws.Provider) -> None:
-    """Raise InvalidInput for groups that another Stillwater manages: hooks go by name, and it would
-    lose its own.
+    """Raise InvalidInput for groups that another Stillwater manages.
+
+    Hooks go by name, so it would lose its own; and its drains would have to ask a gate that knows
+    nothing of them.
     """
     opts = pulumi.InvokeOptions(provider=provider)
     ours = {adopted.called(kafka) for kafka in adopted.kafkas}

@@ -7,6 +7,7 @@ import pulumi
 from core.naming import FOUNDATION
 from infra.alerts.dashboards import Dashboards
 from infra.charts.strimzi import StrimziOperator, StrimziOperatorArgs
+from infra.kafka.budgets import DisruptionBudgets, DisruptionBudgetsArgs
 from infra.kafka.cluster import Kafka, KafkaArgs, bootstrap_servers
 from infra.kafka.connect import ConnectArgs, ConnectCluster
 from infra.kafka.namespace import KafkaNamespace, KafkaNamespaceArgs
@@ -44,8 +45,13 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
+    first: list[pulumi.Resource] = [balancing]
+    if spec.strimzi.own_budgets:
+        # Before the first pod: there is no time in which anybody may evict them all.
+        args_of_budgets = DisruptionBudgetsArgs(spec=spec)
+        first.append(DisruptionBudgets("budgets", args_of_budgets, opts=_after(layer, namespace)))
     # Bindings that come after a broker's pod give it no readiness gate, for all its life.
-    kafka.run(after=[balancing])
+    kafka.run(after=first)
     topics = Topics("topics", TopicsArgs(spec=spec), opts=_after(layer, kafka))
     if spec.probe is not None:
         ProbeDeployment(

@@ -79,7 +79,7 @@ def build(layer: Layer) -> None:
     if spec.alerts.enabled:
         alerts = Alerts(
             "alerts",
-            AlertsArgs(spec=spec, account=layer.account),
+            AlertsArgs(cluster=cluster, account=layer.account),
             opts=layer.on_aws,
         )
         pulumi.export("alerts_topic", alerts.topic_arn)
@@ -130,10 +130,8 @@ def build(layer: Layer) -> None:
         EvictionGate(
             "gate",
             EvictionGateArgs(
-                gate=spec.eviction_gate,
                 scope=scope,
                 late={**late, "ticks_queue_url": handlers.ticks_queue.url},
-                operator_namespace=spec.strimzi.namespace,
             ),
             opts=layer.on_both,
         )

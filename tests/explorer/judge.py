@@ -23,9 +23,10 @@ UNIT_TESTS = (
         for name in (
             *("act", "held", "never_two_out", "blind_readings", "idle_nodes", "pause"),
             *("groups_that_refuse", "hooks_that_refuse", "planned", "loss", "observe", "tick"),
-            *("sweep", "interruption", "closed_events", "pages", "walk"),
+            *("sweep", "interruption", "closed_events", "pages", "walk", "budgets"),
         )
     ),
+    f"{_HANDLERS}/adapters/test_kubernetes.py",
 )
 # Properties of many examples, which the explorer's walks stand for here.
 SLOW = (

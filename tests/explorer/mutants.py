@@ -420,6 +420,43 @@ MUTANTS = (
         "        perform(claimed, pages, self.effects, now)\n        base = claimed",
         "        base = claimed",
     ),
+    # A party's label.
+    _M(
+        "a party's drain is sent before the others' budget is counted anew",
+        "core",
+        "    if still is not None:\n",
+        "    if False:\n",
+    ),
+    _M(
+        "a party is opened while another pod is not Ready",
+        "core",
+        "    if away is not None:\n        # Unlabelled",
+        "    if False:\n        # Unlabelled",
+    ),
+    _M(
+        "a label outlives its lease",
+        "core",
+        "    kept = decision.state in _OPEN_IN and held\n",
+        "    kept = True\n",
+    ),
+    _M(
+        "the sweep takes any lease for a label's",
+        "core",
+        "lease is None or lease.node_id != pod.node_id or pod.may_leave not in going",
+        "lease is None",
+    ),
+    _M(
+        "a companion's silence is anybody's",
+        "core",
+        "if d.refused or d.about not in away)",
+        "if d.refused)",
+    ),
+    _M(
+        "the others' budget is not counted anew",
+        "handlers",
+        "{COUNTED_ANNOTATION: uuid4().hex}",
+        '{COUNTED_ANNOTATION: "once"}',
+    ),
 )
 BY_NAME = {mutant.name: mutant for mutant in MUTANTS}
 

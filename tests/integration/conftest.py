@@ -7,6 +7,7 @@ Tests leave nothing behind that another could stumble over, and take whatever or
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from local.demo import spec as demo_spec
 from local.tools import tool_path
 from local.twin import Twin
 from tests import failures
+from tests.integration import denials
 from tests.integration.cluster import Cluster
 from tests.integration.nodes import make_subnets
 
@@ -59,6 +61,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.get_closest_marker("ends_the_cluster") is not None,
         )
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test beside which a role was refused, whatever it asserts itself."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(AssertionError):
+            denials.check(item)  # they are this test's, not the next one's
+        raise
+    denials.check(item)
 
 
 def pytest_sessionstart() -> None:

@@ -1,4 +1,4 @@
-"""A cluster that exists, watched: through the real engine, on a real API server, and left again."""
+"""A cluster that exists, through the real engine: watched, gated, acted on, and left again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import yaml
 from cli.engine.layers import Layers
 from core.incidents.levels import WATCHED
 from core.naming import CLUSTER_TAG, OPERATIONS
+from handlers.store.ledger import DynamoLedger
 from local import environment
 from local import twin as twins
+from local.aws.execution_role import TENDING
 from local.iam.switch import ON, SWITCH
 from local.journal import read as read_journal
 from local.kubernetes.client import ApiError
@@ -28,6 +30,10 @@ from tests.integration.waiting import until
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 EKS, GROUP, KAFKA, NAMESPACE = "theirs", "their-kafka-a", "orders", "their-kafka"
 PREFIX = f"{EKS}-{KAFKA}"
+GATE = f"{PREFIX}-gate"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+BROKER = f"{KAFKA}-broker-0"
 HOOK = {
     "LifecycleHookName": "their-drain",
     "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
@@ -69,25 +75,64 @@ class Theirs:
         self.scaling.put_lifecycle_hook(AutoScalingGroupName=GROUP, **HOOK)
         self.instance = until(self._member, f"a member of {GROUP}")
         self._objects()
+        # Where whatever is not Kafka runs.
+        twin.aws("eks").create_nodegroup(
+            clusterName=EKS,
+            nodegroupName="their-workers",
+            subnets=[self.subnets["b"]],
+            nodeRole=f"arn:aws:iam::{environment.ACCOUNT}:role/theirs",
+            scalingConfig={"minSize": 1, "maxSize": 1, "desiredSize": 1},
+        )
 
     def _member(self) -> str | None:
         members = self.group()["Instances"]
         return str(members[0]["InstanceId"]) if members else None
+
+    def stays(self) -> str | None:
+        """Return the machine of the group that is not about to leave."""
+        members = self.group()["Instances"]
+        serving = [m["InstanceId"] for m in members if m["LifecycleState"] == "InService"]
+        return next((str(each) for each in serving if each != self.instance), None)
 
     def group(self) -> dict[str, Any]:
         found = self.scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
         return dict(found["AutoScalingGroups"][0])
 
     def _objects(self) -> None:
+        self.twin.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        self.join(self.instance)
+
+    def join(self, instance: str) -> str:
+        """Make the node of one of the group's machines, which has no kubelet, and return it."""
         api, zone = self.twin.api, f"{environment.REGION}a"
-        name = f"{self.instance}.ec2.internal"
+        name = f"{instance}.ec2.internal"
         labels = {"topology.kubernetes.io/zone": zone, "kafka-pool": "broker"}
         node = {
             "metadata": {"name": name, "labels": labels},
-            "spec": {"providerID": f"aws:///{zone}/{self.instance}"},
+            "spec": {"providerID": f"aws:///{zone}/{instance}"},
         }
         api.post("/api/v1/nodes", node)
-        api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        return name
+
+    def broker_on(self, node: str) -> None:
+        """Make a broker's pod there, as Strimzi labels it."""
+        labels = {
+            "strimzi.io/cluster": KAFKA,
+            "strimzi.io/pool-name": "broker",
+            "strimzi.io/broker-role": "true",
+        }
+        spec = {"nodeName": node, "containers": [{"name": "kafka", "image": "kafka"}]}
+        self.twin.api.post(PODS, {"metadata": {"name": BROKER, "labels": labels}, "spec": spec})
+
+    def evict(self) -> None:
+        meta = {"name": BROKER, "namespace": NAMESPACE}
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
+        self.twin.api.post(f"{PODS}/{BROKER}/eviction", body)
+
+    def refused(self) -> ApiError:
+        with pytest.raises(ApiError) as refusal:
+            self.evict()
+        return refusal.value
 
     def describe(self, **changes: Any) -> Path:
         """Write their description, at level watch unless told otherwise."""
@@ -126,6 +171,16 @@ class Theirs:
             "tags": group["Tags"],
             "sizes": [group[key] for key in ("MinSize", "MaxSize", "DesiredCapacity")],
             "entries": self._entries(),
+            "webhooks": self._names(WEBHOOKS),
+            "in kube-system": [
+                self._names(f"/{kind}")
+                for kind in (
+                    "apis/apps/v1/namespaces/kube-system/deployments",
+                    "apis/policy/v1/namespaces/kube-system/poddisruptionbudgets",
+                    "api/v1/namespaces/kube-system/services",
+                    "api/v1/namespaces/kube-system/secrets",
+                )
+            ],
             "roles": sorted(ours),
             "rules": sorted(r["Name"] for r in self.twin.aws("events").list_rules()["Rules"]),
             "tables": sorted(self.twin.aws("dynamodb").list_tables()["TableNames"]),
@@ -135,6 +190,9 @@ class Theirs:
                 for g in self.twin.aws("ec2").describe_security_groups()["SecurityGroups"]
             ],
         }
+
+    def _names(self, path: str) -> list[str]:
+        return sorted(item["metadata"]["name"] for item in self.twin.api.get(path)["items"])
 
     def _entries(self) -> list[Any]:
         """Return the access entries: the twin keeps them as EKS once did."""
@@ -212,13 +270,44 @@ def test_a_termination_of_theirs_is_told_and_nothing_of_theirs_is_written(
     ]
     asked = {str(fact["action"]) for fact in calls}
     assert {"autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"} <= asked
-    assert not {action for action in asked if changes(action)}
+    # What Lambda itself does, in the functions' names, with interfaces of theirs.
+    of_lambda = {f"ec2:{each}" for each in ("CreateNetworkInterface", *TENDING)}
+    assert not {action for action in asked - of_lambda if changes(action)}
     assert [fact for fact in calls if not fact["allowed"]] == []
 
 
 def test_a_second_up_changes_nothing(watched: Layers) -> None:
     (again,) = watched.up()
     assert again.changed == 0
+
+
+def available(twin: Twin) -> bool:
+    found = twin.api.get(f"/apis/apps/v1/namespaces/kube-system/deployments/{GATE}")
+    return int(found.get("status", {}).get("availableReplicas", 0)) == 2
+
+
+def test_at_gate_an_eviction_is_answered_and_recorded(
+    twin: Twin, theirs: Theirs, watched: Layers
+) -> None:
+    image = {"image": "registry.example/stillwater-gate:1"}
+    theirs.describe(level="gate", eviction_gate=image)
+    watched.up()
+    until(lambda: available(twin), "both replicas of the gate are ready", seconds=240)
+    instance = until(theirs.stays, "the machine that came for the one that left")
+    theirs.broker_on(theirs.join(instance))
+
+    until(lambda: "No other node of" in str(theirs.refused()), "the gate is trusted and answers")
+    refusal = theirs.refused()
+    assert refusal.status == 429
+    assert f"ready to take {BROKER}: whoever drains it brings one" in str(refusal)
+    ledger = DynamoLedger(
+        f"{PREFIX}-incidents", KAFKA, environment.REGION, client=twin.aws("dynamodb")
+    )
+    asked = until(lambda: ledger.get(instance), "the refusal is recorded")
+    assert (asked.kind.value, asked.asked_by) == ("eviction", "stillwater-admin")
+
+    gates = [f for f in read_journal(twin.place) if f.get("principal") == f"{PREFIX}-gate"]
+    assert [fact for fact in gates if not fact.get("allowed", True)] == []
 
 
 def test_acting_adds_two_hooks_and_a_tag_to_the_named_group(

@@ -22,6 +22,7 @@ from local.tools import chart_path, tool_path
 from local.twin import Twin
 from tests.integration.nodes import (
     CLAIMS,
+    CLUSTER,
     NAMESPACE,
     PODS,
     SPACE,
@@ -37,6 +38,7 @@ from tests.integration.nodes import (
     ready_once,
     world_on,
 )
+from tests.integration.pod_roles import role_for
 from tests.integration.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -318,7 +320,18 @@ def warning_of(instance: str) -> dict[str, Any]:
     }
 
 
-def test_the_real_nth_runs_from_its_charts_pod_and_drains_a_node(world: World, busy: str) -> None:
+@pytest.fixture
+def nths_account(world: World) -> Iterator[str]:
+    """The service account of its chart, whose pods may do what NTH does."""
+    account = f"{NAMESPACE}-aws-node-termination-handler"
+    actions = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "ec2:DescribeInstances")
+    with role_for(world.twin, CLUSTER, "kube-system", account, *actions):
+        yield account
+
+
+def test_the_real_nth_runs_from_its_charts_pod_and_drains_a_node(
+    world: World, busy: str, nths_account: str
+) -> None:
     instance = world.launch("victim")
     victim = until(lambda: world.ready_node(instance), "the node is ready")
     sqs = world.aws("sqs")
@@ -328,6 +341,7 @@ def test_the_real_nth_runs_from_its_charts_pod_and_drains_a_node(world: World, b
         "queueURL": queue,
         "awsRegion": environment.REGION,
         "checkTagBeforeDraining": False,
+        "serviceAccount": {"name": nths_account},
         "nodeSelector": {"stillwater.dev/pool": busy},
         "tolerations": [{"operator": "Exists"}],
     }
@@ -336,9 +350,12 @@ def test_the_real_nth_runs_from_its_charts_pod_and_drains_a_node(world: World, b
         world.api.post(API_PATHS[item["kind"]], item)
     pods = "/api/v1/namespaces/kube-system/pods"
 
-    def nth() -> dict[str, Any] | None:
+    def nths_pods() -> list[dict[str, Any]]:
         found = world.api.get(pods, labelSelector=f"app.kubernetes.io/instance={NAMESPACE}")
-        return next((p for p in found["items"] if is_true(p, "Ready")), None)
+        return list(found["items"])
+
+    def nth() -> dict[str, Any] | None:
+        return next((p for p in nths_pods() if is_true(p, "Ready")), None)
 
     try:
         name = until(nth, "NTH is ready")["metadata"]["name"]
@@ -357,4 +374,6 @@ def test_the_real_nth_runs_from_its_charts_pod_and_drains_a_node(world: World, b
     finally:
         for item in objects:
             world.api.delete(f"{API_PATHS[item['kind']]}/{item['metadata']['name']}")
+        # Its role outlives it, or it would be refused to the end of its grace.
+        until(lambda: not nths_pods(), "NTH has stopped")
         sqs.delete_queue(QueueUrl=queue)

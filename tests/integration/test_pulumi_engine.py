@@ -46,7 +46,10 @@ pulumi.export("password", pulumi.Output.secret("hidden"))
 RESOURCES = 8  # the six above, the provider and the stack
 FUNCTION_PROGRAM = """
 import pulumi, pulumi_aws as aws
-role = aws.iam.Role("role", assume_role_policy='{"Version": "2012-10-17", "Statement": []}')
+lambda_may = '{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, ' \
+    '"Action": "sts:AssumeRole"}'
+trust = f'{{"Version": "2012-10-17", "Statement": [{lambda_may}]}}'
+role = aws.iam.Role("role", assume_role_policy=trust)
 function = aws.lambda_.Function(
     "function", name="thin-function", role=role.arn, runtime="python3.11", handler="code.handler",
     code=pulumi.FileArchive(pulumi.Config().require("code")),
@@ -192,6 +195,8 @@ def access_rows(twin: Twin, role: str) -> list[dict[str, Any]]:
     return [row for row in yaml.safe_load(held["data"]["mapRoles"]) if row["rolearn"] == role]
 
 
+# Its role has no right at all, not even to write a log.
+@pytest.mark.means_to_be_refused("logs:*")
 def test_a_function_follows_its_code_and_an_access_entry_its_resource(
     twin: Twin, start: Callable[..., Run], tmp_path: Path
 ) -> None:

@@ -175,10 +175,35 @@ class Cloud:
         rule = self.name("rule")
         self.events.put_rule(Name=rule, EventPattern=json.dumps(pattern), State=state)
         self.later(self.events.delete_rule, Name=rule)
+        dead = [each["DeadLetterConfig"]["Arn"] for each in targets if "DeadLetterConfig" in each]
+        for target in [*dead, *(each["Arn"] for each in targets)]:
+            with contextlib.suppress(ClientError):  # never made: what the test may be about
+                self._let_in(rule, target)
         self.events.put_targets(Rule=rule, Targets=list(targets))
         ids = [target["Id"] for target in targets]
         self.later(self.events.remove_targets, Rule=rule, Ids=ids)
         return rule
+
+    def _let_in(self, rule: str, target: str) -> None:
+        """Let a rule deliver to a queue or a function, as their own policies must."""
+        service, _, _, name = target.split(":", 5)[2:]
+        if service == "sqs":
+            statement = {
+                "Effect": "Allow",
+                "Principal": {"Service": "events.amazonaws.com"},
+                "Action": "sqs:SendMessage",
+                "Resource": target,
+            }
+            url = self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
+            policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+            self.sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
+        elif service == "lambda":
+            self.client("lambda").add_permission(
+                FunctionName=target,
+                StatementId=rule,
+                Action="lambda:InvokeFunction",
+                Principal="events.amazonaws.com",
+            )
 
     def function(
         self, source: str, *, timeout: int = 5, variables: dict[str, str] | None = None
@@ -208,6 +233,14 @@ class Cloud:
             RoleName=name, AssumeRolePolicyDocument=json.dumps({"Statement": [trust]})
         )
         self.later(self.iam.delete_role, RoleName=name)
+        # What is tested is what a function does, not whether it may.
+        everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+        self.iam.put_role_policy(
+            RoleName=name,
+            PolicyName="everything",
+            PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [everything]}),
+        )
+        self.later(self.iam.delete_role_policy, RoleName=name, PolicyName="everything")
         return dict(made["Role"])
 
     def invoke(self, function: str, event: Any = None) -> tuple[Any, str | None]:

@@ -6,7 +6,7 @@ import base64
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,16 +18,13 @@ from core import naming
 from tests import browser, desk_data
 from tests.integration.aws.cloud import Cloud
 from tests.printing import Tab, opened
+from tests.tabs import REACHES, WIDER_THAN_THE_SCREEN, evaluated, eventually, prepare, unhappy
 from tests.unit.handlers.tables import make_table
 from tests.unit.infra.programs import spec
 
 CHROMIUM = browser.find()
 TOKEN = "t" * 43
 WAITING = "i-0b77c1d2e3f405162"
-LIMIT_SECONDS = 30.0
-# The browser's own rules let it reach nothing at all.
-REACHES = f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {LOOPBACK}"
-SIZES = {"desktop": (1280, 900, False), "phone": (390, 844, True)}
 
 
 @dataclass(frozen=True)
@@ -56,35 +53,12 @@ def served(cloud: Cloud, session: Any, twin: Any) -> Iterator[Open]:
         thread.join()
 
 
-def evaluated(tab: Tab, script: str) -> Any:
-    return tab.ask("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
-
-
-def eventually(read: Callable[[], Any], wanted: object) -> None:
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while (found := read()) != wanted:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.1)
-
-
 def shown(tab: Tab, address: str, *, size: str = "desktop", dark: bool = False) -> None:
     """Open the page and wait until it shows the ledger."""
-    width, height, mobile = SIZES[size]
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
-    tab.ask("Emulation.setDeviceMetricsOverride", **metrics)
-    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    tab.ask("Emulation.setEmulatedMedia", features=[scheme])
-    for domain in ("Page", "Runtime", "Log"):
-        tab.ask(f"{domain}.enable")
+    prepare(tab, size=size, dark=dark)
     tab.ask("Page.navigate", url=address)
     title = "document.querySelector('#verdict h2').textContent"
     eventually(lambda: evaluated(tab, title), "Broker 10 is out, 2 more wait")
-
-
-def unhappy(tab: Tab) -> list[str]:
-    """Return what the page complained of: refused styles and requests are among it."""
-    wanted = {"Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled"}
-    return [event for event in tab.events if event in wanted]
 
 
 @browser.needed
@@ -109,8 +83,7 @@ def test_the_desk_shows_who_is_out_why_others_wait_and_nothing_sticks_out(
         ):
             assert sentence.lower() in text.lower()
         assert evaluated(tab, "location.hash") == ""
-        wide = "document.documentElement.scrollWidth - innerWidth"
-        assert evaluated(tab, wide) <= 0
+        assert evaluated(tab, WIDER_THAN_THE_SCREEN) <= 0
         picture = tab.ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]
         # An empty page compresses to a few kilobytes.
         assert len(base64.b64decode(picture)) > 40_000

@@ -27,7 +27,7 @@ def test_a_plan_says_what_is_added_and_how_to_leave(tmp_path: Path) -> None:
     assert "--- survey\n+++ watch\n+ DynamoDB table shop-orders-incidents: " in done.stdout
     assert "\n  Auto Scaling group kafka-a: as it is\n" in done.stdout
     assert "To leave it again, delete what was added" in done.stdout
-    assert "`pulumi up` of a stack <name>-operations makes watch" in done.stdout
+    assert "`pulumi up` of a stack <name>-operations makes it." in done.stdout
 
 
 def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def desk(answer: dict[str, Any], *, failed: bool = False, **volumes: Any) -> Any
         }
     )
     client = SimpleNamespace(invoke=lambda **asked: {**called, "asked": asked})
-    return SimpleNamespace(spec=spec, client=lambda _: client)
+    return SimpleNamespace(spec=spec, of_ours=spec, client=lambda _: client)
 
 
 def shown(answer: dict[str, Any]) -> str:

@@ -189,6 +189,19 @@ class FakeCluster:
             raise StillwaterError("The Kubernetes API did not answer.")
         self.notices.append(notice)
 
+    def let_leave(self, pod: str, incident_id: str) -> None:
+        self._change_pod(pod, may_leave=incident_id)
+
+    def keep(self, pod: str, incident_id: str) -> None:
+        found = self.kafka_pod(pod)
+        if found is not None and found.may_leave == incident_id:
+            self._change_pod(pod, may_leave=None)
+
+    def _change_pod(self, name: str, **changed: Any) -> None:
+        for node_id, pod in self.pods.items():
+            if pod.name == name:
+                self.pods[node_id] = replace(pod, **changed)
+
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         self._change_node(node, spare_for=incident_id)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from core.incidents.levels import ACTING, OWN, Level
+from core.incidents.levels import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from handlers.incidents.act import Effects
@@ -48,6 +48,7 @@ class Station:
     stories: FakeQueue = field(default_factory=FakeQueue)
     now: float = START
     level: Level = OWN
+    reach: Reach | None = None
 
     def __post_init__(self) -> None:
         self.reception = Reception(self.ledger, self.cluster, self.ticks, WHOSE)
@@ -112,7 +113,7 @@ class Station:
                 termination_handler=self.termination_handler,
                 ticks=self.ticks,
                 lease_seconds=900,
-                level=self.level,
+                reach=self.reach or Reach(self.level),
                 clock=lambda: self.now,
             ),
             ticks=self.ticks,

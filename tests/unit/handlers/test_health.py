@@ -17,6 +17,7 @@ from core.health.connect import Answer
 from core.health.examination import Expected
 from core.health.kafka_metrics import Metric, parse
 from core.health.pods import PodSeen
+from core.health.wanted import roles_wanted
 from core.metric_names import CLUSTER_HEALTH
 from core.views import ClusterView
 from handlers.adapters import metrics
@@ -212,3 +213,43 @@ def test_metadata_errors_degrade(examiner: Examiner) -> None:
     troubled = replace(examiner, exporters=Exporters(errors=1))
     answer = troubled.answer(NOW)
     assert (answer["statusCode"], body(answer)["status"]) == (503, "degraded")
+
+
+def test_a_cluster_without_a_description_of_its_nodes_is_judged_by_strimzis(
+    examiner: Examiner,
+) -> None:
+    bare = replace(examiner, expected=Expected(roles={}), exporting={}, workers={})
+    found = replace(bare, nodes=lambda: ROLES)
+    assert (
+        found.examine(NOW).verdict.reason
+        == replace(bare, expected=Expected(roles=ROLES)).examine(NOW).verdict.reason
+    )
+    assert {p.name for p in found.examine(NOW).parts if p.kind == "broker"} == {"10", "20", "30"}
+
+
+def test_nodes_that_nobody_names_are_unknown_and_say_why(examiner: Examiner) -> None:
+    def silent() -> dict[int, str]:
+        raise StillwaterError("the API server refuses strimzipodsets")
+
+    bare = replace(examiner, expected=Expected(roles={}), exporting={}, workers={})
+    for nodes, why in ((silent, "refuses strimzipodsets"), (dict, "Strimzi has no pod set")):
+        parts = replace(bare, nodes=nodes).examine(NOW).parts
+        (named,) = [part for part in parts if part.name == "nodes"]
+        assert named.verdict.health.value == "unknown"
+        assert why in named.verdict.reason
+
+
+def test_a_pod_set_says_which_nodes_there_are_to_be_and_their_roles() -> None:
+    def pod(name: str, **roles: str) -> dict[str, Any]:
+        labels = {f"strimzi.io/{role}-role": value for role, value in roles.items()}
+        labels["strimzi.io/pool-name"] = "any"
+        return {"metadata": {"name": name, "labels": labels}}
+
+    sets = [
+        {"spec": {"pods": [pod("o-a-1", broker="true"), pod("o-a-2", broker="true")]}},
+        {"spec": {"pods": [pod("o-q-0", controller="true", broker="false")]}},
+        {"spec": {"pods": [pod("o-m-9", controller="true", broker="true")]}},
+        {"spec": {"pods": [{"metadata": {"name": "o-connect-0", "labels": {}}}]}},
+        {"spec": {}},
+    ]
+    assert roles_wanted(sets) == {1: "broker", 2: "broker", 0: "controller", 9: "combined"}

@@ -324,6 +324,16 @@ def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(station:
     assert not any("it would take" in note for note in together["notes"])
 
 
+def test_where_the_budgets_open_a_plan_counts_what_they_share_and_no_second_stop(
+    station: Station,
+) -> None:
+    opening = Station(policy=replace(POLICY, stops_together=True), cluster=station.cluster)
+    alone = ask(opening, "plan", selection={"everything": True})["plan"]
+    together = ask(opening, "plan", selection={"everything": True}, at_once="zone")["plan"]
+    assert alone["seconds"] == pytest.approx(6 * (180 + 90 + 10))
+    assert together["seconds"] == pytest.approx(3 * (180 + 90 + 10))
+
+
 def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_out(
     station: Station,
 ) -> None:

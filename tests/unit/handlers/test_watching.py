@@ -12,20 +12,7 @@ from core.incidents.record import State
 from handlers.incidents.act import perform
 from tests.unit.handlers.fakes import NEW, OLD, hook_event
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.walks import announced, drained, replaced
-
-
-def written(station: Station) -> list[object]:
-    """Return every change that anybody made to what is theirs."""
-    theirs = station.cluster
-    return [
-        *(theirs.beats, theirs.completed, theirs.desired_calls, theirs.terminated),
-        *(theirs.asked_to_terminate, theirs.reordered, theirs.released),
-        station.termination_handler.sent,
-        theirs.notices,
-        [n for n in theirs.node_views.values() if n.spare_for or n.out_of_service],
-        [g.protected for g in theirs.groups.values() if g.protected],
-    ]
+from tests.unit.handlers.walks import announced, drained, replaced, written
 
 
 @pytest.mark.parametrize("walk", [announced, replaced, drained])

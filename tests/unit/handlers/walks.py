@@ -30,3 +30,16 @@ def drained(station: Station) -> Station:
     station.cluster.place_pod(10, NEW, ready=False)
     station.tick_until_quiet()
     return station
+
+
+def written(station: Station) -> list[object]:
+    """Return every change that anybody made to what is theirs."""
+    theirs = station.cluster
+    return [
+        *(theirs.beats, theirs.completed, theirs.desired_calls, theirs.terminated),
+        *(theirs.asked_to_terminate, theirs.reordered, theirs.released),
+        station.termination_handler.sent,
+        theirs.notices,
+        [n for n in theirs.node_views.values() if n.spare_for or n.out_of_service],
+        [g.protected for g in theirs.groups.values() if g.protected],
+    ]

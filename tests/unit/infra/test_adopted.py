@@ -10,7 +10,7 @@ import pytest
 
 from core.constants import HOOKS
 from core.errors import InvalidInput
-from core.settings.functions import Interruption, Sweep, Tick
+from core.settings.functions import Health, Interruption, Sweep, Tick
 from stacks.program import main
 from tests.unit.infra.recording import ACCOUNT, Recorded, run_program
 from tests.unit.infra.told import told
@@ -68,7 +68,7 @@ def watched() -> Recorded:
 
 def statements() -> list[tuple[str, dict[str, Any]]]:
     found = watched().of("iam/rolePolicy:RolePolicy")
-    assert len(found) == 8  # interruption, tick, sweep and slack of two Kafkas
+    assert len(found) == 10  # interruption, tick, sweep, health and slack of two Kafkas
     return [(policy.name, each) for policy in found for each in policy.policy["Statement"]]
 
 
@@ -145,6 +145,127 @@ def test_a_termination_is_heard_in_whosever_hook_the_machine_waits() -> None:
     }
 
 
+IMAGE = {"image": "registry.example/stillwater-gate:1.4", "operators": ["system:x"]}
+
+
+@functools.cache
+def gating() -> Recorded:
+    return run(level="gate", eviction_gate=IMAGE)
+
+
+def test_at_gate_each_kafka_has_a_gate_of_its_own_and_nothing_of_theirs_is_managed() -> None:
+    webhooks = gating().of(
+        "admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration",
+    )
+    found = {w.inputs["metadata"]["name"]: w.inputs["webhooks"] for w in webhooks}
+    assert sorted(found) == ["shop-orders-gate", "shop-trial-gate"]
+    spaces = {
+        name: asked[0]["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
+        for name, asked in found.items()
+    }
+    assert spaces == {"shop-orders-gate": "shop-kafka", "shop-trial-gate": "lab"}
+    for name, asked in found.items():
+        assert {a["clientConfig"]["service"]["name"] for a in asked} == {name}
+    for kind in ("apps/v1:Deployment", "core/v1:Service", "core/v1:Secret", "v1:ServiceAccount"):
+        made = [r.inputs["metadata"]["name"] for r in gating().resources if r.type.endswith(kind)]
+        assert sorted(made) == ["shop-orders-gate", "shop-trial-gate"], kind
+    made_in_aws = [r for r in gating().resources if r.type.startswith("aws:")]
+    kinds = {r.type.rpartition("/")[2].split(":")[0] for r in made_in_aws}
+    assert kinds - KINDS_OF_OURS == {"podIdentityAssociation"}
+    assert not gating().of("autoscaling/lifecycleHook:LifecycleHook")
+
+
+def test_the_gate_runs_off_kafkas_machines_and_knows_its_own_pods_by_name() -> None:
+    deployment = gating().one("apps/v1:Deployment", "shop-orders-gate-deployment").inputs
+    (preferred,) = deployment["spec"]["template"]["spec"]["affinity"]["nodeAffinity"][
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert preferred["preference"]["matchExpressions"] == [
+        {"key": "eks.amazonaws.com/nodegroup", "operator": "NotIn", "values": ["quorum"]},
+        {"key": "kafka-pool", "operator": "DoesNotExist"},
+        {"key": "karpenter.sh/nodepool", "operator": "NotIn", "values": ["spare"]},
+    ]
+    webhook = gating().one(
+        "admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration",
+        "shop-orders-gate-webhooks",
+    )
+    asked = {each["name"]: each for each in webhook.inputs["webhooks"]}
+    (evicted,) = asked["evictions.stillwater.dev"]["matchConditions"]
+    assert evicted["expression"] == "request.name.matches('^orders-(.+)-[0-9]+$')"
+    left_out = asked["pods.stillwater.dev"]["matchConditions"][0]["expression"]
+    assert "system:serviceaccount:shop-kafka:strimzi-cluster-operator" in left_out
+    assert '"system:x"' in left_out
+
+
+def test_the_gate_writes_its_own_secret_and_webhook_alone() -> None:
+    rules = [
+        rule
+        for kind in ("ClusterRole", "Role")
+        for role in gating().of(f"rbac.authorization.k8s.io/v1:{kind}")
+        for rule in role.inputs["rules"]
+        if not set(rule["verbs"]) <= {"get", "list"}
+    ]
+    assert {(rule["resources"][0], *rule["resourceNames"]) for rule in rules} == {
+        (resource, f"shop-{kafka}-gate")
+        for resource in ("secrets", "validatingwebhookconfigurations")
+        for kafka in ("orders", "trial")
+    }
+
+
+def test_who_decides_is_told_that_evictions_ask() -> None:
+    tick: Any = told(gating(), "shop-orders-handlers-tick-function", Tick)
+    assert (tick.level, tick.gated) == ("gate", True)
+    assert tick.reach.policy("kafka-a", tick.policy).drain_route == "asked"
+    beside: Any = told(
+        run(**ONE, queue_url=QUEUE, eviction_gate=IMAGE), "shop-orders-handlers-tick-function", Tick
+    )
+    assert (beside.reach.of("kafka-a"), beside.reach.of("eks-quorum-0a")) == ("act", "gate")
+
+
+@functools.cache
+def alarmed() -> Recorded:
+    return run(alerts={"email": ["kafka@shop.example"]})
+
+
+def test_every_alarm_is_about_something_that_was_made_of_its_own_kafka() -> None:
+    made = {
+        r.inputs["name"]
+        for kind in ("sqs/queue:Queue", "lambda/function:Function", "dynamodb/table:Table")
+        for r in alarmed().of(kind)
+    } | {"shop-orders", "shop-trial"}
+    watched_by = {
+        (alarm.inputs["name"], value)
+        for alarm in alarmed().of("cloudwatch/metricAlarm:MetricAlarm")
+        for query in alarm.inputs["metricQueries"]
+        for key, value in query.get("metric", {}).get("dimensions", {}).items()
+        if key != "Operation"
+    }
+    assert {value for _, value in watched_by} <= made
+    names = {name for name, _ in watched_by}
+    for kafka in ("orders", "trial"):
+        assert {f"shop-{kafka}-{k}" for k in ("pages-sent", "cluster-unhealthy")} <= names
+    assert not any("retained" in name or "nth" in name or "volumes" in name for name in names)
+    topics = alarmed().of("sns/topic:Topic")
+    assert {t.inputs["name"] for t in topics} == {"shop-orders-alerts", "shop-trial-alerts"}
+    tick = alarmed().one("iam/rolePolicy:RolePolicy", "shop-orders-handlers-tick-policy").policy
+    assert "CallAPerson" in {each["Sid"] for each in tick["Statement"]}
+    dashboards = alarmed().of("cloudwatch/dashboard:Dashboard")
+    assert {d.inputs["dashboardName"] for d in dashboards} == {"shop-orders", "shop-trial"}
+
+
+def test_health_finds_the_nodes_of_a_kafka_that_exists_by_itself() -> None:
+    health: Any = told(watched(), "shop-orders-health-function-function", Health)
+    assert health.nodes == ()
+    assert (health.cluster, health.namespace) == ("orders", "shop-kafka")
+    (role,) = [
+        r
+        for r in watched().of("rbac.authorization.k8s.io/v1:Role")
+        if r.inputs["metadata"]["name"] == "stillwater-shop-orders-health"
+    ]
+    may = {r: rule["verbs"] for rule in role.inputs["rules"] for r in rule["resources"]}
+    assert may == {"pods": ["list"], "strimzipodsets": ["list"], "secrets": ["get"]}
+
+
 QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/their-drains"
 
 ONE: dict[str, Any] = {"level": "act", "kafkas": [KAFKA]}
@@ -203,6 +324,22 @@ def test_acting_may_change_the_named_groups_and_send_to_the_named_queue_alone() 
         (
             "operations",
             ONE | {"queue_url": QUEUE, "scaling_groups": ["taken"]},
+            "Auto Scaling group taken has the tag stillwater:cluster=lab: another Stillwater",
+        ),
+        ("operations", {"level": "gate"}, "adopt.level is gate and adopt.eviction_gate is not set"),
+        (
+            "operations",
+            {"level": "gate", "eviction_gate": {}},
+            "eviction_gate.image: it is required; add it.",
+        ),
+        (
+            "operations",
+            {"level": "gate", "eviction_gate": {"image": "stillwater-gate"}},
+            "stillwater-gate names no version",
+        ),
+        (
+            "operations",
+            {"level": "gate", "eviction_gate": IMAGE, "scaling_groups": ["taken"]},
             "Auto Scaling group taken has the tag stillwater:cluster=lab: another Stillwater",
         ),
         ("operations", {"pool_label": None}, "adopt.scaling_groups needs pool_label"),

@@ -27,7 +27,7 @@ NEEDED = {
     "elasticloadbalancing",
     "logs",
 }
-SUBNETS = {zone: f"subnet-0123456789abcde{zone[-1]}" for zone in ZONES}
+SUBNETS = {zone: f"subnet-00123456789abcde{zone[-1]}" for zone in ZONES}
 
 
 def existing(**changed: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from cli.doctor.account import ZONE_TAG
 from core import naming
 from core.cluster import parse
 from core.cluster.expected import expected
+from core.cluster.operated import of_spec
 from core.doctor import snapshot
 from infra.alerts.alarms import names
 from tests.unit.infra.programs import (
@@ -47,7 +48,7 @@ RAW = description(
     },
 )
 SPEC = parse(RAW)
-EXPECTED = expected(SPEC, names(SPEC)).snapshot
+EXPECTED = expected(SPEC, names(of_spec(SPEC))).snapshot
 
 
 @pytest.fixture(scope="module")
@@ -181,4 +182,4 @@ def test_alarms_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> N
 
 def test_a_cluster_without_alarms_misses_none() -> None:
     quiet = spec(alerts={"enabled": False})
-    assert expected(quiet, names(quiet)).snapshot.alarms is None
+    assert expected(quiet, names(of_spec(quiet))).snapshot.alarms is None

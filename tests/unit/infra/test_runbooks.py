@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.cluster.operated import of_spec
 from infra.alerts.alarms import alarms
 from infra.alerts.rules import alerts
 from tests.unit.infra.programs import spec
@@ -15,7 +16,7 @@ RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md")}
 EVERYTHING = spec(connect={}, probe={"image": "probe:1"}, eviction_gate={"image": "gate:1"})
 ALERTS = {alert.name for alert in alerts(EVERYTHING)}
-ALARMS = {alarm.runbook for alarm in alarms(spec())}
+ALARMS = {alarm.runbook for alarm in alarms(of_spec(spec()))}
 
 
 def test_every_alert_and_alarm_has_a_page_and_every_page_is_ones() -> None:

@@ -31,6 +31,15 @@ def pool(index: int) -> dict[str, Any]:
 GROWN: Mapping[str, dict[str, Any]] = {
     "thirty tags": description(tags={f"cost-centre-{n}": "x" * 256 for n in range(30)}),
     "eight pools": description(pools=[CONTROLLER, BROKER, *(pool(n) for n in range(6))]),
+    "as many groups as there are listeners": description(
+        name="o" * 20,
+        environment="e" * 22,
+        availability_zones=[f"us-east-1{letter}" for letter in "abcdef"],
+        pools=[
+            CONTROLLER,
+            *({**pool(n), "name": f"broker-{n}-{'p' * 8}"} for n in range(8)),
+        ],
+    ),
     "long names and every option": description(
         **{
             **EVERYTHING,

@@ -58,6 +58,7 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "kafka-us-east-1?-broker": {"spec": "replicas, and the ids Strimzi may give them"},
         "kafka-rules": {"spec": "alerts that count brokers"},
+        "budgets-staying": {"spec": "counts the pods of which one may go"},
         "health-function-function": {"environment": "names the list of nodes by its hash"},
         "health-kept": {"item": "which nodes there should be"},
         **METRICS_OF_PODS,
@@ -69,10 +70,9 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "balancing-nlb": {"subnets": "the load balancer gets an address in the new zone"},
         "balancing-broker-from-*": {"toPort": "the ids reserved for the zone have ports"},
         "kafka-rules": {"spec": "alerts that count brokers"},
-        "autoscaler-policy": {"policy": "names the new zone's groups"},
-        "nth-policy": {"policy": "names the new zone's groups"},
+        "budgets-staying": {"spec": "counts the pods of which one may go"},
         "nodes-broker-class": {"spec": "Karpenter finds subnets by their ids"},
-        "handlers-tick-policy": {"policy": "names the new zone's groups and its subnet"},
+        "handlers-tick-policy": {"policy": "names the new zone's subnet"},
         "handlers-sweep-policy": {"policy": "names the new zone's subnet"},
         "handlers-rotate-policy": {"policy": "names the new zone's subnet"},
         "handlers-*-function": {"environment": "brokers to bootstrap from in the new zone"},
@@ -100,6 +100,7 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "termination-activity": {"eventPattern": "hears the new pool's groups"},
         "termination-refresh": {"eventPattern": "hears the new pool's groups"},
         "kafka-rules": {"spec": "alerts that count brokers"},
+        "budgets-staying": {"spec": "counts the pods of which one may go"},
         "autoscaler-policy": {"policy": "names the new pool's groups"},
         "nth-policy": {"policy": "names the new pool's groups"},
         "handlers-tick-policy": {"policy": "names the new pool's groups"},
@@ -193,7 +194,7 @@ def test_a_spare_broker_finds_its_place_prepared(provisioner: str, cache: None) 
     pools = {f"kafka-{zone}-broker" for zone in ZONES}
     # Health and the report are told which nodes there should be.
     told = {"health-function-function", "health-kept", *FACTS_OF_THE_REPORT}
-    assert changed == {*pools, *nodes, "kafka-rules", *told}
+    assert changed == {*pools, *nodes, "kafka-rules", "budgets-staying", *told}
 
 
 def controllers(resources: Mapping[str, Resource]) -> set[str]:

@@ -21,6 +21,7 @@ GOOD: dict[str, Any] = {
     "subnets": ["subnet-0123456789abcdef0"],
     "security_groups": ["sg-0123456789abcdef0"],
 }
+IMAGE = {"image": "registry.example/stillwater-gate:1.4"}
 REFUSED = {
     "no machines": ({"scaling_groups": []}, "adopt names no machines; list the scaling_groups"),
     "no Kafka": ({"kafkas": []}, "kafkas: it has 0 entries and needs at least 1"),
@@ -97,12 +98,37 @@ def test_only_the_last_level_changes_what_is_theirs() -> None:
         plan = next_level(adopted(level=level))
         assert plan is not None
         assert {change.mark for change in plan.changes} == {"+", " "}
-    plan = next_level(adopted(level="gate", managed_node_groups=["workers"]))
+    plan = next_level(adopted(level="gate", eviction_gate=IMAGE, managed_node_groups=["workers"]))
     assert plan is not None
     assert "~ Auto Scaling group kafka-a: + hooks drain and gate, default ABANDON" in plan.diff()
     assert all(change.mark == " " for change in plan.changes if "Managed" in change.what)
     queue = "https://sqs.eu-north-1.amazonaws.com/111122223333/Drains"
     assert next_level(adopted(level="act", queue_url=queue)) is None
+
+
+def test_gate_adds_a_gate_for_each_kafka_and_says_what_it_needs_first() -> None:
+    both = [KAFKA, KAFKA | {"namespace": "lab", "name": "trial"}]
+    plan = next_level(adopted(level="watch", kafkas=both))
+    assert plan is not None
+    assert {change.mark for change in plan.changes} == {"+", " "}
+    made = [change.what for change in plan.changes if change.what.startswith("Validating")]
+    assert made == [
+        "ValidatingWebhookConfiguration shop-orders-gate",
+        "ValidatingWebhookConfiguration shop-trial-gate",
+    ]
+    said = " ".join(plan.missing)
+    assert "eviction_gate is not set" in said
+    assert "unless it is strimzi-cluster-operator in lab or shop-kafka" in said
+    ready = next_level(adopted(level="watch", eviction_gate=IMAGE))
+    assert ready is not None
+    assert not any("is not set" in each for each in ready.missing)
+
+
+def test_a_gate_in_the_description_answers_from_its_level_on_and_not_before() -> None:
+    answers = {
+        level: adopted(level=level, eviction_gate=IMAGE).gated for level in ("watch", "gate")
+    }
+    assert answers == {"watch": False, "gate": True}
 
 
 def test_what_must_be_filled_in_first_is_said() -> None:

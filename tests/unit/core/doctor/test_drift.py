@@ -207,6 +207,13 @@ def test_a_drain_cleaner_that_denies_our_drains_is_named_with_the_setting() -> N
     assert found(drain_cleaners={"ops/off": snapshot.DrainCleaner(drains_kafka=False)}) == []
 
 
+def test_a_budget_of_strimzis_beside_ours_is_named_with_the_command_that_ends_it() -> None:
+    theirs = snapshot.Budget(min_available="5", max_unavailable=None)
+    (finding,) = found(budgets={**members("budgets"), "orders-kafka": theirs})
+    assert (finding.what, finding.found) == ("PodDisruptionBudget orders-kafka", "present")
+    assert "delete pdb orders-kafka" in finding.remedy
+
+
 def test_an_operator_that_knows_of_no_drain_is_named_and_is_no_drift() -> None:
     operators = {
         "ops/plain": snapshot.Operator(waits_for_drains=False),

@@ -6,8 +6,9 @@ from typing import get_args
 
 import pytest
 
-from core.incidents.levels import OF_OURS, Level, allowed, level_of, withheld
+from core.incidents.levels import OF_OURS, Level, Reach, allowed, withheld
 from core.incidents.observation import Action, Heartbeat, Page, SetDesired, TakeLease
+from tests.unit.policies import policy_with
 
 
 @pytest.mark.parametrize("kind", get_args(Action), ids=lambda kind: kind.__name__)
@@ -18,11 +19,30 @@ def test_below_act_only_what_is_ours_is_touched(kind: type[object]) -> None:
     assert allowed(action, "act")  # type: ignore[arg-type]
 
 
-def test_a_machine_in_no_named_group_is_watched_by_whoever_acts() -> None:
-    assert level_of("kafka-a", "act", {"kafka-a"}) == "act"
-    assert {level_of(g, "act", {"kafka-a"}) for g in ("eks-workers-0a1b", None)} == {"gate"}
-    assert level_of(None, "own", None) == "own"
-    assert level_of("kafka-a", "watch", {"kafka-a"}) == "watch"
+@pytest.mark.parametrize(("gated", "others"), [(True, "gate"), (False, "watch")])
+def test_a_machine_in_no_named_group_is_left_to_others_by_whoever_acts(
+    *, gated: bool, others: str
+) -> None:
+    acting = Reach("act", frozenset({"kafka-a"}), gated)
+    assert acting.of("kafka-a") == "act"
+    assert {acting.of(group) for group in ("eks-workers-0a1b", None)} == {others}
+    assert Reach("watch", frozenset({"kafka-a"}), gated).of("kafka-a") == "watch"
+    assert Reach().of(None) == "own"
+
+
+@pytest.mark.parametrize(
+    ("reach", "route"),
+    [
+        (Reach("watch"), "held"),
+        (Reach("gate", frozenset(), gated=True), "asked"),
+        (Reach("act", frozenset({"kafka-a"}), gated=True), "held"),
+        (Reach("act", frozenset(), gated=True), "asked"),
+        (Reach("act", frozenset()), "held"),
+        (Reach(), "held"),
+    ],
+)
+def test_nobody_is_sent_to_drain_where_the_gate_is_asked(reach: Reach, route: str) -> None:
+    assert reach.policy("kafka-a", policy_with()).drain_route == route
 
 
 def test_what_is_withheld_keeps_its_order() -> None:

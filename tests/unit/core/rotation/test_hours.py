@@ -151,7 +151,9 @@ def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
     options = Options(accepted_topics=("t",), at_once=most)
     run = open_run(turns, options, "ada", seen.now)
     begun = next_step(run, seen, policy_with(maintenance=window)).run.in_hand
-    lasts = together([turn.expected_seconds or 0.0 for turn in begun]) if begun else 0.0
+    lasts = (
+        together([turn.expected_seconds or 0.0 for turn in begun], at_once=False) if begun else 0.0
+    )
     assert all(is_open(window, minute) for minute in range(now, now + int(lasts // MINUTE)))
     # Whoever may go at any time, and would be back in time, goes.
     at_once = next_step(replace(run, options=replace(options, any_time=True)), seen, policy_with())
@@ -174,7 +176,7 @@ def test_two_that_share_nothing_go_together_where_both_would_be_back_in_time(
     turns = [replace(turn_of(n), expected_seconds=m * 60.0) for n, m in ((10, one), (11, other))]
     run = open_run(turns, Options(at_once=2), "ada", seen.now)
     begun = next_step(run, seen, policy_with(maintenance=WEEKEND)).run.in_hand
-    both = together([one * 60.0, other * 60.0]) <= left * MINUTE
+    both = together([one * 60.0, other * 60.0], at_once=False) <= left * MINUTE
     assert len(begun) == (2 if both else 1 if min(one, other) <= left else 0)
 
 
@@ -203,7 +205,8 @@ def test_a_run_learns_from_its_own_moves_what_the_next_will_take() -> None:
 def test_together_takes_as_long_as_the_slowest_at_least_and_never_longer_than_one_by_one(
     seconds: list[float],
 ) -> None:
-    assert max(seconds) <= together(seconds) <= sum(seconds) + 1e-6
+    assert max(seconds) <= together(seconds, at_once=False) <= sum(seconds) + 1e-6
+    assert together(seconds, at_once=True) == max(seconds)
 
 
 def test_a_move_that_waited_for_a_person_says_nothing_about_the_next() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from core.errors import StillwaterError
+from core.errors import Conflict, StillwaterError
 from core.incidents.observation import NodeView, PodView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
@@ -100,6 +100,82 @@ def test_kafka_pods_are_those_of_a_node_pool_that_still_run(
         seen("orders-both-a-20", "combined", ready=True),
     )
     assert fake.pool.asked[0][1]["labelSelector"] == ["strimzi.io/cluster=orders"]
+
+
+POD_PATH = "/api/v1/namespaces/kafka/pods/orders-broker-a-10"
+STAYING_PATH = "/apis/policy/v1/namespaces/kafka/poddisruptionbudgets/orders-staying"
+LABEL = "stillwater.dev/may-leave"
+
+
+def labelled(value: str | None = None, cluster: str = "orders", **changes: Any) -> dict[str, Any]:
+    labels = {"strimzi.io/cluster": cluster, **({LABEL: value} if value else {})}
+    return pod("orders-broker-a-10", labels=labels, resourceVersion="7", **changes)
+
+
+def test_a_pod_says_for_whom_it_may_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = reader(monkeypatch, {POD_PATH: [labelled("i-0a.2")]})
+    found = fake.nodes.kafka_pod("orders-broker-a-10")
+    assert found is not None
+    assert found.may_leave == "i-0a.2"
+
+
+@pytest.mark.parametrize(
+    ("before", "written"),
+    [
+        (labelled(), True),
+        (labelled("i-0a.1"), True),  # of an earlier round
+        (labelled("i-0a.2"), False),
+        (labelled(cluster="another"), False),
+        (labelled(deletionTimestamp="2026-11-20T10:00:00Z"), False),
+    ],
+)
+def test_a_pod_is_labelled_once_in_the_version_it_was_read_in(
+    monkeypatch: pytest.MonkeyPatch, before: dict[str, Any], written: bool
+) -> None:
+    fake = reader(monkeypatch, {POD_PATH: [before], STAYING_PATH: [{}]})
+    fake.nodes.let_leave("orders-broker-a-10", "i-0a.2")
+    change = {"metadata": {"resourceVersion": "7", "labels": {LABEL: "i-0a.2"}}}
+    labelled = [each for each in fake.pool.patched if each[0] == POD_PATH]
+    assert labelled == ([(POD_PATH, change)] if written else [])
+
+
+def test_the_budget_of_the_others_is_counted_anew_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The disruption controller looks at the budget a changed pod is under, not at the one it was
+    under.
+    """
+    fake = reader(monkeypatch, {POD_PATH: [labelled("i-0a.2")], STAYING_PATH: [{}]})
+    for _ in range(2):
+        fake.nodes.let_leave("orders-broker-a-10", "i-0a.2")
+    touched = [body["metadata"]["annotations"] for path, body in fake.pool.patched]
+    assert {path for path, _ in fake.pool.patched} == {STAYING_PATH}
+    assert len({each["stillwater.dev/counted"] for each in touched}) == 2
+
+
+@pytest.mark.parametrize(("value", "taken"), [("i-0a.2", True), ("i-0a.3", False), (None, False)])
+def test_a_label_is_taken_off_by_whose_it_is(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, taken: bool
+) -> None:
+    fake = reader(monkeypatch, {POD_PATH: [labelled(value)]})
+    fake.nodes.keep("orders-broker-a-10", "i-0a.2")
+    change = {"metadata": {"resourceVersion": "7", "labels": {LABEL: None}}}
+    assert fake.pool.patched == ([(POD_PATH, change)] if taken else [])
+
+
+def test_a_pod_that_changed_meanwhile_is_not_labelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = reader(monkeypatch, {POD_PATH: [labelled()]})
+    answered = fake.pool.request
+
+    def conflicting(method: str, *rest: Any, **named: Any) -> Any:
+        answer = answered(method, *rest, **named)
+        if method == "PATCH":
+            answer.status = 409
+        return answer
+
+    fake.pool.request = conflicting
+    with pytest.raises(Conflict):
+        fake.nodes.let_leave("orders-broker-a-10", "i-0a.2")
 
 
 def attachment(volume: str, node_name: str, attacher: str = "ebs.csi.aws.com") -> dict[str, Any]:
@@ -206,5 +282,24 @@ def test_a_budget_is_known_with_the_pods_it_speaks_for(
         },
     )
     (found,) = fake.nodes.budgets()
-    assert (found.name, found.disruptions_allowed) == ("orders-kafka", 0)
+    assert (found.name, found.disruptions_allowed, found.yields) == ("orders-kafka", 0, False)
     assert ("orders-broker-a-10" in found.pods) is covered
+
+
+@pytest.mark.parametrize(("operator", "yields"), [("DoesNotExist", True), ("Exists", False)])
+def test_a_budget_that_leaves_out_who_is_labelled_is_known_to_yield(
+    monkeypatch: pytest.MonkeyPatch, operator: str, yields: bool
+) -> None:
+    selector = {"matchExpressions": [{"key": LABEL, "operator": operator}]}
+    fake = reader(
+        monkeypatch,
+        {
+            "/apis/policy/v1/namespaces/kafka/poddisruptionbudgets": [
+                {"items": [budget(selector)]}
+            ],
+            "/api/v1/namespaces/kafka/pods": [{"items": [labelled(), labelled("i-0a.2")]}],
+        },
+    )
+    (found,) = fake.nodes.budgets()
+    assert found.yields is yields
+    assert len(found.pods) == 1

@@ -1,0 +1,211 @@
+"""Reads what a description of a cluster that exists names, for core.cluster.adopted_drift.
+
+The readers are the survey's: a description of many names costs no more calls than one of few.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cli import aws
+from cli.doctor.examine import Diagnosis, Unread
+from cli.preflight.asked import sentence
+from cli.survey import account, kafka, machines, tools
+from cli.survey.command import CLIENT, known, on
+from cli.survey.listing import items, labels, one
+from core import naming
+from core.cluster import adoption
+from core.cluster.adopted import operated
+from core.cluster.adopted_drift import Gate, Standing, findings, secrets_named, unread
+from core.cluster.adoption import Adoption, Level
+from core.errors import InvalidInput, StillwaterError
+from handlers.adapters.eks import eks_token
+from infra import spec_file
+from infra.alerts import alarms
+from infra.eks.api import Api, Object
+
+GATE_NAMESPACE = "kube-system"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+
+
+def examine(path: Path) -> Diagnosis:
+    """Read what a description names and compare; raise StillwaterError without an identity."""
+    started = time.monotonic()
+    found = spec_file.load(path)
+    adopted = adoption.parse(found.content, found.locate)
+    if adopted.level is Level.SURVEY:
+        raise InvalidInput(
+            ["adopt.level is survey, and nothing of ours is there; `stillwater survey` judges it."]
+        )
+    session = aws.session(region=adopted.region)
+    try:
+        number = str(_client(session, "sts").get_caller_identity()["Account"])
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(
+            f"AWS does not say who is calling ({sentence(error)}); log in to the account of "
+            f"{adopted.eks_cluster}, or name its profile in AWS_PROFILE."
+        ) from None
+    functions, queues = _ours(adopted)
+    standing = _read(adopted, session, functions, queues)
+    return Diagnosis(
+        environment=str(path),
+        cluster=adopted.eks_cluster,
+        account=number,
+        region=adopted.region,
+        seconds=time.monotonic() - started,
+        findings=findings(adopted, standing, functions, queues),
+        unread=[Unread(part, why) for part, why in unread(standing)],
+    )
+
+
+def _client(session: boto3.Session, service: str) -> Any:
+    made: Any = session
+    return made.client(service, config=CLIENT)
+
+
+def _ours(adopted: Adoption) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the functions and queues of ours that are to be there, by name: of which Kafka."""
+    functions: dict[str, str] = {}
+    queues: dict[str, str] = {}
+    for each in adopted.kafkas:
+        cluster = operated(adopted, each)
+        functions |= {
+            naming.function(cluster.prefix, role): each.title for role in alarms.functions(cluster)
+        }
+        queues |= dict.fromkeys(alarms.queues(cluster), each.title)
+    return functions, queues
+
+
+def _read(
+    adopted: Adoption,
+    session: boto3.Session,
+    functions: Iterable[str],
+    queues: Iterable[str],
+) -> Standing:
+    api = known(lambda: _api(adopted, session))
+    workloads = on(api, tools.workloads)
+    urls = () if adopted.queue_url is None else (adopted.queue_url,)
+    return Standing(
+        groups=known(
+            lambda: account.groups(_client(session, "autoscaling"), adopted.scaling_groups)
+        ),
+        node_groups=known(lambda: _node_groups(adopted, session)),
+        node_pools=on(api, lambda found: frozenset(machines.node_pools(found))),
+        node_labels=on(api, _node_labels),
+        kafkas=on(api, _kafkas),
+        secrets=on(api, lambda found: _secrets(found, secrets_named(adopted))),
+        handlers=on(workloads, tools.handlers),
+        handler_queues=known(lambda: _standing_queues(session, urls, by_url=True)),
+        operators=on(workloads, lambda found: _operators(adopted, found)),
+        functions=known(lambda: _functions(session, functions)),
+        queues=known(lambda: _standing_queues(session, queues)),
+        gates=on(api, lambda found: _gates(adopted, found)),
+    )
+
+
+def _api(adopted: Adoption, session: boto3.Session) -> Api:
+    """Return the API server that EKS names, asked as the caller."""
+    eks = _client(session, "eks").describe_cluster(name=adopted.eks_cluster)["cluster"]
+    return Api(
+        str(eks["endpoint"]),
+        lambda: eks_token(adopted.eks_cluster, adopted.region, session),
+        ca_pem=base64.b64decode(eks["certificateAuthority"]["data"]).decode(),
+    )
+
+
+def _node_groups(adopted: Adoption, session: boto3.Session) -> frozenset[str]:
+    pages = _client(session, "eks").get_paginator("list_nodegroups")
+    return frozenset(
+        str(name)
+        for page in pages.paginate(clusterName=adopted.eks_cluster)
+        for name in page["nodegroups"]
+    )
+
+
+def _node_labels(api: Api) -> frozenset[str]:
+    return frozenset(key for node in items(api, "/api/v1", "nodes") for key in labels(node))
+
+
+def _kafkas(api: Api) -> frozenset[str]:
+    return frozenset(f"{each.namespace}/{each.name}" for each in kafka.kafkas(api, None))
+
+
+def _secrets(api: Api, wanted: Iterable[str]) -> frozenset[str]:
+    """Return those that are there; what stands in them is not kept."""
+    found = set()
+    for title in wanted:
+        namespace, _, name = title.partition("/")
+        if one(api, f"/api/v1/namespaces/{namespace}/secrets/{name}") is not None:
+            found.add(title)
+    return frozenset(found)
+
+
+def _operators(adopted: Adoption, workloads: Iterable[Object]) -> frozenset[str]:
+    spaces = {each.namespace for each in adopted.kafkas}
+    return frozenset(
+        f"system:serviceaccount:{item['metadata']['namespace']}:{_account(item)}"
+        for item in workloads
+        for operator in tools.operators([item])
+        if any(operator.watches(namespace) for namespace in spaces)
+    )
+
+
+def _account(item: Object) -> str:
+    return str(item["spec"]["template"]["spec"].get("serviceAccountName") or "default")
+
+
+def _functions(session: boto3.Session, wanted: Iterable[str]) -> frozenset[str]:
+    client = _client(session, "lambda")
+    found = set()
+    for name in wanted:
+        try:
+            client.get_function_configuration(FunctionName=name)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ResourceNotFoundException":
+                raise
+            continue
+        found.add(name)
+    return frozenset(found)
+
+
+def _standing_queues(
+    session: boto3.Session, wanted: Iterable[str], *, by_url: bool = False
+) -> frozenset[str]:
+    client = _client(session, "sqs")
+    found = set()
+    for each in wanted:
+        try:
+            if by_url:
+                client.get_queue_attributes(QueueUrl=each, AttributeNames=["QueueArn"])
+            else:
+                client.get_queue_url(QueueName=each)
+        except client.exceptions.QueueDoesNotExist:
+            continue
+        found.add(each)
+    return frozenset(found)
+
+
+def _gates(adopted: Adoption, api: Api) -> dict[str, Gate]:
+    names = [naming.adopted_gate(adopted.called(each)) for each in adopted.kafkas]
+    found = {}
+    for name in names:
+        deployment = one(api, f"/apis/apps/v1/namespaces/{GATE_NAMESPACE}/deployments/{name}")
+        if deployment is not None:
+            found[name] = _gate(deployment, one(api, f"{WEBHOOKS}/{name}"))
+    return found
+
+
+def _gate(deployment: Object, webhook: Mapping[str, Any] | None) -> Gate:
+    asked = [] if webhook is None else webhook.get("webhooks") or []
+    return Gate(
+        available=int((deployment.get("status") or {}).get("availableReplicas") or 0),
+        image=str(deployment["spec"]["template"]["spec"]["containers"][0]["image"]),
+        trusted=bool(asked) and all(each["clientConfig"].get("caBundle") for each in asked),
+    )

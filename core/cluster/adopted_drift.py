@@ -1,0 +1,233 @@
+"""Decides what of a cluster that exists is no longer as its description names it, by its level.
+
+cli.doctor.adopted reads; nothing here repairs. Below `act` a hook of ours is a leftover, from `act`
+on a missing one lets machines go; what a level does not need is not looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from core import naming
+from core.cluster.adopted import operated
+from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
+from core.constants import ABANDON, HOOKS
+from core.doctor.drift import MISSING, PRESENT, Finding
+from core.survey.facts import Unread
+from core.survey.node_facts import ScalingGroup
+from core.survey.tool_facts import TerminationHandler
+
+REPLICAS = 2
+UP = "`pulumi up --refresh` of its operations stack"
+RENAMED = "name what holds Kafka's nodes now, and run `stillwater adopt plan`"
+TITLES = {
+    "groups": "Auto Scaling groups",
+    "node_groups": "managed node groups",
+    "node_pools": "NodePools",
+    "node_labels": "nodes",
+    "kafkas": "Kafkas",
+    "secrets": "Secrets",
+    "handlers": "termination handlers",
+    "handler_queues": "the termination handler's queue",
+    "operators": "Strimzi's operators",
+    "functions": "functions",
+    "queues": "queues",
+    "gates": "eviction gates",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One eviction gate as it stands: replicas that answer, their image, who trusts them."""
+
+    available: int
+    image: str
+    # Whether a webhook of its name asks it, and knows its authority.
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What was found, part by part; each by names as the description has them, or Unread."""
+
+    groups: Mapping[str, ScalingGroup] | Unread
+    node_groups: frozenset[str] | Unread
+    node_pools: frozenset[str] | Unread
+    # The labels' keys of all nodes.
+    node_labels: frozenset[str] | Unread
+    # namespace/name
+    kafkas: frozenset[str] | Unread
+    secrets: frozenset[str] | Unread
+    handlers: tuple[TerminationHandler, ...] | Unread
+    # Those that were asked for and are there, by URL.
+    handler_queues: frozenset[str] | Unread
+    # Accounts of the operators that look after one of the Kafkas.
+    operators: frozenset[str] | Unread
+    functions: frozenset[str] | Unread
+    queues: frozenset[str] | Unread
+    gates: Mapping[str, Gate] | Unread
+
+
+def unread(standing: Standing) -> list[tuple[str, str]]:
+    """Return each part nothing is known of, with why."""
+    found = ((each.name, getattr(standing, each.name)) for each in fields(standing))
+    return [(TITLES[name], part.why) for name, part in found if isinstance(part, Unread)]
+
+
+def secrets_named(adopted: Adoption) -> list[str]:
+    """Return the Secrets that the functions read, as namespace/name."""
+    return sorted(
+        f"{kafka.namespace}/{name}"
+        for kafka in adopted.kafkas
+        for name in operated(adopted, kafka).secrets["tick"]
+    )
+
+
+def findings(
+    adopted: Adoption, standing: Standing, functions: Mapping[str, str], queues: Mapping[str, str]
+) -> list[Finding]:
+    """Return what differs; `functions` and `queues` are the names of ours that are to be there."""
+    return [
+        *_named(adopted, standing),
+        *_groups(adopted, standing),
+        *_there("Kafka", [k.title for k in adopted.kafkas], standing.kafkas, "name the Kafka"),
+        *_there(
+            "Secret",
+            secrets_named(adopted),
+            standing.secrets,
+            "name the Secret of a KafkaUser that is there, as credentials_secret",
+        ),
+        *_handler(adopted, standing),
+        *_there("function", functions, standing.functions, UP),
+        *_there("queue", queues, standing.queues, UP),
+        *_gates(adopted, standing),
+    ]
+
+
+def _there(
+    member: str,
+    wanted: Mapping[str, str] | list[str] | tuple[str, ...],
+    found: Mapping[str, ScalingGroup] | frozenset[str] | Unread,
+    remedy: str,
+) -> Iterator[Finding]:
+    if isinstance(found, Unread):
+        return
+    for name in wanted:
+        if name not in found:
+            yield Finding(f"{member} {name}", PRESENT, MISSING, remedy)
+
+
+def _named(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+    yield from _there("Auto Scaling group", adopted.scaling_groups, standing.groups, RENAMED)
+    yield from _there(
+        "managed node group", adopted.managed_node_groups, standing.node_groups, RENAMED
+    )
+    yield from _there("NodePool", adopted.node_pools, standing.node_pools, RENAMED)
+    labels = () if adopted.pool_label is None else (adopted.pool_label,)
+    yield from _there(
+        "node label", labels, standing.node_labels, "name the label that Kafka's nodes carry"
+    )
+
+
+def _groups(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+    if isinstance(standing.groups, Unread):
+        return
+    ours = {adopted.called(kafka) for kafka in adopted.kafkas}
+    for name in adopted.scaling_groups:
+        group = standing.groups.get(name)
+        if group is None:
+            continue
+        owner = (group.tags or {}).get(naming.CLUSTER_TAG)
+        what = f"tag {naming.CLUSTER_TAG} of Auto Scaling group {name}"
+        if owner is not None and owner not in ours:
+            remedy = "leave it to that Stillwater, or take it out of scaling_groups"
+            yield Finding(what, "none of another's", owner, remedy)
+        elif adopted.level is Level.ACT:
+            if owner is None:
+                yield Finding(what, min(ours), MISSING, UP)
+            yield from _hooked(adopted, group)
+        elif owner is not None:
+            yield Finding(what, "none below act", owner, UP)
+
+
+def _hooked(adopted: Adoption, group: ScalingGroup) -> Iterator[Finding]:
+    standing = {hook.name: hook for hook in group.hooks}
+    for name in HOOKS:
+        what, hook = f"hook {name} of Auto Scaling group {group.name}", standing.get(name)
+        if hook is None:
+            yield Finding(what, PRESENT, MISSING, UP)
+            continue
+        if hook.default_result != ABANDON:
+            yield Finding(f"default result of {what}", ABANDON, hook.default_result, UP)
+        beat = adopted.timings.hook_heartbeat_timeout_seconds
+        if hook.heartbeat_seconds != beat:
+            found = f"{hook.heartbeat_seconds} s"
+            yield Finding(f"heartbeat timeout of {what}", f"{beat} s", found, UP)
+    if not group.retains_on_abandon:
+        yield Finding(
+            f"lifecycle policy of Auto Scaling group {group.name}",
+            "retain on TerminateHookAbandon",
+            "terminate",
+            "set it, as docs/how-to/adopt.md says: a hook that runs out lets the machine go",
+        )
+
+
+def _handler(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+    url = adopted.queue_url
+    if adopted.level is not Level.ACT or adopted.drainer is not Drainer.THEIRS or url is None:
+        return
+    yield from _there("queue", (url,), standing.handler_queues, "name the queue as queue_url")
+    if isinstance(standing.handlers, Unread):
+        return
+    reading = [each for each in standing.handlers if each.queue_mode and each.queue_url == url]
+    if not reading:
+        remedy = "run it in queue mode on that queue, or name its own as queue_url"
+        yield Finding("termination handler", f"one that reads {url}", "none", remedy)
+    for each in reading:
+        if not each.drains:
+            remedy = "let it drain: CORDON_ONLY and DRY_RUN off"
+            yield Finding(each.title, "drains", "only cordons, or only says so", remedy)
+
+
+def _gates(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+    if isinstance(standing.gates, Unread):
+        return
+    for kafka in adopted.kafkas:
+        name = naming.adopted_gate(adopted.called(kafka))
+        gate = standing.gates.get(name)
+        if not adopted.gated:
+            if gate is not None:
+                yield Finding(f"eviction gate {name}", "none at this level", PRESENT, UP)
+            continue
+        if gate is None:
+            yield Finding(f"eviction gate {name}", PRESENT, MISSING, UP)
+            continue
+        yield from _gate(adopted, name, gate)
+        yield from _operators(adopted, kafka, standing)
+
+
+def _gate(adopted: Adoption, name: str, gate: Gate) -> Iterator[Finding]:
+    wanted = "" if adopted.eviction_gate is None else adopted.eviction_gate.image
+    if gate.available < REPLICAS:
+        remedy = "see its pods in kube-system; while none answers, nobody is evicted"
+        replicas = f"replicas of eviction gate {name} that answer"
+        yield Finding(replicas, str(REPLICAS), str(gate.available), remedy)
+    if not gate.trusted:
+        yield Finding(f"webhook {name}", "asks the gate, and trusts it", "does not", UP)
+    if gate.image != wanted:
+        yield Finding(f"image of eviction gate {name}", wanted, gate.image, UP)
+
+
+def _operators(adopted: Adoption, kafka: AdoptedKafka, standing: Standing) -> Iterator[Finding]:
+    if isinstance(standing.operators, Unread) or adopted.eviction_gate is None:
+        return
+    beside = f"system:serviceaccount:{kafka.namespace}:strimzi-cluster-operator"
+    known = {beside, *adopted.eviction_gate.operators}
+    for account in sorted(standing.operators - known):
+        yield Finding(
+            f"account of Strimzi's operator for Kafka {kafka.title}",
+            "not asked by the gate before it rolls a pod",
+            account,
+            "name it in eviction_gate.operators",
+        )

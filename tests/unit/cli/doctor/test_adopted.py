@@ -1,0 +1,154 @@
+"""What a doctor reads of a cluster that exists: what is there, and why a part is not known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from typer.testing import CliRunner
+
+from cli.doctor import adopted
+from cli.main import app
+from infra.eks.api import ApiError
+
+DESCRIPTION = """
+adopt:
+  level: {level}
+  eks_cluster: shop
+  region: eu-north-1
+  kafkas:
+    - namespace: shop-kafka
+      name: orders
+      bootstrap: orders.shop-kafka.svc:9093
+      authentication: tls
+      credentials_secret: eyes
+  managed_node_groups: [quorum]
+  subnets: [subnet-0123456789abcdef0]
+  security_groups: [sg-0123456789abcdef0]
+  eviction_gate: {{image: "registry.example/stillwater-gate:1.4"}}
+"""
+GATE = {
+    "spec": {
+        "template": {"spec": {"containers": [{"image": "registry.example/stillwater-gate:1.4"}]}}
+    },
+    "status": {"availableReplicas": 2},
+}
+TRUSTED = {"webhooks": [{"clientConfig": {"caBundle": "eA=="}}]}
+OPERATOR = {
+    "metadata": {"name": "operator", "namespace": "ops"},
+    "spec": {
+        "template": {
+            "spec": {
+                "serviceAccountName": "strimzi",
+                "containers": [{"name": "o", "image": "quay.io/strimzi/operator:1.2.0"}],
+            }
+        }
+    },
+}
+KAFKA = {"metadata": {"name": "orders", "namespace": "shop-kafka"}, "spec": {"kafka": {}}}
+
+
+class Missing(Exception):
+    """SQS knows no such queue."""
+
+
+class Service:
+    """Every client of AWS's that the doctor makes."""
+
+    exceptions = type("Exceptions", (), {"QueueDoesNotExist": Missing})
+
+    def get_caller_identity(self) -> dict[str, str]:
+        return {"Account": "111122223333"}
+
+    def get_paginator(self, _call: str) -> Service:
+        return self
+
+    def paginate(self, **_asked: str) -> list[dict[str, list[str]]]:
+        return [{"nodegroups": ["quorum"]}]
+
+    def get_function_configuration(self, **asked: str) -> None:
+        if asked["FunctionName"] == "shop-orders-sweep":
+            raise ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunction")
+
+    def get_queue_url(self, **asked: str) -> None:
+        if asked["QueueName"] == "shop-orders-ticks":
+            raise Missing
+
+
+class Session:
+    def client(self, _service: str, **_options: Any) -> Service:
+        return Service()
+
+
+class Server:
+    """An API server that has what is in `held`, and refuses Secrets where told to."""
+
+    held: dict[str, Any]
+
+    def get(self, path: str, **_query: object) -> Any:
+        found = self.held.get(path)
+        if isinstance(found, int) or found is None:
+            status = found or 404
+            raise ApiError(status, "", f"GET {path} was refused ({status}): no")
+        return found
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    made = Server()
+    gate = "shop-orders-gate"
+    made.held = {
+        "/api/v1/nodes": {"items": [{"metadata": {"name": "a", "labels": {"kafka-pool": "b"}}}]},
+        "/apis/kafka.strimzi.io": {"preferredVersion": {"groupVersion": "kafka.strimzi.io/v1"}},
+        "/apis/kafka.strimzi.io/v1/kafkas": {"items": [KAFKA]},
+        "/api/v1/namespaces/shop-kafka/secrets/eyes": {},
+        "/api/v1/namespaces/shop-kafka/secrets/orders-cluster-ca-cert": {},
+        "/apis/apps/v1/deployments": {"items": []},
+        "/apis/apps/v1/daemonsets": {"items": []},
+        f"/apis/apps/v1/namespaces/kube-system/deployments/{gate}": GATE,
+        f"{adopted.WEBHOOKS}/{gate}": TRUSTED,
+    }
+    monkeypatch.setattr(adopted, "_api", lambda *_: made)
+    monkeypatch.setattr(adopted.aws, "session", lambda **_: Session())
+    return made
+
+
+def described(tmp_path: Path, level: str) -> Path:
+    path = tmp_path / "shop.yaml"
+    path.write_text(DESCRIPTION.format(level=level))
+    return path
+
+
+def test_what_is_missing_is_named_and_nothing_else(server: Server, tmp_path: Path) -> None:
+    found = adopted.examine(described(tmp_path, "gate"))
+    assert found.unread == []
+    assert [each.what for each in found.findings] == [
+        "function shop-orders-sweep",
+        "queue shop-orders-ticks",
+    ]
+    assert (found.exit_code, found.account, found.cluster) == (1, "111122223333", "shop")
+
+
+def test_an_operator_elsewhere_is_read_by_its_account(server: Server, tmp_path: Path) -> None:
+    server.held["/apis/apps/v1/deployments"] = {"items": [OPERATOR]}
+    found = adopted.examine(described(tmp_path, "gate"))
+    assert "system:serviceaccount:ops:strimzi" in [each.found for each in found.findings]
+
+
+def test_a_part_that_is_refused_is_not_known_and_costs_no_other(
+    server: Server, tmp_path: Path
+) -> None:
+    server.held["/api/v1/namespaces/shop-kafka/secrets/eyes"] = 403
+    found = adopted.examine(described(tmp_path, "gate"))
+    assert [each.part for each in found.unread] == ["Secrets"]
+    assert "was refused (403)" in found.unread[0].reason
+    assert len(found.findings) == 2
+    assert found.exit_code == 2
+
+
+def test_a_description_of_a_survey_is_the_surveys(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["doctor", str(described(tmp_path, "survey"))])
+    assert done.exit_code == 2
+    assert "`stillwater survey` judges it" in done.stderr

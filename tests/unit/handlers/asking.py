@@ -1,0 +1,82 @@
+"""The eviction gate on a station: whoever asks, as the API server asks for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.gate.asked import Answer, asked_in
+from core.incidents.record import State
+from handlers.eviction.gate import Gate
+from handlers.incidents.observe import Sources
+from tests.unit.handlers.fakes import NEW
+from tests.unit.handlers.station import POLICY, Station
+
+NAMESPACE = "kafka"
+OPERATOR = "system:serviceaccount:kafka:strimzi-cluster-operator"
+PERSON = "ada"
+
+
+@dataclass
+class Door:
+    """The gate on a station."""
+
+    station: Station = field(default_factory=Station)
+    forgotten: int = 0
+
+    def __post_init__(self) -> None:
+        station = self.station
+        cluster = station.cluster
+        self.gate = Gate(
+            sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes),
+            reception=station.reception,
+            readings=self,
+            policy=POLICY,
+            namespace=NAMESPACE,
+            operators=frozenset({OPERATOR}),
+            lease_seconds=900,
+            reach=station.loop.effects.reach,
+            clock=lambda: station.now,
+        )
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+    def ask(
+        self,
+        broker: int = 10,
+        *,
+        user: str = PERSON,
+        delete: bool = False,
+        dry_run: bool = False,
+        patience: float = 8,
+    ) -> Answer:
+        pod = self.station.cluster.pods.get(broker)
+        name = f"orders-broker-{broker}" if pod is None else pod.name
+        request: dict[str, Any] = {
+            "uid": "u-1",
+            "operation": "DELETE" if delete else "CREATE",
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "subResource": "" if delete else "eviction",
+            "name": name,
+            "namespace": NAMESPACE,
+            "userInfo": {"username": user, "groups": ["system:authenticated"]},
+            "dryRun": dry_run,
+        }
+        return self.gate.ask(asked_in({"request": request}), self.station.now + patience)
+
+    def spare(self, instance_id: str = NEW, zone: str = "us-east-1a") -> None:
+        self.station.cluster.add_instance(instance_id, zone)
+        self.station.cluster.add_node(instance_id)
+
+    def evicted(self, broker: int, to: str) -> None:
+        """The pod leaves its node and is Ready on another, its volume with it."""
+        self.station.cluster.attached.clear()
+        self.station.cluster.place_pod(broker, to)
+
+    def tick_until(self, state: State, most: int = 40) -> None:
+        for _ in range(most):
+            if self.station.incident().state is state:
+                return
+            self.station.tick()
+        raise AssertionError(f"never {state}: {self.station.incident().reason}")

@@ -1,0 +1,148 @@
+"""At level gate nobody is sent to drain and no hook is held: whoever evicts asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from core.events import Kind
+from core.incidents.levels import WATCHED, Reach
+from core.incidents.record import State
+from tests.unit.handlers.asking import PERSON, Door
+from tests.unit.handlers.fakes import NEW, OLD, ec2_event, group_of, healthy_kafka, hook_event
+from tests.unit.handlers.health_events import RETIREMENT, health_event
+from tests.unit.handlers.station import Station
+from tests.unit.handlers.walks import written
+
+NAMED = frozenset({group_of("us-east-1a")})
+WATCH, GATE = Reach("watch", NAMED), Reach("gate", NAMED, gated=True)
+# Acting on the group of the machine, and on others than that.
+ACT = Reach("act", NAMED, gated=True)
+BESIDE, UNGATED = Reach("act", frozenset({"others"}), gated=True), Reach("act", frozenset())
+WARNING = ec2_event("EC2 Spot Instance Interruption Warning", OLD, **{"instance-action": "stop"})
+
+
+def terminated(station: Station) -> None:
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+
+
+def warned(station: Station) -> None:
+    station.cluster.instances[OLD] = replace(station.cluster.instances[OLD], market="spot")
+    station.announce(WARNING)
+
+
+def retired(station: Station) -> None:
+    station.announce(health_event(RETIREMENT))
+
+
+def door(reach: Reach, event: Callable[[Station], None]) -> Door:
+    """Return the gate of a cluster in which a machine is announced to leave, and has a spare."""
+    made = Door(Station(reach=reach))
+    event(made.station)
+    made.spare()
+    for _ in range(6):
+        made.station.tick()
+    return made
+
+
+# Whether a drain is sent, whether somebody holds the lease before anybody asks, and whether an
+# eviction is let through. EC2's two minutes wait for nobody, so a broker that is warned counts as
+# out at every level.
+TABLE = {
+    ("watch", terminated): (WATCH, False, True, False),
+    ("gate", terminated): (GATE, False, False, True),
+    ("act", terminated): (ACT, True, True, True),
+    ("act beside", terminated): (BESIDE, False, False, True),
+    ("act ungated", terminated): (UNGATED, False, True, False),
+    ("watch", warned): (WATCH, False, True, True),
+    ("gate", warned): (GATE, False, True, True),
+    ("act", warned): (ACT, True, True, True),
+    ("act beside", warned): (BESIDE, False, True, True),
+    ("gate", retired): (GATE, False, False, True),
+    ("act beside", retired): (BESIDE, False, False, True),
+}
+
+
+@pytest.mark.parametrize(
+    ("event", "row"),
+    [(event, row) for (_, event), row in TABLE.items()],
+    ids=[f"{level}-{event.__name__}" for level, event in TABLE],
+)
+def test_a_level_by_what_happens(
+    event: Callable[[Station], None], row: tuple[Reach, bool, bool, bool]
+) -> None:
+    reach, sent, leased, allowed = row
+    made = door(reach, event)
+    assert bool(made.station.termination_handler.sent) is sent
+    assert bool(made.station.ledger.leases()) is leased
+    assert made.ask().allowed is allowed
+    if reach is not ACT:
+        assert not any(written(made.station))
+
+
+def test_an_eviction_takes_the_lease_and_is_followed_to_its_end() -> None:
+    made = Door(Station(reach=GATE))
+    made.spare()
+    assert made.ask().allowed
+    assert made.station.incident().kind is Kind.EVICTION
+    made.spare("i-0e", "us-east-1b")
+    assert "takes a Kafka node out first" in made.ask(20, dry_run=True).reason
+    made.evicted(10, NEW)
+    made.tick_until(State.RIDDEN_THROUGH)
+    assert made.station.ledger.leases() == ()
+    assert made.ask(20).allowed
+    assert not any(written(made.station))
+
+
+def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> None:
+    made = door(GATE, terminated)
+    station = made.station
+    assert station.incident().state is State.HOLDING
+    assert made.ask(user="system:serviceaccount:kube-system:nth").allowed
+    assert station.incident().asked_by == "system:serviceaccount:kube-system:nth"
+    station.cluster.kafka = healthy_kafka(out=10)
+    made.evicted(10, NEW)
+    station.tick()
+    station.cluster.kafka = healthy_kafka()
+    for _ in range(8):
+        station.tick()
+    incident = station.incident()
+    assert incident.state is State.GATING
+    assert "whoever made its hook completes it" in incident.reason
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    made.tick_until(State.RELEASED)
+    assert not any(WATCHED in each.reason for each in station.incident().transitions)
+    assert station.ledger.leases() == ()
+    assert not any(written(station))
+
+
+def test_a_broker_that_waits_for_a_place_is_not_kept_until_their_hook_ends() -> None:
+    made = Door(Station(reach=GATE))
+    terminated(made.station)
+    assert "whoever drains it brings one" in made.ask().reason
+    made.station.now += 121
+    answer = made.ask()
+    assert answer.allowed, answer.reason
+
+
+def test_kafka_is_asked_all_the_same_when_their_hook_ends() -> None:
+    made = Door(Station(reach=GATE))
+    terminated(made.station)
+    made.station.now += 121
+    made.station.cluster.kafka = healthy_kafka(out=20)
+    assert not made.ask(user=PERSON).allowed
+
+
+def test_a_hold_keeps_whoever_drains_and_a_release_lets_by() -> None:
+    made = door(GATE, retired)
+    station = made.station
+    held = replace(station.incident(), held_until=station.now + 600)
+    station.ledger.put(held)
+    assert "is held until" in made.ask().reason
+    station.cluster.kafka = None
+    station.ledger.put(replace(station.incident(), held_until=None, release_asked_by="ada"))
+    assert made.ask().allowed
