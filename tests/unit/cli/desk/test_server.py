@@ -46,7 +46,7 @@ class Desk:
     def request(
         self, method: str, path: str, headers: Mapping[str, str] = OURS, body: object = None
     ) -> tuple[int, dict[str, str], str]:
-        """Return status, headers and body; a stream is left after its second event."""
+        """Return status, headers and body; a stream is left when every source was asked and told."""
         return asyncio.run(self._request(method, path, headers, json.dumps(body).encode()))
 
     async def _request(
@@ -65,7 +65,7 @@ class Desk:
 
         async def send(message: Mapping[str, Any]) -> None:
             told.append(message)
-            if len(told) > 2:
+            if set(self.asked) == set(Source):
                 gone.set()
 
         scope = {
