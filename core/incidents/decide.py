@@ -20,6 +20,16 @@ from dataclasses import replace
 
 from core.events import Interruption, Kind
 from core.incidents import evicted, lost, planned
+from core.incidents.actions import (
+    Action,
+    DropLease,
+    ForwardDrain,
+    FreeSpare,
+    Heartbeat,
+    KeepErrors,
+    Page,
+    RestoreLeaders,
+)
 from core.incidents.decisions import (
     ENDING,
     STOPPED,
@@ -35,18 +45,7 @@ from core.incidents.draining import draining, gating
 from core.incidents.idle import looked_at_again
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.learn import learn
-from core.incidents.observation import (
-    Action,
-    DropLease,
-    ForwardDrain,
-    FreeSpare,
-    Heartbeat,
-    KeepErrors,
-    Observation,
-    Page,
-    Policy,
-    RestoreLeaders,
-)
+from core.incidents.observation import Observation, Policy
 from core.incidents.opening import closing
 from core.incidents.record import (
     ALLOWED,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from core.events import Kind
-from core.incidents.observation import (
+from core.incidents.actions import (
     Action,
     CompleteHook,
     DropLease,
     HookResult,
-    Observation,
     Page,
-    Policy,
     TakeLease,
 )
+from core.incidents.observation import Observation, Policy
 from core.incidents.record import TERMINAL, Decision, Incident, State
 from core.naming import DRAIN_HOOK, GATE_HOOK
 

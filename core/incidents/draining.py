@@ -7,6 +7,14 @@ core.incidents.terminating, what the gate waits for core.incidents.gating.
 from __future__ import annotations
 
 from core.incidents import evicted
+from core.incidents.actions import (
+    Action,
+    CompleteHook,
+    DropLease,
+    ForwardDrain,
+    HookResult,
+    Page,
+)
 from core.incidents.consenting import consent
 from core.incidents.decisions import (
     ENDING,
@@ -23,17 +31,7 @@ from core.incidents.decisions import (
 from core.incidents.gating import still_missing
 from core.incidents.idle import doubt
 from core.incidents.learn import WAITING
-from core.incidents.observation import (
-    Action,
-    CompleteHook,
-    DropLease,
-    ForwardDrain,
-    HookResult,
-    Observation,
-    Page,
-    PodView,
-    Policy,
-)
+from core.incidents.observation import Observation, PodView, Policy
 from core.incidents.opening import reopened
 from core.incidents.record import Decision, Incident, State
 from core.incidents.terminating import into_hooks

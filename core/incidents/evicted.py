@@ -15,15 +15,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.availability.presence import returned
+from core.incidents.actions import DropLease, Page
 from core.incidents.consenting import consent
 from core.incidents.decisions import evicting, go, hooked, renewed, stay
-from core.incidents.observation import (
-    NOT_ASKED,
-    DropLease,
-    Observation,
-    Page,
-    Policy,
-)
+from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import ours, replacement_for, what_is_coming
 from core.incidents.standing_drains import standing

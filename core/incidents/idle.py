@@ -8,8 +8,9 @@ before a drain or a termination that waits for nobody, draining before the gate 
 
 from __future__ import annotations
 
+from core.incidents.actions import Page
 from core.incidents.decisions import stay
-from core.incidents.observation import Observation, Page, Policy
+from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident
 
 IDLE_SECONDS = 30.0

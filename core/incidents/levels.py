@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from core.incidents.observation import (
+from core.incidents.actions import (
     Action,
     DropLease,
     EndDrain,
     FreezeZone,
     KeepErrors,
     Page,
-    Policy,
     TakeLease,
 )
+from core.incidents.observation import Policy
 from core.incidents.record import Decision
 
 Level = Literal["watch", "gate", "act", "own"]

@@ -13,22 +13,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.availability.zones import LOST_ZONE
-from core.incidents.decisions import complete, ec2_state, go, hooked, renewed, stay
-from core.incidents.gating import still_missing
-from core.incidents.idle import PATIENCE_SECONDS, looked_at_again
-from core.incidents.learn import WAITING
-from core.incidents.observation import (
+from core.incidents.actions import (
     Action,
     DropLease,
     FreezeZone,
     HookResult,
-    Observation,
     Page,
-    Policy,
     ReleaseAttachments,
     TaintOutOfService,
     Untaint,
 )
+from core.incidents.decisions import complete, ec2_state, go, hooked, renewed, stay
+from core.incidents.gating import still_missing
+from core.incidents.idle import PATIENCE_SECONDS, looked_at_again
+from core.incidents.learn import WAITING
+from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.views import listed
 

@@ -17,14 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from core.availability.lease import Lease, lease_of, members, valid_leases
-from core.incidents.observation import (
-    Action,
-    CloseBudget,
-    DropLease,
-    Observation,
-    OpenBudget,
-    PodView,
-)
+from core.incidents.actions import Action, CloseBudget, DropLease, OpenBudget
+from core.incidents.observation import Observation, PodView
 from core.incidents.record import Decision, Incident, State
 
 # The disruption controller counts within a fraction of it.

@@ -21,21 +21,19 @@ from dataclasses import replace
 from core.availability.presence import returned
 from core.events import Kind
 from core.events.scheduled import Answer, answer_to
-from core.incidents.decisions import asked_for, evicting, go, hooked, stay
-from core.incidents.evicted import given_up, nothing_to_evict
-from core.incidents.idle import looked_at_again
-from core.incidents.observation import (
+from core.incidents.actions import (
     Action,
     DropLease,
-    GroupView,
     KeepErrors,
     MoveLeaders,
-    Observation,
     Page,
-    Policy,
     SetDesired,
     TerminateInGroup,
 )
+from core.incidents.decisions import asked_for, evicting, go, hooked, stay
+from core.incidents.evicted import given_up, nothing_to_evict
+from core.incidents.idle import looked_at_again
+from core.incidents.observation import GroupView, Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import ours, replacement_for, spoken_for
 from core.incidents.terminating import EXPEDITED, awaited, into_hooks, out_of_time, overtaken

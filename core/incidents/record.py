@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.events import Kind
-from core.incidents.observation import Action
+from core.incidents.actions import Action
 
 
 class State(StrEnum):

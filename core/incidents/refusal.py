@@ -7,8 +7,9 @@ terminates nothing is learnt (learn).
 
 from __future__ import annotations
 
+from core.incidents.actions import DropLease, Page
 from core.incidents.decisions import hooked, stay
-from core.incidents.observation import DropLease, Observation, Page, Policy
+from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident
 
 # Auto Scaling announces a termination within half a minute; a group that is busy says no for one.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from core.incidents.observation import Action, FreeSpare, KeepSpare, NodeView, Observation
+from core.incidents.actions import Action, FreeSpare, KeepSpare
+from core.incidents.observation import NodeView, Observation
 from core.incidents.record import Incident, State
 from core.naming import managed_tag
 

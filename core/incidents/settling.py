@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.incidents.observation import (
+from core.incidents.actions import (
     Action,
     CompleteHook,
     ForwardDrain,

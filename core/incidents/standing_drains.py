@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.availability.presence import returned
-from core.incidents.observation import NOT_ASKED, Observation, Policy, StandingDrain
+from core.incidents.observation import (
+    NOT_ASKED,
+    Observation,
+    Policy,
+    StandingDrain,
+)
 from core.incidents.record import Incident, State
 from core.window import clock
 

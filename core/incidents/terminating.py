@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.incidents.consenting import consent, overruled
-from core.incidents.decisions import go, hooked, renewed, retained, stay
-from core.incidents.observation import (
+from core.incidents.actions import (
     Action,
     DropLease,
     EndDrain,
     ForwardDrain,
     KeepErrors,
-    Observation,
     Page,
-    Policy,
     SetDesired,
     TakeLease,
     TerminateInGroup,
 )
+from core.incidents.consenting import consent, overruled
+from core.incidents.decisions import go, hooked, renewed, retained, stay
+from core.incidents.observation import Observation, Policy
 from core.incidents.opening import OPEN_SECONDS, not_open_yet
 from core.incidents.record import Decision, Incident, State
 from core.incidents.refusal import below_minimum, kept_by_group, last_way

@@ -10,7 +10,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from core.incidents.observation import GroupView, HookResult, InstanceView
+from core.incidents.actions import HookResult
+from core.incidents.observation import GroupView, InstanceView
 from core.incidents.ownership import GROUP_TAG, Mark, Ownership
 
 if TYPE_CHECKING:

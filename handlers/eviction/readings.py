@@ -13,7 +13,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from core.incidents.observation import BudgetView, GroupView, InstanceView, NodeView, PodView
+from core.incidents.observation import (
+    BudgetView,
+    GroupView,
+    InstanceView,
+    NodeView,
+    PodView,
+)
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud
 from handlers.adapters.kafka import KafkaAdmin

@@ -13,9 +13,7 @@ from aws_lambda_powertools import Logger
 from core.availability.drain_notice import drain_notice
 from core.availability.lease import Lease
 from core.errors import Conflict, StillwaterError
-from core.incidents.levels import OWN, WITHHELD, Reach, allowed
-from core.incidents.lost import CONFIRMED
-from core.incidents.observation import (
+from core.incidents.actions import (
     Action,
     CloseBudget,
     CompleteHook,
@@ -38,6 +36,8 @@ from core.incidents.observation import (
     TerminateInGroup,
     Untaint,
 )
+from core.incidents.levels import OWN, WITHHELD, Reach, allowed
+from core.incidents.lost import CONFIRMED
 from core.incidents.record import Incident
 from core.naming import DRAIN_HOOK
 from handlers.adapters.aws import Cloud, Queue

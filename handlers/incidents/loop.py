@@ -15,10 +15,11 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
+from core.incidents.actions import Page
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
 from core.incidents.levels import as_told
-from core.incidents.observation import Observation, Page, Policy
+from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, unattended
 from core.incidents.settling import note_refusal, settle
 from core.incidents.standing_drains import seen_to_end

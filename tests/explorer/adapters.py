@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
+from core.incidents.actions import HookResult
 from core.incidents.inventory import StatusView, VolumeView
 from core.incidents.observation import (
     BudgetView,
     GroupView,
-    HookResult,
     InstanceView,
     NodeView,
     PodView,

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import ceil
 
-from core.incidents.observation import GroupView, HookResult, PodView
+from core.incidents.actions import HookResult
+from core.incidents.observation import GroupView, PodView
 from tests.explorer import rules
 from tests.explorer.limits import (
     DRAIN_LIMIT,

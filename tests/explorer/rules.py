@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from core.availability.lease import Lease
 from core.events import Kind
-from core.incidents.observation import HookResult, PodView
+from core.incidents.actions import HookResult
+from core.incidents.observation import PodView
 from core.incidents.record import TERMINAL, URGENT, Incident, State
 from core.views import ClusterView
 from tests.explorer.limits import RETENTION

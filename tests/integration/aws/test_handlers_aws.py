@@ -10,8 +10,8 @@ import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from core.errors import Conflict
+from core.incidents.actions import HookResult
 from core.incidents.joining import open_incident
-from core.incidents.observation import HookResult
 from core.incidents.ownership import ours
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.store.ledger import DynamoLedger

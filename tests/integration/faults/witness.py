@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.availability.lease import valid_holder
-from core.incidents.observation import HookResult
+from core.incidents.actions import HookResult
 from core.incidents.record import Incident
 from core.naming import GATE_HOOK
 from handlers.store.ledger import Ledger, rounds

@@ -14,11 +14,11 @@ from typing import Any
 from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
 from core.errors import StillwaterError
+from core.incidents.actions import HookResult
 from core.incidents.inventory import StatusView, VolumeView
 from core.incidents.observation import (
     BudgetView,
     GroupView,
-    HookResult,
     InstanceView,
     NodeView,
     PodView,

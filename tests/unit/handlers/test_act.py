@@ -8,7 +8,12 @@ import pytest
 
 from core.availability.lease import valid_holder
 from core.errors import Conflict
-from core.incidents.observation import DropLease, ForwardDrain, TakeLease, TerminateInGroup
+from core.incidents.actions import (
+    DropLease,
+    ForwardDrain,
+    TakeLease,
+    TerminateInGroup,
+)
 from core.incidents.record import State
 from handlers.adapters.aws import tick_message
 from handlers.incidents.act import LONGEST_TURN_SECONDS, perform

@@ -11,8 +11,8 @@ from botocore.exceptions import EndpointConnectionError
 
 from core.errors import Conflict
 from core.events import Interruption, parse
+from core.incidents.actions import CompleteHook, HookResult
 from core.incidents.joining import merge, open_incident
-from core.incidents.observation import CompleteHook, HookResult
 from core.incidents.record import State
 from handlers.incidents.act import perform
 from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event

@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import Conflict
 from core.events import Kind
-from core.incidents.observation import ForwardDrain, TakeLease
+from core.incidents.actions import ForwardDrain, TakeLease
 from core.incidents.record import State
 from handlers.incidents.act import perform
 from tests.unit.handlers.fakes import NEW, OLD, ec2_event, healthy_kafka, hook_event

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from core.incidents.observation import Page
+from core.incidents.actions import Page
 from handlers.adapters.pages import SnsTopic, call
 from handlers.incidents.act import perform
 from tests.unit.handlers.fakes import FakeQueue

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.errors import Conflict
-from core.incidents.observation import ForwardDrain, TakeLease, TerminateInGroup
+from core.incidents.actions import ForwardDrain, TakeLease, TerminateInGroup
 from core.incidents.pause import Pause
 from core.incidents.record import State
 from core.incidents.requests import ask_release

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from core.availability.lease import valid_holder
-from core.incidents.observation import HookResult
+from core.incidents.actions import HookResult
 from core.incidents.record import State
 from handlers import tick
 from tests.unit.handlers.fakes import NEW, OLD, ec2_event, hook_event

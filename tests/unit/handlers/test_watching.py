@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from core.incidents.actions import TerminateInGroup
 from core.incidents.levels import WATCHED, WITHHELD
-from core.incidents.observation import TerminateInGroup
 from core.incidents.record import State
 from handlers.incidents.act import perform
 from tests.unit.handlers.fakes import NEW, OLD, hook_event

@@ -46,7 +46,7 @@ class Desk:
     def request(
         self, method: str, path: str, headers: Mapping[str, str] = OURS, body: object = None
     ) -> tuple[int, dict[str, str], str]:
-        """Return status, headers and body; a stream is left when every source was asked and told."""
+        """Return status, headers and body; a stream is left when every source was asked."""
         return asyncio.run(self._request(method, path, headers, json.dumps(body).encode()))
 
     async def _request(

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from core.events import Kind
+from core.incidents.actions import Heartbeat, Page
 from core.incidents.codec import from_json, to_json
 from core.incidents.decide import next_action
-from core.incidents.observation import Heartbeat, InstanceView, Observation, Page
+from core.incidents.observation import InstanceView, Observation
 from core.incidents.record import Incident, State
 from core.incidents.settling import settle
 from tests.unit.handlers.station import POLICY

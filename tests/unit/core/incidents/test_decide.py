@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
+from core.incidents.actions import ForwardDrain, Heartbeat, Page
 from core.incidents.decide import BLIND_SECONDS, next_action
 from core.incidents.joining import merge
-from core.incidents.observation import ForwardDrain, GroupView, Heartbeat, NodeView, Page, PodView
+from core.incidents.observation import GroupView, NodeView, PodView
 from core.incidents.record import Decision, State
 from tests.unit.core.incidents.announced_incidents import (
     OLD,

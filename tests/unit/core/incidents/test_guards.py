@@ -7,20 +7,22 @@ from dataclasses import replace
 import pytest
 
 from core.availability.zones import Freeze
+from core.incidents.actions import (
+    CompleteHook,
+    ForwardDrain,
+    HookResult,
+    Page,
+    TakeLease,
+)
 from core.incidents.decide import next_action
 from core.incidents.gating import still_missing
 from core.incidents.learn import learn
 from core.incidents.observation import (
-    CompleteHook,
-    ForwardDrain,
     GroupView,
-    HookResult,
     InstanceView,
     NodeView,
     Observation,
-    Page,
     PodView,
-    TakeLease,
 )
 from core.incidents.record import Incident, State
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, opened, seen

@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 from core.availability.consent import may_leave
 from core.availability.presence import returned
 from core.events import Interruption, Kind
+from core.incidents.actions import CompleteHook, ForwardDrain, HookResult
 from core.incidents.decide import next_action
 from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
 from core.incidents.observation import (
-    CompleteHook,
-    ForwardDrain,
     GroupView,
-    HookResult,
     InstanceView,
     NodeView,
     Observation,

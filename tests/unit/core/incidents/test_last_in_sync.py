@@ -7,16 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from core.incidents.actions import ForwardDrain, Page, TakeLease
 from core.incidents.decide import next_action
 from core.incidents.observation import (
-    ForwardDrain,
     GroupView,
     InstanceView,
     NodeView,
     Observation,
-    Page,
     PodView,
-    TakeLease,
 )
 from core.incidents.record import Decision, Incident, State
 from core.views import ClusterView, Doubt, PartitionView, VoterView

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
+from core.incidents.actions import Action, Heartbeat, Page, SetDesired, TakeLease
 from core.incidents.levels import OF_OURS, Level, Reach, allowed, withheld
-from core.incidents.observation import Action, Heartbeat, Page, SetDesired, TakeLease
 from tests.unit.policies import policy_with
 
 

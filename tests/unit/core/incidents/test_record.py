@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
+from core.incidents.actions import ForwardDrain
 from core.incidents.codec import from_json, to_json
 from core.incidents.decide import unanswered
 from core.incidents.joining import merge, open_incident, reopens
-from core.incidents.observation import ForwardDrain
 from core.incidents.record import ALLOWED, TERMINAL, Decision, State, incident_id, unattended
 from core.incidents.settling import settle
 from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened

@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView
+from core.incidents.observation import (
+    GroupView,
+    InstanceView,
+    NodeView,
+    Observation,
+    PodView,
+)
 from core.incidents.record import Incident
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, opened

@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.observation import NodeView, Observation, PodView, StandingDrain
+from core.incidents.observation import (
+    NodeView,
+    Observation,
+    PodView,
+    StandingDrain,
+)
 from core.incidents.standing_drains import not_ended
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.policies import policy_with

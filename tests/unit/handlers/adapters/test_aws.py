@@ -9,7 +9,8 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from core.incidents.observation import GroupView, HookResult
+from core.incidents.actions import HookResult
+from core.incidents.observation import GroupView
 from core.incidents.ownership import ours
 from handlers.adapters.aws import AwsCloud, SqsQueue, tick_message
 

@@ -1,0 +1,184 @@
+"""What core.incidents may have done about an incident; handlers.incidents.act carries it out.
+
+Each is frozen, says what is to be true afterwards, and may be done twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class HookResult(StrEnum):
+    CONTINUE = "CONTINUE"
+    ABANDON = "ABANDON"
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Keep one lifecycle hook waiting for another heartbeat timeout."""
+
+    hook: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardDrain:
+    """Hand the announcement to the node termination handler, which cordons and drains."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepErrors:
+    """Keep the counters of metadata errors before a restart sets them back; nothing waits for it.
+
+    A drain that is forwarded keeps them by itself.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteHook:
+    hook: str
+    result: HookResult
+
+
+@dataclass(frozen=True, slots=True)
+class TakeLease:
+    """Take the cluster's lease, or renew it; `out` notes that the node is out, and it holds on."""
+
+    out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropLease:
+    """Give the lease back, if this incident holds it; one that was used, only once it `ended`."""
+
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndDrain:
+    """Give back another incident's lease whose drain was seen to have ended safely."""
+
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBudget:
+    """Let a pod be evicted beside others of its party, by a label for this incident.
+
+    Whoever is not labelled is counted anew, so that nobody of them goes.
+    """
+
+    pod: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseBudget:
+    """Take a pod's label off again, if it is this incident's."""
+
+    pod: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetDesired:
+    """Set the group's desired capacity to an absolute number, so that doing it twice is once."""
+
+    desired: int
+
+
+@dataclass(frozen=True, slots=True)
+class TerminateInGroup:
+    """Terminate the instance through its group, which runs the lifecycle hooks.
+
+    `decrement` lowers the desired capacity by one, where it was raised for the replacement.
+    `instance_id` names another instance of the group: a spare that nobody needs after all.
+    """
+
+    decrement: bool
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeepSpare:
+    """Keep a node that waits for the pod from Cluster Autoscaler, which sees only an idle one."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSpare:
+    """Leave a node to Cluster Autoscaler again."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaintOutOfService:
+    """Let Kubernetes give up a dead machine's pods and volumes; refused unless EC2 confirms."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseAttachments:
+    """Let go of what a Node that is gone still holds; refused unless EC2 confirms the end."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Untaint:
+    """Take the out-of-service taint off a node whose machine runs again."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLeaders:
+    """Have other brokers lead what this one leads, until `RestoreLeaders`."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreLeaders:
+    """Give the leaders back that this incident moved away."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeZone:
+    """Freeze a zone that is lost as a whole; whoever is first calls a person, once for all."""
+
+    zone: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Call a person; once per incident and key."""
+
+    key: str
+    reason: str
+
+
+Action = (
+    Heartbeat
+    | ForwardDrain
+    | KeepErrors
+    | CompleteHook
+    | TakeLease
+    | DropLease
+    | EndDrain
+    | OpenBudget
+    | CloseBudget
+    | SetDesired
+    | TerminateInGroup
+    | KeepSpare
+    | FreeSpare
+    | TaintOutOfService
+    | ReleaseAttachments
+    | Untaint
+    | MoveLeaders
+    | RestoreLeaders
+    | FreezeZone
+    | Page
+)
