@@ -88,6 +88,7 @@ class PodView:
     node_name: str | None
     ready: bool
     stopping: bool = False  # told to stop, by an eviction or otherwise
+    out_since: float | None = None  # epoch seconds, when not Ready; None: it is, or nobody said
     trouble: str = ""  # why it does not start: Unschedulable, CrashLoopBackOff, ...
     revision: str | None = None  # of its description, as Strimzi made it
     roll_asked: bool = False  # somebody asked Strimzi to restart it

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from core.availability.lease import Lease
 from core.events import Interruption, Kind, VolumeChange
 from core.incidents.inventory import ScheduledEvent, StatusView
-from core.incidents.observation import GroupView, NodeView
+from core.incidents.left_out import left_out
+from core.incidents.observation import GroupView, NodeView, PodView
 from core.incidents.record import Incident, State, unattended
 from core.incidents.set_aside import set_aside
 from core.incidents.sickness import Concern, Departure, Recovery, Ward
@@ -48,6 +49,7 @@ class Snapshot:
     groups: tuple[GroupView, ...] = ()
     states: Mapping[str, str] = field(default_factory=dict)  # our instance -> EC2's state of it
     nodes: tuple[NodeView, ...] | None = None  # Kafka's; None: Kubernetes did not answer
+    pods: tuple[PodView, ...] = ()  # Kafka's, as far as Kubernetes told
     incidents: tuple[Incident, ...] = ()  # the open ones
     zones_in_trouble: frozenset[str] = frozenset()  # names of zones with an incident of their own
     # Of the instances whose turn it is.
@@ -120,6 +122,7 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
         if incident is not None and not told:
             yield from _stuck(seen, incident, late_seconds)
     yield from _sick(seen)
+    yield from left_out(seen.pods, seen.incidents, seen.now)
     leaving = {i.instance_id for i in seen.incidents}
     yield from set_aside(seen.groups, seen.nodes or (), seen.states, leaving)
 

@@ -364,11 +364,30 @@ def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
         node_name=item.get("spec", {}).get("nodeName"),
         ready=_condition(item, "Ready") and "deletionTimestamp" not in metadata,
         stopping="deletionTimestamp" in metadata,
+        out_since=_out_since(item),
         trouble=_trouble(item.get("status", {})),
         revision=marks.get(REVISION_ANNOTATION),
         roll_asked=marks.get(ROLL_ANNOTATION) == "true",
         may_leave=labels.get(MAY_LEAVE_LABEL),
     )
+
+
+def _out_since(item: Mapping[str, Any]) -> float | None:
+    """Return since when a pod is not Ready, in epoch seconds; None: it is.
+
+    One that has no node yet has no such condition: the scheduler's counts, or its making. One that
+    was told to stop is out when its time to stop ends.
+    """
+    if "deletionTimestamp" in item["metadata"]:
+        return epoch(item["metadata"]["deletionTimestamp"])
+    conditions = {c["type"]: c for c in item.get("status", {}).get("conditions") or ()}
+    if conditions.get("Ready", {}).get("status") == "True":
+        return None
+    for kind in ("Ready", "PodScheduled"):
+        told = conditions.get(kind, {})
+        if told.get("status") == "False" and told.get("lastTransitionTime"):
+            return epoch(told["lastTransitionTime"])
+    return epoch(item["metadata"].get("creationTimestamp"))
 
 
 def _trouble(status: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, StillwaterError
 from core.events import Kind
-from core.incidents.observation import NodeView
+from core.incidents.observation import NodeView, PodView
 from core.incidents.sickness import Concern
 from core.incidents.sweep import (
     Announce,
@@ -88,19 +88,11 @@ class Broom:
         done["freed"] = self._free_lease(now)
         if pending(self.freezes, self.records, self.cluster, now):
             self.reception.ticks.send(SHIFT_MESSAGE)
-        if self._left_open(now):
+        if strays(seen.pods, self.reception.ledger, now):
             self.reception.ticks.send(STRAYS_MESSAGE)
         self._wake_run(now)
         del done["nothing"], done["sick"]
         return {**done, "filed": self.archivist.file_closed()}
-
-    def _left_open(self, now: float) -> bool:
-        """Say whether a pod is labelled to leave that nobody lets leave."""
-        try:
-            return bool(strays(self.nodes, self.reception.ledger, now))
-        except StillwaterError as error:
-            logger.warning("The sweep saw no pods.", error=str(error))
-            return False
 
     def _wake_run(self, now: float) -> None:
         run = LedgerRuns(self.records, self.cluster).current()
@@ -115,6 +107,7 @@ class Broom:
             groups=self.reception.cloud.groups_of(whose),
             states=self.inventory.instance_states(whose),
             nodes=self._kafka_nodes(),
+            pods=self._kafka_pods(),
             incidents=self.reception.ledger.open_incidents(),
             zones_in_trouble=self._zones_in_trouble(),
         )
@@ -138,6 +131,14 @@ class Broom:
             logger.warning("The sweep saw no Nodes.", error=str(error))
             return None
         return tuple(n for n in nodes if n.pool not in {None, SYSTEM_POOL} and n.instance_id)
+
+    def _kafka_pods(self) -> tuple[PodView, ...]:
+        """Return Kafka's pods, read before the ledger is: what is known of each is as old."""
+        try:
+            return self.nodes.kafka_pods()
+        except StillwaterError as error:
+            logger.warning("The sweep saw no pods.", error=str(error))
+            return ()
 
     def _closely(self, seen: Snapshot, whose_turn: Sequence[str]) -> Snapshot:
         """Add the status checks, and what EC2 says of nodes that its list leaves out."""

@@ -6,9 +6,12 @@ long something has lasted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict
+from core.incidents.observation import PodView
 from core.incidents.opening import wrongly_open
 from handlers.adapters.kubernetes import Nodes
 from handlers.store.ledger import Ledger
@@ -16,19 +19,18 @@ from handlers.store.ledger import Ledger
 logger = Logger(service="stillwater", child=True)
 
 
-def strays(nodes: Nodes, ledger: Ledger, now: float) -> tuple[tuple[str, str], ...]:
+def strays(pods: Sequence[PodView], ledger: Ledger, now: float) -> tuple[tuple[str, str], ...]:
     """Return the pods, each with its label's incident, that nobody lets leave.
 
-    Pods are read first: a label that is seen was written under a lease that is as old.
+    `pods` were read before: a label that is seen was written under a lease that is as old.
     """
-    pods = nodes.kafka_pods()
     open_ids = [incident.id for incident in ledger.open_incidents()]
     return tuple(wrongly_open(pods, ledger.leases(), open_ids, now))
 
 
 def restore(nodes: Nodes, ledger: Ledger, now: float) -> None:
     """Take every stray label off; who changes a pod at this moment is left to the next look."""
-    for pod, incident_id in strays(nodes, ledger, now):
+    for pod, incident_id in strays(nodes.kafka_pods(), ledger, now):
         logger.warning("A pod was left open to leave.", pod=pod, incident_id=incident_id)
         try:
             nodes.keep(pod, incident_id)

@@ -55,7 +55,10 @@ def state_of(world: World) -> int:
                 (i, n.schedulable, n.ready, n.spare_for, n.out_of_service)
                 for i, n in world.nodes.items()
             ),
-            tuple((p.node_name, p.ready, p.stopping) for p in world.pods.values()),
+            tuple(
+                (p.node_name, p.ready, p.stopping, bisect(_EDGES, now - (p.out_since or now)))
+                for p in world.pods.values()
+            ),
             frozenset(n for n, held in world.attached.items() if held),
             tuple((b.status, b.blame) for b in world.brokers.values()),
             frozenset((d.instance_id, d.evicted) for d in world.drains.values()),

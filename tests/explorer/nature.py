@@ -34,6 +34,7 @@ from tests.explorer.world import (
     add_instance,
     add_node,
     node_named,
+    out,
 )
 from tests.unit.handlers.fakes import ec2_event, hook_event
 
@@ -181,7 +182,7 @@ def reconcile(world: World) -> None:
 
 def evict(world: World, node_id: int, blame: str) -> None:
     """Stop a broker in good order."""
-    world.pods[node_id] = replace(world.pods[node_id], stopping=True, ready=False)
+    world.pods[node_id] = out(world, world.pods[node_id], stopping=True)
     world.brokers[node_id] = Broker("down", blame)
     world.agenda.pop(("sync", node_id), None)
     world.agenda.pop(("ready", node_id), None)
@@ -268,7 +269,7 @@ def _die(world: World, instance_id: str) -> None:
 def _cut_off(world: World, instance_id: str) -> None:
     pod = world.pod_on(instance_id)
     if pod is not None:
-        world.pods[pod.node_id] = replace(pod, ready=False)
+        world.pods[pod.node_id] = out(world, pod)
         world.brokers[pod.node_id] = Broker("down", "aws")
         world.agenda.pop(("ready", pod.node_id), None)
         world.agenda.pop(("sync", pod.node_id), None)
@@ -280,7 +281,7 @@ def _forget(world: World, instance_id: str) -> None:
     name = node_named(instance_id)
     for node_id, pod in world.pods.items():
         if pod.node_name == name:
-            world.pods[node_id] = replace(pod, node_name=None, ready=False, stopping=False)
+            world.pods[node_id] = out(world, pod, node_name=None, stopping=False)
             plan(world, ("schedule", node_id), SCHEDULE)
     if name in world.attached:
         plan(world, ("detached", name), HELD_BACK)
@@ -290,7 +291,7 @@ def _stopped(world: World, node_id: int) -> None:
     pod = world.pods[node_id]
     if pod.node_name is not None:
         plan(world, ("detached", pod.node_name), DETACH)
-    world.pods[node_id] = replace(pod, node_name=None, ready=False, stopping=False)
+    world.pods[node_id] = out(world, pod, node_name=None, stopping=False)
     plan(world, ("schedule", node_id), SCHEDULE)
 
 
@@ -305,7 +306,7 @@ def _schedule(world: World, node_id: int) -> None:
         able = node.zone == ZONES[node_id] and node.ready and node.schedulable
         runs = world.instances[instance_id].state == "running"
         if able and runs and not busy and holder in {None, node.name}:
-            world.pods[node_id] = replace(pod, node_name=node.name, ready=False)
+            world.pods[node_id] = out(world, pod, node_name=node.name)
             world.attached[node.name] = (volume,)
             world.agenda.pop(("detached", node.name), None)
             plan(world, ("ready", node_id), START_UP)
@@ -313,7 +314,7 @@ def _schedule(world: World, node_id: int) -> None:
 
 
 def _ready(world: World, node_id: int) -> None:
-    world.pods[node_id] = replace(world.pods[node_id], ready=True)
+    world.pods[node_id] = replace(world.pods[node_id], ready=True, out_since=None)
     world.brokers[node_id] = replace(world.brokers[node_id], status="behind")
     plan(world, ("sync", node_id), CATCH_UP)
 

@@ -8,7 +8,7 @@ and a search can go back to any moment. tests.explorer.nature moves it, the adap
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -210,3 +210,9 @@ def add_node(world: World, instance_id: str) -> None:
         schedulable=True,
         csi_ready=True,
     )
+
+
+def out(world: World, pod: PodView, **changes: Any) -> PodView:
+    """Return a pod that is not Ready, and since when."""
+    since = world.now if pod.out_since is None else pod.out_since
+    return replace(pod, ready=False, out_since=since, **changes)

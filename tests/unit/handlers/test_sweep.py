@@ -229,3 +229,18 @@ def test_a_restored_ledger_is_told_of_what_it_forgot(station: Station, drained: 
     assert [sent["page"] for sent in station.ticks.pages] == ["forgotten"]
     assert station.incident().open
     assert [lease.out_at is not None for lease in station.ledger.leases()] == [True] * drained
+
+
+def test_a_broker_that_is_out_without_an_incident_calls_a_person_once_a_day(
+    station: Station,
+) -> None:
+    station.cluster.place_pod(20, None, ready=False)
+    out = station.cluster.pods[20]
+    station.cluster.pods[20] = replace(out, out_since=station.now, trouble="Unschedulable")
+    swept(station, 1799)
+    assert station.ticks.pages == []
+    for later in (1800, 1860, 5000):
+        swept(station, later)
+    assert [sent["page"] for sent in station.ticks.pages] == ["left_out"]
+    swept(station, 90_000)
+    assert [sent["page"] for sent in station.ticks.pages] == 2 * ["left_out"]

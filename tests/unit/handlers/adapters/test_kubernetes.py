@@ -10,7 +10,7 @@ import urllib3
 from core.errors import Conflict, StillwaterError
 from core.incidents.observation import NodeView, PodView
 from handlers.adapters.eks import EksApi
-from handlers.adapters.kubernetes import EksNodes
+from handlers.adapters.kubernetes import EksNodes, kafka_pod_in
 from tests.unit.handlers.adapters.fake_api import node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")
@@ -91,6 +91,7 @@ def test_kafka_pods_are_those_of_a_node_pool_that_still_run(
             role=role,
             node_name="a",
             ready=ready,
+            out_since=None if ready else 1_795_168_800.0,
             stopping=not ready,
         )
 
@@ -100,6 +101,30 @@ def test_kafka_pods_are_those_of_a_node_pool_that_still_run(
         seen("orders-both-a-20", "combined", ready=True),
     )
     assert fake.pool.asked[0][1]["labelSelector"] == ["strimzi.io/cluster=orders"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "since"),
+    [
+        ([("Ready", "True", 5)], None),
+        ([("PodScheduled", "True", 1), ("Ready", "False", 7)], 7.0),
+        ([("PodScheduled", "False", 3)], 3.0),
+        ([("PodScheduled", "True", 3)], 1.0),
+        ([], 1.0),
+    ],
+    ids=["Ready", "not Ready", "no node", "a kubelet that says nothing", "no scheduler"],
+)
+def test_a_pod_is_out_since_it_stopped_being_ready_or_was_made(
+    conditions: list[tuple[str, str, int]], since: float | None
+) -> None:
+    item = pod("orders-broker-a-10", creationTimestamp="2026-11-20T10:00:01Z")
+    item["status"]["conditions"] = [
+        {"type": kind, "status": status, "lastTransitionTime": f"2026-11-20T10:00:0{at}Z"}
+        for kind, status, at in conditions
+    ]
+    found = kafka_pod_in(item)
+    assert found is not None
+    assert found.out_since == (None if since is None else 1_795_168_800.0 + since)
 
 
 POD_PATH = "/api/v1/namespaces/kafka/pods/orders-broker-a-10"

@@ -1,0 +1,43 @@
+"""Finds Kafka's pods that have been out for long, while no incident is about them.
+
+A person may let an instance go as it is, a group may get no capacity for days, a pod may never
+start: whoever decided it has gone home, and the broker is still out. A person is told, once a day
+while it lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from core.incidents.observation import PodView
+from core.incidents.record import Incident
+from core.incidents.sickness import Concern
+
+# A broker that was not stopped cleanly may read its log for that long before it is Ready.
+LEFT_OUT_SECONDS = 1800.0
+
+
+def left_out(
+    pods: Sequence[PodView], incidents: Sequence[Incident], now: float
+) -> Iterator[Concern]:
+    """Yield a concern for each pod that is out since so long; `incidents` are the open ones."""
+    cared_for = {incident.pod_name for incident in incidents}
+    for pod in pods:
+        if pod.ready or pod.name in cared_for or pod.out_since is None:
+            continue
+        if now - pod.out_since >= LEFT_OUT_SECONDS:
+            yield _told(pod, now - pod.out_since)
+
+
+def _told(pod: PodView, seconds: float) -> Concern:
+    where = f"on {pod.node_name}" if pod.node_name else "on no node"
+    trouble = f" ({pod.trouble})" if pod.trouble else ""
+    return Concern(
+        key=f"left_out:{pod.name}",
+        page="left_out",
+        reason=(
+            f"Kafka node {pod.node_id} is out for {seconds / 60:.0f} minutes: pod {pod.name} is "
+            f"{where}{trouble}, and no incident is about it. `kubectl describe pod {pod.name}` "
+            f"says what it waits for."
+        ),
+    )
