@@ -58,7 +58,14 @@ from core.incidents.record import (
 )
 from core.incidents.replacement import spare_kept
 from core.incidents.settling import settle
-from core.incidents.terminating import forward_now, holding, into_hooks, overdue, replacing
+from core.incidents.terminating import (
+    forward_now,
+    holding,
+    into_hooks,
+    others_first,
+    overdue,
+    replacing,
+)
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.window import clock
 
@@ -248,6 +255,9 @@ def _wished(incident: Incident, seen: Observation, policy: Policy) -> Decision |
     # A retained instance stands in no hook any more, whatever was announced of it once.
     leaves = incident.release_asked_by and not asked_for(incident, policy)
     if leaves and seen.lifecycle_state in {"InService", RETAINED}:
+        passed = others_first(incident, seen, policy) if incident.node_id is not None else None
+        if passed is not None:
+            return passed
         return into_hooks(incident, seen, policy, f"{incident.release_asked_by} lets it go.")
     return None
 

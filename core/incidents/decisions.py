@@ -65,6 +65,12 @@ def asked_for(incident: Incident, policy: Policy) -> bool:
     return evicting(incident) or policy.drain_route == "asked"
 
 
+def at_its_turn(incident: Incident) -> bool:
+    """Say whether the node goes as soon as nobody else is out: it waits for that, or is let go."""
+    undrained = incident.state in {State.OPENED, State.REPLACING}
+    return incident.state is State.HOLDING or (undrained and bool(incident.release_asked_by))
+
+
 def complete(incident: Incident, result: HookResult) -> tuple[Action, ...]:
     """Complete both hooks; one that is complete already makes this a no-op."""
     if not hooked(incident):

@@ -24,9 +24,10 @@ def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Deci
     None: it has not, or is to be asked again now.
     """
     since = incident.refused_at
-    if since is None or hooked(incident):
-        return None
     elsewhere = seen.lifecycle_state not in {"InService", "Terminating:Retained"}
+    # Hooks that were announced in an earlier round hold nobody there.
+    if since is None or (hooked(incident) and elsewhere):
+        return None
     patient = seen.now - since <= PATIENCE_SECONDS
     asked = seen.now - (incident.terminate_asked_at or since) < SLOW_SECONDS
     if not elsewhere and (patient or not asked):

@@ -9,6 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.availability.lease import Lease, companions, in_the_way
 from core.errors import StillwaterError
+from core.incidents.decisions import at_its_turn
 from core.incidents.observation import NOT_ASKED, Observation, StandingDrain
 from core.incidents.record import Incident, State, instance_of
 from core.rotation import hinders, lease_of
@@ -20,7 +21,7 @@ from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 
 # Kafka is asked where its answer decides; asking it costs more than everything else together.
-_ASKS_KAFKA = frozenset({State.HOLDING, State.DRAINING, State.GATING})
+_ASKS_KAFKA = frozenset({State.DRAINING, State.GATING})
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def _drains(
     incident: Incident, leases: tuple[Lease, ...], sources: Sources
 ) -> tuple[StandingDrain, ...]:
     """Return what is known of the drains that others have begun, where they decide."""
-    if incident.state is not State.HOLDING:
+    if not at_its_turn(incident):
         return ()
     return tuple(
         _drain(lease, sources)
@@ -158,7 +159,8 @@ def _ask_kafka(
     incident: Incident, beside: frozenset[int], kafka: KafkaCluster
 ) -> tuple[ClusterView | None, str]:
     rides = incident.state is State.OPENED and incident.leaders_moved_at is not None
-    if incident.node_id is None or not (rides or incident.state in _ASKS_KAFKA):
+    asks = incident.state in _ASKS_KAFKA or at_its_turn(incident)
+    if incident.node_id is None or not (rides or asks):
         return None, NOT_ASKED
     try:
         # Its companions are on their way out: that one of them is silent is no news.

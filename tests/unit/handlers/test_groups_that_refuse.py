@@ -8,9 +8,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from core.incidents.record import State
+from core.incidents.requests import ask_release
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.health_events import DAY, health_event
 from tests.unit.handlers.station import POLICY, START, Station
+from tests.unit.handlers.walks import announced
 
 MINIMUM = (
     "Currently, desiredSize equals minSize (2). Terminating instance without replacement will "
@@ -119,3 +121,20 @@ def test_a_planned_departure_that_nobody_can_see_is_told(station: Station) -> No
     ticks(station, 1)
     assert station.incident().blind_since is None
     assert replace(station.incident()).open
+
+
+def test_a_refusal_is_told_though_hooks_of_an_earlier_round_were_announced() -> None:
+    """A queue delivers at least once: the hook's message of the round before comes again."""
+    station = Station()
+    announced(station)
+    station.now += POLICY.hold_limit_seconds + 1
+    station.tick()
+    station.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    station.cluster.group_refuses = PROTECTED
+    again = station.ledger.put(ask_release(station.incident(), "ada", station.now))
+    station.ledger.put(replace(again, hooks=station.incident().hooks))
+    for _ in range(60):
+        station.now += POLICY.tick_interval_seconds
+        station.reception.wake(station.incident(again.id))
+        station.loop.turn(station.ticks.sent[-1][0], station.now)
+    assert station.incident(again.id).pages == ("group_refuses",)

@@ -14,6 +14,7 @@ from core.errors import Conflict
 from core.events import Kind
 from core.incidents.actions import ForwardDrain, TakeLease
 from core.incidents.record import State
+from core.incidents.requests import ask_release, ignore
 from handlers.incidents.act import perform
 from tests.unit.handlers.fakes import NEW, OLD, ec2_event, healthy_kafka, hook_event
 from tests.unit.handlers.station import POLICY, Station
@@ -224,3 +225,24 @@ def test_a_drain_is_not_sent_again_without_consent(station: Station) -> None:
     station.cluster.kafka = healthy_kafka()
     station.tick()
     assert len(station.forwarded) == 2
+
+
+def test_an_instance_that_a_person_lets_go_waits_for_a_drain_before_it_and_ends_it(
+    station: Station,
+) -> None:
+    """The incident before it is over, and was not alive to give its lease back."""
+    replaced(station)
+    station.now += POLICY.hold_limit_seconds + 1
+    station.tick()
+    station.now = (station.incident().forwarded_last_at or 0.0) + POLICY.drain_life_seconds - 200
+    second_waits(station)
+    station.ledger.put(ignore(station.incident(SECOND), "ada", "known", station.now))
+    turns(station, SECOND)
+    assert station.incident(SECOND).state is State.RETAINED
+    station.ledger.put(ask_release(station.incident(SECOND), "ada", station.now))
+    turns(station, f"{SECOND}.2")
+    assert station.cluster.terminated == []
+    assert "may still be given its drain" in station.incident(f"{SECOND}.2").reason
+    station.now += 300
+    turns(station, f"{SECOND}.2")
+    assert station.cluster.terminated == [(SECOND, False)]
