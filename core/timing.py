@@ -76,6 +76,8 @@ _DRAIN_LIFE = (
     "nth_queue_retention_seconds + 2 * nth_drain_timeout_seconds + nth_visibility_timeout_seconds "
     "+ lambda_timeout_seconds"
 )
+# Of a drain of our own: a pod that was told to stop ends within its grace.
+_EVICTION_LIFE = "pod_grace_seconds + lambda_timeout_seconds"
 _NLB_HEALTHY = "nlb_health_interval_seconds * nlb_healthy_threshold"
 
 _STOPPING = (
@@ -295,6 +297,11 @@ def check(spec: HasTimings) -> list[Violation]:
 def drain_life_seconds(timings: object) -> int:
     """Return how long after it was forwarded a drain may still be carried out."""
     return _value(_DRAIN_LIFE, timings)
+
+
+def eviction_life_seconds(timings: object) -> int:
+    """Return how long after we asked for a pod's eviction it may still be on its way out."""
+    return _value(_EVICTION_LIFE, timings)
 
 
 def settings_of(formula: str) -> frozenset[str]:

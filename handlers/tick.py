@@ -20,6 +20,7 @@ from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.inventory import Ec2Inventory
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
+from handlers.adapters.node_drain import EksDrain
 from handlers.adapters.pages import SnsTopic
 from handlers.incidents.act import Effects
 from handlers.incidents.error_snapshots import ErrorSnapshots
@@ -56,7 +57,10 @@ def _loop() -> Loop:
     ticks = SqsQueue(settings.ticks_queue_url, settings.region)
     topic = settings.alerts_topic_arn
     snapshots = ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records)
-    sources = Sources(cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes)
+    drain = EksDrain(api, settings.namespace, settings.cluster) if settings.drains else None
+    sources = Sources(
+        cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes, drain=drain
+    )
     return Loop(
         sources=sources,
         effects=Effects(
@@ -67,6 +71,7 @@ def _loop() -> Loop:
             leadership=leadership,
             snapshots=snapshots,
             termination_handler=_handler_of(settings),
+            drain=drain,
             ticks=ticks,
             lease_seconds=settings.lease_seconds,
             reach=settings.reach,

@@ -51,6 +51,8 @@ def draft(seen: Surveyed, context: str) -> str:
             {g.managed_node_group for g in groups.values() if g.managed_node_group}
         ),
         "node_pools": sorted({node.node_pool for node in nodes.values() if node.node_pool}),
+        # Without a termination handler the functions drain by themselves, from level act on.
+        "drainer": "none" if seen.handlers == () else None,
         "queue_url": queues[0] if len(queues) == 1 else None,
     }
     given = {key: value for key, value in section.items() if value}

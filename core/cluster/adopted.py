@@ -32,7 +32,7 @@ def operated(adopted: Adoption, kafka: AdoptedKafka) -> Operated:
         timings=adopted.timings,
         policy=policy(
             adopted.timings,
-            drain_route="held",
+            drain_route="evict" if adopted.evicts else "held",
             scale_in="restore",
             isr_margin=1,
             gate="isr",

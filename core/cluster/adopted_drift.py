@@ -175,6 +175,8 @@ def _hooked(adopted: Adoption, group: ScalingGroup) -> Iterator[Finding]:
 
 def _handler(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     url = adopted.queue_url
+    if adopted.evicts:
+        yield from _second_drainer(standing)
     if adopted.level is not Level.ACT or adopted.drainer is not Drainer.THEIRS or url is None:
         return
     yield from _there("queue", (url,), standing.handler_queues, "name the queue as queue_url")
@@ -188,6 +190,16 @@ def _handler(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
         if not each.drains:
             remedy = "let it drain: CORDON_ONLY and DRY_RUN off"
             yield Finding(each.title, "drains", "only cordons, or only says so", remedy)
+
+
+def _second_drainer(standing: Standing) -> Iterator[Finding]:
+    """Find a termination handler that hears of the same machines where we drain them ourselves."""
+    if isinstance(standing.handlers, Unread):
+        return
+    for each in standing.handlers:
+        if each.queue_mode and each.drains:
+            remedy = "name its queue as queue_url with drainer: theirs, or take it away"
+            yield Finding("termination handler", "none: drainer is none", each.title, remedy)
 
 
 def _gates(adopted: Adoption, standing: Standing) -> Iterator[Finding]:

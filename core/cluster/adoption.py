@@ -121,7 +121,9 @@ class Adoption(_Section):
     pool_label: LabelKey | None = None
     """The node label that tells pools apart, where there is one."""
     drainer: Drainer = Drainer.THEIRS
-    """Whose termination handler drains: `theirs`, `ours`, or `none`: through the eviction API."""
+    """Whose termination handler drains: `theirs`, or `none`: the functions cordon nodes and evict
+    their pods themselves. (`ours` is kept for one that this project installs: no release does.)
+    """
     queue_url: QueueUrl | None = None
     """The queue of their termination handler."""
     subnets: Annotated[tuple[SubnetId, ...], Field(max_length=MOST_SUBNETS)] = ()
@@ -149,6 +151,11 @@ class Adoption(_Section):
     def gated(self) -> bool:
         """Say whether an eviction gate answers."""
         return self.eviction_gate is not None and self.level in {Level.GATE, Level.ACT}
+
+    @property
+    def evicts(self) -> bool:
+        """Say whether the functions drain nodes themselves."""
+        return self.level is Level.ACT and self.drainer is Drainer.NONE
 
     def called(self, kafka: AdoptedKafka) -> str:
         """Return what everything of ours for a Kafka is called by."""
@@ -212,15 +219,16 @@ class Adoption(_Section):
             yield from self._undrained()
 
     def _undrained(self) -> Iterator[str]:
-        if self.drainer is not Drainer.THEIRS:
+        if self.drainer is Drainer.OURS:
             yield (
-                f"adopt.drainer is {self.drainer}, with which no release acts yet; set it to "
-                f"theirs, with the queue_url of a termination handler in queue mode"
+                "adopt.drainer is ours, and no release installs a termination handler beside a "
+                "cluster that exists; set it to none, and nodes are drained through the eviction "
+                "API"
             )
-        elif self.queue_url is None:
+        elif self.drainer is Drainer.THEIRS and self.queue_url is None:
             yield (
                 "adopt.level is act and adopt.queue_url is not set; name the queue from which your "
-                "termination handler takes its drains"
+                "termination handler takes its drains, or set adopt.drainer to none"
             )
         if len(self.kafkas) > 1:
             yield (

@@ -119,6 +119,16 @@ def _before_acting(adopted: Adoption) -> Iterator[str]:
             "Let your own rule for lifecycle actions name your hook alone: one that matches "
             "`drain` and `gate` would drain at once what is held."
         )
+    elif adopted.drainer is Drainer.NONE:
+        yield (
+            "Let nothing else drain what a lifecycle hook holds (a termination handler, a rule "
+            "with a function behind it): it would not wait for the replacement."
+        )
+    else:
+        yield (
+            "drainer is ours, and no release installs a termination handler beside a cluster that "
+            "exists; set it to none, and nodes are drained through the eviction API."
+        )
 
 
 def _watch(adopted: Adoption) -> Iterator[Change]:
@@ -198,12 +208,26 @@ def _act(adopted: Adoption) -> Iterator[Change]:
         yield Change(" ", f"Managed node group {group}", f"EKS takes no hook of others; {then}")
     for pool in adopted.node_pools:
         yield Change(" ", f"NodePool {pool}", f"Karpenter has no hooks; {then}")
-    if adopted.drainer is Drainer.OURS:
-        yield Change("+", "aws-node-termination-handler", "in queue mode, for the named groups")
-    elif adopted.drainer is Drainer.THEIRS and adopted.scaling_groups:
+    if adopted.scaling_groups:
+        yield from _drained(adopted)
+    yield Change("+", "rights of the functions", "complete and beat hooks, set desired capacity")
+
+
+def _drained(adopted: Adoption) -> Iterator[Change]:
+    if adopted.drainer is Drainer.THEIRS:
         queue = adopted.queue_url or "its queue, which queue_url must name"
         yield Change("~", f"messages to {queue}", "sent once the replacement is ready")
-    yield Change("+", "rights of the functions", "complete and beat hooks, set desired capacity")
+    elif adopted.drainer is Drainer.NONE:
+        yield Change(
+            "~",
+            "nodes of the named groups",
+            "cordoned, and their pods evicted, once the replacement is ready: Kafka's last",
+        )
+        yield Change(
+            "+",
+            "rights of RBAC of the function tick",
+            "list pods and create pods/eviction in every namespace, patch nodes",
+        )
 
 
 def _untouched(adopted: Adoption) -> Iterator[Change]:

@@ -28,7 +28,7 @@ from core.settings.functions import KafkaIdentity, KafkaNode
 from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
-from core.timing import FACTS, drain_life_seconds
+from core.timing import FACTS, drain_life_seconds, eviction_life_seconds
 from core.volumes.limits import Gp3, Performance
 from core.window import Window
 
@@ -82,6 +82,11 @@ class Operated:
     queues: tuple[str, ...]
     # Where Strimzi's own operator runs.
     operator_namespace: str
+
+    @property
+    def drains(self) -> bool:
+        """Say whether nodes are emptied through the eviction API, and by no termination handler."""
+        return self.acts and self.policy.drain_route == "evict"
 
     @property
     def acts(self) -> bool:
@@ -218,7 +223,7 @@ def _exporters(spec: ClusterSpec) -> tuple[str, ...]:
 def policy(
     timings: Timings,
     *,
-    drain_route: Literal["held", "direct"],
+    drain_route: Literal["held", "direct", "evict"],
     scale_in: Literal["restore", "release"],
     isr_margin: int,
     gate: Literal["isr", "ready"],
@@ -242,7 +247,11 @@ def policy(
         post_condition_wait_seconds=timings.post_condition_wait_seconds,
         forward_again_seconds=timings.nth_drain_timeout_seconds
         + timings.nth_visibility_timeout_seconds,
-        drain_life_seconds=drain_life_seconds(timings),
+        drain_life_seconds=float(
+            eviction_life_seconds(timings)
+            if drain_route == "evict"
+            else drain_life_seconds(timings)
+        ),
         gate=gate,
         planned_margin_seconds=timings.planned_margin_seconds,
         maintenance=_window(maintenance),

@@ -23,7 +23,35 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class ForwardDrain:
-    """Hand the announcement to the node termination handler, which cordons and drains."""
+    """Hand the announcement to the node termination handler, which cordons and drains.
+
+    Where none does, the lease alone is put to use; `Cordon` and `Evict` follow.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon:
+    """Keep new pods off a node, in this incident's name."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon:
+    """Let a node take pods again, if this incident kept them off."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Ask once for the eviction of this very pod; a refusal is an answer, and nothing is forced."""
+
+    namespace: str
+    name: str
+    uid: str
+    # Kafka's own needs the lease; any other only its budgets' consent.
+    kafka: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +191,9 @@ class Page:
 Action = (
     Heartbeat
     | ForwardDrain
+    | Cordon
+    | Uncordon
+    | Evict
     | KeepErrors
     | CompleteHook
     | TakeLease

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from core.events import Interruption, Kind
-from core.incidents import evicted, lost, planned
+from core.incidents import evicted, lost, own_drain, planned
 from core.incidents.actions import (
     Action,
     DropLease,
@@ -137,7 +137,9 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     decided = _ended_elsewhere(incident, seen, policy) or _wished(incident, seen, policy)
     decision = decided or _STEPS[incident.state](incident, seen, policy)
     tidied = () if policy.drain_route == "asked" else _tidied(incident, seen, decision.state)
-    added = (*_doubted(incident, seen, decision.state), *tidied)
+    kept = own_drain.taken_back(incident, seen, decision.state)
+    uncordoned = kept if own_drain.ours(incident, policy) else ()
+    added = (*_doubted(incident, seen, decision.state), *tidied, *uncordoned)
     decision = replace(decision, actions=(*decision.actions, *added))
     return replace(decision, actions=(*closing(incident, seen, decision), *decision.actions))
 
@@ -322,7 +324,9 @@ def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if decision.state is not State.GATING:
         return decision
     # EC2 may end an instance in the middle of its drain: what it holds is freed all the same.
-    return replace(decision, actions=(*decision.actions, *lost.unbound(incident, seen)))
+    unbound = lost.unbound(incident, seen)
+    evicted_too = own_drain.carried_on(incident, seen, policy)
+    return replace(decision, actions=(*decision.actions, *unbound, *evicted_too))
 
 
 def _damaged(incident: Incident, seen: Observation, policy: Policy) -> Decision:

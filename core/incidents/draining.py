@@ -6,7 +6,7 @@ core.incidents.terminating, what the gate waits for core.incidents.gating.
 
 from __future__ import annotations
 
-from core.incidents import evicted
+from core.incidents import evicted, own_drain
 from core.incidents.actions import (
     Action,
     CompleteHook,
@@ -70,6 +70,8 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 def _still_there(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> Decision:
     if asked_for(incident, policy):
         return evicted.draining(incident, seen, policy)
+    if own_drain.ours(incident, policy):
+        return own_drain.draining(incident, seen, policy, pod)
     return _stuck(incident, seen, policy) or stay(
         incident,
         policy,
@@ -149,6 +151,8 @@ def _idle_node_drains(incident: Incident, seen: Observation, policy: Policy) -> 
         return stay(incident, policy, f"{doubtful}: the gate stays closed.")
     if doubtful:
         return retained(incident, "drain_limit", f"{doubtful}; the node is kept.")
+    if own_drain.ours(incident, policy):
+        return own_drain.idle(incident, seen, policy)
     opening: tuple[Action, ...] = ()
     if incident.drain_event is None:
         # Nobody was sent to drain it, so nobody completes the drain hook. Only daemons run there.
@@ -164,7 +168,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return _idle_node_ends(incident, seen, policy)
     if incident.let_go:
         return _let_fall(incident)
-    missing = still_missing(incident, seen, policy)
+    missing = still_missing(incident, seen, policy) or own_drain.left_behind(incident, seen, policy)
     if missing is None:
         return _released(incident, seen, policy)
     waited = seen.now - incident.entered_at
@@ -236,9 +240,14 @@ def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> De
         return retained(incident, "drain_limit", reason)
     again: tuple[Action, ...] = ()
     if seen.lifecycle_state == WAITING:
-        nobody_else = incident.drain_event is None and incident.forwarded_at is None
+        nobody = incident.drain_event is None and incident.forwarded_at is None
+        nobody_else = nobody or own_drain.ours(incident, policy)
         again = complete(incident, HookResult.CONTINUE) if nobody_else else _gate_open(incident)
-    reason = f"The termination handler drains {incident.instance_id}."
+    reason = (
+        f"Instance {incident.instance_id} is empty, and its hooks are completed again."
+        if own_drain.ours(incident, policy)
+        else f"The termination handler drains {incident.instance_id}."
+    )
     return stay(incident, policy, reason, *again)
 
 

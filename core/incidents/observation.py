@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core.availability.zones import Freeze, freeze_of
+from core.incidents.pods_on_node import PodOnNode
 from core.views import ClusterView
 from core.window import Window
 
@@ -143,6 +144,7 @@ class Observation:
     beside: frozenset[int] = frozenset()  # Kafka nodes that its party takes out meanwhile
     drains: tuple[StandingDrain, ...] = ()  # of others than its party
     own_drain_at: float | None = None  # when its own drain was last sent, as the lease has it
+    on_node: tuple[PodOnNode, ...] = ()  # all that runs on its node, where we drain it ourselves
     leaving: frozenset[str] = frozenset()  # instances of the other open incidents
     others: frozenset[str] = frozenset()  # ids of the other open incidents
     # Of those, who asked this instance's group for room and has not let its instance go.
@@ -206,8 +208,9 @@ class Policy:
     No figure has a default here: core.cluster says what a description that names none means.
     """
 
+    # evict: held, and then drained by ourselves through the eviction API.
     # asked: nobody of ours drains; whoever does is answered by the eviction gate.
-    drain_route: Literal["held", "direct", "asked"]
+    drain_route: Literal["held", "direct", "evict", "asked"]
     scale_in: Literal["restore", "release"]
     isr_margin: int
     tick_interval_seconds: float

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.incidents import own_drain
 from core.incidents.actions import (
     Action,
     DropLease,
@@ -148,7 +149,11 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if passed and (passed.state is not State.RETAINED or not _free(incident, seen, policy)):
         return passed
     give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
-    waits = others_first(incident, seen, policy) or _blocked(incident, seen, policy, mine=mine)
+    waits = (
+        others_first(incident, seen, policy)
+        or _blocked(incident, seen, policy, mine=mine)
+        or _shared(incident, seen, policy)
+    )
     if waits:
         return replace(waits, actions=(*waits.actions, *give_back))
     if incident.expects_return and replacement_for(incident, seen) is None:
@@ -218,6 +223,11 @@ def _blocked(
     if not mine and seen.lease_holder is not None:
         blocked = f"Incident {seen.lease_holder} takes a Kafka node out first."
     return None if blocked is None else stay(incident, policy, blocked)
+
+
+def _shared(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    reason = own_drain.shared(incident, seen, policy)
+    return None if reason is None else stay(incident, policy, reason, Page("shared_node", reason))
 
 
 def others_first(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:

@@ -142,12 +142,17 @@ class Interruption(Writing):
 class Tick(Deciding):
     """λ tick."""
 
-    # None: nobody drains for us.
+    # None: no termination handler drains for us.
     nth_queue_url: str | None = None
     # None: the alerts are off.
     alerts_topic_arn: str | None = None
     # None: there is no probe, or no Prometheus that knows what it counted.
     probe_budget: ProbeBudget | None = None
+
+    @property
+    def drains(self) -> bool:
+        """Say whether it empties nodes itself."""
+        return self.policy.drain_route == "evict"
 
     @property
     def lease_seconds(self) -> float:

@@ -28,7 +28,8 @@ def handlers(seen: Surveyed) -> Iterator[Finding]:
             "node termination handler",
             f"none was found, and nothing else was seen that drains the nodes of {listed(own)} "
             f"before they go",
-            "install aws-node-termination-handler in queue mode, or another drainer",
+            "install aws-node-termination-handler in queue mode or another drainer, or adopt the "
+            "cluster with `drainer: none`",
         )
     if len(seen.handlers) > 1:
         yield Finding(

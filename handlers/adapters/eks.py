@@ -115,6 +115,23 @@ class EksApi:
         with contextlib.suppress(Conflict):
             self._send("DELETE", path, body=body, kind="json", missing={})
 
+    def ask(self, path: str, body: Json) -> str | None:
+        """Post what may be refused for now; return the refusal's words, None where it is done.
+
+        429 is a disruption budget's refusal, or an admission webhook's that has the asker come
+        back; other webhooks answer with a status of their own and say that they deny. What the
+        request is about may be gone, or another by now: then nothing is left to ask for.
+        """
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        answer = self._request("POST", path, headers, body=json.dumps(body).encode())
+        if answer.status in {200, 201, 404, 409}:
+            return None
+        said = answer.data[:600].decode(errors="replace")
+        if answer.status == 429 or "denied the request" in said:
+            return _message(answer.data) or said
+        _content(answer, "POST", path)
+        return None
+
     def apply(self, path: str, body: Json, *, manager: str) -> Json:
         """Apply an object's fields as their manager, whoever had them before.
 
@@ -180,6 +197,14 @@ class EksApi:
             headers={"Authorization": f"Bearer {token}", **headers},
             **options,
         )
+
+
+def _message(answered: bytes) -> str:
+    """Return the message of a Status of Kubernetes'."""
+    try:
+        return str(json.loads(answered).get("message") or "")
+    except (ValueError, AttributeError):
+        return ""
 
 
 def _asked(method: str, path: str) -> str:

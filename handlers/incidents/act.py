@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from aws_lambda_powertools import Logger
 
@@ -17,8 +15,10 @@ from core.incidents.actions import (
     Action,
     CloseBudget,
     CompleteHook,
+    Cordon,
     DropLease,
     EndDrain,
+    Evict,
     ForwardDrain,
     FreeSpare,
     FreezeZone,
@@ -34,15 +34,17 @@ from core.incidents.actions import (
     TaintOutOfService,
     TakeLease,
     TerminateInGroup,
+    Uncordon,
     Untaint,
 )
 from core.incidents.levels import OWN, WITHHELD, Reach, allowed
 from core.incidents.lost import CONFIRMED
 from core.incidents.record import Incident
-from core.naming import DRAIN_HOOK
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.kubernetes import Nodes
+from handlers.adapters.node_drain import NodeDrain
 from handlers.adapters.pages import call
+from handlers.incidents.drain_messages import drain_message
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
 from handlers.incidents.shifts import INCIDENT_CAUSE
@@ -69,6 +71,8 @@ class Effects:
     leadership: Leadership
     snapshots: ErrorSnapshots
     termination_handler: Queue | None  # None: nobody drains for us
+    # None: we drain no node ourselves
+    drain: NodeDrain | None = field(default=None, kw_only=True)
     ticks: Queue
     lease_seconds: float
     reach: Reach = field(default_factory=Reach)
@@ -139,7 +143,7 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
     match action:
         case DropLease() | EndDrain():
             _give_back(incident, action, effects)
-        case ForwardDrain() | KeepErrors():
+        case ForwardDrain() | KeepErrors() | Cordon() | Uncordon() | Evict():
             _drain(incident, action, effects, now)
         case Page(key=key, reason=reason):
             call(effects.ticks, reason, page=key, incident_id=incident.id)
@@ -157,6 +161,8 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
 
 
 def _needs_lease(action: Action) -> bool:
+    if isinstance(action, Evict):
+        return action.kafka
     return isinstance(action, ForwardDrain | OpenBudget | TerminateInGroup)
 
 
@@ -251,17 +257,49 @@ def _freeze(zone: str, reason: str, effects: Effects, now: float) -> None:
 
 
 def _drain(
-    incident: Incident, action: ForwardDrain | KeepErrors, effects: Effects, now: float
+    incident: Incident,
+    action: ForwardDrain | KeepErrors | Cordon | Uncordon | Evict,
+    effects: Effects,
+    now: float,
 ) -> None:
-    """Keep what a restart would erase, and send the drain where somebody waits for us to."""
+    """Keep what a restart would erase; send the drain where somebody waits for us to, or do it."""
+    if isinstance(action, Cordon | Uncordon | Evict):
+        _empty(incident, action, effects, now)
+        return
     if incident.node_id is not None:
         effects.snapshots.keep(incident.id, now)
-    if isinstance(action, ForwardDrain):
-        handler = effects.termination_handler
-        if handler is None:
-            raise Conflict(f"No termination handler takes the drain of incident {incident.id}.")
-        _begin_drain(incident, effects, now)
-        handler.send(incident.drain_event or _message_of_ours(incident))
+    if isinstance(action, KeepErrors):
+        return
+    handler = effects.termination_handler
+    if handler is None and effects.drain is None:
+        raise Conflict(f"No termination handler takes the drain of incident {incident.id}.")
+    _begin_drain(incident, effects, now)
+    if handler is not None and effects.drain is None:
+        handler.send(incident.drain_event or drain_message(incident))
+
+
+def _empty(
+    incident: Incident, action: Cordon | Uncordon | Evict, effects: Effects, now: float
+) -> None:
+    """Take one step of a drain of our own; what is refused is asked for again at the next look."""
+    drain = effects.drain
+    if drain is None:
+        raise Conflict(f"Nobody may empty the node of incident {incident.id}.")
+    match action:
+        case Uncordon(node=node):
+            drain.uncordon(node, incident.id)
+        case Cordon(node=node):
+            _check_mine(incident, effects)
+            drain.cordon(node, incident.id)
+        case Evict(namespace=namespace, name=name, uid=uid, kafka=kafka):
+            if kafka:
+                if not incident.urgent:
+                    _check_not_paused(effects)
+                _begin_drain(incident, effects, now)
+            else:
+                _check_mine(incident, effects)
+            refusal = drain.evict(namespace, name, uid)
+            logger.info("Evicted." if refusal is None else refusal, pod=name, namespace=namespace)
 
 
 def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
@@ -316,36 +354,6 @@ def _check_mine(incident: Incident, effects: Effects) -> None:
     current = effects.ledger.get(incident.id)
     if current is None or current.version != incident.version:
         raise Conflict(f"Incident {incident.id} was changed by another invocation meanwhile.")
-
-
-def _message_of_ours(incident: Incident) -> str:
-    """Return an announcement in place of one that got lost, or that nobody makes.
-
-    In hooks, as a group sends it directly: without the lost token the termination handler drains
-    but cannot complete its hook; the incident's end completes both. Out of hooks, EC2's
-    recommendation to leave, which it drains and completes nothing for.
-    """
-    if not incident.hooks:
-        return json.dumps(
-            {
-                "version": "0",
-                "id": f"stillwater-{incident.id}",
-                "detail-type": "EC2 Instance Rebalance Recommendation",
-                "source": "aws.ec2",
-                "time": datetime.fromtimestamp(incident.opened_at, UTC).isoformat(),
-                "detail": {"instance-id": incident.instance_id},
-            }
-        )
-    return json.dumps(
-        {
-            "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
-            "AutoScalingGroupName": incident.group,
-            "LifecycleHookName": DRAIN_HOOK,
-            "LifecycleActionToken": "00000000-0000-0000-0000-000000000000",
-            "EC2InstanceId": incident.instance_id,
-            "RequestId": f"stillwater-{incident.id}",
-        }
-    )
 
 
 def _touch_hook(incident: Incident, action: Heartbeat | CompleteHook, effects: Effects) -> None:

@@ -11,12 +11,14 @@ from core.availability.lease import Lease, companions, in_the_way
 from core.errors import StillwaterError
 from core.incidents.decisions import at_its_turn
 from core.incidents.observation import NOT_ASKED, Observation, StandingDrain
+from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
 from core.rotation import hinders, lease_of
 from core.views import ClusterView
 from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster
 from handlers.adapters.kubernetes import Nodes
+from handlers.adapters.node_drain import NodeDrain
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 
@@ -33,6 +35,7 @@ class Sources:
     kafka: KafkaCluster
     ledger: Ledger
     freezes: Freezes
+    drain: NodeDrain | None = None  # None: we drain no node ourselves
 
 
 def observe(incident: Incident, sources: Sources, now: float) -> Observation:
@@ -84,6 +87,7 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
         beside=beside,
         drains=_drains(incident, leases, sources),
         own_drain_at=None if own is None else own.forwarded_at,
+        on_node=_on_node(incident, sources),
         leaving=frozenset(other.instance_id for other in others),
         others=frozenset(other.id for other in others),
         asking=frozenset(o.id for o in others if _asks_the_same_group(o, incident)),
@@ -130,6 +134,14 @@ def _asks_budgets(incident: Incident) -> bool:
     """A budget matters once a drain is sent, and before that to those who go in company."""
     in_company = incident.party is not None and incident.state is State.HOLDING
     return in_company or incident.state is State.DRAINING
+
+
+def _on_node(incident: Incident, sources: Sources) -> tuple[PodOnNode, ...]:
+    """Return all that is on a node which we empty ourselves."""
+    emptied = incident.state in {State.DRAINING, State.GATING}
+    if sources.drain is None or incident.node_name is None or not emptied:
+        return ()
+    return sources.drain.pods_on(incident.node_name)
 
 
 def _revisions(incident: Incident, nodes: Nodes) -> tuple[Mapping[str, str], str]:

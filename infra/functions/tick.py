@@ -4,8 +4,9 @@ Through the API server it reads the metrics of Kafka's own pods, each by name an
 It places the out-of-service taint on a node whose instance EC2 says has ended, deletes the
 attachments such an instance left behind when its Node went first, and keeps a waiting replacement
 from Cluster Autoscaler: RBAC knows no single taint or annotation, so it may patch nodes. Nodes are
-drained by the node termination handler alone. Who is drained it writes into one Lease of Kubernetes
-(ADR 0021), who may leave beside others into a label of their pods (ADR 0023).
+drained by the node termination handler alone; only where a cluster that exists has none, it cordons
+them and evicts their pods itself. Who is drained it writes into one Lease of Kubernetes (ADR 0021),
+who may leave beside others into a label of their pods (ADR 0023).
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
 
 def _act(scope: Scope) -> Sequence[iam.Statement]:
     """Return the rights of whoever acts on nodes; below that level there are none."""
+    if scope.cluster.drains:
+        return _hold(scope)
     forward = iam.Statement(
         sid="ForwardToTheTerminationHandler",
         actions=["sqs:SendMessage"],
@@ -121,6 +124,12 @@ def _rights(cluster: Operated) -> rbac.Rights:
             *(
                 [rbac.may("storage.k8s.io", ["volumeattachments"], ["delete"])]
                 if cluster.acts
+                else []
+            ),
+            # Whatever is on a node, of any namespace, leaves it before Kafka's pod.
+            *(
+                [rbac.may("", ["pods"], ["list"]), rbac.may("", ["pods/eviction"], ["create"])]
+                if cluster.drains
                 else []
             ),
         ],

@@ -24,6 +24,7 @@ from core.incidents.observation import (
     PodView,
 )
 from core.incidents.ownership import Ownership, ours
+from core.incidents.pods_on_node import PodOnNode
 from core.naming import managed_tag
 from core.rotation.outdated import Launched
 from core.views import ClusterView, PartitionView, VoterView
@@ -114,6 +115,12 @@ class FakeCluster:
     released: list[str] = field(default_factory=list)
     builds: dict[str, Launched] = field(default_factory=dict)
     scrapes: Scrapes = field(default_factory=Scrapes)
+    # Node -> what is on it beside this Kafka's pods.
+    beside: dict[str, list[PodOnNode]] = field(default_factory=dict)
+    evicted: list[str] = field(default_factory=list)
+    # Pod -> what the API server says to whoever evicts it.
+    refusals: dict[str, str] = field(default_factory=dict)
+    cordons: dict[str, str] = field(default_factory=dict)  # node -> for which incident
 
     # What the handlers ask.
     def launched(self, whose: Ownership) -> Mapping[str, Launched]:
@@ -242,6 +249,34 @@ class FakeCluster:
                 for p in view.partitions
             ),
         )
+
+    def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
+        kafkas = [
+            PodOnNode(namespace="kafka", name=p.name, uid=p.name, stopping=p.stopping, kafka=True)
+            for p in self.pods.values()
+            if p.node_name == node
+        ]
+        return (*self.beside.get(node, ()), *kafkas)
+
+    def cordon(self, node: str, incident_id: str) -> None:
+        if any(view.name == node and view.schedulable for view in self.node_views.values()):
+            self.cordons[node] = incident_id
+            self._change_node(node, schedulable=False)
+
+    def uncordon(self, node: str, incident_id: str) -> None:
+        if self.cordons.get(node) == incident_id:
+            del self.cordons[node]
+            self._change_node(node, schedulable=True)
+
+    def evict(self, namespace: str, name: str, uid: str) -> str | None:
+        refusal = self.refusals.get(name)
+        if refusal is not None:
+            return refusal
+        self.evicted.append(name)
+        self._change_pod(name, stopping=True, ready=False)
+        for node, pods in self.beside.items():
+            self.beside[node] = [each for each in pods if each.uid != uid]
+        return None
 
     def nodes(self) -> tuple[NodeView, ...]:
         if not self.kubernetes_answers:

@@ -79,7 +79,11 @@ class Station:
             cluster="orders",
             acts=self.level in ACTING,
         )
-        sources = Sources(self.cluster, self.cluster, self.cluster, self.ledger, self.freezes)
+        # Where we drain ourselves, there is no termination handler to send anything to.
+        drain = self.cluster if self.policy.drain_route == "evict" else None
+        sources = Sources(
+            self.cluster, self.cluster, self.cluster, self.ledger, self.freezes, drain
+        )
         snapshots = ErrorSnapshots(self.cluster, self.cluster, self.records)
         self.runs = LedgerRuns(self.records, "orders")
         self.rotations = Rotations(
@@ -110,7 +114,8 @@ class Station:
                 freezes=self.freezes,
                 leadership=self.leadership,
                 snapshots=snapshots,
-                termination_handler=self.termination_handler,
+                termination_handler=self.termination_handler if drain is None else None,
+                drain=drain,
                 ticks=self.ticks,
                 lease_seconds=900,
                 reach=self.reach or Reach(self.level),

@@ -41,6 +41,7 @@ VERBS = {"list": "list", "find": "get", "text": "get", "relay": "get"} | {
     "merge": "patch",
     "apply": "patch",
     "delete": "delete",
+    "ask": "create",
 }
 
 

@@ -298,6 +298,45 @@ def test_acting_may_change_the_named_groups_and_send_to_the_named_queue_alone() 
     assert (tick.level, tick.nth_queue_url) == ("act", QUEUE)
 
 
+@functools.cache
+def draining() -> Recorded:
+    return run(**ONE, drainer="none")
+
+
+def tick_rules(made: Recorded) -> set[tuple[str, str]]:
+    """Return what the tick may do in the whole cluster, as resource and verb."""
+    (role,) = [
+        r
+        for r in made.of("rbac.authorization.k8s.io/v1:ClusterRole")
+        if r.inputs["metadata"]["name"] == "stillwater-shop-orders-handlers"
+    ]
+    return {
+        (resource, verb)
+        for rule in role.inputs["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_without_a_termination_handler_the_tick_may_evict_and_sends_nothing_to_a_queue() -> None:
+    added = tick_rules(draining()) - tick_rules(acting())
+    assert added == {("pods", "list"), ("pods/eviction", "create")}
+    assert not tick_rules(acting()) - tick_rules(draining())
+    policy = draining().one("iam/rolePolicy:RolePolicy", "shop-orders-handlers-tick-policy").policy
+    assert "ForwardToTheTerminationHandler" not in {each["Sid"] for each in policy["Statement"]}
+    tick: Any = told(draining(), "shop-orders-handlers-tick-function", Tick)
+    assert (tick.nth_queue_url, tick.drains) == (None, True)
+    assert tick.policy.drain_life_seconds < tick.policy.hold_limit_seconds
+
+
+@pytest.mark.parametrize("level", ["watch", "gate"])
+def test_below_act_nobody_may_evict_whatever_the_drainer(level: str) -> None:
+    made = run(level=level, drainer="none", **({"eviction_gate": IMAGE} if level == "gate" else {}))
+    assert ("pods/eviction", "create") not in tick_rules(made)
+    tick: Any = told(made, "shop-orders-handlers-tick-function", Tick)
+    assert not tick.drains
+
+
 @pytest.mark.parametrize(
     ("layer", "changes", "sentence"),
     [
@@ -310,7 +349,12 @@ def test_acting_may_change_the_named_groups_and_send_to_the_named_queue_alone() 
         ),
         ("operations", {"subnets": []}, "adopt.level is watch and adopt.subnets is empty"),
         ("operations", ONE, "adopt.level is act and adopt.queue_url is not set"),
-        ("operations", ONE | {"drainer": "none"}, "adopt.drainer is none, with which"),
+        ("operations", ONE | {"drainer": "ours"}, "adopt.drainer is ours, and no release"),
+        (
+            "operations",
+            ONE | {"drainer": "none", "queue_url": QUEUE},
+            "adopt.queue_url is the queue of their termination handler, and adopt.drainer is none",
+        ),
         (
             "operations",
             {"level": "act", "queue_url": QUEUE},

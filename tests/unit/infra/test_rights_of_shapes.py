@@ -36,6 +36,7 @@ LEVELS: Mapping[str, Layers] = {
     "adopted, watch": _adopted,
     "adopted, gate": functools.partial(_adopted, level="gate", eviction_gate=adopted.IMAGE),
     "adopted, act": functools.partial(_adopted, **adopted.ONE, queue_url=QUEUE),
+    "adopted, drainer none": functools.partial(_adopted, **adopted.ONE, drainer="none"),
 }
 SHAPES: Mapping[str, Layers] = {
     **{name: functools.partial(run_layers, raw) for name, raw in VARIANTS.items()},
@@ -62,6 +63,8 @@ UNMADE: Mapping[str, Mapping[str, set[str]]] = {
         for level in ("watch", "gate")
     },
     "adopted, act": {"shop-orders-handlers-tick-policy": NO_TOPIC},
+    # Nothing is sent to a termination handler.
+    "adopted, drainer none": {"shop-orders-handlers-tick-policy": NO_TOPIC | {"sqs:SendMessage"}},
 }
 # And calls that it alone makes: on the direct route NTH beats the hooks itself.
 MADE_TOO: Mapping[tuple[str, str], list[Call]] = {

@@ -96,6 +96,19 @@ def test_the_description_it_writes_is_what_adopt_plan_reads(
     assert adopted.queue_url == worlds.QUEUE_URL
 
 
+def test_where_no_termination_handler_was_found_the_description_drains_without_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = own_groups(bare())
+    done = examined(monkeypatch, world)
+    assert "drainer" not in done.description
+    world.kinds["deployments"] = [
+        each for each in world.kinds["deployments"] if each["metadata"]["name"] != "nth"
+    ]
+    done = examined(monkeypatch, world)
+    assert "drainer: none" in done.description
+
+
 def test_what_was_not_read_is_left_out_of_the_description_and_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -41,8 +41,8 @@ GOOD: dict[str, Any] = {
 FUNCTIONS, QUEUES = {"shop-orders-tick": "orders"}, {"shop-orders-ticks": "orders"}
 
 
-def adopted(level: str) -> Adoption:
-    return adoption.parse({"adopt": {**GOOD, "level": level}})
+def adopted(level: str, **changed: Any) -> Adoption:
+    return adoption.parse({"adopt": {**GOOD, "level": level, **changed}})
 
 
 def hook(name: str, **changed: Any) -> TerminationHook:
@@ -216,3 +216,12 @@ def test_the_secrets_are_those_that_the_functions_read() -> None:
         "shop-kafka/eyes",
         "shop-kafka/orders-cluster-ca-cert",
     ]
+
+
+def test_a_termination_handler_beside_a_drain_of_our_own_is_found() -> None:
+    alone = adopted("act", drainer="none", queue_url=None)
+    assert findings(alone, standing("act", handlers=()), FUNCTIONS, QUEUES) == []
+    idle = replace(NTH, drains=False)
+    assert findings(alone, standing("act", handlers=(idle,)), FUNCTIONS, QUEUES) == []
+    (found,) = findings(alone, standing("act"), FUNCTIONS, QUEUES)
+    assert (found.expected, found.found) == ("none: drainer is none", NTH.title)

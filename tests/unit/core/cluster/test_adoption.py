@@ -106,6 +106,21 @@ def test_only_the_last_level_changes_what_is_theirs() -> None:
     assert next_level(adopted(level="act", queue_url=queue)) is None
 
 
+def test_a_drain_of_our_own_is_planned_with_its_rights_and_no_queue() -> None:
+    plan = next_level(adopted(level="gate", eviction_gate=IMAGE, drainer="none"))
+    assert plan is not None
+    assert (
+        "~ nodes of the named groups: cordoned, and their pods evicted, once the replacement is "
+        "ready: Kafka's last"
+    ) in plan.diff()
+    assert any("create pods/eviction" in line for line in plan.diff())
+    assert not any("messages to" in line for line in plan.diff())
+    assert any("Let nothing else drain" in each for each in plan.missing)
+    unmade = next_level(adopted(level="gate", eviction_gate=IMAGE, drainer="ours"))
+    assert unmade is not None
+    assert any("drainer is ours, and no release" in each for each in unmade.missing)
+
+
 def test_gate_adds_a_gate_for_each_kafka_and_says_what_it_needs_first() -> None:
     both = [KAFKA, KAFKA | {"namespace": "lab", "name": "trial"}]
     plan = next_level(adopted(level="watch", kafkas=both))

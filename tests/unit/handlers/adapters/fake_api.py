@@ -23,6 +23,9 @@ class FakePool:
         self.patched: list[tuple[str, Any]] = []
         self.deleted: list[tuple[str, str]] = []
         self.status = 200
+        self.posted: list[tuple[str, Any]] = []
+        # What a request that is posted is answered with.
+        self.said: tuple[int, Any] = (201, {})
 
     def request(
         self, method: str, url: str, headers: dict[str, str], body: bytes | None = None
@@ -33,6 +36,9 @@ class FakePool:
             uid = json.loads(body or b"")["preconditions"]["uid"]
             self.deleted.append((parts.path, uid))
             return SimpleNamespace(status=self.status, data=b"{}")
+        if method == "POST":
+            self.posted.append((parts.path, json.loads(body or b"")))
+            return SimpleNamespace(status=self.said[0], data=json.dumps(self.said[1]).encode())
         if parts.path not in self.pages:
             return SimpleNamespace(status=404, data=b"{}")
         if method == "PATCH":
