@@ -21,13 +21,13 @@ from core.errors import StillwaterError
 from core.naming import gate_host
 from core.settings.functions import Gate as Settings
 from handlers.adapters.aws import SqsQueue
-from handlers.adapters.connections import open_api
+from handlers.adapters.connections import open_api, open_claims
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.eviction.certificate import Keeper
 from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate
-from handlers.eviction.readings import Recent, RecentCloud, RecentKafka, RecentNodes
+from handlers.eviction.readings import Recent, RecentClaims, RecentCloud, RecentKafka, RecentNodes
 from handlers.eviction.server import AT_ONCE, application
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
@@ -59,6 +59,7 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
             kafka=RecentKafka(recent, settings.kafka_bootstrap, access),
             ledger=ledger,
             freezes=LedgerFreezes(records, settings.cluster),
+            claims=RecentClaims(recent, open_claims(settings, api)),
         ),
         reception=Reception(
             ledger=ledger,

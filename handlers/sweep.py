@@ -9,7 +9,7 @@ from typing import Any
 from core.settings.functions import Sweep, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
-from handlers.adapters.connections import open_api, open_nodes
+from handlers.adapters.connections import open_api, open_claims, open_nodes
 from handlers.adapters.inventory import Ec2Inventory
 from handlers.incidents.broom import Broom
 from handlers.incidents.reception import Reception
@@ -25,6 +25,7 @@ def _broom() -> Broom:
     settings = read_settings(Sweep)
     records = DynamoRecords(settings.ledger_table, settings.region)
     ledger = open_ledger(settings)
+    api = open_api(settings)
     return Broom(
         reception=Reception(
             ledger=ledger,
@@ -33,7 +34,8 @@ def _broom() -> Broom:
             whose=settings.whose,
         ),
         inventory=Ec2Inventory(settings.region),
-        nodes=open_nodes(settings, open_api(settings)),
+        nodes=open_nodes(settings, api),
+        claims=open_claims(settings, api),
         records=records,
         freezes=LedgerFreezes(records, settings.cluster),
         cluster=settings.cluster,

@@ -15,7 +15,7 @@ from core.settings.functions import Tick, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.batch import answer
-from handlers.adapters.connections import open_api, open_nodes
+from handlers.adapters.connections import open_api, open_claims, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.inventory import Ec2Inventory
 from handlers.adapters.kafka import KafkaAdmin
@@ -59,7 +59,13 @@ def _loop() -> Loop:
     snapshots = ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records)
     drain = EksDrain(api, settings.namespace, settings.cluster) if settings.drains else None
     sources = Sources(
-        cloud=cloud, nodes=nodes, kafka=kafka, ledger=ledger, freezes=freezes, drain=drain
+        cloud=cloud,
+        nodes=nodes,
+        kafka=kafka,
+        ledger=ledger,
+        freezes=freezes,
+        drain=drain,
+        claims=open_claims(settings, api),
     )
     return Loop(
         sources=sources,

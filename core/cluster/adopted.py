@@ -45,6 +45,7 @@ def operated(adopted: Adoption, kafka: AdoptedKafka) -> Operated:
         handler_queue_url=adopted.queue_url,
         instances=ownership(adopted),
         pool_labels=_pool_labels(adopted),
+        node_claims=bool(adopted.node_pools),
         identities=dict.fromkeys(speaking, me),
         secrets=dict.fromkeys(speaking, secrets_of(me)),
         queues=("events", "ticks"),

@@ -59,6 +59,8 @@ class Operated:
     # None: the instances carry our tag, and the nodes our label.
     instances: Ownership | None = None
     pool_labels: Mapping[str, tuple[str, ...]] | None = None
+    # Whether Karpenter, or Auto Mode, launches Kafka's nodes.
+    node_claims: bool = False
     # The queue of a termination handler that is theirs.
     handler_queue_url: str | None = None
     # Function -> who it is to Kafka, and the Secrets that it may read for that.
@@ -123,6 +125,7 @@ def of_spec(spec: ClusterSpec) -> Operated:
         slack=spec.slack,
         alerts=spec.alerts,
         scaling_groups=_scaling_groups(spec),
+        node_claims=spec.node_provisioner == "karpenter",
         identities=identities,
         secrets={each: secrets_of(identities[each]) for each in identities},
         nodes=nodes(spec),

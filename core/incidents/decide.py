@@ -41,6 +41,7 @@ from core.incidents.decisions import (
     retained,
     stay,
 )
+from core.incidents.disrupted import deadlines
 from core.incidents.draining import draining, gating
 from core.incidents.idle import looked_at_again
 from core.incidents.joining import merge, open_incident, reopens
@@ -139,7 +140,8 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     tidied = () if policy.drain_route == "asked" else _tidied(incident, seen, decision.state)
     kept = own_drain.taken_back(incident, seen, decision.state)
     uncordoned = kept if own_drain.ours(incident, policy) else ()
-    added = (*_doubted(incident, seen, decision.state), *tidied, *uncordoned)
+    called = (*_doubted(incident, seen, decision.state), *deadlines(incident, seen, decision))
+    added = (*called, *tidied, *uncordoned)
     decision = replace(decision, actions=(*decision.actions, *added))
     return replace(decision, actions=(*closing(incident, seen, decision), *decision.actions))
 

@@ -18,6 +18,7 @@ from core.availability.presence import returned
 from core.incidents.actions import DropLease, Page
 from core.incidents.consenting import consent
 from core.incidents.decisions import evicting, go, hooked, renewed, stay
+from core.incidents.disrupted import disruption
 from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import ours, replacement_for, what_is_coming
@@ -35,7 +36,12 @@ PLACE_SECONDS = 120.0
 
 
 def given_up(incident: Incident, seen: Observation) -> bool:
-    """Say whether nobody asks for the eviction any more."""
+    """Say whether nobody asks for the eviction any more.
+
+    Karpenter does, silent or not, for as long as it ends the node.
+    """
+    if disruption(incident, seen) is not None:
+        return False
     asked_at = incident.asked_at or incident.opened_at
     return evicting(incident) and seen.now - asked_at > SILENCE_SECONDS
 
@@ -70,7 +76,8 @@ def hindrance(incident: Incident, seen: Observation, policy: Policy) -> str | No
         return f"Incident {seen.lease_holder} takes a Kafka node out first."
     if _waits_for_room(incident, seen):
         mine = ours(seen) and policy.drain_route != "asked"
-        coming = what_is_coming(incident, seen) if mine else ": whoever drains it brings one"
+        told = what_is_coming(incident, seen) if mine or seen.claims else ""
+        coming = told or ("" if mine else ": whoever drains it brings one")
         return f"No other node of {incident.zone} is ready to take {incident.pod_name}{coming}."
     allowed, reason = consent(incident, seen, policy)
     return None if allowed else reason
@@ -170,4 +177,5 @@ def over(incident: Incident, seen: Observation) -> Decision:
 
 
 def _asker(incident: Incident) -> str:
-    return incident.asked_by or "Somebody in the cluster"
+    asker = incident.asked_by or "Somebody in the cluster"
+    return asker if incident.disruption is None else f"{asker} ({incident.disruption})"

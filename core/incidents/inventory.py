@@ -43,8 +43,13 @@ class ScheduledEvent:
 
     event_id: str
     code: str  # instance-retirement, instance-stop, system-reboot, ...
-    description: str  # begins with [Completed] or [Canceled] once it is over
+    description: str
     not_before: float | None  # epoch seconds
+
+    @property
+    def over(self) -> bool:
+        """Say whether it is done or called off; EC2 keeps showing it for a week."""
+        return self.description.startswith(("[Completed]", "[Canceled]"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

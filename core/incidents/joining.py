@@ -67,6 +67,7 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
         kind=kind,
         announced_at=_governing_at(incident, interruption, now),
         group=incident.group or interruption.group,
+        disruption=interruption.disruption or incident.disruption,
         drain_event=_drain_event(incident, interruption, newest=newest),
     )
     return _scheduled(_in_hook(joined, interruption, now, newest=newest), interruption, now)

@@ -13,6 +13,7 @@ from core.events import Kind
 from core.health.lifecycle import BrokerSigns, Lifecycle, lifecycle
 from core.health.node import Role
 from core.incidents.decisions import evicting
+from core.incidents.disrupted import noted
 from core.incidents.idle import doubt
 from core.incidents.observation import Observation, PodView
 from core.incidents.record import Incident, State, Transition
@@ -54,7 +55,7 @@ def learn(incident: Incident, seen: Observation) -> Incident:
     elif incident.node_id is None:
         # A Kafka pod that came to an idle node while its drain was on the way is drained with it.
         incident = _housed(incident, seen)
-    incident = _idle_noted(incident, seen)
+    incident = noted(_idle_noted(incident, seen), seen)
     if incident.node_id is not None and incident.state is State.GATING:
         incident = _return_noted(incident, seen)
     return _lifecycle_noted(incident, seen)

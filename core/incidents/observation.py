@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core.availability.zones import Freeze, freeze_of
+from core.incidents.nodeclaims import NodeClaim
 from core.incidents.pods_on_node import PodOnNode
 from core.views import ClusterView
 from core.window import Window
@@ -131,6 +132,7 @@ class Observation:
     instance: InstanceView | None  # None: EC2 no longer knows it
     group: GroupView | None = None
     nodes: tuple[NodeView, ...] = ()
+    claims: tuple[NodeClaim, ...] = ()  # of Karpenter's, where it launches the nodes
     pods: tuple[PodView, ...] = ()  # the cluster's Kafka pods
     attachments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node -> volumes
     volumes: tuple[str, ...] = ()  # of the EBS driver's, what EC2 still has on the instance

@@ -85,6 +85,10 @@ class Incident:
     # Of an eviction: who asked the gate for it, and when last.
     asked_by: str | None = None
     asked_at: float | None = None
+    # Of a node that Karpenter ends (core.incidents.nodeclaims): why, and from when on its pods are
+    # deleted past every budget.
+    disruption: str | None = None
+    forced_at: float | None = None
     # Learned from readings.
     zone: str | None = None
     pool: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.incidents.actions import Action, FreeSpare, KeepSpare
+from core.incidents.nodeclaims import coming
 from core.incidents.observation import NodeView, Observation
 from core.incidents.record import Incident, State
 from core.naming import managed_tag
@@ -16,23 +17,35 @@ def replacement_for(incident: Incident, seen: Observation) -> NodeView | None:
     A node whose CSINode does not list the EBS driver would leave the pod unable to mount, and one
     that its monitoring agent calls sick is no better than the one that leaves.
     """
+    joining = _joining(seen)
     able = [
-        n for n in _idle(incident, seen) if n.ready and n.schedulable and n.csi_ready and not n.sick
+        n
+        for n in _idle(incident, seen)
+        if n.ready and n.schedulable and n.csi_ready and not n.sick and n.instance_id not in joining
     ]
     able.sort(key=lambda node: (node.name != incident.replacement, node.name))
     return able[0] if able else None
+
+
+def _joining(seen: Observation) -> frozenset[str | None]:
+    """Return the instances that Karpenter has not taken for nodes of its own yet, or not any more.
+
+    One that does not become that in time is ended, whoever runs there.
+    """
+    return frozenset(claim.instance_id for claim in seen.claims if not claim.serves)
 
 
 def _idle(incident: Incident, seen: Observation) -> list[NodeView]:
     """Return the nodes of the same zone and pool that stay, run no Kafka pod and await no other."""
     staying = None if seen.group is None else seen.group.staying()
     busy = {pod.node_name for pod in seen.pods}
+    passing = {claim.instance_id for claim in seen.claims if claim.leaves}
     return [
         node
         for node in seen.nodes
         if (node.zone, node.pool) == (incident.zone, incident.pool)
         and node.name not in busy
-        and node.instance_id not in {None, incident.instance_id, *seen.leaving}
+        and node.instance_id not in {None, incident.instance_id, *seen.leaving, *passing}
         and node.spare_for not in seen.others
         and (staying is None or node.instance_id in staying)
     ]
@@ -73,11 +86,17 @@ def ours(seen: Observation) -> bool:
 
 def what_is_coming(incident: Incident, seen: Observation) -> str:
     """Return what the wait for a replacement is a wait for, to end a sentence."""
+    joining = _joining(seen)
     for node in _idle(incident, seen):
+        if node.instance_id in joining:
+            continue
         if node.ready and node.sick:
             return f": {node.name} reports {', '.join(sorted(node.sick))} as False"
         lacking = "Ready" if not node.ready else "registered with its EBS driver"
         return f": {node.name} is not {lacking} yet"
+    launched = coming(seen.claims, incident.zone, incident.pool)
+    if launched is not None:
+        return f": {launched}"
     return "" if seen.group is None else f": {seen.group.name} is launching one"
 
 

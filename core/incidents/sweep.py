@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 
 from core.availability.lease import Lease
 from core.events import Interruption, Kind, VolumeChange
+from core.incidents.disrupted import KARPENTER
 from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.left_out import left_out
+from core.incidents.nodeclaims import NodeClaim, disruption_of
 from core.incidents.observation import GroupView, NodeView, PodView
 from core.incidents.record import Incident, State, unattended
 from core.incidents.set_aside import set_aside
@@ -32,8 +34,6 @@ HEALTH_CODES: Mapping[str, str] = {
     "instance-retirement": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
     "instance-stop": "AWS_EC2_INSTANCE_STOP_SCHEDULED",
 }
-# EC2 says so at the start of an event's description, and keeps showing it for a week.
-_OVER = ("[Completed]", "[Canceled]")
 # A group shows within minutes that an instance was let go.
 STANDING_SECONDS = 300.0
 _GONE = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
@@ -50,6 +50,7 @@ class Snapshot:
     states: Mapping[str, str] = field(default_factory=dict)  # our instance -> EC2's state of it
     nodes: tuple[NodeView, ...] | None = None  # Kafka's; None: Kubernetes did not answer
     pods: tuple[PodView, ...] = ()  # Kafka's, as far as Kubernetes told
+    claims: tuple[NodeClaim, ...] = ()  # Karpenter's that leave
     incidents: tuple[Incident, ...] = ()  # the open ones
     zones_in_trouble: frozenset[str] = frozenset()  # names of zones with an incident of their own
     # Of the instances whose turn it is.
@@ -121,6 +122,7 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
             yield found
         if incident is not None and not told:
             yield from _stuck(seen, incident, late_seconds)
+    yield from _disrupted(seen)
     yield from _sick(seen)
     yield from left_out(seen.pods, seen.incidents, seen.now)
     leaving = {i.instance_id for i in seen.incidents}
@@ -227,6 +229,27 @@ def _leaving(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
     yield from _failing(seen, instance_id, incident)
 
 
+def _disrupted(seen: Snapshot) -> Iterator[Announce]:
+    """Yield what Karpenter ends, or is about to, before it has asked for an eviction.
+
+    There may be no gate to ask, and a deadline that runs is a person's matter from its beginning.
+    """
+    hosts = {pod.node_name for pod in seen.pods}
+    for claim in seen.claims:
+        if claim.node_name is None or claim.node_name not in hosts:
+            continue
+        status = seen.statuses.get(claim.instance_id or "")
+        found = disruption_of(claim, seen.now, status)
+        if found is None or claim.instance_id is None:
+            continue
+        told = _announcement(Kind.EVICTION, claim.instance_id, f"{claim.uid} {found.reason.value}")
+        yield Announce(
+            replace(told, event_type=KARPENTER, disruption=found.reason.value),
+            found.sentence,
+            recurring=True,
+        )
+
+
 def _sick(seen: Snapshot) -> Iterator[Announce | Concern]:
     """Yield what is to be done about machines that are sick and not dead."""
     if seen.nodes is None:
@@ -298,7 +321,7 @@ def _planned(seen: Snapshot, instance_id: str) -> Iterator[Announce]:
     """Yield what EC2 has scheduled for an instance, called off or not."""
     status = seen.statuses.get(instance_id)
     for event in status.events if status else ():
-        over = event.description.startswith(_OVER)
+        over = event.over
         yield Announce(
             replace(
                 _announcement(Kind.SCHEDULED_CHANGE, instance_id, _name(event, over=over)),

@@ -23,6 +23,7 @@ from core.incidents.actions import (
 )
 from core.incidents.consenting import consent, overruled
 from core.incidents.decisions import go, hooked, renewed, retained, stay
+from core.incidents.disrupted import forced_soon
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import OPEN_SECONDS, not_open_yet
 from core.incidents.record import Decision, Incident, State
@@ -187,11 +188,13 @@ def _free(incident: Incident, seen: Observation, policy: Policy) -> bool:
 
 
 def out_of_time(incident: Incident, seen: Observation, policy: Policy) -> bool:
-    """Say whether AWS takes the instance so soon that nothing may wait for a frozen zone.
+    """Say whether the instance is taken so soon that nothing may wait for a frozen zone.
 
-    A freeze keeps planned work away; it does not keep AWS from its date, and a broker that is not
-    moved by then is lost instead.
+    A freeze keeps planned work away; it keeps neither AWS from its date nor Karpenter from its
+    deadline, and a broker that is not moved by then is lost instead.
     """
+    if forced_soon(incident, seen.now, policy.planned_margin_seconds):
+        return True
     if incident.scheduled_said_at is None or incident.called_off:
         return False
     hurried = EXPEDITED in (incident.event_type or "").upper()

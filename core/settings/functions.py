@@ -98,6 +98,13 @@ class InCluster(FunctionSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfClaims(InCluster):
+    """What a function that reads Karpenter's NodeClaims is told: whether there are any."""
+
+    node_claims: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class InKafka(InCluster):
     """What a function that speaks to Kafka is told."""
 
@@ -115,7 +122,7 @@ class Writing(OfInstances):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deciding(Writing, InKafka):
+class Deciding(Writing, OfClaims, InKafka):
     """What a program that decides about incidents is told."""
 
     policy: Policy
@@ -182,7 +189,7 @@ class Gate(Deciding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep(Writing, InCluster):
+class Sweep(Writing, OfClaims):
     """λ sweep."""
 
     archive_bucket: str

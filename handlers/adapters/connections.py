@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from core.settings.functions import InCluster
+from core.settings.functions import InCluster, OfClaims
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
+from handlers.adapters.nodeclaims import NO_CLAIMS, Claims, EksNodeClaims
 
 
 def open_api(settings: InCluster, connections: int = 1) -> EksApi:
@@ -21,3 +22,8 @@ def open_api(settings: InCluster, connections: int = 1) -> EksApi:
 def open_nodes(settings: InCluster, api: EksApi) -> EksNodes:
     """Return the nodes and pods of this Kafka cluster."""
     return EksNodes(api, settings.namespace, settings.cluster, settings.pool_labels)
+
+
+def open_claims(settings: OfClaims, api: EksApi) -> Claims:
+    """Return Karpenter's NodeClaims, where it launches the nodes."""
+    return EksNodeClaims(api, settings.pool_labels) if settings.node_claims else NO_CLAIMS

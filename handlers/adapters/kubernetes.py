@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from core.availability.drain_notice import DrainNotice
 from core.fields import epoch
+from core.incidents.nodeclaims import takes_pods
 from core.incidents.observation import BudgetView, NodeView, PodView
 from core.naming import (
     CLUSTER_LABEL,
@@ -293,7 +294,7 @@ def _node(
         unready_since=_unready_since(item),
         created_at=epoch(item["metadata"].get("creationTimestamp")),
         ready=_condition(item, "Ready"),
-        schedulable=not spec.get("unschedulable", False),
+        schedulable=takes_pods(spec),
         csi_ready=EBS_CSI_DRIVER in drivers,
         spare_for=marks.get(SPARE_ANNOTATION),
         kubelet=item.get("status", {}).get("nodeInfo", {}).get("kubeletVersion", ""),

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import (
     BudgetView,
     GroupView,
@@ -24,6 +25,7 @@ from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kubernetes import EksNodes
+from handlers.adapters.nodeclaims import Claims
 
 T = TypeVar("T")
 # A reading per broker is kept, and brokers come and go.
@@ -109,6 +111,17 @@ class RecentNodes(EksNodes):
 
     def wanted_revisions(self) -> Mapping[str, str]:
         return self._recent.get("revisions", super().wanted_revisions)
+
+
+@dataclass(frozen=True)
+class RecentClaims:
+    """NodeClaims as of a moment ago."""
+
+    recent: Recent
+    source: Claims
+
+    def claims(self) -> tuple[NodeClaim, ...]:
+        return self.recent.get("claims", self.source.claims)
 
 
 class RecentCloud(AwsCloud):

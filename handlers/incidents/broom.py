@@ -15,6 +15,7 @@ from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, StillwaterError
 from core.events import Kind
+from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import NodeView, PodView
 from core.incidents.sickness import Concern
 from core.incidents.sweep import (
@@ -34,6 +35,7 @@ from core.naming import SYSTEM_POOL
 from core.rotation.run_record import unattended
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
+from handlers.adapters.nodeclaims import NO_CLAIMS, Claims
 from handlers.adapters.pages import call
 from handlers.incidents.budgets import strays
 from handlers.incidents.reception import Reception
@@ -65,6 +67,7 @@ class Broom:
     cluster: str
     late_seconds: float
     archivist: Archivist
+    claims: Claims = NO_CLAIMS
     most_instances: int = MOST_INSTANCES
 
     def sweep(self, now: float) -> dict[str, int]:
@@ -108,6 +111,7 @@ class Broom:
             states=self.inventory.instance_states(whose),
             nodes=self._kafka_nodes(),
             pods=self._kafka_pods(),
+            claims=self._leaving_claims(),
             incidents=self.reception.ledger.open_incidents(),
             zones_in_trouble=self._zones_in_trouble(),
         )
@@ -140,6 +144,14 @@ class Broom:
             logger.warning("The sweep saw no pods.", error=str(error))
             return ()
 
+    def _leaving_claims(self) -> tuple[NodeClaim, ...]:
+        """Return the claims that Karpenter ends; without an answer, none."""
+        try:
+            return tuple(each for each in self.claims.claims() if each.leaves)
+        except StillwaterError as error:
+            logger.warning("The sweep saw no NodeClaims.", error=str(error))
+            return ()
+
     def _closely(self, seen: Snapshot, whose_turn: Sequence[str]) -> Snapshot:
         """Add the status checks, and what EC2 says of nodes that its list leaves out."""
         running = [id_ for id_ in whose_turn if seen.states.get(id_) == "running"]
@@ -156,11 +168,14 @@ class Broom:
             elif instance is not None:
                 foreign.add(instance_id)
         kept = tuple(n for n in seen.nodes or () if n.instance_id not in foreign)
+        # EC2 hides all that it is asked about behind one that it has just forgotten.
+        ended = sorted({c.instance_id for c in seen.claims if c.instance_id} - set(running))
+        statuses = {**(self.inventory.statuses(ended) if ended else {})}
         return replace(
             seen,
             states=states,
             nodes=None if seen.nodes is None else kept,
-            statuses=self.inventory.statuses(running),
+            statuses={**statuses, **self.inventory.statuses(running)},
         )
 
     def _act(self, finding: Finding, now: float) -> str:

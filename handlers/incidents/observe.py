@@ -19,6 +19,7 @@ from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.node_drain import NodeDrain
+from handlers.adapters.nodeclaims import NO_CLAIMS, Claims
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 
@@ -36,6 +37,7 @@ class Sources:
     ledger: Ledger
     freezes: Freezes
     drain: NodeDrain | None = None  # None: we drain no node ourselves
+    claims: Claims = NO_CLAIMS
 
 
 def observe(incident: Incident, sources: Sources, now: float) -> Observation:
@@ -75,6 +77,7 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
         instance=instance,
         group=None if group_name is None else sources.cloud.group(group_name),
         nodes=sources.nodes.nodes(),
+        claims=sources.claims.claims(),
         pods=sources.nodes.kafka_pods(),
         attachments=sources.nodes.attachments(),
         volumes=_volumes(incident, sources.cloud),

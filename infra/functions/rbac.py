@@ -113,6 +113,11 @@ def may(api_group: str, resources: Sequence[str], verbs: Sequence[str]) -> Rule:
     return Rule(api_group=api_group, resources=resources, verbs=verbs)
 
 
+def may_read_node_claims(cluster: Operated) -> list[Rule]:
+    """Allow to see what Karpenter does to its nodes, where it launches any."""
+    return [may("karpenter.sh", ["nodeclaims"], ["list"])] if cluster.node_claims else []
+
+
 def may_get(resource: str, names: Sequence[str]) -> list[Rule]:
     """Allow to read objects by their names; without a name there is no rule, not one for all.
 

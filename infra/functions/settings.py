@@ -54,6 +54,7 @@ def described(cluster: Operated, function: str) -> dict[str, Any]:
         "gated": cluster.eviction_gate is not None,
         "eks_cluster": cluster.eks_cluster,
         "instances": cluster.instances,
+        "node_claims": cluster.node_claims,
         "nth_queue_url": cluster.handler_queue_url if cluster.acts else None,
         **({} if cluster.pool_labels is None else {"pool_labels": cluster.pool_labels}),
         "probe_budget": cluster.probe_budget,

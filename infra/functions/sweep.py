@@ -40,12 +40,13 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
     ]
 
 
-def _rights(_: Operated) -> rbac.Rights:
+def _rights(cluster: Operated) -> rbac.Rights:
     return rbac.Rights(
         group="stillwater:sweep",
         everywhere=[
             rbac.may("", ["nodes"], ["list"]),
             rbac.may("storage.k8s.io", ["csinodes"], ["list"]),
+            *rbac.may_read_node_claims(cluster),
         ],
         inside=[rbac.may("", ["pods"], ["list"])],
     )

@@ -121,6 +121,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
         everywhere=[
             rbac.may("", ["nodes"], ["get", "list", *(["patch"] if cluster.acts else [])]),
             rbac.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
+            *rbac.may_read_node_claims(cluster),
             *(
                 [rbac.may("storage.k8s.io", ["volumeattachments"], ["delete"])]
                 if cluster.acts

@@ -49,6 +49,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
         everywhere=[
             rbac.may("", ["nodes"], ["list"]),
             rbac.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
+            *rbac.may_read_node_claims(cluster),
             trusted,
         ],
         inside=[

@@ -28,7 +28,9 @@ class Door:
         station = self.station
         cluster = station.cluster
         self.gate = Gate(
-            sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes),
+            sources=Sources(
+                cluster, cluster, cluster, station.ledger, station.freezes, claims=cluster
+            ),
             reception=station.reception,
             readings=self,
             policy=POLICY,

@@ -16,6 +16,7 @@ from core.availability.leaders import Order, Partition
 from core.errors import StillwaterError
 from core.incidents.actions import HookResult
 from core.incidents.inventory import StatusView, VolumeView
+from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import (
     BudgetView,
     GroupView,
@@ -114,6 +115,7 @@ class FakeCluster:
     held: dict[int, int] = field(default_factory=dict)  # bytes of log by broker
     released: list[str] = field(default_factory=list)
     builds: dict[str, Launched] = field(default_factory=dict)
+    node_claims: tuple[NodeClaim, ...] | None = ()
     scrapes: Scrapes = field(default_factory=Scrapes)
     # Node -> what is on it beside this Kafka's pods.
     beside: dict[str, list[PodOnNode]] = field(default_factory=dict)
@@ -288,6 +290,11 @@ class FakeCluster:
 
     def kafka_pod(self, name: str) -> PodView | None:
         return next((p for p in self.pods.values() if p.name == name), None)
+
+    def claims(self) -> tuple[NodeClaim, ...]:
+        if self.node_claims is None:
+            raise StillwaterError("The Kubernetes API answered 403.")
+        return self.node_claims
 
     def server_version(self) -> str:
         return "1.36"

@@ -64,6 +64,7 @@ class Station:
             cluster="orders",
             late_seconds=45,
             archivist=Archivist(self.ledger, self.archive, self.told.append, PREFIX),
+            claims=self.cluster,
         )
         self.leadership = Leadership(self.cluster, self.records, "orders")
         self.shifts = Shifts(
@@ -81,8 +82,9 @@ class Station:
         )
         # Where we drain ourselves, there is no termination handler to send anything to.
         drain = self.cluster if self.policy.drain_route == "evict" else None
+        cluster = self.cluster
         sources = Sources(
-            self.cluster, self.cluster, self.cluster, self.ledger, self.freezes, drain
+            cluster, cluster, cluster, self.ledger, self.freezes, drain, claims=cluster
         )
         snapshots = ErrorSnapshots(self.cluster, self.cluster, self.records)
         self.runs = LedgerRuns(self.records, "orders")

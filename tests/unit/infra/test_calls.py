@@ -179,12 +179,14 @@ def test_a_role_is_granted_what_its_settings_name_and_nothing_else(
                     assert named <= expected, (role, action)
 
 
-# What a description may leave out: TLS, metrics and Connect, a Prometheus, volumes that change.
+# What a description may leave out: TLS, metrics and Connect, a Prometheus, volumes that change,
+# nodes that Karpenter launches.
 AT_TIMES = {
     ("get", "secrets"),
     ("get", "pods/proxy"),
     ("get", "services/proxy"),
     ("patch", "kafkanodepools"),
+    ("list", "nodeclaims"),
 }
 # And of one function alone: a description of ours names its nodes, an adopted one does not; and it
 # always has a termination handler.

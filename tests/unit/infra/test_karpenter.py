@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from core.settings.functions import Tick
 from tests.unit.infra.charts import unknown_values
 from tests.unit.infra.programs import ZONES, description, run_layer, spec
 from tests.unit.infra.recording import Recorded
+from tests.unit.infra.test_adopted import run as run_adopted
+from tests.unit.infra.told import told
 
 RELEASE, POOL = "helm.sh/v3:Release", "karpenter.sh/v1:NodePool"
 NODE_CLASS = "karpenter.k8s.aws/v1:EC2NodeClass"
@@ -141,3 +144,34 @@ def test_it_ends_only_what_it_launched_for_this_cluster(platform: Recorded) -> N
     }
     (passing,) = (s for s in policy.policy_statements if "iam:PassRole" in s["Action"])
     assert passing["Resource"] == ["arn:aws:iam::123456789012:role/test-orders-nodes"]
+
+
+def readers(layer: Recorded) -> dict[str, list[str]]:
+    """Return who may do what with NodeClaims, by the name of the role."""
+    return {
+        role.inputs["metadata"]["name"]: rule["verbs"]
+        for role in layer.of("rbac.authorization.k8s.io/v1:ClusterRole")
+        for rule in role.inputs["rules"]
+        if "nodeclaims" in rule["resources"]
+    }
+
+
+def test_who_decides_about_nodes_lists_claims_and_changes_none(
+    references: dict[str, dict[str, Any]], layers: dict[str, Recorded]
+) -> None:
+    described = description(
+        node_provisioner="karpenter",
+        eviction_gate={"image": "registry.example/stillwater-gate:1.4"},
+    )
+    found = readers(run_layer("operations", described, references))
+    assert {name.rpartition("-")[2] for name in found} == {"handlers", "sweep", "gate"}
+    assert set(map(tuple, found.values())) == {("list",)}
+    assert readers(layers["operations"]) == {}
+
+
+@pytest.mark.parametrize(("pools", "named"), [([], 0), (["brokers"], 2)])
+def test_an_adopted_cluster_with_node_pools_is_read_the_same(pools: list[str], named: int) -> None:
+    watched = run_adopted(node_pools=pools)
+    assert len(readers(watched)) == 2 * named
+    tick: Any = told(watched, "shop-orders-handlers-tick-function", Tick)
+    assert tick.node_claims is bool(pools)

@@ -1,0 +1,77 @@
+"""Adds to an incident what Karpenter does to its node (core.incidents.nodeclaims): why, until when.
+
+Whatever opened the incident, the gate or the sweep: core.incidents.learn asks `noted` at every
+reading, core.incidents.decide asks `deadlines` whom to call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.incidents.actions import Page
+from core.incidents.nodeclaims import Disruption, NodeClaim, Reason, disruption_of
+from core.incidents.observation import Observation
+from core.incidents.record import Decision, Incident, State, Transition
+from core.incidents.settling import MOST_NOTES
+from core.window import clock
+
+KARPENTER = "Karpenter"
+# Somebody who is called then can still see why Kafka does not let the broker go, and mend it.
+WARNED_SECONDS = 1800.0
+_UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
+
+
+def claim_of(incident: Incident, seen: Observation) -> NodeClaim | None:
+    """Return the NodeClaim of an incident's instance."""
+    return next((c for c in seen.claims if c.instance_id == incident.instance_id), None)
+
+
+def disruption(incident: Incident, seen: Observation) -> Disruption | None:
+    """Return what Karpenter does to the incident's node at this moment."""
+    claim = claim_of(incident, seen)
+    return None if claim is None else disruption_of(claim, seen.now)
+
+
+def noted(incident: Incident, seen: Observation) -> Incident:
+    """Keep why Karpenter ends the node and from when on it asks no budget, and tell of each once.
+
+    A reason that is known stays: the sweep has asked EC2, too, and a claim alone says less. A
+    deadline only comes nearer.
+    """
+    found = disruption(incident, seen)
+    if found is None:
+        return incident
+    named = found.reason is not Reason.UNTOLD or incident.disruption is None
+    reason = found.reason.value if named else incident.disruption
+    ends = [at for at in (incident.forced_at, found.deadline) if at is not None]
+    forced_at = min(ends, default=None)
+    known = replace(
+        incident,
+        asked_by=incident.asked_by or KARPENTER,
+        disruption=reason,
+        forced_at=forced_at,
+    )
+    news = (incident.disruption, incident.forced_at) != (reason, forced_at)
+    if not news or len(incident.notes) >= MOST_NOTES:
+        return known
+    note = Transition(seen.now, incident.state, "tick", found.sentence)
+    return replace(known, notes=(*incident.notes, note))
+
+
+def forced_soon(incident: Incident, now: float, margin_seconds: float) -> bool:
+    """Say whether the node's drainer stops asking budgets within a margin, or has."""
+    return incident.forced_at is not None and now >= incident.forced_at - margin_seconds
+
+
+def deadlines(incident: Incident, seen: Observation, decided: Decision) -> tuple[Page, ...]:
+    """Call a person while a broker that may not go yet is about to be deleted all the same."""
+    at = incident.forced_at
+    if decided.state not in _UNDRAINED or at is None or incident.node_id is None:
+        return ()
+    if not forced_soon(incident, seen.now, WARNED_SECONDS):
+        return ()
+    reason = (
+        f"From {clock(at)} on Karpenter deletes {incident.pod_name} past its disruption budget "
+        f"({incident.disruption}), and only an eviction gate is asked. {decided.reason}"
+    )
+    return (Page("forced", reason),)

@@ -1,0 +1,237 @@
+"""What Karpenter does to brokers' nodes goes through incidents, the lease and the thread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.events import Kind
+from core.incidents.inventory import ScheduledEvent, StatusView
+from core.incidents.nodeclaims import Condition, NodeClaim
+from core.incidents.record import State
+from core.incidents.verify import breaks
+from handlers.store.freezes import LostZone
+from tests.unit.handlers.asking import Door
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, node_named
+from tests.unit.handlers.station import START
+
+KARPENTER = "system:serviceaccount:kube-system:karpenter"
+HOUR = 3600.0
+INITIALIZED = {"Initialized": Condition(holds=True)}
+DRIFTED = {**INITIALIZED, "DisruptionReason": Condition(holds=True, reason="Drifted")}
+
+
+def claim_of(instance_id: str = OLD, zone: str = "us-east-1a", **changes: object) -> NodeClaim:
+    found = NodeClaim(
+        name=f"broker-{instance_id}",
+        uid=f"u-{instance_id}",
+        instance_id=instance_id,
+        node_name=node_named(instance_id),
+        zone=zone,
+        pool="broker",
+        created_at=START - 1000 * HOUR,
+        conditions=INITIALIZED,
+    )
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+def deleted(instance_id: str = OLD, zone: str = "us-east-1a", **changes: object) -> NodeClaim:
+    return claim_of(instance_id, zone, deleted=True, deleted_at=START - 10, **changes)
+
+
+@pytest.fixture
+def door() -> Door:
+    """Three brokers on machines of Karpenter's, which are in no group of ours."""
+    door = Door()
+    cluster = door.station.cluster
+    cluster.groups.clear()
+    for id_, instance in cluster.instances.items():
+        cluster.instances[id_] = replace(instance, group=None, tags={})
+    cluster.node_claims = (claim_of(), claim_of("i-0b", "us-east-1b"), claim_of("i-0c"))
+    return door
+
+
+def end(door: Door, *claims: NodeClaim) -> None:
+    """Karpenter ends the nodes of these claims; the others stay."""
+    cluster = door.station.cluster
+    named = {each.name for each in claims}
+    kept = tuple(each for each in cluster.node_claims or () if each.name not in named)
+    cluster.node_claims = (*kept, *claims)
+    for each in claims:
+        node = cluster.node_views[each.instance_id or ""]
+        cluster.node_views[each.instance_id or ""] = replace(node, schedulable=False)
+
+
+def brought(door: Door, instance_id: str = NEW, zone: str = "us-east-1a") -> None:
+    """Karpenter has launched a node in the place of another."""
+    door.spare(instance_id, zone)
+    cluster = door.station.cluster
+    cluster.groups.clear()
+    cluster.instances[instance_id] = replace(cluster.instances[instance_id], group=None, tags={})
+    cluster.node_claims = (*(cluster.node_claims or ()), claim_of(instance_id, zone))
+
+
+def told(door: Door) -> list[str]:
+    return [note.reason for note in door.station.incident().notes]
+
+
+def test_the_sweep_opens_an_incident_with_the_reason_and_the_deadline(door: Door) -> None:
+    end(door, deleted(expire_after_seconds=720 * HOUR, grace_seconds=2 * HOUR))
+    station = door.station
+    assert station.broom.sweep(station.now)["opened"] == 1
+    station.tick_until_quiet()
+    incident = station.incident()
+    assert (incident.kind, incident.state) == (Kind.EVICTION, State.REPLACING)
+    assert (incident.asked_by, incident.disruption) == ("Karpenter", "expiry")
+    assert incident.forced_at == START - 10 + 2 * HOUR
+    assert told(door)[0] == (
+        "Karpenter ends NodeClaim broker-i-0a: it is older than its expireAfter. From 2026-11-20 "
+        "11:59 UTC on it deletes pods past their disruption budgets."
+    )
+    assert station.broom.sweep(station.now)["opened"] == 0
+
+
+def test_a_drift_is_followed_from_before_its_node_is_deleted(door: Door) -> None:
+    end(door, claim_of(conditions=DRIFTED))
+    station = door.station
+    station.broom.sweep(station.now)
+    station.tick_until_quiet()
+    assert station.incident().disruption == "drift"
+    assert station.incident().reason.startswith("ip-i-0a.ec2.internal waits for a replacement")
+    brought(door)
+    station.tick_until_quiet()
+    assert station.incident().reason == "Karpenter (drift) is let through when it asks."
+    assert door.ask(user=KARPENTER).allowed
+
+
+def test_ec2s_own_plan_for_an_instance_makes_it_an_interruption(door: Door) -> None:
+    event = ScheduledEvent(event_id="e", code="instance-stop", description="", not_before=None)
+    door.station.cluster.checks[OLD] = StatusView(instance_id=OLD, events=(event,))
+    end(door, deleted())
+    door.station.broom.sweep(door.station.now)
+    door.station.tick_until_quiet()
+    # The claim alone could not tell, and takes nothing back.
+    assert door.station.incident().disruption == "interruption"
+
+
+def test_a_node_without_a_broker_is_nobodys_incident(door: Door) -> None:
+    end(door, deleted())
+    door.station.cluster.pods.clear()
+    assert door.station.broom.sweep(door.station.now)["opened"] == 0
+
+
+def test_claims_that_cannot_be_read_stop_no_sweep_and_let_nobody_go(door: Door) -> None:
+    brought(door)
+    door.station.cluster.node_claims = None
+    assert door.station.broom.sweep(door.station.now)["opened"] == 0
+    answer = door.ask(user=KARPENTER)
+    assert not answer.allowed
+    assert "403" in answer.reason
+
+
+def test_the_gate_waits_for_the_node_that_karpenter_brings(door: Door) -> None:
+    end(door, deleted())
+    nothing = door.ask(user=KARPENTER)
+    assert "to take orders-broker-a-10: whoever drains it brings one." in nothing.reason
+    brought(door)
+    *kept, new = door.station.cluster.node_claims or ()
+    door.station.cluster.node_claims = (*kept, replace(new, conditions={}))
+    joining = door.ask(user=KARPENTER)
+    assert not joining.allowed
+    assert ": NodeClaim broker-i-0d is not initialized yet." in joining.reason
+    door.station.cluster.node_claims = (*kept, new)
+    assert door.ask(user=KARPENTER).allowed
+    assert door.station.incident().replacement == node_named(NEW)
+
+
+def test_a_node_that_karpenter_ends_takes_nobody(door: Door) -> None:
+    brought(door)
+    end(door, deleted(), deleted(NEW))
+    assert not door.ask(user=KARPENTER).allowed
+    # Karpenter deletes pods towards a deadline: the node would not take this one again.
+    assert not door.ask(user=KARPENTER, delete=True).allowed
+
+
+def test_two_zones_wait_for_each_other_and_both_end_with_their_broker_back(door: Door) -> None:
+    end(door, deleted(), deleted("i-0b", "us-east-1b"))
+    brought(door)
+    brought(door, "i-0e", "us-east-1b")
+    station = door.station
+    assert station.broom.sweep(station.now)["opened"] == 2
+    assert door.ask(10, user=KARPENTER).allowed
+    second = door.ask(20, user=KARPENTER)
+    assert second.reason == f"Incident {OLD} takes a Kafka node out first. Ask again in 5 s."
+    door.evicted(10, NEW)
+    station.reception.wake(station.incident())
+    door.tick_until(State.RIDDEN_THROUGH)
+    assert "is for system:serviceaccount:kube-system:karpenter (untold) to end" in (
+        station.incident().reason
+    )
+    assert door.ask(20, user=KARPENTER).allowed
+    assert list(breaks([station.incident(id_) for id_ in (OLD, "i-0b")])) == []
+    # Its node ends for minutes yet, and nobody is on it.
+    assert station.broom.sweep(station.now)["opened"] == 0
+
+
+def test_an_eviction_without_a_gate_is_followed_to_its_end(door: Door) -> None:
+    end(door, deleted())
+    station = door.station
+    station.broom.sweep(station.now)
+    station.tick_until_quiet()
+    station.cluster.kafka = healthy_kafka(out=10)
+    brought(door)
+    door.evicted(10, NEW)
+    door.tick_until(State.GATING)
+    (lease,) = station.ledger.leases()
+    assert (lease.holder, lease.node_id) == (OLD, 10)
+    station.cluster.kafka = healthy_kafka()
+    door.tick_until(State.RIDDEN_THROUGH)
+    assert station.ledger.leases() == ()
+
+
+def test_karpenter_does_not_give_up_and_an_incident_of_its_own_neither(door: Door) -> None:
+    end(door, deleted())
+    door.ask(user=KARPENTER)
+    station = door.station
+    station.now += 2 * HOUR
+    station.tick()
+    assert station.incident().open
+    station.cluster.node_claims = (claim_of(),)
+    door.tick_until(State.CANCELLED)
+    assert station.incident().reason == "Nobody asks for the eviction any more."
+
+
+def lag(door: Door) -> None:
+    view = healthy_kafka()
+    behind = tuple(replace(p, isr=(10, 30)) for p in view.partitions)
+    door.station.cluster.kafka = replace(view, partitions=behind)
+
+
+def test_a_person_is_called_once_before_the_deadline_of_a_broker_that_may_not_go(
+    door: Door,
+) -> None:
+    brought(door)
+    lag(door)
+    end(door, deleted(grace_seconds=2 * HOUR))
+    station = door.station
+    station.broom.sweep(station.now)
+    for _ in range(4):
+        station.tick()
+    assert station.ticks.pages == []
+    station.now = START + 1.6 * HOUR
+    for _ in range(4):
+        station.tick()
+    (page,) = [json for json in station.incident().pages if json == "forced"]
+    assert page == "forced"
+
+
+def test_a_frozen_zone_keeps_a_broker_until_its_deadline_is_near(door: Door) -> None:
+    brought(door)
+    station = door.station
+    shift = LostZone("use1-az4", "us-east-1a", source="autoshift", occurred_at=station.now)
+    station.freezes.note(shift, station.now)
+    end(door, deleted(grace_seconds=9 * HOUR))
+    assert "Nothing is drained there" in door.ask(user=KARPENTER).reason
+    station.now = START + 9 * HOUR - station.policy.planned_margin_seconds
+    assert door.ask(user=KARPENTER).allowed
