@@ -105,6 +105,8 @@ def _hashable(value: Any) -> Any:
 
 def _happening(key: tuple[Any, ...], world: World) -> tuple[str, ...]:
     """Name what is about to happen without the number of its message."""
+    if key[0] == "asks":
+        return key[:3]
     message = world.messages.get(key[1]) if len(key) > 1 and isinstance(key[1], int) else None
     if message is None:
         return tuple(str(part) for part in key)

@@ -14,7 +14,7 @@ from core.incidents.pause import Pause, to_document
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
 from handlers.store.pauses import pause_key
-from tests.explorer import nature
+from tests.explorer import drainers, nature
 from tests.explorer.limits import HOLD_LIMIT, LEASE, RETENTION
 from tests.explorer.rules import paused
 from tests.explorer.stage import LATE_READS, RACED, Faults, Stage, remember
@@ -35,6 +35,7 @@ SERVICES = (
     "eventbridge",
     "capacity",
     "sns",
+    "gate",
 )
 SKEW = 120.0
 
@@ -71,7 +72,7 @@ def world_choices(world: World, key: Key) -> Iterator[Choice]:
     for seconds in (60.0, PAST_LEASE, PAST_HOLD):
         yield ("late", f"{seconds:.0f}")
     for service in SERVICES:
-        if not world.is_down(service):
+        if not world.is_down(service) and (world.gated or service != "gate"):
             yield ("away", service, f"{PAST_LEASE:.0f}")
             yield ("away", service, f"{PAST_HOLD:.0f}")
     yield ("away", "nth", f"{PAST_RETENTION:.0f}")
@@ -99,6 +100,8 @@ def _to_instance(world: World, instance_id: str) -> Iterator[Choice]:
     yield ("die", instance_id)
     if world.lifecycle(instance_id) == "InService":
         yield ("leave", instance_id)
+        if world.gated and instance_id in world.nodes:
+            yield from (("drain", instance_id, who) for who in drainers.DRAINERS)
         if world.pod_on(instance_id) is None:
             yield ("autoscaler", instance_id)
 
@@ -226,6 +229,7 @@ _CHOICES: Mapping[str, Callable[..., None]] = {
     "die": _die,
     "leave": _leave,
     "autoscaler": _autoscaler,
+    "drain": drainers.begin,
     "refuse": _refuse,
     "pause": _paused,
     "resume": lambda world: _said(world, None),

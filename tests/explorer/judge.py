@@ -17,13 +17,22 @@ from tests.explorer.mutants import load
 _CORE, _HANDLERS = "tests/unit/core", "tests/unit/handlers"
 # What decides about a node that leaves, quick ones first; the rest of the suite is not asked.
 UNIT_TESTS = (
-    *(f"{_CORE}/{folder}" for folder in ("incidents", "availability")),
+    *(f"{_CORE}/{folder}" for folder in ("incidents", "availability", "gate")),
     *(
         f"{_HANDLERS}/test_{name}.py"
         for name in (
             *("act", "held", "never_two_out", "blind_readings", "idle_nodes", "pause"),
             *("groups_that_refuse", "hooks_that_refuse", "planned", "loss", "observe", "tick"),
-            *("sweep", "interruption", "closed_events", "pages", "walk", "budgets"),
+            *(
+                "sweep",
+                "interruption",
+                "closed_events",
+                "pages",
+                "walk",
+                "budgets",
+                "gate",
+                "drainers",
+            ),
         )
     ),
     f"{_HANDLERS}/adapters/test_kubernetes.py",

@@ -56,6 +56,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "schedule": ("api",),
     "launch": ("capacity",),
     "join": ("api",),
+    "asks": ("api",),
 }
 
 
@@ -365,13 +366,13 @@ def _drain(world: World, said: str) -> None:
     elif world.now - drain.began > DRAIN_LIMIT:
         del world.drains[said]  # Its message comes again.
     else:
-        if not pod.stopping and _budget_allows(world, pod):
+        if not pod.stopping and budget_allows(world, pod):
             blame = rules.evicted(world, drain, pod.node_id)
             evict(world, pod.node_id, blame)
         plan(world, ("drain", said), POLL)
 
 
-def _budget_allows(world: World, pod: PodView) -> bool:
+def budget_allows(world: World, pod: PodView) -> bool:
     """A disruption budget of one: everybody else must be Ready."""
     return all(other.ready for other in world.pods.values() if other.name != pod.name)
 
@@ -412,4 +413,4 @@ _STEPS: Mapping[str, Callable[..., None]] = {
     "drain": _drain,
 }
 # What is ours: the stage runs it.
-OURS = frozenset({"ticks", "events", "sweep", "webhook"})
+OURS = frozenset({"ticks", "events", "sweep", "webhook", "asks"})

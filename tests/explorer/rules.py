@@ -59,6 +59,39 @@ def evicted(world: World, drain: Drain, node_id: int) -> str:
         return "nobody"
     if incident.kind in URGENT:
         return "aws"
+    _alone(world, node_id)
+    if incident.state in {State.RETAINED, State.CANCELLED}:
+        break_rule(
+            world,
+            "kept_drained",
+            f"{drain.instance_id} is kept (incident {incident.id} is {incident.state}), and its "
+            f"broker {node_id} is evicted by the drain sent before.",
+        )
+    return incident.id
+
+
+def let_through(world: World, invocation: Invocation, instance_id: str, node_id: int) -> str:
+    """Judge an eviction that the gate lets through; return who is to blame for it."""
+    incident = incident_of(world, instance_id)
+    if incident is None or not incident.open:
+        break_rule(world, "unasked", f"Node {node_id} is let through, and no incident has it.")
+        return "nobody"
+    if incident.kind in URGENT or incident.lost_at is not None:
+        return "aws"
+    _alone(world, node_id)
+    if not any(i.holder == incident.id and i.out_at is not None for i in world.leases):
+        break_rule(world, "unleased", f"Broker {node_id} is let through without the lease.")
+    if incident.kind is Kind.EVICTION and paused(world):
+        break_rule(world, "paused", f"Broker {node_id} is let through, and the cluster is paused.")
+    if incident.release_asked_by is None and not _consents(invocation.kafka, node_id):
+        break_rule(
+            world, "no_consent", f"Broker {node_id} is let through, and no reading shows all whole."
+        )
+    return incident.id
+
+
+def _alone(world: World, node_id: int) -> None:
+    """Judge that nobody else is out by our doing when a broker is told to stop."""
     beside = [
         f"{b} (by {world.brokers[b].blame})"
         for b in world.out()
@@ -68,14 +101,6 @@ def evicted(world: World, drain: Drain, node_id: int) -> str:
         break_rule(
             world, "two_out", f"Broker {node_id} is evicted while {', '.join(beside)} is out."
         )
-    if incident.state in {State.RETAINED, State.CANCELLED}:
-        break_rule(
-            world,
-            "kept_drained",
-            f"{drain.instance_id} is kept (incident {incident.id} is {incident.state}), and its "
-            f"broker {node_id} is evicted by the drain sent before.",
-        )
-    return incident.id
 
 
 def _ours(world: World, blame: str) -> bool:

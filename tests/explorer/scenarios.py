@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.rotation.run_record import NodeTurn, Options, open_run, to_document
 from handlers.store.messages import rotation_message
-from tests.explorer import nature
+from tests.explorer import drainers, nature
 from tests.explorer.limits import HOLD_LIMIT
 from tests.explorer.world import CLUSTER, FIRST, START, ZONES, World, three_brokers
 from tests.unit.handlers.fakes import ec2_event
@@ -83,8 +83,41 @@ def _rotated(world: World) -> None:
     world.agenda["leave", "i-0c"] = START + 400
 
 
+def _drained(*whose: tuple[str, str]) -> Callable[[World], None]:
+    """Drainers of others empty nodes one after another, and the gate answers them."""
+
+    def begin(world: World) -> None:
+        world.gated = True
+        for place, (instance_id, who) in enumerate(whose):
+            until = round(START + drainers.PATIENCE)
+            world.agenda["asks", instance_id, who, until] = START + 10 + 30 * place
+
+    return begin
+
+
+def _gated_leavers(world: World) -> None:
+    """What the termination handler evicts is asked for, too."""
+    _leaving("i-0a", "i-0b")(world)
+    world.gated = True
+
+
+def _drained_beside_a_leaver(world: World) -> None:
+    _drained(("i-0a", drainers.UPDATE))(world)
+    world.agenda["leave", "i-0b"] = START + 20
+
+
 ONE = Scenario("one leaver", _leaving("i-0a"))
 TWO = Scenario("two leavers", _leaving("i-0a", "i-0b"))
+BEHIND_THE_GATE = (
+    Scenario(
+        "three drainers",
+        _drained(
+            ("i-0a", drainers.KUBECTL), ("i-0b", drainers.UPDATE), ("i-0c", drainers.AUTOSCALER)
+        ),
+    ),
+    Scenario("a drainer and a leaver", _drained_beside_a_leaver),
+    Scenario("two leavers behind the gate", _gated_leavers),
+)
 SCENARIOS = (
     ONE,
     TWO,
@@ -94,4 +127,5 @@ SCENARIOS = (
     Scenario("a retirement and a leaver", _retired),
     Scenario("a spot warning and a leaver", _spot),
     Scenario("a rotation and a leaver", _rotated),
+    *BEHIND_THE_GATE,
 )

@@ -19,6 +19,7 @@ from botocore.exceptions import ClientError
 from core.availability.lease import LeaseDecision
 from core.errors import Conflict, StillwaterError
 from handlers.adapters import metrics
+from handlers.eviction.gate import Gate
 from handlers.incidents.act import Effects
 from handlers.incidents.broom import Broom
 from handlers.incidents.desk import Desk
@@ -35,7 +36,7 @@ from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import RunChronicle
 from handlers.store.runs import LedgerRuns
-from tests.explorer import nature, rules
+from tests.explorer import drainers, nature, rules
 from tests.explorer.adapters import (
     ExploredCloud,
     ExploredKafka,
@@ -116,6 +117,16 @@ class Stage:
         self.door = Door(ledger, ticks, _Token())
         leadership = Leadership(kafka, records, CLUSTER)
         sources = Sources(cloud, nodes, kafka, ledger, freezes)
+        self.gate = Gate(
+            sources=sources,
+            reception=reception,
+            readings=_Kept(),
+            policy=POLICY,
+            namespace=drainers.NAMESPACE,
+            operators=frozenset(),
+            lease_seconds=LEASE,
+            clock=lambda: self.world.now + self.invocation.skew,
+        )
         snapshots = ErrorSnapshots(kafka, nodes, records)
         self.loop = Loop(
             sources=sources,
@@ -168,6 +179,8 @@ class Stage:
         world.now = max(world.now, at)
         if key[0] in nature.OURS:
             self.run(world, key, faults or {})
+        elif key[0] == "drain" and world.gated:
+            drainers.handler_asks(self, world, key, faults or {})
         else:
             nature.happen(world, key)
         return key
@@ -176,7 +189,10 @@ class Stage:
         """Run one of our functions on what the agenda names."""
         if key[0] == "sweep":
             world.agenda[key] = world.now + SWEEP
-            self._invoke(world, "sweep", faults, self.broom.sweep)
+            self.invoke(world, "sweep", faults, self.broom.sweep)
+            return
+        if key[0] == "asks":
+            drainers.asks(self, world, key, faults)
             return
         number = key[1]
         message = world.messages[number]
@@ -185,7 +201,7 @@ class Stage:
             nature.delete(world, number)
             if not world.is_down("functions"):
                 request = _posted(message.body)
-                self._invoke(world, "webhook", faults, lambda now: self.door.answer(request, now))
+                self.invoke(world, "webhook", faults, lambda now: self.door.answer(request, now))
             return
         most = TICK_RECEIVES if message.queue == "ticks" else EVENT_RECEIVES
         if message.receives >= most:
@@ -197,10 +213,10 @@ class Stage:
         world.messages[number] = replace(message, receives=message.receives + 1)
         world.agenda[key] = world.now + FUNCTION_VISIBILITY
         take = self.loop.turn if message.queue == "ticks" else self.desk.take
-        if self._invoke(world, message.queue, faults, lambda now: take(message.body, now)):
+        if self.invoke(world, message.queue, faults, lambda now: take(message.body, now)):
             nature.delete(self.world, number)
 
-    def _invoke(
+    def invoke(
         self, world: World, function: str, faults: Faults, call: Callable[[float], object]
     ) -> bool:
         """Run a function to its end; False when its message is not deleted."""
@@ -288,6 +304,13 @@ class Stage:
         finally:
             self.world = world
         return thunk()
+
+
+class _Kept:
+    """Keeps no readings: one that is late is a choice of its own."""
+
+    def forget(self) -> None:
+        """There is nothing to forget."""
 
 
 class _Token:

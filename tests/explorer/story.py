@@ -95,7 +95,7 @@ def _steps(stage: Stage, found: Found) -> Iterator[str]:
 
 def _told(world: World, key: Key, said: list[str], before: dict[str, str], line: str) -> str:
     """Tell one step, or nothing where only time went by."""
-    who = WHO.get(key[0], "cluster")
+    who = key[2] if key[0] == "asks" else WHO.get(key[0], "cluster")
     changed = [
         f"{id_} {state}" for id_, state in _states(world).items() if before.get(id_) != state
     ]

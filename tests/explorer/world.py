@@ -105,6 +105,7 @@ class World:
     past: tuple[World, ...] = ()  # the moments just before, for reads that are late
     wasted: int = 0  # spent on dead letters
     serial: int = 0
+    gated: bool = False  # evictions of its brokers are asked for
     broken: tuple[str, ...] = ()  # rules that did not hold
 
     def __post_init__(self) -> None:
