@@ -99,8 +99,8 @@ MUTANTS = (
     _M(
         "drains of others are forgotten",
         "core",
-        "waits = others_first(incident, seen, policy) or _blocked(",
-        "waits = _blocked(",
+        "        others_first(incident, seen, policy)\n        or _blocked(",
+        "        _blocked(",
     ),
     _M(
         "a lease in the way is no hindrance",

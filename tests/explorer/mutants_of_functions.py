@@ -28,8 +28,8 @@ FUNCTIONS = (
     _M(
         "the drain is sent without its note",
         "handlers",
-        "        _begin_drain(incident, effects, now)\n",
-        "",
+        "    _begin_drain(incident, effects, now)\n    if handler is not None",
+        "    if handler is not None",
     ),
     _M(
         "a refused drain is sent",

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from core.incidents.left_out import LEFT_OUT_SECONDS
 from tests.explorer import nature, rules
 from tests.explorer.canonical import state_of
 from tests.explorer.choices import (
@@ -24,7 +25,7 @@ from tests.explorer.choices import (
     take_step,
     world_choices,
 )
-from tests.explorer.limits import HOLD_LIMIT, HOOK_LIMIT
+from tests.explorer.limits import HOLD_LIMIT, HOOK_LIMIT, SWEEP
 from tests.explorer.scenarios import Scenario
 from tests.explorer.stage import Stage
 from tests.explorer.world import START, Key, World
@@ -32,6 +33,7 @@ from tests.explorer.world import START, Key, World
 # By then everything that waits has been ended by a limit of its own, or has paged.
 REST_SECONDS = 3 * HOLD_LIMIT
 MOST_STEPS = 4000
+FOUND = LEFT_OUT_SECONDS + SWEEP
 assert REST_SECONDS < HOOK_LIMIT
 
 
@@ -79,7 +81,9 @@ def quiet(world: World) -> bool:
     """Say whether nothing is left to happen but the sweep looking around."""
     if any(incident.open for incident in world.incidents.values()):
         return False
-    return all(key[0] in {"sweep", "hook", "detached"} for key in world.agenda)
+    # Who is out for long is found by the sweep, though nothing else happens.
+    found = (world.now - pod.out_since > FOUND for pod in world.pods.values() if pod.out_since)
+    return all(found) and all(key[0] in {"sweep", "hook", "detached"} for key in world.agenda)
 
 
 def rest(stage: Stage, world: World, tally: Tally | None = None) -> World:
