@@ -150,15 +150,10 @@ def _secrets(api: Api, wanted: Iterable[str]) -> frozenset[str]:
 def _operators(adopted: Adoption, workloads: Iterable[Object]) -> frozenset[str]:
     spaces = {each.namespace for each in adopted.kafkas}
     return frozenset(
-        f"system:serviceaccount:{item['metadata']['namespace']}:{_account(item)}"
-        for item in workloads
-        for operator in tools.operators([item])
+        operator.account
+        for operator in tools.operators(workloads)
         if any(operator.watches(namespace) for namespace in spaces)
     )
-
-
-def _account(item: Object) -> str:
-    return str(item["spec"]["template"]["spec"].get("serviceAccountName") or "default")
 
 
 def _functions(session: boto3.Session, wanted: Iterable[str]) -> frozenset[str]:

@@ -21,6 +21,12 @@ HEAD = """\
 # A cluster that exists, as `stillwater survey` found it. Look it through, fill in what is missing,
 # then ask what the next level would add: stillwater adopt plan FILE
 """
+GATE = """\
+# From level gate on, with the gate's image: who is not asked before it rolls Kafka's pods.
+#  eviction_gate:
+#    image: ...
+#    operators:
+"""
 
 
 def draft(seen: Surveyed, context: str) -> str:
@@ -58,7 +64,27 @@ def draft(seen: Surveyed, context: str) -> str:
     given = {key: value for key, value in section.items() if value}
     missing = [key for key in ("eks_cluster", "region", "kafkas") if not section[key]]
     unsaid = "".join(f"# {key} could not be read: fill it in.\n" for key in missing)
-    return HEAD + unsaid + yaml.safe_dump({"adopt": given}, sort_keys=False, allow_unicode=True)
+    written = yaml.safe_dump({"adopt": given}, sort_keys=False, allow_unicode=True)
+    return HEAD + unsaid + written + _operators_noted(seen)
+
+
+def _operators_noted(seen: Surveyed) -> str:
+    """Return who rolls the Kafkas, where the gate would not know it by itself.
+
+    A comment: the section is none without the gate's image, which only a person can name.
+    """
+    spaces = {kafka.namespace for kafka in of(seen.kafkas)}
+    accounts = sorted(
+        {
+            each.account
+            for each in of(seen.operators)
+            if any(each.watches(space) for space in spaces)
+        }
+        - {f"system:serviceaccount:{space}:strimzi-cluster-operator" for space in spaces}
+    )
+    if not accounts:
+        return ""
+    return GATE + "".join(f"#    - {account}\n" for account in accounts)
 
 
 def _cluster(seen: Surveyed, context: str) -> str | None:

@@ -135,6 +135,7 @@ def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
         Operator(
             title=_title(item),
             namespaces=_watched(item, container),
+            account=_account(item),
             selective=bool(setting(container, "STRIMZI_CUSTOM_RESOURCE_SELECTOR", "")),
             plugins=setting(container, "STRIMZI_GATEKEEPER_CUSTOM_PLUGINS", ""),
         )
@@ -142,6 +143,11 @@ def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
         # Beside each Kafka its entity operator runs the same image.
         if "strimzi.io/cluster" not in labels(item)
     )
+
+
+def _account(item: Object) -> str:
+    name = item["spec"]["template"]["spec"].get("serviceAccountName") or "default"
+    return f"system:serviceaccount:{item['metadata']['namespace']}:{name}"
 
 
 def _watched(item: Object, container: Object) -> frozenset[str] | None:

@@ -112,6 +112,8 @@ class Operator:
     title: str
     # None: every one, or nobody can tell.
     namespaces: frozenset[str] | None
+    # Who it is to the API server.
+    account: str = ""
     # It looks at resources with certain labels only.
     selective: bool = False
     # What STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names.

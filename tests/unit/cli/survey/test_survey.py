@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from rich.console import Console
 
 from cli import adopt
@@ -94,6 +95,25 @@ def test_the_description_it_writes_is_what_adopt_plan_reads(
     assert adopted.kafkas[0].bootstrap == "orders-kafka-bootstrap.shop-kafka.svc:9093"
     assert set(adopted.scaling_groups) == set(world.groups)
     assert adopted.queue_url == worlds.QUEUE_URL
+
+
+def test_the_account_of_an_operator_that_stands_elsewhere_is_noted_for_the_gate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = own_groups(bare())
+    done = examined(monkeypatch, world)
+    assert "#    - system:serviceaccount:ops:default\n" in done.description
+    noted = done.description.replace("#  ", "  ").replace("image: ...", "image: gate:1.4")
+    gate = yaml.safe_load(noted)["adopt"]["eviction_gate"]
+    assert gate == {"image": "gate:1.4", "operators": ["system:serviceaccount:ops:default"]}
+    (operator,) = (
+        each
+        for each in world.kinds["deployments"]
+        if each["metadata"]["name"] == "strimzi-cluster-operator"
+    )
+    operator["metadata"]["namespace"] = "shop-kafka"
+    operator["spec"]["template"]["spec"]["serviceAccountName"] = "strimzi-cluster-operator"
+    assert "eviction_gate" not in examined(monkeypatch, world).description
 
 
 def test_where_no_termination_handler_was_found_the_description_drains_without_one(
