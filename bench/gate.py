@@ -178,6 +178,7 @@ def served(address: str, *, spares: bool) -> Iterator[Asked]:
         readings=recent,
         policy=policy_with(isr_margin=0),
         namespace="kafka",
+        cluster="orders",
         operators=frozenset(),
         lease_seconds=30,
     )

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import ssl
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -18,12 +19,14 @@ from anyio import to_thread
 from aws_lambda_powertools import Logger
 
 from core.errors import StillwaterError
+from core.incidents.levels import OWN
 from core.naming import gate_host
 from core.settings.functions import Gate as Settings
 from handlers.adapters.aws import SqsQueue
 from handlers.adapters.connections import open_api, open_claims
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka_identity import KafkaAccess
+from handlers.adapters.operator import wanted_pods
 from handlers.eviction.certificate import Keeper
 from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate
@@ -71,6 +74,7 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
         policy=settings.policy,
         reach=settings.reach,
         namespace=settings.namespace,
+        cluster=settings.cluster,
         operators=frozenset(settings.operators),
         lease_seconds=settings.lease_seconds,
     )
@@ -123,6 +127,10 @@ def main() -> None:
         secret_path=f"/api/v1/namespaces/{quote(namespace)}/secrets/{quote(name)}",
         webhook=name,
         hosts=[gate_host(name, namespace)],
+        # A description of ours names its pools; what exists is asked.
+        pods=None
+        if settings.level == OWN
+        else partial(wanted_pods, api, settings.namespace, settings.cluster),
     )
 
     context = keeper.context(dt.datetime.now(dt.UTC))

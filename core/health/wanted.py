@@ -23,6 +23,20 @@ def roles_wanted(pod_sets: Iterable[Mapping[str, Any]]) -> dict[int, str]:
     }
 
 
+def pods_wanted(pod_sets: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the names of the pods that a Kafka is to have.
+
+    >>> labels = {"strimzi.io/pool-name": "a"}
+    >>> pods_wanted([{"spec": {"pods": [{"metadata": {"name": "orders-a-7", "labels": labels}}]}}])
+    frozenset({'orders-a-7'})
+    """
+    return frozenset(
+        str(metadata["name"])
+        for metadata in _pods(pod_sets)
+        if POOL_LABEL in (metadata.get("labels") or {})
+    )
+
+
 def _pods(pod_sets: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for each in pod_sets:
         yield from (pod["metadata"] for pod in each["spec"].get("pods") or ())

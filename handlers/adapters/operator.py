@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 from core.availability.drain_notice import DrainNotice, lease_spec
-from core.health.wanted import roles_wanted
+from core.health.wanted import pods_wanted, roles_wanted
 from core.naming import (
     CLUSTER_LABEL,
     DRAIN_REASON_ANNOTATION,
@@ -34,6 +34,11 @@ def wanted_revisions(api: EksApi, namespace: str, cluster: str) -> Mapping[str, 
 def wanted_roles(api: EksApi, namespace: str, cluster: str) -> dict[int, str]:
     """Return the nodes that a Kafka is to have, with their roles."""
     return roles_wanted(pod_sets(api, namespace, cluster))
+
+
+def wanted_pods(api: EksApi, namespace: str, cluster: str) -> frozenset[str]:
+    """Return the names of the pods that a Kafka is to have."""
+    return pods_wanted(pod_sets(api, namespace, cluster))
 
 
 def pod_sets(api: EksApi, namespace: str, cluster: str) -> Iterable[Json]:

@@ -15,7 +15,7 @@ import ipaddress
 import os
 import ssl
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,12 +26,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from core.errors import Conflict, StillwaterError
+from core.gate.named import EVICTIONS, KNOWN, condition
 
 VALID = dt.timedelta(days=90)
 # Renewed with a month to go: whatever keeps the gate from renewing is noticed long before the end.
 RENEWED_BEFORE = dt.timedelta(days=30)
 # Clocks of two machines differ by a little.
 BACKDATED = dt.timedelta(minutes=5)
+# A new pool's pods are asked about this late at most; its pod set is long by then.
+NAMED_EVERY = dt.timedelta(seconds=30)
 CERTIFICATE, KEY, AUTHORITIES = "tls.crt", "tls.key", "ca.crt"
 MANAGER = "stillwater-gate"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -99,17 +102,28 @@ class Keeper:
     """Holds the certificate of the Secret in a server's context, and renews it in time."""
 
     def __init__(
-        self, objects: Objects, *, secret_path: str, webhook: str, hosts: Sequence[str]
+        self,
+        objects: Objects,
+        *,
+        secret_path: str,
+        webhook: str,
+        hosts: Sequence[str],
+        pods: Callable[[], Iterable[str]] | None = None,
     ) -> None:
+        """Keep it; `pods` reads the names that evictions are asked about, None: they are known."""
         self._objects, self._secret, self._webhook = objects, secret_path, f"{WEBHOOKS}/{webhook}"
         self._hosts = hosts
         self._shown: bytes | None = None
+        self._pods = pods
+        self._named_at: dt.datetime | None = None
+        self._named: str | None = None
 
     def context(self, now: dt.datetime) -> ssl.SSLContext:
         """Return a server's context with the certificate in it."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         issued = self._current(now)
+        self._name(now)
         self._trust(issued)
         self._show(context, issued)
         return context
@@ -120,6 +134,7 @@ class Keeper:
         Raises StillwaterError where the API server does not answer; what is shown stays.
         """
         issued = self._current(now)
+        self._name(now)
         if not self._trust(issued) and issued.certificate != self._shown:
             self._show(context, issued)
 
@@ -141,6 +156,14 @@ class Keeper:
             return issued
         return _issued_in((self._objects.find(self._secret) or {}).get("data") or {})
 
+    def _name(self, now: dt.datetime) -> None:
+        """Read whose evictions are asked about; what cannot be read leaves what was known."""
+        if self._pods is None or (self._named_at and now - self._named_at < NAMED_EVERY):
+            return
+        with contextlib.suppress(StillwaterError):
+            self._named = condition(self._pods()) or self._named
+            self._named_at = now
+
     def _trust(self, issued: Issued) -> bool:
         """Have the API server trust a certificate; say whether it did not yet."""
         found = self._objects.find(self._webhook)
@@ -148,9 +171,10 @@ class Keeper:
             return False  # Made after the first replica is ready; then it is told.
         bundle = base64.b64encode(issued.authorities).decode()
         asking = found.get("webhooks") or ()
-        if all(each["clientConfig"].get("caBundle") == bundle for each in asking):
+        trusted = all(each["clientConfig"].get("caBundle") == bundle for each in asking)
+        told = [self._told(each, bundle) for each in asking]
+        if trusted and all(map(_stands, asking, told)):
             return False
-        told = [{"name": each["name"], "clientConfig": {"caBundle": bundle}} for each in asking]
         body = {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": "ValidatingWebhookConfiguration",
@@ -158,7 +182,18 @@ class Keeper:
             "webhooks": told,
         }
         self._objects.apply(self._webhook, body, manager=MANAGER)
-        return True
+        return not trusted
+
+    def _told(self, webhook: Json, bundle: str) -> Json:
+        """Return what is the gate's to say in a webhook: whom to trust, and which pods are meant.
+
+        Whatever is left out is taken back, so what stands is said again until more is known.
+        """
+        told: Json = {"name": webhook["name"], "clientConfig": {"caBundle": bundle}}
+        known = self._named or _known_in(webhook)
+        if webhook["name"] == EVICTIONS and known is not None and self._pods is not None:
+            told["matchConditions"] = [{"name": KNOWN, "expression": known}]
+        return told
 
     def _show(self, context: ssl.SSLContext, issued: Issued) -> None:
         """Load a certificate into a context: new connections get it, open ones keep theirs."""
@@ -170,6 +205,18 @@ class Keeper:
                 file.write(issued.key + issued.certificate)
             context.load_cert_chain(path)
         self._shown = issued.certificate
+
+
+def _known_in(webhook: Json) -> str | None:
+    """Return the condition of the gate's own that stands in a webhook."""
+    return next(
+        (str(c["expression"]) for c in webhook.get("matchConditions") or () if c["name"] == KNOWN),
+        None,
+    )
+
+
+def _stands(webhook: Json, told: Json) -> bool:
+    return _known_in(webhook) == _known_in(told)
 
 
 def _issued_in(data: Json) -> Issued:

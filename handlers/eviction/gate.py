@@ -27,7 +27,7 @@ from core.incidents.learn import learn
 from core.incidents.levels import Reach
 from core.incidents.observation import NodeView, Observation, PodView, Policy
 from core.incidents.record import Incident, State
-from core.naming import node_id_of_pod
+from core.naming import CLUSTER_LABEL, node_id_of_pod
 from handlers.adapters.kubernetes import kafka_pod_in
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.reception import Reception
@@ -56,6 +56,7 @@ class Gate:
     readings: Readings
     policy: Policy
     namespace: str
+    cluster: str
     operators: frozenset[str]
     lease_seconds: float
     reach: Reach = field(default_factory=Reach)
@@ -97,7 +98,9 @@ class Gate:
     def _pod(self, asked: Asked) -> PodView | None:
         """Return the pod as it is now: an eviction names it and shows nothing of it."""
         if asked.wish is Wish.DELETE_POD and asked.shown:
-            return kafka_pod_in(asked.shown)
+            labels = (asked.shown.get("metadata") or {}).get("labels") or {}
+            ours = labels.get(CLUSTER_LABEL) == self.cluster
+            return kafka_pod_in(asked.shown) if ours else None
         return self.sources.nodes.kafka_pod(asked.name)
 
     def _of_node(self, asked: Asked) -> Answer:

@@ -14,6 +14,7 @@ from typing import Any
 from core import naming
 from core.cluster.operated import Operated
 from core.gate.asked import PATH, TIMEOUT_SECONDS
+from core.gate.named import EVICTIONS
 from core.gate.whom import CLEANERS
 
 PORT = 8443
@@ -39,7 +40,7 @@ def webhooks(cluster: Operated, namespace: str, operators: Sequence[str]) -> lis
     return [
         {
             **asked,
-            "name": "evictions.stillwater.dev",
+            "name": EVICTIONS,
             "rules": [_rule("CREATE", "pods/eviction", "Namespaced")],
             "namespaceSelector": inside,
             "matchConditions": [_condition("kafkas", _named(cluster))],
@@ -94,8 +95,8 @@ def _condition(name: str, expression: str) -> dict[str, str]:
 def _named(cluster: Operated) -> str:
     """Return what is true of the names of Kafka's own pods, and not of Connect's.
 
-    Of a Kafka that exists pools may come and go: there it is true of more, which the gate then
-    knows by their labels to be none of its own.
+    Of a Kafka that exists pools may come and go: there it is true of more, until the gate has added
+    the pools that there are (core.gate.named); it knows its own pods by their labels in any case.
     """
     pools = "|".join(sorted({node.node_pool for node in cluster.nodes})) or ".+"
     return f"request.name.matches('^{cluster.name}-({pools})-[0-9]+$')"

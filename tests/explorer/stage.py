@@ -123,6 +123,7 @@ class Stage:
             readings=_Kept(),
             policy=POLICY,
             namespace=drainers.NAMESPACE,
+            cluster="orders",
             operators=frozenset(),
             lease_seconds=LEASE,
             clock=lambda: self.world.now + self.invocation.skew,

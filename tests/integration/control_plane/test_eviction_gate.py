@@ -21,6 +21,7 @@ import uvicorn
 
 from core.cluster.operated import of_spec
 from core.gate.asked import PATH
+from core.gate.named import KNOWN
 from handlers.adapters.kubernetes import kafka_pod_in
 from handlers.eviction.certificate import WEBHOOKS, Keeper
 from handlers.eviction.counts import Counts
@@ -182,6 +183,7 @@ def behind(twin: Twin) -> Iterator[Behind]:
         readings=_Anew(),
         policy=POLICY,
         namespace=NAMESPACE,
+        cluster="orders",
         operators=frozenset(),
         lease_seconds=30,
     )
@@ -275,3 +277,47 @@ def test_a_renewed_certificate_is_trusted_before_it_is_shown(behind: Behind) -> 
     stored = base64.b64decode(behind.api.get(SECRET)["data"]["tls.crt"]).decode()
     assert shown == stored
     assert stored != base64.b64decode(before["tls.crt"]).decode()
+
+
+def test_what_only_looks_like_kafkas_is_not_asked_about_once_the_pools_are_known(
+    behind: Behind,
+) -> None:
+    names = [pod.name for pod in behind.station.cluster.pods.values()]
+    keeper = Keeper(
+        TwinObjects(behind.api),
+        secret_path=SECRET,
+        webhook=NAME,
+        hosts=["127.0.0.1"],
+        pods=lambda: names,
+    )
+    context = behind.server.config.ssl
+    assert context is not None
+    keeper.refresh(context, dt.datetime.now(dt.UTC))
+    (webhook,) = behind.api.get(f"{WEBHOOKS}/{NAME}")["webhooks"]
+    assert [each["name"] for each in webhook["matchConditions"]] == ["kafkas", KNOWN]
+    web = _pod("orders-web-0")
+    web["metadata"]["labels"] = {"app": "web"}
+    behind.api.post(PODS, web)
+    behind.server.should_exit = True
+
+    def away() -> bool:
+        with socket.socket() as asked:
+            return asked.connect_ex(("127.0.0.1", behind.server.config.port)) != 0
+
+    until(away, "nobody answers")
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "orders-web-0", "namespace": NAMESPACE},
+    }
+    # The API server takes a moment to ask by the new condition.
+    until(lambda: _evicted(behind.api, eviction), "it leaves without an answer")
+    assert "evictions.stillwater.dev" in str(behind.refused(10))
+
+
+def _evicted(api: Api, eviction: dict[str, Any]) -> bool:
+    try:
+        api.post(f"{PODS}/{eviction['metadata']['name']}/eviction", eviction)
+    except ApiError as error:
+        return error.status == 404
+    return True

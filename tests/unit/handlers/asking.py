@@ -35,6 +35,7 @@ class Door:
             readings=self,
             policy=POLICY,
             namespace=NAMESPACE,
+            cluster="orders",
             operators=frozenset({OPERATOR}),
             lease_seconds=900,
             reach=station.loop.effects.reach,

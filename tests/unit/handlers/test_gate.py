@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.gate.asked import asked_in
+from core.gate.asked import Answer, asked_in
 from core.incidents.record import State
 from core.incidents.verify import breaks
 from core.views import ClusterView
 from handlers.store.freezes import LostZone
-from tests.unit.handlers.asking import OPERATOR, PERSON, Door
+from tests.unit.handlers.asking import NAMESPACE, OPERATOR, PERSON, Door
 from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event, node_named
 from tests.unit.handlers.station import START
 
@@ -239,3 +239,38 @@ def test_the_node_of_a_running_broker_is_not_deleted(door: Door) -> None:
     assert "kubectl drain" in answer.reason
     door.station.cluster.set_state(OLD, "terminated")
     assert door.gate.ask(asked_in({"request": request}), START + 8).allowed
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"app": "web"},
+        {"strimzi.io/cluster": "orders-eu", "strimzi.io/pool-name": "broker-a"},
+        {"strimzi.io/cluster": "orders"},
+    ],
+    ids=["another app's", "another Kafka's", "an operator's"],
+)
+def test_a_deleted_pod_is_judged_by_its_labels_and_not_by_its_name(
+    door: Door, labels: dict[str, str]
+) -> None:
+    door.station.cluster.kafka = healthy_kafka(out=20)
+    request = {
+        "uid": "u-1",
+        "operation": "DELETE",
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "name": "orders-broker-a-10",
+        "namespace": NAMESPACE,
+        "userInfo": {"username": "ada"},
+    }
+
+    def shown(its: dict[str, str]) -> Answer:
+        old = {
+            "metadata": {"name": "orders-broker-a-10", "labels": its},
+            "spec": {"nodeName": node_named(OLD)},
+        }
+        review = asked_in({"request": {**request, "oldObject": old}})
+        return door.gate.ask(review, door.station.now + 8)
+
+    assert shown(labels).allowed
+    its_own = {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a"}
+    assert not shown(its_own).allowed

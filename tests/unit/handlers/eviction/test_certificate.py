@@ -5,13 +5,23 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import ssl
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 from cryptography import x509
 
 from core.errors import Conflict, StillwaterError
-from handlers.eviction.certificate import RENEWED_BEFORE, VALID, WEBHOOKS, Keeper, is_due, issue
+from core.gate.named import EVICTIONS, KNOWN
+from handlers.eviction.certificate import (
+    NAMED_EVERY,
+    RENEWED_BEFORE,
+    VALID,
+    WEBHOOKS,
+    Keeper,
+    is_due,
+    issue,
+)
 
 NOW = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
 HOSTS = ["stillwater-gate.kube-system.svc"]
@@ -23,7 +33,7 @@ class Server:
     """Two objects of an API server; a change of another version is refused."""
 
     def __init__(self) -> None:
-        asking = [{"name": name, "clientConfig": {}} for name in ("evictions", "nodes")]
+        asking = [{"name": name, "clientConfig": {}} for name in (EVICTIONS, "nodes")]
         self.objects: dict[str, dict[str, Any]] = {
             SECRET: {"metadata": {"resourceVersion": "1"}},
             WEBHOOK: {"metadata": {"name": "stillwater-gate"}, "webhooks": asking},
@@ -54,9 +64,13 @@ class Server:
         (bundle,) = told
         return base64.b64decode(bundle)
 
+    def known(self) -> list[Any]:
+        """Return what the gate has added to each webhook."""
+        return [each.get("matchConditions") for each in self.objects[WEBHOOK]["webhooks"]]
 
-def keeper(server: Server) -> Keeper:
-    return Keeper(server, secret_path=SECRET, webhook="stillwater-gate", hosts=HOSTS)
+
+def keeper(server: Server, pods: Callable[[], Iterable[str]] | None = None) -> Keeper:
+    return Keeper(server, secret_path=SECRET, webhook="stillwater-gate", hosts=HOSTS, pods=pods)
 
 
 def test_a_certificate_is_due_a_month_before_its_end_and_for_another_name() -> None:
@@ -106,3 +120,43 @@ def test_a_secret_that_is_missing_is_said() -> None:
     del server.objects[SECRET]
     with pytest.raises(StillwaterError, match="There is no Secret"):
         keeper(server).context(NOW)
+
+
+def named(*pools: str) -> list[Any]:
+    expression = f"request.name.matches('^({'|'.join(pools)})-[0-9]+$')"
+    return [[{"name": KNOWN, "expression": expression}], None]
+
+
+def test_of_a_kafka_that_exists_the_pools_that_there_are_are_asked_about_and_no_more() -> None:
+    server, pods = Server(), ["orders-a-0", "orders-a-1"]
+    held = keeper(server, lambda: pods)
+    context = held.context(NOW)
+    assert server.known() == named("orders-a")
+    pods.append("orders-b-2")
+    held.refresh(context, NOW + NAMED_EVERY / 2)
+    assert server.known() == named("orders-a")
+    held.refresh(context, NOW + NAMED_EVERY)
+    assert server.known() == named("orders-a", "orders-b")
+    assert server.trusted()
+
+
+def test_where_the_pools_cannot_be_read_what_was_known_is_kept() -> None:
+    server = Server()
+
+    def unread() -> list[str]:
+        raise StillwaterError("The Kubernetes API answered 403.")
+
+    keeper(server, unread).context(NOW)
+    assert server.known() == [None, None]  # nothing is known: every name that fits is asked about
+    keeper(server, lambda: ["orders-a-0"]).context(NOW)
+    for nothing in (unread, list):
+        later = keeper(server, nothing)
+        context = later.context(NOW)
+        later.refresh(context, NOW + VALID)  # a renewed certificate writes the webhook
+        assert server.known() == named("orders-a")
+
+
+def test_a_webhook_that_names_its_pools_already_is_left_as_it_is() -> None:
+    server = Server()
+    keeper(server).context(NOW)
+    assert server.known() == [None, None]
