@@ -22,6 +22,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PATH_KEY, INLINE_KEY = "spec", "cluster"
 # The one key of a description of a cluster that exists.
 ADOPT = "adopt"
+# What a file is that has one of these keys and no pools, and who reads it.
+OTHER_FILES = {
+    ADOPT: "this describes a cluster that exists, which `stillwater adopt plan FILE` checks",
+    "apiVersion": "this is a Kubernetes resource and no ClusterSpec; begin one with `stillwater "
+    "init`",
+}
 NO_SPEC = (
     "This stack has no ClusterSpec: set one with `pulumi config set stillwater:spec "
     "stacks/config/clusters/example.yaml`."
@@ -74,7 +80,11 @@ def read(path: Path) -> ClusterSpec:
 
     Each names file, line and column.
     """
-    return _judged(spec_file.load(path))
+    found = spec_file.load(path)
+    for key, remedy in OTHER_FILES.items():
+        if key in found.content and "pools" not in found.content:
+            raise InvalidInput([f"{found.locate((key,), '')}{remedy}."])
+    return _judged(found)
 
 
 def problems_of(spec: ClusterSpec) -> list[str]:

@@ -16,9 +16,11 @@ from typing import Any
 import yaml
 
 from core.errors import InvalidInput
+from infra import spec_yaml
 
 Path_ = tuple[str | int, ...]
 _WORD = re.compile(r"[A-Za-z0-9_](?:[\w.*/-]*[A-Za-z0-9_*])?")
+_KINDS: Mapping[type, str] = {list: "a list", int: "a number", float: "a number"}
 _POOL = re.compile(r"[Pp]ools? (\S+?)[,.:;]?(?: \(|$| )")
 
 
@@ -42,7 +44,7 @@ class SpecFile:
 
     def locate(self, place: Sequence[object], sentence: str) -> str:
         """Return `FILE:LINE:COLUMN: ` of a problem, or as much of it as can be known."""
-        found = self._deepest(place) if place else self._named(sentence)
+        found = self._deepest(place) if place else self._named(sentence) or self.places.get(())
         return f"{self.path}: " if found is None else f"{self.path}:{found.line}:{found.column}: "
 
     def located(self, sentence: str) -> str:
@@ -51,7 +53,7 @@ class SpecFile:
 
     def _deepest(self, place: Sequence[object]) -> Place | None:
         known = tuple(part for part in place if isinstance(part, str | int))
-        for length in range(len(known), 0, -1):
+        for length in range(len(known), -1, -1):
             if known[:length] in self.places:
                 return self.places[known[:length]]
         return None
@@ -62,19 +64,35 @@ class SpecFile:
         compound = [word for word in words if "_" in word or "." in word]
         for word in compound:
             found = self._of_key(word, pool)
-            if found is not None and (item := self._item(found, words)) is not None:
-                return item
             if found is not None:
-                return self.places[found]
+                return self._item(found, words) or self.places[found]
+        return (
+            self._of_value(words)
+            or (self.places[pool] if pool is not None else None)
+            or self._spelled(sentence)
+            or self._first(words)
+        )
+
+    def _of_value(self, words: Sequence[str]) -> Place | None:
         for word in words:
             for path, value in self.values.items():
                 if value == word and len(word) > 3 and any(c in word for c in "-./0123456789"):
                     return self.places[path]
-        if pool is not None:
-            return self.places[pool]
-        for word in words:
-            if (found := self._of_key(word, None)) is not None:
-                return self.places[found]
+        return None
+
+    def _first(self, words: Sequence[str]) -> Place | None:
+        found = (self._of_key(word, None) for word in words)
+        return next((self.places[each] for each in found if each is not None), None)
+
+    def _spelled(self, sentence: str) -> Place | None:
+        """Return the place of a key that is no word, or of a topic or user that is named."""
+        for path, place in self.places.items():
+            key = path[-1] if path else ""
+            if isinstance(key, str) and not key.isidentifier() and _says(sentence, key):
+                return place
+        for path, value in self.values.items():
+            if path[0] in {"topics", "users"} and path[2:] == ("name",) and _says(sentence, value):
+                return self.places[path[:2]]
         return None
 
     def _pool(self, sentence: str) -> Path_ | None:
@@ -98,35 +116,48 @@ class SpecFile:
         return None
 
 
+def _says(sentence: str, name: str) -> bool:
+    return f" {name} " in sentence or f" {name}, " in sentence or f"{name!r} " in sentence
+
+
 def load(path: Path) -> SpecFile:
     """Read a YAML or JSON file; raise InvalidInput for what is neither, and for a key twice."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InvalidInput([f"The ClusterSpec {path} cannot be read: {reason}."]) from None
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        at = f"{path}:{line}:{column}"
+        problem = f"{at}: the ClusterSpec cannot be read: it is not UTF-8 text; save it as that."
+        raise InvalidInput([problem]) from None
+    except OSError as error:
+        problem = f"The ClusterSpec {path} cannot be read: {error.strerror}."
+        raise InvalidInput([problem]) from None
     try:
-        return _from_json(path, text) if path.suffix == ".json" else _from_yaml(path, text)
+        is_json = path.suffix.lower() == ".json"
+        return _from_json(path, text) if is_json else _from_yaml(path, text)
     except RecursionError:
         raise InvalidInput([f"{path}: it is nested deeper than any ClusterSpec."]) from None
 
 
 def _from_json(path: Path, text: str) -> SpecFile:
     try:
-        found = json.loads(text)
+        found = spec_yaml.json_content(text)
     except json.JSONDecodeError as error:
         problem = f"{path}:{error.lineno}:{error.colno}: this is not valid JSON: {error.msg}."
         raise InvalidInput([problem]) from None
     try:
-        return _from_yaml(path, text, found)
+        # JSON's tabs stand between its words alone; YAML wants spaces there.
+        return _from_yaml(path, text.replace("\t", " "), found)
     except yaml.YAMLError:
-        # JSON that YAML does not read, with tabs for one: without places.
+        # What YAML does not read of JSON has no places.
         return SpecFile(path, _mapping(path, found))
 
 
 def _from_yaml(path: Path, text: str, found: object = None) -> SpecFile:
-    loader = yaml.SafeLoader(text)
+    loader = None
     try:
+        loader = spec_yaml.loader(text)
         node = loader.get_single_node()
         places, values = _Places(path).of(node)
         content = loader.construct_document(node) if found is None and node else found
@@ -136,20 +167,27 @@ def _from_yaml(path: Path, text: str, found: object = None) -> SpecFile:
         mark = error.problem_mark or error.context_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         said = " ".join(str(error.problem or error.context).split())
-        raise InvalidInput([f"{path}{where}: this is not valid YAML: {said}."]) from None
+        kind = "" if isinstance(error, spec_yaml.Misread) else "this is not valid YAML: "
+        raise InvalidInput([f"{path}{where}: {kind}{said}."]) from None
     except (yaml.YAMLError, ValueError) as error:
         if found is not None:
             raise
         said = " ".join(str(error).split())
         raise InvalidInput([f"{path}: this is not valid YAML: {said}."]) from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
     return SpecFile(path, _mapping(path, content), places, values)
 
 
 def _mapping(path: Path, content: object) -> Mapping[str, object]:
     if not isinstance(content, Mapping):
-        raise InvalidInput([f"The ClusterSpec {path} must be a mapping of settings to values."])
+        what = "holds nothing" if content is None else f"holds {_KINDS.get(type(content), 'text')}"
+        problem = (
+            f"{path}:1:1: a ClusterSpec must be a mapping of settings to values, and this file "
+            f"{what}; begin it with `name: ` and the cluster's name."
+        )
+        raise InvalidInput([problem])
     return content
 
 
@@ -165,6 +203,8 @@ class _Places:
 
     def of(self, node: Any) -> tuple[Mapping[Path_, Place], Mapping[Path_, str]]:
         """Return where each setting stands and what it says; raise for those that stand twice."""
+        if node is not None:
+            self._places[()] = _place(node)
         self._walk(node, ())
         if self._twice:
             raise InvalidInput(self._twice)

@@ -22,6 +22,8 @@ MOST_PUBLIC_CIDRS = 40
 RULES_PER_GROUP = 60
 # Of every subnet, AWS keeps the first four addresses and the last (VPC user guide).
 KEPT_OF_A_SUBNET = 5
+# VPC quotas: blocks of a VPC, by default and at the very most.
+BLOCKS_OF_A_VPC, MOST_BLOCKS_OF_A_VPC = 5, 50
 # Nobody's own: this network, loopback, link-local, multicast and what follows it.
 _NOBODYS = tuple(
     ipaddress.IPv4Network(block)
@@ -31,7 +33,11 @@ _PRIVATE = (
     *_NOBODYS,
     *(
         ipaddress.IPv4Network(block)
-        for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
+        for block in (
+            *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"),
+            # Reserved as well, for protocols and for measuring (RFC 6890).
+            *("192.0.0.0/24", "198.18.0.0/15"),
+        )
     ),
 )
 # VPC user guide, "VPC CIDR blocks": services of AWS's use it, too.
@@ -58,6 +64,11 @@ def _blocks(spec: ClusterSpec) -> Iterator[str]:
     named = list(zip(keys, map(ipaddress.ip_network, spec.network.blocks), strict=True))
     for key, block in named:
         yield from _of_nobody(key, block)
+    if len(named) > MOST_BLOCKS_OF_A_VPC:
+        yield (
+            f"network.secondary_cidrs names {len(named) - 1} blocks, and a VPC has "
+            f"{MOST_BLOCKS_OF_A_VPC} with its first at the very most; name those it has."
+        )
     for (_, one), (key, other) in itertools.combinations(named, 2):
         if one.overlaps(other):
             yield (
@@ -88,6 +99,11 @@ def doubts(spec: ClusterSpec) -> Iterator[str]:
 
 def _of_others(spec: ClusterSpec) -> Iterator[str]:
     blocks = [ipaddress.IPv4Network(block) for block in spec.network.blocks]
+    if len(blocks) > BLOCKS_OF_A_VPC:
+        yield (
+            f"network.secondary_cidrs makes {len(blocks)} blocks of one VPC, and AWS's quota is "
+            f"{BLOCKS_OF_A_VPC} unless it was raised; name those that `aws ec2 describe-vpcs` does."
+        )
     for block in blocks:
         if block.overlaps(DOCKERS_BLOCK):
             yield (

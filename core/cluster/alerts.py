@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from core.cluster.fields import Frozen
 
@@ -54,6 +54,14 @@ class Alerts(Frozen):
     """Put before `/<page>.md` in every alarm and alert, whose descriptions have 1,024 characters:
     where your people read docs/runbooks.
     """
+
+    @field_validator("runbooks_url")
+    @classmethod
+    def _leads_to_a_page(cls, value: str) -> str:
+        scheme, colon, _ = value.partition(":")
+        if colon and "/" not in scheme and scheme.lower() not in {"http", "https"}:
+            raise ValueError(f"{value} is no address of a page; write https:// or a path")
+        return value
 
     @model_validator(mode="after")
     def _subscribers_need_our_topic(self) -> Self:

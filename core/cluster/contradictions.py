@@ -6,23 +6,26 @@ whatever a newer release thinks of it.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 from core import naming, regions
-from core.cluster import addresses, kafka_releases, names, operator_keys, system_nodes, tagging
+from core.cluster import (
+    addresses,
+    domains,
+    kafka_releases,
+    kafka_values,
+    machines,
+    names,
+    operator_keys,
+    system_nodes,
+    tagging,
+)
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
 
 # EKS: "Subnets specified must be in at least two different AZs".
 LEAST_ZONES = 2
-# How instance types begin that no node here can be. Sources: AL2023's system requirements (ARMv8.2,
-# so no A1), EC2's user guide on Mac instances.
-NEVER_NODES = {
-    "a1": "A1's processors are too old for Amazon Linux 2023, which every node runs",
-    "mac": "EC2 launches it on a Dedicated Host alone, and it runs macOS",
-}
 # Settings of Kafka's that keys of their own decide; what else is decided by them goes by the key.
 OWN_KEYS: dict[str, tuple[str, Callable[[ClusterSpec], int]]] = {
     "default.replication.factor": (
@@ -70,7 +73,9 @@ def problems(spec: ClusterSpec) -> list[str]:
         *system_nodes.problems(spec),
         *operator_keys.problems(spec),
         *names.problems(spec),
-        *_machines(spec),
+        *machines.problems(spec),
+        *domains.problems(spec),
+        *kafka_values.problems(spec),
         *_kubernetes_names(spec),
         *tagging.narrow_problems(spec.tags, snapshots=spec.snapshots is not None),
         *_connect(spec),
@@ -85,6 +90,7 @@ def doubts(spec: ClusterSpec) -> list[str]:
         *kafka_releases.doubts(spec),
         *addresses.doubts(spec),
         *names.doubts(spec),
+        *kafka_values.doubts(spec),
     ]
 
 
@@ -103,15 +109,6 @@ def _zones(spec: ClusterSpec) -> Iterator[str]:
                 f"network.existing.private_subnet_ids names {subnet} for {times} zones, and a "
                 f"subnet stands in one; name the subnet of each."
             )
-
-
-def _machines(spec: ClusterSpec) -> Iterator[str]:
-    asked = {f"pool {pool.name}": pool.instance_type for pool in spec.pools}
-    asked["the system nodes"] = spec.kubernetes.system_instance_type
-    for whose, name in asked.items():
-        for family, why in NEVER_NODES.items():
-            if re.fullmatch(rf"{family}\d*[a-z-]*\d*[a-z]*\..*", name):
-                yield f"{name} of {whose} cannot be a node here: {why}; choose another type."
 
 
 def _replicas(spec: ClusterSpec) -> Iterator[str]:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import typing
 from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
@@ -23,6 +34,9 @@ def _host_name(value: str) -> str:
             f"kafka.example.internal"
         )
     last = value.rpartition(".")[2]
+    if re.fullmatch(r"0[xX][0-9a-fA-F]*", last):
+        # Resolvers read it as an address (inet_aton).
+        last = "0"
     # Where everything is on one machine a loopback address is a name as good as another
     # (core.cluster.names says where it is not).
     if is_loopback(value):
@@ -96,3 +110,24 @@ class Frozen(BaseModel):
     """A section; the text below each of its fields is its meaning in docs/reference/."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse `yes` where a number is asked for: Python takes True for 1."""
+        if isinstance(value, bool) and info.field_name is not None:
+            kinds = _kinds(cls.model_fields[info.field_name].annotation)
+            if bool not in kinds and kinds & _NUMBERS:
+                raise PydanticCustomError("is_no_number", "it must be a number")
+        return value
+
+
+_NUMBERS = frozenset[object]({int, float, Decimal})
+
+
+def _kinds(annotation: object) -> set[object]:
+    """Return the plain types that an annotation is made of."""
+    inside = typing.get_args(annotation)
+    if typing.get_origin(annotation) is typing.Literal:
+        return {type(each) for each in inside}
+    return {kind for each in inside for kind in _kinds(each)} if inside else {annotation}

@@ -17,6 +17,8 @@ HttpsUrl = Annotated[str, StringConstraints(pattern=r"^https://[^\s\"\\;]+$")]
 SecretName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")]
 # What stands in a JAAS configuration between quotes.
 Claim = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:/-]+$")]
+# Strimzi's KafkaUserQuotas hold an Integer of Java's; one user beyond it stops the user operator.
+MOST_BYTES_PER_S = 2**31 - 1
 Resource = Literal["topic", "group", "cluster", "transactionalId"]
 Operation = Literal[
     "All",
@@ -176,9 +178,9 @@ class User(Frozen):
     """
     acls: tuple[Acl, ...] = ()
     """What the user may do; nothing else."""
-    producer_bytes_per_s: Annotated[int | None, Field(ge=1)] = None
+    producer_bytes_per_s: Annotated[int | None, Field(ge=1, le=MOST_BYTES_PER_S)] = None
     """Quota on what it writes, per broker."""
-    consumer_bytes_per_s: Annotated[int | None, Field(ge=1)] = None
+    consumer_bytes_per_s: Annotated[int | None, Field(ge=1, le=MOST_BYTES_PER_S)] = None
     """Quota on what it reads, per broker."""
 
 

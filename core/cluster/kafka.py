@@ -20,7 +20,16 @@ _IMAGE = re.compile(
 )
 
 
+# Of the repository, its registry included (the same grammar: NameTotalLengthMax).
+IMAGE_LIMIT = 255
+
+
 def image_name(value: str) -> str:
+    if len(value.partition("@")[0]) > IMAGE_LIMIT:
+        raise ValueError(
+            f"an image's name has {len(value)} characters, and registries take {IMAGE_LIMIT}; "
+            f"shorten it"
+        )
     if _IMAGE.fullmatch(value) is None:
         raise ValueError(
             f"{value!r} is no image: write [registry/]repository[:tag][@sha256:digest], the "

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from core import naming
+from core.cluster import kafka_settings
 from core.cluster.fields import is_loopback, named_twice
 from core.cluster.spec import ClusterSpec
 from core.constants import INTERNAL_LISTENER
@@ -20,44 +21,18 @@ from core.constants import INTERNAL_LISTENER
 TAKEN_PORT_NAMES = frozenset({"ctrlplane", "kafkaagent", "prometheus", "replication"})
 # A listener that is called so at its port keeps names of the days before listeners had any.
 OLD_LISTENERS = {("plain", 9092), ("tls", 9093)}
-# What Kafka 4.x knows of a topic; it refuses everything else.
-TOPIC_SETTINGS = (
-    "cleanup.policy",
-    "compression.gzip.level",
-    "compression.lz4.level",
-    "compression.type",
-    "compression.zstd.level",
-    "delete.retention.ms",
-    "file.delete.delay.ms",
-    "flush.messages",
-    "flush.ms",
-    "follower.replication.throttled.replicas",
-    "index.interval.bytes",
-    "leader.replication.throttled.replicas",
-    "local.retention.bytes",
-    "local.retention.ms",
-    "max.compaction.lag.ms",
-    "max.message.bytes",
-    "message.timestamp.after.max.ms",
-    "message.timestamp.before.max.ms",
-    "message.timestamp.type",
-    "min.cleanable.dirty.ratio",
-    "min.compaction.lag.ms",
-    "min.insync.replicas",
-    "preallocate",
-    "remote.log.copy.disable",
-    "remote.log.delete.on.disable",
-    "remote.storage.enable",
-    "retention.bytes",
-    "retention.ms",
-    "segment.bytes",
-    "segment.index.bytes",
-    "segment.jitter.ms",
-    "segment.ms",
-    "unclean.leader.election.enable",
-)
 # Of the 4 KB that a function's environment has, what is left for the labels of every query.
 LABELS_LIMIT = 1000
+# What Strimzi calls the Secrets of a cluster, behind its name and a hyphen.
+SECRETS_OF_A_CLUSTER = frozenset(
+    {
+        *("cluster-ca", "cluster-ca-cert", "clients-ca", "clients-ca-cert"),
+        *("cluster-operator-certs", "entity-topic-operator-certs", "entity-user-operator-certs"),
+        *("kafka-brokers", "kafka-exporter-certs", "cruise-control-certs", "cruise-control-api"),
+    }
+)
+_SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:[a-z0-9-]{1,63}:[a-z0-9.-]{1,253}")
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _LIKE_AN_ARN = re.compile(r".*-[A-Za-z0-9]{6}")
 
 
@@ -68,6 +43,10 @@ def problems(spec: ClusterSpec) -> Iterator[str]:
     yield from _topic_settings(spec)
     yield from _secret(spec)
     yield from _labels(spec)
+    yield from _secrets_of_strimzi(spec)
+    yield from _topics_of_connect(spec)
+    yield from _accounts(spec)
+    yield from _acls(spec)
     if spec.maintenance is not None:
         for day in named_twice(spec.maintenance.days):
             yield f"maintenance.days names {day} twice; name it once."
@@ -117,13 +96,66 @@ def _namespaces(spec: ClusterSpec) -> Iterator[str]:
             f"each is made once, by the operator's chart and for Kafka alone; choose another for "
             f"one of them."
         )
+    if spec.strimzi.operator == "chart" and (
+        spec.strimzi.namespace == "default" or spec.strimzi.namespace.startswith("kube-")
+    ):
+        yield (
+            f"strimzi.namespace is {spec.strimzi.namespace}, which Kubernetes makes or keeps for "
+            f"itself, and this one is made for the operator alone; choose another name, such as "
+            f"strimzi."
+        )
+
+
+def _secrets_of_strimzi(spec: ClusterSpec) -> Iterator[str]:
+    """Refuse users whose Secret, which bears their name, would be one of the cluster's own."""
+    for user in spec.users:
+        if user.name.removeprefix(f"{spec.name}-") in SECRETS_OF_A_CLUSTER:
+            yield (
+                f"user {user.name} would have the Secret {user.name}, in which Strimzi keeps the "
+                f"cluster's own keys; rename the user."
+            )
+
+
+def _topics_of_connect(spec: ClusterSpec) -> Iterator[str]:
+    taken = naming.connect_topics(spec.name) if spec.connect is not None else ()
+    for topic in spec.topics:
+        if topic.name in taken:
+            yield (
+                f"topics names {topic.name}, which Connect's workers make for themselves, "
+                f"compacted; take it out."
+            )
+
+
+def _accounts(spec: ClusterSpec) -> Iterator[str]:
+    gate = spec.eviction_gate
+    for account in gate.operators if gate is not None else ():
+        if _SERVICE_ACCOUNT.fullmatch(account) is None:
+            yield (
+                f"eviction_gate.operators names {account[:80]!r}, which is no service account; "
+                f"write it as system:serviceaccount:NAMESPACE:NAME."
+            )
+
+
+def _acls(spec: ClusterSpec) -> Iterator[str]:
+    for user in spec.users:
+        for acl in user.acls:
+            if (
+                acl.resource == "topic"
+                and acl.name not in {None, "*"}
+                and not _TOPIC.fullmatch(str(acl.name))
+            ):
+                yield (
+                    f"user {user.name} has an ACL on the topic {acl.name!r}, and no topic is "
+                    f"called so: their names have letters, digits, dots, hyphens and underscores; "
+                    f"correct it."
+                )
 
 
 def _topic_settings(spec: ClusterSpec) -> Iterator[str]:
     for topic in spec.topics:
         for setting in topic.config:
-            if setting not in TOPIC_SETTINGS:
-                close = difflib.get_close_matches(setting, TOPIC_SETTINGS, n=1)
+            if setting not in kafka_settings.TOPIC:
+                close = difflib.get_close_matches(setting, kafka_settings.TOPIC, n=1)
                 meant = f"write {close[0]} if you mean that" if close else "take it out"
                 yield (
                     f"topic {topic.name} sets {setting}, which Kafka does not know of a topic, so "
@@ -144,6 +176,12 @@ def _labels(spec: ClusterSpec) -> Iterator[str]:
     prometheus = spec.metrics.prometheus
     if prometheus is None:
         return
+    for label in prometheus.labels:
+        if label.startswith("__"):
+            yield (
+                f"metrics.prometheus.labels names {label}, and Prometheus keeps what begins with "
+                f"two underscores for itself; take it out."
+            )
     length = len(json.dumps(prometheus.labels))
     if length > LABELS_LIMIT:
         yield (

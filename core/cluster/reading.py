@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +13,7 @@ from core.cluster.spec import ClusterSpec, Inconsistent
 from core.cluster.suggestions import suggestion
 from core.errors import InvalidInput
 
+SCALAR = "is_no_scalar"
 # Where pydantic's words are about Python, or name no remedy.
 _PLAIN_WORDS = {
     "extra_forbidden": "there is no such setting; remove it or correct its name",
@@ -25,7 +27,35 @@ _PLAIN_WORDS = {
     "string_type": "it must be text; put it in quotes, as YAML makes a number, a date or a truth "
     "value of some words",
     "recursion_loop": "it contains itself",
+    "greater_than": "it must be more than {gt}",
+    "greater_than_equal": "it must be {ge} or more",
+    "less_than": "it must be less than {lt}",
+    "less_than_equal": "it must be {le} or less",
+    "literal_error": "it must be one of {expected}",
+    "enum": "it must be one of {expected}",
+    "int_type": "it must be a whole number",
+    "int_parsing": "it must be a whole number",
+    "int_parsing_size": "it must be a whole number, and a smaller one",
+    "int_from_float": "it must be a whole number",
+    "float_type": "it must be a number",
+    "float_parsing": "it must be a number",
+    "decimal_type": "it must be a number",
+    "decimal_parsing": "it must be a number",
+    "finite_number": "it must be a finite number",
+    "bool_type": "it must be true or false",
+    "bool_parsing": "it must be true or false",
+    "string_unicode": "it has half of a character in it; correct it",
+    "string_too_short": "it must have {min_length} characters or more",
+    "string_too_long": "it has more than {max_length} characters; shorten it",
+    "none_required": "it must be left out, or null",
+    "invalid_key": "keys are text; put it in quotes",
+    "is_no_number": "it must be a number, and YAML makes a truth value of this; write a number",
+    SCALAR: "it must be text, a whole number, true or false; put it in quotes",
 }
+# The kinds that a setting of Kafka's may have; pydantic names each that a value is not.
+_SCALARS = frozenset({"str", "int", "bool"})
+# The longest value that a sentence repeats whole.
+LONGEST_SHOWN = 120
 M = TypeVar("M", bound=BaseModel)
 Place = Sequence[object]
 # Says where a problem stands in what the user wrote, "FILE:LINE:COLUMN: "; by the place of the
@@ -51,7 +81,15 @@ def _sentences(error: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]
     if isinstance(shown, dict | list | tuple | BaseModel) or error["type"] == "missing":
         yield f"{where}: {message}."
     else:
-        yield f"{where} is {shown!r}: {message}."
+        yield f"{where} is {_shown(shown)}: {message}."
+
+
+def _shown(value: object) -> str:
+    """Return a value as a user wrote it, or its beginning."""
+    written = repr(str(value) if isinstance(value, date) else value)
+    if len(written) <= LONGEST_SHOWN:
+        return written
+    return f"{written[:LONGEST_SHOWN]}... ({len(written)} characters)"
 
 
 def _told(error: ValidationError) -> list[dict[str, Any]]:
@@ -62,11 +100,25 @@ def _told(error: ValidationError) -> list[dict[str, Any]]:
     def has_deeper(place: tuple[object, ...]) -> bool:
         return any(len(p) > len(place) and p[: len(place)] == place for p in places)
 
-    return [
-        e
-        for e, place in zip(errors, places, strict=True)
-        if e["type"] != "too_short" or not has_deeper(place)
-    ]
+    return _joined(
+        [
+            e
+            for e, place in zip(errors, places, strict=True)
+            if e["type"] != "too_short" or not has_deeper(place)
+        ]
+    )
+
+
+def _joined(errors: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the errors, one of a value that is none of the kinds a setting may have."""
+    kept: dict[tuple[object, ...], dict[str, Any]] = {}
+    for error in errors:
+        *place, kind = error["loc"] or ("",)
+        if kind in _SCALARS and place and "config" in place:
+            kept[tuple(place)] = {**error, "loc": tuple(place), "type": SCALAR}
+        else:
+            kept[(*error["loc"], len(kept))] = error
+    return list(kept.values())
 
 
 def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> ClusterSpec:

@@ -90,6 +90,11 @@ def _one(key: str, value: str) -> Iterator[str]:
     lowered = key.lower()
     if lowered in RESERVED_KEYS or lowered.startswith(RESERVED_PREFIXES):
         yield f"tag {key} belongs to AWS, Kubernetes or this project; choose another key"
+    if value.lower().startswith("aws:"):
+        yield (
+            f"tag {key} has the value {value[:40]!r}, and AWS keeps what begins with aws: for "
+            f"itself, in values too; change it"
+        )
     if not 1 <= len(key) <= TAG_KEY_LENGTH:
         yield (
             f"tag {key[:20]!r} has a key of {len(key)} characters, and AWS allows 1 to "

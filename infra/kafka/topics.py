@@ -22,6 +22,9 @@ from infra.versions import STRIMZI_API
 
 TYPE = "stillwater:infra:Topics"
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9.-]+")
+# RFC 1123: what Kubernetes takes for a resource's name.
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 READY = {"pulumi.com/waitFor": "condition=Ready"}
 
 
@@ -69,11 +72,12 @@ def resource_name(topic: str) -> str:
     ('orders.v1', 'orders-v1-c2912a61')
     """
     plain = _NOT_IN_A_NAME.sub("-", topic.lower()).strip("-.")
-    if plain == topic:
+    if plain == topic and _NAME.fullmatch(topic):
         return topic
     # Two topics may differ in what a resource's name cannot show.
     digest = hashlib.sha256(topic.encode()).hexdigest()[:8]
-    return f"{plain[:200]}-{digest}".lstrip("-")
+    named = f"{plain[:200]}-{digest}".lstrip("-")
+    return named if _NAME.fullmatch(named) else named.replace(".", "-")
 
 
 def topic_spec(spec: ClusterSpec, topic: Topic) -> dict[str, Any]:

@@ -75,9 +75,9 @@ def test_a_spec_that_cannot_be_found_is_one_sentence(settings: Settings, sentenc
     ("content", "sentence"),
     [
         (b"name: [", "is not valid YAML"),
-        (b"- just\n- a list\n", "must be a mapping of settings to values."),
-        (b"", "must be a mapping of settings to values."),
-        (b"\xff\xfe\x00", "cannot be read: it is not UTF-8 text."),
+        (b"- just\n- a list\n", "must be a mapping of settings to values, and"),
+        (b"", "must be a mapping of settings to values, and"),
+        (b"\xff\xfe\x00", "cannot be read: it is not UTF-8 text;"),
     ],
     ids=["broken", "list", "empty", "binary"],
 )

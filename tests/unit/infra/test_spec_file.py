@@ -99,7 +99,7 @@ LAUGHS = "a: &a [x, x]\n" + "".join(
         ("a: 1\n---\nb: 2\n", "c.yaml:2:1: this is not valid YAML"),
         ("name: *nobody\n", "c.yaml:1:7: this is not valid YAML"),
         ("? [a, b]\n: 1\n", "is not valid YAML"),
-        ("at: 2026-99-99\n", "is not valid YAML"),
+        ("at: 2026-99-99\n", "c.yaml:1:5: '2026-99-99' cannot be read as timestamp"),
         ("pools: &p [*p]\n", "pools"),
         ("a: " + "[" * 2000 + "]" * 2000, "nested deeper"),
         (LAUGHS, "there is no such setting"),

@@ -375,7 +375,7 @@ def test_a_snapshot_schedule_is_one_that_aws_offers() -> None:
         ),
         pytest.param("topics", [{"name": "a/b"}], "must match", id="no-topic-name"),
         pytest.param("metrics.allow", ["("], "no regular expression", id="bad-expression"),
-        pytest.param("connect", {"startup_seconds": 5}, "greater than", id="no-time-to-start"),
+        pytest.param("connect", {"startup_seconds": 5}, "30 or more", id="no-time-to-start"),
     ],
 )
 def test_topics_users_connect_and_metrics_are_checked(path: str, value: object, says: str) -> None:

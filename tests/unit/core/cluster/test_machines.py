@@ -1,0 +1,52 @@
+"""core.cluster.machines: instance types that there are not, or that can be no node here."""
+
+from __future__ import annotations
+
+import pytest
+
+from core import instances
+from core.cluster import machines, parse
+from tests.unit.infra.programs import BROKER, CONTROLLER, description
+
+ACCELERATED = ("g5", "g5g", "g4dn", "gr6", "p4d", "p5en", "p6-b200", "inf2", "trn1n", "dl1", "vt1")
+
+
+def found(name: str) -> list[str]:
+    pools = [CONTROLLER, {**BROKER, "instance_type": name}]
+    return list(machines.problems(parse(description(pools=pools))))
+
+
+@pytest.mark.parametrize("name", ["r7g.3xlarge", "m7i.9xlarge", "r7g.nano", "c7g.5xlarge"])
+def test_a_size_that_a_family_has_not_is_refused_with_those_it_has(name: str) -> None:
+    (sentence,) = found(name)
+    assert f"{name} of pool broker is no instance type: the sizes of" in sentence
+    assert "large, xlarge, 2xlarge, 4xlarge, " in sentence
+
+
+@pytest.mark.parametrize(
+    "name", ["r7g.32xlarge", "m7i.metal-24xl", "r7g.metal", "q9z.large", "r5a.xlarge", "m4.large"]
+)
+def test_what_may_have_come_since_is_not_refused(name: str) -> None:
+    assert found(name) == []
+
+
+@pytest.mark.parametrize("family", ACCELERATED)
+def test_what_needs_another_image_is_refused(family: str) -> None:
+    (sentence,) = found(f"{family}.xlarge")
+    assert "need an image with their drivers" in sentence
+    assert sentence.endswith("choose another type.")
+
+
+@pytest.mark.parametrize("name", ["t2.large", "t1.micro", "m1.small", "m3.medium", "c3.large"])
+def test_what_is_never_optimized_for_ebs_is_refused(name: str) -> None:
+    (sentence,) = found(name)
+    assert "launched EBS-optimized" in sentence
+
+
+def test_no_type_of_the_table_is_refused() -> None:
+    assert [name for name in instances.table().types if found(name)] == []
+
+
+def test_the_system_nodes_are_looked_at_too() -> None:
+    spec = parse(description(kubernetes={"system_instance_type": "g5.xlarge"}))
+    assert "g5.xlarge of the system nodes cannot be a node" in next(machines.problems(spec))

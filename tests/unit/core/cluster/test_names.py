@@ -1,0 +1,159 @@
+"""core.cluster.names, domains and the shapes of addresses: whose a name is already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.cluster import contradictions, parse
+from core.errors import InvalidInput
+from infra.kafka.topics import resource_name
+from tests.unit.infra.programs import description
+
+EXISTING = {
+    "vpc_id": "vpc-0123456789abcdef0",
+    "private_subnet_ids": {
+        f"us-east-1{letter}": f"subnet-0123456789abcdef{number}"
+        for number, letter in enumerate("abc")
+    },
+}
+PROMETHEUS = "http://prometheus.monitoring.svc:9090"
+
+
+def found(**changed: Any) -> list[str]:
+    try:
+        return contradictions.problems(parse(description(**changed)))
+    except InvalidInput as error:
+        return list(error.problems)
+
+
+def named(zone: str, host: str | None = None) -> dict[str, Any]:
+    return {
+        "load_balancer": {"private_zone": zone},
+        "kafka": {"listener": {"advertised_host": host or f"kafka.{zone}"}},
+    }
+
+
+def slack(url: str) -> dict[str, Any]:
+    return {"slack": {"channel": "C0HARBOUR1", "secret_name": "orders/slack", "api_url": url}}
+
+
+def user(name: str, **more: Any) -> dict[str, Any]:
+    return {"users": [{"name": name, **more}]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (named("amazonaws.com"), "private_zone is amazonaws.com, and names under amazonaws.com"),
+        (named("kafka.us-east-1.amazonaws.com"), "Route 53 makes no zone of them"),
+        (named("Kafka.AMAZONAWS.com"), "Route 53 makes no zone of them"),
+        (named("cluster.local"), "answered for by the cluster's own DNS"),
+        (named("kafka.svc.cluster.local"), "answered for by the cluster's own DNS"),
+        (named("ec2.internal"), "hides the nodes' own names"),
+        (named("us-east-1.compute.internal"), "hides the nodes' own names"),
+        (named("com"), "a top-level domain, for which Route 53 makes no hosted zone"),
+        (named("io"), "a top-level domain"),
+        (named("zz"), "a top-level domain"),
+        (
+            {"kafka": {"listener": {"advertised_host": "x.elb.us-east-1.amazonaws.com"}}},
+            "advertised_host is x.elb.us-east-1.amazonaws.com, and names under",
+        ),
+        ({"kafka": {"listener": {"advertised_host": "0x7f000001"}}}, "is an address"),
+        ({"kafka": {"listener": {"advertised_host": "kafka.0xff"}}}, "is an address"),
+        (slack("http://slack.com/api/"), "where everybody on the way can read it; write https://"),
+        (slack("http://127.0.0.1.example.org/api/"), "write https://"),
+        (slack("https:///api/"), "is no address of an API"),
+        (slack("https://u:p@slack.com/api/"), "is no address of an API"),
+        (slack("https://slack.com/api?x=/"), "is no address of an API"),
+        (slack('https://slack"com/'), "is no address of an API"),
+        (slack("https://slack.com/api"), "a slash at its end"),
+        (slack("ftp://slack.com/"), "is no address of an API"),
+        (user("orders-cluster-ca-cert"), "in which Strimzi keeps the cluster's own keys"),
+        (user("orders-clients-ca"), "in which Strimzi keeps the cluster's own keys"),
+        (
+            user("u", acls=[{"resource": "topic", "name": "a b", "operations": ["Read"]}]),
+            "user u has an ACL on the topic 'a b', and no topic is called so",
+        ),
+        (user("u", producer_bytes_per_s=2**31), "users.0.producer_bytes_per_s is 2147483648"),
+        (
+            {"connect": {}, "topics": [{"name": "orders-connect-configs"}]},
+            "which Connect's workers make for themselves",
+        ),
+        ({"strimzi": {"namespace": "kube-system"}}, "strimzi.namespace is kube-system"),
+        ({"strimzi": {"namespace": "default"}}, "made for the operator alone"),
+        (
+            {"eviction_gate": {"image": "r.example/g:1", "operators": ["nobody"]}},
+            "system:serviceaccount:NAMESPACE:NAME",
+        ),
+        ({"connect": {"image": f"{'a' * 300}:1"}}, "registries take 255"),
+        ({"alerts": {"runbooks_url": "javascript:alert(1)"}}, "is no address of a page"),
+        ({"tags": {"team": "AWS:x"}}, "AWS keeps what begins with aws: for itself, in values too"),
+        (
+            {"metrics": {"prometheus": {"address": PROMETHEUS, "labels": {"__name__": "x"}}}},
+            "keeps what begins with two underscores for itself",
+        ),
+        (
+            {
+                "network": {
+                    "existing": EXISTING,
+                    "secondary_cidrs": [f"10.{n}.0.0/16" for n in range(50, 100)],
+                }
+            },
+            "a VPC has 50 with its first at the very most",
+        ),
+        ({"kubernetes": {"public_access_cidrs": ["198.18.0.0/15"]}}, "EKS refuses private"),
+        ({"kubernetes": {"system_nodes_per_zone": True}}, "makes a truth value of this"),
+        ({"webhook_concurrency": True}, "makes a truth value of this"),
+        ({"timings": {"tick_interval_seconds": False}}, "makes a truth value of this"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_name_or_address_of_somebody_elses_is_refused(
+    changed: dict[str, Any], words: str
+) -> None:
+    sentences = found(**changed)
+    assert any(words in sentence for sentence in sentences), sentences
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        named("internal", "kafka.internal"),
+        named("orders.local"),
+        named("amazonaws.com.example.org"),
+        slack("http://127.0.0.1:8099/api/"),
+        slack("https://slack-gov.com/api/"),
+        slack("https://proxy.example.org:8443/slack/api/"),
+        user("orders-cluster-ca-certs"),
+        user("cluster-reader"),
+        {"topics": [{"name": "orders-connect-configs"}]},
+        {"alerts": {"runbooks_url": "docs/run:books"}},
+        {"alerts": {"runbooks_url": "https://wiki.example.org/x"}},
+        {"tags": {"team": "draws:x"}},
+        {
+            "eviction_gate": {
+                "image": "r.example/g:1",
+                "operators": ["system:serviceaccount:ops:roller.v2"],
+            }
+        },
+    ],
+    ids=str,
+)
+def test_what_only_looks_like_it_is_taken(changed: dict[str, Any]) -> None:
+    assert found(**changed) == []
+
+
+def test_more_blocks_than_a_vpc_has_by_default_are_doubted() -> None:
+    blocks = [f"10.{n}.0.0/16" for n in range(50, 55)]
+    network = {"existing": EXISTING, "secondary_cidrs": blocks}
+    (doubt,) = contradictions.doubts(parse(description(network=network)))
+    assert "makes 6 blocks of one VPC, and AWS's quota is 5" in doubt
+
+
+@pytest.mark.parametrize("topic", ["a..b", "a.-b", "a-.b", "Orders._x", "..a", "a.", "_"])
+def test_a_topics_resource_has_a_name_that_kubernetes_takes(topic: str) -> None:
+    labels = resource_name(topic).split(".")
+    assert all(label and label[0] != "-" and label[-1] != "-" for label in labels)
+    assert resource_name(topic) != topic
