@@ -32,7 +32,7 @@ def refusals(wanted: Wanted) -> list[Refusal]:
     A type that no table knows is refused as such: nobody has looked at what AWS says of it.
     """
     if wanted.type not in calls.TYPES and wanted.type not in calls.UNMODELLED:
-        unknown = f"No table of local/refusals knows {wanted.type}; enter it in catalogue.py."
+        unknown = f"No table of local/refusals knows {wanted.type}; enter it in catalogue/."
         return [Refusal("create", "UnknownResourceType", unknown, resource=wanted.name)]
     found = [*limits.refusals(wanted), *afterwards.refusals(wanted)]
     if wanted.type in calls.TYPES:

@@ -1,0 +1,108 @@
+"""Load balancers and the names that lead to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from local.refusals.calls import Parameters, call, made
+from local.refusals.catalogue.parameters import Inputs, attributes
+
+_BALANCER = {
+    "enableCrossZoneLoadBalancing": "load_balancing.cross_zone.enabled",
+    "enableDeletionProtection": "deletion_protection.enabled",
+}
+
+
+_GROUP = {
+    "connectionTermination": "deregistration_delay.connection_termination.enabled",
+    "deregistrationDelay": "deregistration_delay.timeout_seconds",
+    "loadBalancingCrossZoneEnabled": "load_balancing.cross_zone.enabled",
+    "preserveClientIp": "preserve_client_ip.enabled",
+}
+
+
+def _pairs(inputs: Inputs, names: Mapping[str, str]) -> list[Parameters]:
+    return [{"Key": key, "Value": value} for key, value in attributes(inputs, names).items()]
+
+
+def _health_check(inputs: Inputs) -> Parameters:
+    check = inputs.get("healthCheck") or {}
+    names = {
+        "timeout": "HealthCheckTimeoutSeconds",
+        "interval": "HealthCheckIntervalSeconds",
+        "port": "HealthCheckPort",
+        "protocol": "HealthCheckProtocol",
+        "healthyThreshold": "HealthyThresholdCount",
+        "unhealthyThreshold": "UnhealthyThresholdCount",
+    }
+    return {member: check[key] for key, member in names.items() if check.get(key) is not None}
+
+
+def _zone(inputs: Inputs) -> Parameters:
+    vpcs = inputs.get("vpcs") or ()
+    return {
+        "CallerReference": "terraform-20260101000000000000000001",
+        "HostedZoneConfig": {"Comment": inputs.get("comment") or ""},
+        "VPC": {"VPCId": vpcs[0]["vpcId"]} if vpcs else None,
+    }
+
+
+def _record(inputs: Inputs) -> Parameters:
+    record: Parameters = {"Name": inputs["name"], "Type": inputs["type"]}
+    if inputs.get("ttl") is not None:
+        record["TTL"] = inputs["ttl"]
+    return {
+        "HostedZoneId": inputs["zoneId"],
+        "ChangeBatch": {"Changes": [{"Action": "CREATE", "ResourceRecordSet": record}]},
+    }
+
+
+# Only their form counts: the attributes' call wants the ARN that the create call has answered.
+_BALANCER_ARN = (
+    "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/net/n/0123456789abcdef"
+)
+
+
+_GROUP_ARN = "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/n/0123456789abcdef"
+
+
+made(
+    "lb/listener:Listener",
+    call("elbv2", "CreateListener"),
+    tcpIdleTimeoutSeconds="a listener's attribute: see limits",
+)
+made(
+    "lb/loadBalancer:LoadBalancer",
+    call(
+        "elbv2",
+        "CreateLoadBalancer",
+        "internal",
+        names={"loadBalancerType": "Type"},
+        build=lambda i: {"Scheme": "internal" if i.get("internal") else "internet-facing"},
+    ),
+    call(
+        "elbv2",
+        "ModifyLoadBalancerAttributes",
+        *_BALANCER,
+        build=lambda i: {"LoadBalancerArn": _BALANCER_ARN, "Attributes": _pairs(i, _BALANCER)},
+    ),
+    enforceSecurityGroupInboundRulesOnPrivateLinkTraffic="SetSecurityGroups, on or off",
+)
+made(
+    "lb/targetGroup:TargetGroup",
+    call("elbv2", "CreateTargetGroup", "healthCheck", build=_health_check),
+    call(
+        "elbv2",
+        "ModifyTargetGroupAttributes",
+        *_GROUP,
+        build=lambda i: {"TargetGroupArn": _GROUP_ARN, "Attributes": _pairs(i, _GROUP)},
+    ),
+    targetGroupHealth="attributes with words and counts: see limits",
+)
+made(
+    "route53/record:Record",
+    call("route53", "ChangeResourceRecordSets", "name", "type", "zoneId", "ttl", build=_record),
+    aliases="names of AWS's own",
+    records="addresses",
+)
+made("route53/zone:Zone", call("route53", "CreateHostedZone", "comment", "vpcs", build=_zone))

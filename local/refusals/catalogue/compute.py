@@ -1,0 +1,134 @@
+"""Groups of instances, what they are launched from, functions and Spark jobs."""
+
+from __future__ import annotations
+
+from local.pulumi.aws_adapter import coerced
+from local.refusals.calls import Parameters, call, made
+from local.refusals.catalogue.parameters import Inputs
+from local.refusals.model import input_shape
+
+
+def _launched(inputs: Inputs) -> list[Parameters]:
+    return [
+        {
+            "ResourceType": each["resourceType"],
+            "Tags": [{"Key": k, "Value": v} for k, v in (each.get("tags") or {}).items()],
+        }
+        for each in inputs.get("tagSpecifications") or ()
+    ]
+
+
+_TEMPLATE = (
+    "blockDeviceMappings",
+    "ebsOptimized",
+    "iamInstanceProfile",
+    "imageId",
+    "instanceType",
+    "metadataOptions",
+    "tagSpecifications",
+    "userData",
+    "vpcSecurityGroupIds",
+)
+
+
+def _template(inputs: Inputs) -> Parameters:
+
+    shape = input_shape("ec2", "CreateLaunchTemplate").members["LaunchTemplateData"]
+    given = {key: inputs[key] for key in _TEMPLATE if key in inputs and key != "tagSpecifications"}
+    if "vpcSecurityGroupIds" in given:
+        given["securityGroupIds"] = given.pop("vpcSecurityGroupIds")
+    return {"LaunchTemplateData": {**coerced(shape, given), "TagSpecifications": _launched(inputs)}}
+
+
+def _group_tag(inputs: Inputs) -> Parameters:
+    tag, group = inputs["tag"], inputs["autoscalingGroupName"]
+    return {
+        "Tags": [
+            {
+                "ResourceId": group,
+                "ResourceType": "auto-scaling-group",
+                "Key": tag["key"],
+                "Value": tag["value"],
+                "PropagateAtLaunch": tag["propagateAtLaunch"],
+            }
+        ]
+    }
+
+
+made(
+    "autoscaling/group:Group",
+    call(
+        "autoscaling",
+        "CreateAutoScalingGroup",
+        "vpcZoneIdentifiers",
+        names={"name": "AutoScalingGroupName"},
+        build=lambda i: {"VPCZoneIdentifier": ",".join(i.get("vpcZoneIdentifiers") or ())},
+    ),
+    call(
+        "autoscaling",
+        "SuspendProcesses",
+        names={"name": "AutoScalingGroupName", "suspendedProcesses": "ScalingProcesses"},
+        where=frozenset({"suspendedProcesses"}),
+    ),
+)
+made(
+    "autoscaling/lifecycleHook:LifecycleHook",
+    call("autoscaling", "PutLifecycleHook", names={"name": "LifecycleHookName"}),
+)
+made(
+    "autoscaling/tag:Tag",
+    call("autoscaling", "CreateOrUpdateTags", "tag", "autoscalingGroupName", build=_group_tag),
+)
+made(
+    "ec2/launchTemplate:LaunchTemplate",
+    call(
+        "ec2",
+        "CreateLaunchTemplate",
+        *_TEMPLATE,
+        names={"name": "LaunchTemplateName"},
+        build=_template,
+    ),
+    updateDefaultVersion="the provider's own: which version becomes the default",
+)
+made(
+    "emrserverless/application:Application",
+    call(
+        "emr-serverless",
+        "CreateApplication",
+        build=lambda _: {"clientToken": "terraform-20260101000000000000000001"},
+    ),
+)
+made("lambda/eventSourceMapping:EventSourceMapping", call("lambda", "CreateEventSourceMapping"))
+made(
+    "lambda/function:Function",
+    call(
+        "lambda",
+        "CreateFunction",
+        "code",
+        names={"name": "FunctionName"},
+        # The zip itself is measured by limits.
+        build=lambda _: {"Code": {}},
+    ),
+    call(
+        "lambda",
+        "PutFunctionConcurrency",
+        names={"name": "FunctionName"},
+        where=frozenset({"reservedConcurrentExecutions"}),
+    ),
+    sourceCodeHash="the provider's own: what it compares the zip by",
+)
+made(
+    "lambda/functionUrl:FunctionUrl",
+    call("lambda", "CreateFunctionUrlConfig", names={"authorizationType": "AuthType"}),
+)
+made(
+    "lambda/permission:Permission",
+    call(
+        "lambda",
+        "AddPermission",
+        names={"function": "FunctionName"},
+        build=lambda i: {
+            "StatementId": i.get("statementId") or "terraform-20260101000000000000000001"
+        },
+    ),
+)

@@ -1,0 +1,156 @@
+"""Alarms, rules, schedules, logs, topics and queues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local.refusals.calls import Parameters, call, made
+from local.refusals.catalogue.parameters import Inputs, attributes
+
+_QUEUE = {
+    "messageRetentionSeconds": "MessageRetentionPeriod",
+    "receiveWaitTimeSeconds": "ReceiveMessageWaitTimeSeconds",
+    "redrivePolicy": "RedrivePolicy",
+    "sqsManagedSseEnabled": "SqsManagedSseEnabled",
+    "visibilityTimeoutSeconds": "VisibilityTimeout",
+    "delaySeconds": "DelaySeconds",
+    "fifoQueue": "FifoQueue",
+    "maxMessageSize": "MaximumMessageSize",
+}
+
+
+_TOPIC = {"displayName": "DisplayName", "kmsMasterKeyId": "KmsMasterKeyId"}
+
+
+def _dimensions(given: Any) -> list[Parameters]:
+    return [{"Name": name, "Value": value} for name, value in (given or {}).items()]
+
+
+def _series(query: Inputs) -> Parameters:
+    metric = query.get("metric")
+    plain = {"id": "Id", "expression": "Expression", "label": "Label", "returnData": "ReturnData"}
+    found = {member: query[key] for key, member in plain.items() if query.get(key) is not None}
+    if metric:
+        found["MetricStat"] = {
+            "Metric": {
+                "Namespace": metric.get("namespace"),
+                "MetricName": metric["metricName"],
+                "Dimensions": _dimensions(metric.get("dimensions")),
+            },
+            "Period": metric["period"],
+            "Stat": metric["stat"],
+        }
+    return found
+
+
+def _alarm(inputs: Inputs) -> Parameters:
+    return {
+        "Metrics": [_series(query) for query in inputs.get("metricQueries") or ()] or None,
+        "Dimensions": _dimensions(inputs.get("dimensions")) or None,
+    }
+
+
+def _target(inputs: Inputs) -> Parameters:
+    target: Parameters = {"Id": inputs.get("targetId") or "terraform", "Arn": inputs["arn"]}
+    for key, member in (("roleArn", "RoleArn"), ("input", "Input")):
+        if inputs.get(key):
+            target[member] = inputs[key]
+    retry = inputs.get("retryPolicy") or {}
+    if retry:
+        target["RetryPolicy"] = {
+            "MaximumRetryAttempts": retry.get("maximumRetryAttempts"),
+            "MaximumEventAgeInSeconds": retry.get("maximumEventAgeInSeconds"),
+        }
+    if inputs.get("deadLetterConfig"):
+        target["DeadLetterConfig"] = {"Arn": inputs["deadLetterConfig"]["arn"]}
+    return {"Rule": inputs["rule"], "Targets": [target]}
+
+
+made("cloudwatch/dashboard:Dashboard", call("cloudwatch", "PutDashboard"))
+made("cloudwatch/eventRule:EventRule", call("events", "PutRule"))
+made(
+    "cloudwatch/eventTarget:EventTarget",
+    call(
+        "events",
+        "PutTargets",
+        "arn",
+        "deadLetterConfig",
+        "input",
+        "retryPolicy",
+        "roleArn",
+        "rule",
+        "targetId",
+        build=_target,
+    ),
+)
+made(
+    "cloudwatch/logGroup:LogGroup",
+    call("logs", "CreateLogGroup", names={"name": "logGroupName"}),
+    call(
+        "logs",
+        "PutRetentionPolicy",
+        names={"name": "logGroupName"},
+        where=frozenset({"retentionInDays"}),
+    ),
+)
+made(
+    "cloudwatch/metricAlarm:MetricAlarm",
+    call(
+        "cloudwatch",
+        "PutMetricAlarm",
+        "metricQueries",
+        "dimensions",
+        names={"name": "AlarmName"},
+        build=_alarm,
+    ),
+)
+made("scheduler/schedule:Schedule", call("scheduler", "CreateSchedule"))
+made(
+    "sns/topic:Topic",
+    call("sns", "CreateTopic", *_TOPIC, build=lambda i: {"Attributes": attributes(i, _TOPIC)}),
+)
+made(
+    "sns/topicPolicy:TopicPolicy",
+    call(
+        "sns",
+        "SetTopicAttributes",
+        "arn",
+        "policy",
+        build=lambda i: {
+            "TopicArn": i["arn"],
+            "AttributeName": "Policy",
+            "AttributeValue": i["policy"],
+        },
+    ),
+)
+made(
+    "sns/topicSubscription:TopicSubscription", call("sns", "Subscribe", names={"topic": "TopicArn"})
+)
+made(
+    "sqs/queue:Queue",
+    call(
+        "sqs",
+        "CreateQueue",
+        *_QUEUE,
+        names={"name": "QueueName"},
+        build=lambda i: {"Attributes": attributes(i, _QUEUE)},
+    ),
+)
+made(
+    "sqs/queuePolicy:QueuePolicy",
+    call(
+        "sqs",
+        "SetQueueAttributes",
+        "policy",
+        build=lambda i: {"Attributes": {"Policy": i["policy"]}},
+    ),
+)
+made(
+    "sqs/redriveAllowPolicy:RedriveAllowPolicy",
+    call(
+        "sqs",
+        "SetQueueAttributes",
+        "redriveAllowPolicy",
+        build=lambda i: {"Attributes": {"RedriveAllowPolicy": i["redriveAllowPolicy"]}},
+    ),
+)

@@ -1,0 +1,43 @@
+"""EKS: clusters, node groups, add-ons, entries and identities of pods."""
+
+from __future__ import annotations
+
+from local.refusals.calls import call, made
+
+made("eks/accessEntry:AccessEntry", call("eks", "CreateAccessEntry"))
+made("eks/accessPolicyAssociation:AccessPolicyAssociation", call("eks", "AssociateAccessPolicy"))
+made(
+    "eks/addon:Addon",
+    call("eks", "CreateAddon", names={"resolveConflictsOnCreate": "resolveConflicts"}),
+    resolveConflictsOnUpdate="of UpdateAddon, the same two words",
+)
+made(
+    "eks/cluster:Cluster",
+    call(
+        "eks",
+        "CreateCluster",
+        "encryptionConfig",
+        "enabledClusterLogTypes",
+        "vpcConfig",
+        build=lambda i: {
+            "resourcesVpcConfig": dict(i["vpcConfig"]),
+            "encryptionConfig": [i["encryptionConfig"]] if i.get("encryptionConfig") else None,
+            "logging": {
+                "clusterLogging": [
+                    {"types": list(i.get("enabledClusterLogTypes") or ()), "enabled": True}
+                ]
+            },
+        },
+    ),
+)
+made(
+    "eks/nodeGroup:NodeGroup",
+    call(
+        "eks",
+        "CreateNodegroup",
+        names={"nodeGroupName": "nodegroupName", "nodeRoleArn": "nodeRole", "subnetIds": "subnets"},
+    ),
+)
+made(
+    "eks/podIdentityAssociation:PodIdentityAssociation", call("eks", "CreatePodIdentityAssociation")
+)

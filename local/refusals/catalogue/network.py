@@ -1,0 +1,82 @@
+"""VPCs, their subnets and routes, security groups and endpoints."""
+
+from __future__ import annotations
+
+from local.refusals.calls import Parameters, call, made
+from local.refusals.catalogue.parameters import Inputs
+
+
+def _rule(inputs: Inputs) -> Parameters:
+    description = {"Description": inputs["description"]} if inputs.get("description") else {}
+    permission: Parameters = {"IpProtocol": inputs["ipProtocol"]}
+    for key, member in (("fromPort", "FromPort"), ("toPort", "ToPort")):
+        if inputs.get(key) is not None:
+            permission[member] = int(inputs[key])
+    if inputs.get("cidrIpv4"):
+        permission["IpRanges"] = [{"CidrIp": inputs["cidrIpv4"], **description}]
+    if inputs.get("referencedSecurityGroupId"):
+        group = {"GroupId": inputs["referencedSecurityGroupId"], **description}
+        permission["UserIdGroupPairs"] = [group]
+    return {"GroupId": inputs["securityGroupId"], "IpPermissions": [permission]}
+
+
+_RULE = (
+    "cidrIpv4",
+    "description",
+    "fromPort",
+    "ipProtocol",
+    "referencedSecurityGroupId",
+    "securityGroupId",
+    "toPort",
+)
+
+
+made(
+    "ec2/defaultSecurityGroup:DefaultSecurityGroup",
+    call("ec2", "CreateTags", build=lambda _: {"Resources": ["sg-0123456789abcdef0"]}),
+    vpcId="adopts the group that the VPC has",
+)
+made("ec2/eip:Eip", call("ec2", "AllocateAddress"))
+made(
+    "ec2/internetGateway:InternetGateway",
+    call("ec2", "CreateInternetGateway"),
+    vpcId="attached by a call of its own, which takes ids alone",
+)
+made("ec2/natGateway:NatGateway", call("ec2", "CreateNatGateway"))
+made("ec2/route:Route", call("ec2", "CreateRoute"))
+made("ec2/routeTable:RouteTable", call("ec2", "CreateRouteTable"))
+made("ec2/routeTableAssociation:RouteTableAssociation", call("ec2", "AssociateRouteTable"))
+made(
+    "ec2/securityGroup:SecurityGroup",
+    call("ec2", "CreateSecurityGroup", names={"name": "GroupName"}),
+)
+made("ec2/subnet:Subnet", call("ec2", "CreateSubnet"))
+made(
+    "ec2/vpc:Vpc",
+    call("ec2", "CreateVpc"),
+    enableDnsHostnames="ModifyVpcAttribute, a boolean",
+    enableDnsSupport="ModifyVpcAttribute, a boolean",
+)
+made("ec2/vpcEndpoint:VpcEndpoint", call("ec2", "CreateVpcEndpoint"))
+made(
+    "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation",
+    call(
+        "ec2",
+        "ModifyVpcEndpoint",
+        "routeTableId",
+        build=lambda i: {"AddRouteTableIds": [i["routeTableId"]]},
+    ),
+)
+made(
+    "ec2/vpcEndpointService:VpcEndpointService",
+    call("ec2", "CreateVpcEndpointServiceConfiguration"),
+    allowedPrincipals="ModifyVpcEndpointServicePermissions, ARNs that the spec has checked",
+)
+made(
+    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+    call("ec2", "AuthorizeSecurityGroupEgress", *_RULE, build=_rule),
+)
+made(
+    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+    call("ec2", "AuthorizeSecurityGroupIngress", *_RULE, build=_rule),
+)

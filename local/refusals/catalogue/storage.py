@@ -1,0 +1,201 @@
+"""Tables, buckets, snapshots and the export of the bill."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from local.pulumi.aws_adapter import coerced
+from local.refusals.calls import Parameters, call, made
+from local.refusals.catalogue.parameters import Inputs
+from local.refusals.model import input_shape
+
+
+def _listed(values: Any) -> list[Any]:
+    return values if isinstance(values, list) else [values]
+
+
+def _key_schema(inputs: Inputs) -> list[Parameters]:
+    if inputs.get("keySchemas"):
+        return [
+            {"AttributeName": key["attributeName"], "KeyType": key["keyType"]}
+            for key in inputs["keySchemas"]
+        ]
+    keys = (("hashKey", "HASH"), ("rangeKey", "RANGE"))
+    return [{"AttributeName": inputs[k], "KeyType": kind} for k, kind in keys if inputs.get(k)]
+
+
+def _table(inputs: Inputs) -> Parameters:
+    indexes = [
+        {
+            "IndexName": index["name"],
+            "KeySchema": _key_schema(index),
+            "Projection": {"ProjectionType": index.get("projectionType", "ALL")},
+        }
+        for index in inputs.get("globalSecondaryIndexes") or ()
+    ]
+    return {
+        "KeySchema": _key_schema(inputs),
+        "AttributeDefinitions": [
+            {"AttributeName": each["name"], "AttributeType": each["type"]}
+            for each in inputs.get("attributes") or ()
+        ],
+        "GlobalSecondaryIndexes": indexes or None,
+    }
+
+
+def _item(inputs: Inputs) -> Parameters:
+    return {"Item": json.loads(inputs["item"])}
+
+
+def _export(inputs: Inputs) -> Parameters:
+    export = inputs["export"]
+    query = export["dataQueries"][0]
+    destination = export["destinationConfigurations"][0]["s3Destinations"][0]
+    output = destination["s3OutputConfigurations"][0]
+    return {
+        "Export": {
+            "Name": export["name"],
+            "DataQuery": {
+                "QueryStatement": query["queryStatement"],
+                "TableConfigurations": query.get("tableConfigurations") or {},
+            },
+            "DestinationConfigurations": {
+                "S3Destination": {
+                    "S3Bucket": destination["s3Bucket"],
+                    "S3Prefix": destination["s3Prefix"],
+                    "S3Region": destination["s3Region"],
+                    "S3OutputConfigurations": {
+                        "OutputType": output["outputType"],
+                        "Format": output["format"],
+                        "Compression": output["compression"],
+                        "Overwrite": output["overwrite"],
+                    },
+                }
+            },
+            "RefreshCadence": {"Frequency": export["refreshCadences"][0]["frequency"]},
+        }
+    }
+
+
+def _dlm(inputs: Inputs) -> Parameters:
+
+    details = dict(inputs["policyDetails"])
+    targets = [{"Key": k, "Value": v} for k, v in (details.pop("targetTags", None) or {}).items()]
+    schedules = [
+        {
+            **schedule,
+            "createRule": {
+                **(schedule.get("createRule") or {}),
+                "times": _listed((schedule.get("createRule") or {}).get("times") or []),
+            },
+        }
+        for schedule in details.pop("schedules", ())
+    ]
+    shape = input_shape("dlm", "CreateLifecyclePolicy").members["PolicyDetails"]
+    given = coerced(shape, {**details, "schedules": schedules})
+    return {"PolicyDetails": {**given, "TargetTags": targets}}
+
+
+def _lifecycle(inputs: Inputs) -> Parameters:
+    names = {"id": "ID", "status": "Status"}
+    rules = []
+    for rule in inputs["rules"]:
+        each: Parameters = {member: rule[key] for key, member in names.items() if key in rule}
+        each["Filter"] = {"Prefix": (rule.get("filter") or {}).get("prefix") or ""}
+        days = (rule.get("expiration") or {}).get("days")
+        if days is not None:
+            each["Expiration"] = {"Days": days}
+        rules.append(each)
+    return {"LifecycleConfiguration": {"Rules": rules}}
+
+
+made("bcmdata/export:Export", call("bcm-data-exports", "CreateExport", "export", build=_export))
+made(
+    "dlm/lifecyclePolicy:LifecyclePolicy",
+    call("dlm", "CreateLifecyclePolicy", "policyDetails", build=_dlm),
+)
+made(
+    "dynamodb/table:Table",
+    call(
+        "dynamodb",
+        "CreateTable",
+        "attributes",
+        "globalSecondaryIndexes",
+        "hashKey",
+        "rangeKey",
+        names={"name": "TableName"},
+        build=_table,
+    ),
+    pointInTimeRecovery="a call of its own with two values, both ours",
+    ttl="a call of its own; the attribute's name has no limit of its own",
+)
+made(
+    "dynamodb/tableItem:TableItem",
+    call("dynamodb", "PutItem", "item", build=_item),
+    hashKey="names the key of the item for the provider",
+    rangeKey="as hashKey",
+)
+made(
+    "glue/catalogDatabase:CatalogDatabase",
+    call("glue", "CreateDatabase", "name", build=lambda i: {"DatabaseInput": {"Name": i["name"]}}),
+)
+made(
+    "s3/bucket:Bucket",
+    call("s3", "CreateBucket"),
+    forceDestroy="the provider's own: whether it empties the bucket",
+)
+made(
+    "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+    call("s3", "PutBucketLifecycleConfiguration", "rules", build=_lifecycle),
+)
+made(
+    "s3/bucketObjectv2:BucketObjectv2",
+    call("s3", "PutObject", names={}),
+    content="the body",
+    source="the body's file",
+    overrideProvider="the provider's own: which default tags it lays on",
+)
+made("s3/bucketPolicy:BucketPolicy", call("s3", "PutBucketPolicy"))
+made(
+    "s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
+    call(
+        "s3",
+        "PutPublicAccessBlock",
+        *("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets"),
+        build=lambda _: {"PublicAccessBlockConfiguration": {}},
+    ),
+)
+made(
+    "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+    call(
+        "s3",
+        "PutBucketEncryption",
+        "rules",
+        build=lambda i: {
+            "ServerSideEncryptionConfiguration": {
+                "Rules": [
+                    {
+                        "ApplyServerSideEncryptionByDefault": {
+                            "SSEAlgorithm": rule["applyServerSideEncryptionByDefault"][
+                                "sseAlgorithm"
+                            ]
+                        }
+                    }
+                    for rule in i["rules"]
+                ]
+            }
+        },
+    ),
+)
+made(
+    "s3/bucketVersioning:BucketVersioning",
+    call(
+        "s3",
+        "PutBucketVersioning",
+        "versioningConfiguration",
+        build=lambda i: {
+            "VersioningConfiguration": {"Status": i["versioningConfiguration"]["status"]}
+        },
+    ),
+)

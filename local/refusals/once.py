@@ -1,0 +1,237 @@
+"""What there is once, by its name, and how many of a kind one parent takes: a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from local.refusals.limits import IAM_QUOTAS
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """What there is once, by these inputs: in the account and region, or in what they name."""
+
+    by: tuple[str, ...]
+    operation: str
+    code: str
+    message: str
+
+
+UNIQUE: Mapping[str, Unique] = {
+    "autoscaling/group:Group": Unique(
+        ("name",),
+        "CreateAutoScalingGroup",
+        "AlreadyExists",
+        "AutoScalingGroup by this name already exists - A group with the name {0} already exists",
+    ),
+    "dynamodb/table:Table": Unique(
+        ("name",), "CreateTable", "ResourceInUseException", "Table already exists: {0}"
+    ),
+    "ec2/launchTemplate:LaunchTemplate": Unique(
+        ("name",),
+        "CreateLaunchTemplate",
+        "InvalidLaunchTemplateName.AlreadyExistsException",
+        "Launch template name already in use.",
+    ),
+    "ec2/securityGroup:SecurityGroup": Unique(
+        ("vpcId", "name"),
+        "CreateSecurityGroup",
+        "InvalidGroup.Duplicate",
+        "The security group '{1}' already exists for VPC '{0}'",
+    ),
+    "eks/accessEntry:AccessEntry": Unique(
+        ("clusterName", "principalArn"),
+        "CreateAccessEntry",
+        "ResourceInUseException",
+        "The specified access entry resource is already in use on this cluster.",
+    ),
+    "eks/addon:Addon": Unique(
+        ("clusterName", "addonName"),
+        "CreateAddon",
+        "ResourceInUseException",
+        "Addon already exists.",
+    ),
+    "eks/cluster:Cluster": Unique(
+        ("name",),
+        "CreateCluster",
+        "ResourceInUseException",
+        "Cluster already exists with name: {0}",
+    ),
+    "eks/podIdentityAssociation:PodIdentityAssociation": Unique(
+        ("clusterName", "namespace", "serviceAccount"),
+        "CreatePodIdentityAssociation",
+        "ResourceInUseException",
+        "Association already exists",
+    ),
+    "ec2/route:Route": Unique(
+        ("routeTableId", "destinationCidrBlock"),
+        "CreateRoute",
+        "RouteAlreadyExists",
+        "The route identified by {1} already exists.",
+    ),
+    "lambda/eventSourceMapping:EventSourceMapping": Unique(
+        ("eventSourceArn", "functionName"),
+        "CreateEventSourceMapping",
+        "ResourceConflictException",
+        'An event source mapping with SQS arn (" {0} ") and function (" {1} ") already exists.',
+    ),
+    "route53/zone:Zone": Unique(
+        ("name", "vpcs"),
+        "CreateHostedZone",
+        "ConflictingDomainExists",
+        "The VPC is already associated with another private hosted zone of the name {0}",
+    ),
+    "iam/instanceProfile:InstanceProfile": Unique(
+        ("name",),
+        "CreateInstanceProfile",
+        "EntityAlreadyExists",
+        "Instance Profile {0} already exists.",
+    ),
+    "iam/policy:Policy": Unique(
+        ("name",),
+        "CreatePolicy",
+        "EntityAlreadyExists",
+        "A policy called {0} already exists. Duplicate names are not allowed.",
+    ),
+    "iam/role:Role": Unique(
+        ("name",), "CreateRole", "EntityAlreadyExists", "Role with name {0} already exists."
+    ),
+    "kms/alias:Alias": Unique(
+        ("name",),
+        "CreateAlias",
+        "AlreadyExistsException",
+        "An alias with the name {0} already exists",
+    ),
+    "lambda/function:Function": Unique(
+        ("name",), "CreateFunction", "ResourceConflictException", "Function already exist: {0}"
+    ),
+    "lb/listener:Listener": Unique(
+        ("loadBalancerArn", "port"),
+        "CreateListener",
+        "DuplicateListener",
+        "A listener already exists on this port for this load balancer '{0}'",
+    ),
+    "lb/loadBalancer:LoadBalancer": Unique(
+        ("name",),
+        "CreateLoadBalancer",
+        "DuplicateLoadBalancerName",
+        "A load balancer with the same name '{0}' exists, but with different settings",
+    ),
+    "lb/targetGroup:TargetGroup": Unique(
+        ("name",),
+        "CreateTargetGroup",
+        "DuplicateTargetGroupName",
+        "A target group with the same name '{0}' exists, but with different settings",
+    ),
+    "cloudwatch/logGroup:LogGroup": Unique(
+        ("name",),
+        "CreateLogGroup",
+        "ResourceAlreadyExistsException",
+        "The specified log group already exists",
+    ),
+    "s3/bucket:Bucket": Unique(
+        ("bucket",),
+        "CreateBucket",
+        "BucketAlreadyOwnedByYou",
+        "Your previous request to create the named bucket succeeded and you already own it.",
+    ),
+    "secretsmanager/secret:Secret": Unique(
+        ("name",),
+        "CreateSecret",
+        "ResourceExistsException",
+        "The operation failed because the secret {0} already exists.",
+    ),
+    "sqs/queue:Queue": Unique(
+        ("name",), "CreateQueue", "QueueAlreadyExists", "A queue already exists with the same name"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many of some types one parent takes, by the input that names it."""
+
+    tokens: tuple[str, ...]
+    parent: str
+    most: int
+    operation: str
+    code: str
+    message: str
+    source: str
+
+
+COUNTED: tuple[Counted, ...] = (
+    Counted(
+        ("vpc/securityGroupIngressRule:SecurityGroupIngressRule",),
+        "securityGroupId",
+        60,
+        "AuthorizeSecurityGroupIngress",
+        "RulesPerSecurityGroupLimitExceeded",
+        "The maximum number of rules per security group has been reached.",
+        "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
+    ),
+    Counted(
+        ("vpc/securityGroupEgressRule:SecurityGroupEgressRule",),
+        "securityGroupId",
+        60,
+        "AuthorizeSecurityGroupEgress",
+        "RulesPerSecurityGroupLimitExceeded",
+        "The maximum number of rules per security group has been reached.",
+        "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
+    ),
+    Counted(
+        ("iam/rolePolicyAttachment:RolePolicyAttachment",),
+        "role",
+        10,
+        "AttachRolePolicy",
+        "LimitExceeded",
+        "Cannot exceed quota for PoliciesPerRole: 10",
+        IAM_QUOTAS,
+    ),
+    Counted(
+        ("lb/listener:Listener",),
+        "loadBalancerArn",
+        50,
+        "CreateListener",
+        "TooManyListeners",
+        "The maximum number of listeners has been reached for this load balancer",
+        "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html",
+    ),
+    Counted(
+        ("autoscaling/lifecycleHook:LifecycleHook",),
+        "autoscalingGroupName",
+        50,
+        "PutLifecycleHook",
+        "LimitExceeded",
+        "You have exceeded the limit of 50 lifecycle hooks per Auto Scaling group",
+        "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-quotas.html",
+    ),
+    Counted(
+        ("cloudwatch/eventTarget:EventTarget",),
+        "rule",
+        5,
+        "PutTargets",
+        "LimitExceededException",
+        "The requested resource exceeds the maximum number allowed.",
+        "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html",
+    ),
+    Counted(
+        ("cloudwatch/eventRule:EventRule",),
+        "eventBusName",
+        300,
+        "PutRule",
+        "LimitExceededException",
+        "The requested resource exceeds the maximum number allowed.",
+        "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html",
+    ),
+    Counted(
+        ("eks/podIdentityAssociation:PodIdentityAssociation",),
+        "clusterName",
+        5000,
+        "CreatePodIdentityAssociation",
+        "ResourceLimitExceededException",
+        "The number of Pod Identity associations per cluster has been reached",
+        "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
+    ),
+)
