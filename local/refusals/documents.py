@@ -28,6 +28,22 @@ def text(document: Any) -> str:
     return document if isinstance(document, str) else json.dumps(document)
 
 
+def parsed(document: Any) -> dict[str, Any] | None:
+    """Return a document's content; None: it is no JSON object."""
+    try:
+        found = json.loads(text(document))
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def listed(given: Any) -> list[Any]:
+    """Return what a policy names once or in a list."""
+    if given is None:
+        return []
+    return given if isinstance(given, list) else [given]
+
+
 def without_whitespace(document: Any) -> int:
     """Return a policy's size as IAM counts it: characters that are not white space."""
     return sum(not character.isspace() for character in text(document))
@@ -164,9 +180,8 @@ def statement_ids(wanted: Wanted) -> Iterator[Refusal]:
     """IAM takes letters and digits in a Sid, and each Sid once in a policy."""
     key = "assumeRolePolicy" if "assumeRolePolicy" in wanted.inputs else "policy"
     operation = {"assumeRolePolicy": "CreateRole"}.get(key, "PutRolePolicy")
-    statements = json.loads(text(wanted.inputs[key])).get("Statement", [])
-    listed = statements if isinstance(statements, list) else [statements]
-    sids = [each["Sid"] for each in listed if each.get("Sid")]
+    statements = listed((parsed(wanted.inputs[key]) or {}).get("Statement"))
+    sids = [each["Sid"] for each in statements if isinstance(each, dict) and each.get("Sid")]
     for sid in sids:
         if not (sid.isascii() and sid.isalnum()):
             message = "Statement IDs (SID) must be alpha-numeric. Check that your input satisfies "
@@ -203,9 +218,9 @@ def key_policy(wanted: Wanted) -> Iterator[Refusal]:
 def queue_policy(wanted: Wanted) -> Iterator[Refusal]:
     """8,192 bytes, 20 statements, 7 actions each."""
     policy = text(wanted.inputs["policy"])
-    statements = json.loads(policy).get("Statement", [])
-    actions = [each.get("Action", []) for each in statements]
-    most = max((len(each) if isinstance(each, list) else 1 for each in actions), default=0)
+    statements = listed((parsed(policy) or {}).get("Statement"))
+    actions = [each.get("Action") for each in statements if isinstance(each, dict)]
+    most = max((len(listed(each)) for each in actions), default=0)
     if len(policy.encode()) > 8 * KIB or len(statements) > 20 or most > 7:
         message = "Invalid value for the parameter Policy."
         yield Refusal("SetQueueAttributes", "InvalidAttributeValue", message, "policy")
@@ -255,9 +270,33 @@ def event_pattern(wanted: Wanted) -> Iterator[Refusal]:
     if len(text(pattern)) > 2_048:
         message = "Event pattern is not valid. Reason: Event pattern exceeds the maximum size"
         yield Refusal("PutRule", "InvalidEventPatternException", message, "eventPattern")
-    elif not _lists(json.loads(text(pattern))):
-        message = "Event pattern is not valid. Reason: a value must be an object or an array"
+        return
+    document = parsed(pattern)
+    wrong = "Filter is not an object" if document is None else _unknown_match(document)
+    if document is not None and not _lists(document):
+        wrong = "a value must be an object or an array"
+    if wrong:
+        message = f"Event pattern is not valid. Reason: {wrong}"
         yield Refusal("PutRule", "InvalidEventPatternException", message, "eventPattern")
+
+
+_MATCHES = frozenset(
+    {
+        *("prefix", "suffix", "anything-but", "numeric", "cidr", "exists"),
+        *("equals-ignore-case", "wildcard"),
+    }
+)
+
+
+def _unknown_match(pattern: Any) -> str:
+    """Return the first way of matching that EventBridge has not."""
+    if isinstance(pattern, dict):
+        return next((wrong for each in pattern.values() if (wrong := _unknown_match(each))), "")
+    for leaf in pattern if isinstance(pattern, list) else ():
+        for match in leaf if isinstance(leaf, dict) and len(leaf) == 1 else ():
+            if match not in _MATCHES and not isinstance(leaf[match], list | dict):
+                return f"Unrecognized match type {match}"
+    return ""
 
 
 def _lists(pattern: Any) -> bool:

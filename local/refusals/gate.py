@@ -10,20 +10,44 @@ from local.refusals import (
     afterwards,
     calls,
     catalogue,
+    clusters,
     documents,
     grammar,
+    instances,
     limits,
+    messages,
     names,
     networks,
     parts,
     patterns,
+    policies,
     ranges,
+    stores,
     tags,
     together,
+    traffic,
+    watching,
 )
 from local.refusals.refusal import Refusal, Wanted
 
-ORACLES = (catalogue, documents, grammar, names, networks, parts, patterns, ranges, tags)
+ORACLES = (
+    catalogue,
+    clusters,
+    documents,
+    grammar,
+    instances,
+    messages,
+    names,
+    networks,
+    parts,
+    patterns,
+    policies,
+    ranges,
+    stores,
+    tags,
+    traffic,
+    watching,
+)
 
 
 def refusals(wanted: Wanted) -> list[Refusal]:

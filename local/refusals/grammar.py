@@ -5,11 +5,10 @@ Whether a policy allows enough is asked of local.iam; here is what IAM refuses t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.refusals.documents import text
+from local.refusals.documents import listed, parsed
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -22,15 +21,10 @@ def statements_of_a_policy(wanted: Wanted) -> Iterator[Refusal]:
     """Effect, actions with their service, and resources or, in a trust policy, principals."""
     trust = "assumeRolePolicy" in wanted.inputs
     key, operation = ("assumeRolePolicy", "CreateRole") if trust else ("policy", "PutRolePolicy")
-    document = json.loads(text(wanted.inputs[key]))
-    wrong = _of_document(document) or next(
-        (
-            problem
-            for statement in _several(document.get("Statement"))
-            if (problem := _of_statement(statement, trust=trust))
-        ),
-        "",
-    )
+    document = parsed(wanted.inputs[key])
+    wrong = "Syntax errors in policy." if document is None else _of_document(document)
+    for statement in listed((document or {}).get("Statement")):
+        wrong = wrong or _of_statement(statement, trust=trust)
     if wrong:
         yield Refusal(operation, "MalformedPolicyDocument", wrong, key)
 
@@ -41,12 +35,14 @@ def _of_document(document: Mapping[str, Any]) -> str:
     return "" if "Statement" in document else "Syntax errors in policy."
 
 
-def _of_statement(statement: Mapping[str, Any], *, trust: bool) -> str:
+def _of_statement(statement: Any, *, trust: bool) -> str:
+    if not isinstance(statement, dict):
+        return "Syntax errors in policy."
     if statement.get("Effect") not in {"Allow", "Deny"}:
         return "Syntax errors in policy."
     if ("Action" in statement) == ("NotAction" in statement):
         return "Policy statement must contain actions."
-    actions = _several(statement.get("Action", statement.get("NotAction")))
+    actions = listed(statement.get("Action", statement.get("NotAction")))
     if any(each != "*" and ":" not in each for each in actions):
         return "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
     return _of_trust(statement) if trust else _of_identity(statement)
@@ -62,14 +58,8 @@ def _of_trust(statement: Mapping[str, Any]) -> str:
 def _of_identity(statement: Mapping[str, Any]) -> str:
     if "Principal" in statement or "NotPrincipal" in statement:
         return "Policy document should not specify a principal."
-    resources = _several(statement.get("Resource", statement.get("NotResource")))
+    resources = listed(statement.get("Resource", statement.get("NotResource")))
     if not resources:
         return "Policy statement must contain resources."
     malformed = [each for each in resources if each != "*" and not each.startswith("arn:")]
     return f'Resource {malformed[0]} must be in ARN format or "*".' if malformed else ""
-
-
-def _several(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    return given if isinstance(given, list) else [given]

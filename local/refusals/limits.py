@@ -51,6 +51,14 @@ def refusals(wanted: Wanted) -> Iterator[Refusal]:
             yield from each.find(wanted)
 
 
+def first_of(operation: str, code: str, *problems: tuple[object, str, str]) -> Iterator[Refusal]:
+    """Yield the first that holds of (what is wrong, AWS's message, the input it is about)."""
+    for wrong, message, at in problems:
+        if wrong:
+            yield Refusal(operation, code, message, at)
+            return
+
+
 def outside(value: Any, least: float, most: float) -> bool:
     """Say whether a number that is given is none of a range."""
     return value is not None and not least <= float(value) <= most

@@ -98,7 +98,8 @@ def expression(pattern: str) -> re.Pattern[str]:
     """Return a model's pattern, which is Java's, as Python's."""
     for java, python in _JAVA:
         pattern = pattern.replace(java, python)
-    return re.compile(pattern)
+    # \w and \d are ASCII's in Java.
+    return re.compile(pattern, re.ASCII)
 
 
 def breaches(service: str, operation: str, parameters: Mapping[str, Any]) -> list[Refusal]:

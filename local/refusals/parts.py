@@ -7,12 +7,13 @@ import json
 import re
 from collections.abc import Iterator
 
-from local.refusals.documents import text
+from local.refusals.documents import parsed, text
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
 _EKS = "https://docs.aws.amazon.com/eks/latest/APIReference/"
+VALIDATION = "ValidationException"
 _LABEL = re.compile(r"(([A-Za-z0-9][A-Za-z0-9_.-]{0,61})?[A-Za-z0-9])?")
 _RESERVED_LABELS = ("kubernetes.io/", "k8s.io/", "eks.amazonaws.com/")
 
@@ -97,13 +98,22 @@ def capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
 )
 def key_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
     """Every part of it is in the item."""
-    item = json.loads(text(wanted.inputs["item"]))
+    item = parsed(wanted.inputs["item"])
+    if item is None or not all(isinstance(each, dict) for each in item.values()):
+        message = "Supplied AttributeValue is empty, must contain exactly one of the supported "
+        message += "datatypes"
+        yield Refusal("PutItem", VALIDATION, message, "item")
+        return
     for key in (wanted.inputs.get("hashKey"), wanted.inputs.get("rangeKey")):
+        if key and item.get(key) in ({"S": ""}, {"B": ""}):
+            message = "One or more parameter values are not valid. The AttributeValue for a key "
+            message += f"attribute cannot contain an empty string value. Key: {key}"
+            yield Refusal("PutItem", VALIDATION, message, "item")
         if key and key not in item:
             message = (
                 f"One or more parameter values were invalid: Missing the key {key} in the item"
             )
-            yield Refusal("PutItem", "ValidationException", message, "item")
+            yield Refusal("PutItem", VALIDATION, message, "item")
 
 
 @limit(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from local.pulumi.aws_adapter import coerced
 from local.refusals.calls import Parameters, call, made
 from local.refusals.catalogue.parameters import Inputs
+from local.refusals.documents import parsed
 from local.refusals.model import input_shape
 
 
@@ -45,7 +45,8 @@ def _table(inputs: Inputs) -> Parameters:
 
 
 def _item(inputs: Inputs) -> Parameters:
-    return {"Item": json.loads(inputs["item"])}
+    item = parsed(inputs["item"]) or {}
+    return {"Item": {key: value for key, value in item.items() if isinstance(value, dict)}}
 
 
 def _export(inputs: Inputs) -> Parameters:

@@ -1,0 +1,134 @@
+"""What EKS takes of a cluster, its add-ons and who may enter it."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from local.refusals.limits import first_of, limit
+from local.refusals.refusal import Refusal, Wanted
+
+_EKS = "https://docs.aws.amazon.com/eks/latest/"
+_TYPES = frozenset(
+    {
+        *("STANDARD", "FARGATE_LINUX", "EC2_LINUX", "EC2_WINDOWS", "EC2"),
+        *("HYBRID_LINUX", "HYPERPOD_LINUX"),
+    }
+)
+_POLICY = re.compile(r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/\w+")
+MOST_PUBLIC_CIDRS = 40
+
+
+@limit("eks/cluster:Cluster", source=f"{_EKS}APIReference/API_VpcConfigRequest.html")
+def doors_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
+    """Forty public networks; Secrets alone are encrypted; versions have two numbers."""
+    config = wanted.inputs.get("vpcConfig") or {}
+    blocks = [str(each) for each in config.get("publicAccessCidrs") or ()]
+    private = [each for each in blocks if _is_private(each)]
+    encrypted = (wanted.inputs.get("encryptionConfig") or {}).get("resources")
+    version = str(wanted.inputs.get("version") or "1.35")
+    yield from first_of(
+        "CreateCluster",
+        "InvalidParameterException",
+        (
+            private,
+            f"The following CIDRs are not allowed in publicAccessCidrs: [{', '.join(private)}]",
+            "vpcConfig",
+        ),
+        (
+            len(blocks) > MOST_PUBLIC_CIDRS,
+            f"publicAccessCidrs has {len(blocks)} entries; the maximum is {MOST_PUBLIC_CIDRS}",
+            "vpcConfig",
+        ),
+        (
+            encrypted is not None and list(encrypted) != ["secrets"],
+            "Encryption config resources can only contain secrets",
+            "encryptionConfig",
+        ),
+        (
+            re.fullmatch(r"1\.\d{2}", version) is None,
+            f"unsupported Kubernetes version {version}",
+            "version",
+        ),
+    )
+
+
+def _is_private(block: str) -> bool:
+    network = ipaddress.ip_network(block, strict=False)
+    documented = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
+    if any(network.subnet_of(ipaddress.IPv4Network(e)) for e in documented if network.version == 4):
+        return False
+    return network.is_private or network.is_link_local or network.is_loopback
+
+
+@limit(
+    "eks/addon:Addon",
+    source=f"{_EKS}APIReference/API_CreateAddon.html",
+)
+def configuration_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
+    """A mapping, in JSON or in YAML."""
+    given = wanted.inputs.get("configurationValues")
+    if given and not isinstance(_content(str(given)), dict):
+        message = "ConfigurationValue is not in valid JSON or YAML format."
+        code, at = "InvalidParameterException", "configurationValues"
+        yield Refusal("CreateAddon", code, message, at)
+
+
+def _content(written: str) -> Any:
+    try:
+        return json.loads(written)
+    except ValueError:
+        try:
+            return yaml.safe_load(written)
+        except yaml.YAMLError:
+            return None
+
+
+@limit("eks/accessEntry:AccessEntry", source=f"{_EKS}APIReference/API_CreateAccessEntry.html")
+def kind_of_an_access_entry(wanted: Wanted) -> Iterator[Refusal]:
+    """One of seven; only STANDARD ones have a user name."""
+    kind = wanted.inputs.get("type") or "STANDARD"
+    yield from first_of(
+        "CreateAccessEntry",
+        "InvalidParameterException",
+        (kind not in _TYPES, f"The type {kind} is invalid.", "type"),
+        (
+            kind != "STANDARD" and wanted.inputs.get("userName"),
+            "username can only be set for access entries of type STANDARD",
+            "userName",
+        ),
+    )
+
+
+@limit(
+    "eks/accessPolicyAssociation:AccessPolicyAssociation",
+    source=f"{_EKS}APIReference/API_AccessScope.html",
+)
+def scope_of_an_access_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """EKS's own policies, on the cluster or on namespaces that are named."""
+    scope = wanted.inputs.get("accessScope") or {}
+    policy, spaces = str(wanted.inputs.get("policyArn")), scope.get("namespaces")
+    yield from first_of(
+        "AssociateAccessPolicy",
+        "InvalidParameterException",
+        (
+            _POLICY.fullmatch(policy) is None,
+            f"The policyArn parameter format is not valid: {policy}",
+            "policyArn",
+        ),
+        (
+            scope.get("type") == "namespace" and not spaces,
+            "The access scope of type namespace must have namespaces",
+            "accessScope",
+        ),
+        (
+            scope.get("type") == "cluster" and spaces,
+            "The access scope of type cluster cannot have namespaces",
+            "accessScope",
+        ),
+    )

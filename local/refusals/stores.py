@@ -1,0 +1,153 @@
+"""What buckets, tables, snapshots' schedules and the bill's export take together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from local.refusals.documents import parsed
+from local.refusals.limits import first_of, limit
+from local.refusals.refusal import Refusal, Wanted
+
+_S3 = "https://docs.aws.amazon.com/AmazonS3/latest/API/"
+_TABLES = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
+_CLASSES = frozenset(
+    {
+        *("DEEP_ARCHIVE", "GLACIER", "GLACIER_IR", "INTELLIGENT_TIERING"),
+        *("ONEZONE_IA", "STANDARD_IA"),
+    }
+)
+_DAYS_BEFORE_IA = 30
+# Of an item's values: the kind and what JSON type stands below it.
+_KINDS: Mapping[str, type] = {
+    "S": str,
+    "N": str,
+    "B": str,
+    "BOOL": bool,
+    "NULL": bool,
+    "SS": list,
+    "NS": list,
+    "BS": list,
+    "L": list,
+    "M": dict,
+}
+
+
+@limit(
+    "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+    source=f"{_S3}API_Transition.html",
+)
+def moves_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
+    """A class that there is, thirty days before IA, out before it expires, days or a date."""
+    operation = "PutBucketLifecycleConfiguration"
+    for rule in wanted.inputs.get("rules") or ():
+        expires = rule.get("expiration") or {}
+        if expires.get("days") and expires.get("date"):
+            message = "The XML you provided was not well-formed or did not validate"
+            yield Refusal(operation, "MalformedXML", message, "rules")
+        for move in rule.get("transitions") or ():
+            kind, days = move.get("storageClass"), move.get("days")
+            early = kind in {"STANDARD_IA", "ONEZONE_IA"} and int(days or 0) < _DAYS_BEFORE_IA
+            late = days is not None and expires.get("days") and int(days) >= int(expires["days"])
+            yield from first_of(
+                operation,
+                "InvalidArgument",
+                (kind not in _CLASSES, f"Invalid storage class {kind}", "rules"),
+                (
+                    early and days is not None,
+                    (
+                        f"'Days' in Transition action must be greater than or equal to "
+                        f"{_DAYS_BEFORE_IA} for storageClass '{kind}'"
+                    ),
+                    "rules",
+                ),
+                (
+                    late,
+                    (
+                        "'Days' in the Expiration action for filter must be greater than 'Days' in "
+                        "the Transition action"
+                    ),
+                    "rules",
+                ),
+            )
+
+
+@limit(
+    "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+    source=f"{_S3}API_ServerSideEncryptionByDefault.html",
+)
+def key_of_an_encryption(wanted: Wanted) -> Iterator[Refusal]:
+    """A key of KMS's is for its own algorithms."""
+    for rule in wanted.inputs.get("rules") or ():
+        default = rule.get("applyServerSideEncryptionByDefault") or {}
+        if default.get("sseAlgorithm") == "AES256" and default.get("kmsMasterKeyId"):
+            message = "a KMSMasterKeyID is not applicable if the default sse algorithm is not "
+            message += "aws:kms or aws:kms:dsse"
+            yield Refusal("PutBucketEncryption", "InvalidArgument", message, "rules")
+
+
+@limit("dynamodb/table:Table", source=f"{_TABLES}API_CreateTable.html")
+def keys_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
+    """Two attributes for two keys; each index's name once."""
+    inputs = wanted.inputs
+    names = [index.get("name") for index in inputs.get("globalSecondaryIndexes") or ()]
+    same = inputs.get("hashKey") and inputs.get("hashKey") == inputs.get("rangeKey")
+    yield from first_of(
+        "CreateTable",
+        "ValidationException",
+        (
+            same,
+            "Both the Hash Key and the Range Key element in the KeySchema have the same name",
+            "rangeKey",
+        ),
+        (
+            len(set(names)) < len(names),
+            "One or more parameter values were invalid: Duplicate index name",
+            "globalSecondaryIndexes",
+        ),
+    )
+
+
+@limit("dynamodb/tableItem:TableItem", source=f"{_TABLES}API_AttributeValue.html")
+def values_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
+    """Each says its kind, and a number is written as text."""
+    item = parsed(wanted.inputs["item"]) or {}
+    if not all(_is_a_value(value) for value in item.values()):
+        message = "Supplied AttributeValue is empty, must contain exactly one of the supported "
+        message += "datatypes"
+        yield Refusal("PutItem", "ValidationException", message, "item")
+
+
+def _is_a_value(value: Any) -> bool:
+    if not isinstance(value, dict) or len(value) != 1:
+        return False
+    ((kind, inside),) = value.items()
+    return kind in _KINDS and isinstance(inside, _KINDS[kind])
+
+
+@limit(
+    "dlm/lifecyclePolicy:LifecyclePolicy",
+    source="https://docs.aws.amazon.com/dlm/latest/APIReference/API_CreateRule.html",
+)
+def rule_of_snapshots(wanted: Wanted) -> Iterator[Refusal]:
+    """An interval or a cron."""
+    for schedule in wanted.inputs["policyDetails"].get("schedules") or ():
+        rule = schedule.get("createRule") or {}
+        if bool(rule.get("interval")) == bool(rule.get("cronExpression")):
+            message = "Exactly one of Interval and CronExpression must be specified"
+            code, at = "InvalidRequestException", "policyDetails"
+            yield Refusal("CreateLifecyclePolicy", code, message, at)
+
+
+@limit(
+    "bcmdata/export:Export",
+    source="https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_DataExports_S3OutputConfigurations.html",
+)
+def format_of_an_export(wanted: Wanted) -> Iterator[Refusal]:
+    """Parquet in Parquet, text in gzip."""
+    destination = wanted.inputs["export"]["destinationConfigurations"][0]["s3Destinations"][0]
+    output = destination["s3OutputConfigurations"][0]
+    pair = (output.get("format"), output.get("compression"))
+    if pair not in {("PARQUET", "PARQUET"), ("TEXT_OR_CSV", "GZIP")}:
+        message = f"Format {pair[0]} does not go with compression {pair[1]}"
+        yield Refusal("CreateExport", "ValidationException", message, "export")

@@ -1,0 +1,157 @@
+"""What alarms look at, and when rules and schedules run."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from collections.abc import Iterator
+from datetime import datetime
+
+from local.refusals.limits import first_of, limit
+from local.refusals.refusal import Refusal, Wanted
+
+_WATCH = "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/"
+_CRON = "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html"
+_MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC"
+_DAYS = "SUN MON TUE WED THU FRI SAT"
+# Of cron's fields: the smallest and largest number, and the names that stand for some.
+_FIELDS: tuple[tuple[int, int, str], ...] = (
+    (0, 59, ""),
+    (0, 23, ""),
+    (1, 31, ""),
+    (1, 12, _MONTHS),
+    (1, 7, _DAYS),
+    (1970, 2199, ""),
+)
+_OF_A_MONTH, _OF_A_WEEK = 2, 4
+_PERCENTILE = re.compile(
+    r"(p|tm|tc|ts|wm)(100|\d{1,2})(\.\d{0,10})?|IQM|(PR|TC|TS|TM|WM)\(.*\)", re.DOTALL
+)
+_MISSING = frozenset({"breaching", "notBreaching", "ignore", "missing"})
+
+
+@limit("cloudwatch/metricAlarm:MetricAlarm", source=f"{_WATCH}API_PutMetricAlarm.html")
+def parts_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
+    """One statistic, a period and a threshold; actions by ARN; a word for missing data."""
+    inputs = wanted.inputs
+    plain, extended = inputs.get("statistic"), inputs.get("extendedStatistic")
+    alone = inputs.get("metricName") is not None
+    queries = inputs.get("metricQueries") or ()
+    kinds = ("alarmActions", "okActions", "insufficientDataActions")
+    actions = [str(each) for kind in kinds for each in inputs.get(kind) or ()]
+    missing = inputs.get("treatMissingData", "missing")
+    static = not inputs.get("thresholdMetricId")
+    fast = str(inputs.get("namespace")).startswith("AWS/") and inputs.get("period") in {10, 20, 30}
+    yield from first_of(
+        "PutMetricAlarm",
+        "ValidationError",
+        (
+            alone and plain is None and extended is None,
+            "At least one of the parameters Statistic, ExtendedStatistic must be specified.",
+            "statistic",
+        ),
+        (
+            plain is not None and extended is not None,
+            "Exactly one of the parameters Statistic and ExtendedStatistic may be specified.",
+            "extendedStatistic",
+        ),
+        (
+            extended is not None and _PERCENTILE.fullmatch(str(extended)) is None,
+            f"The value {extended} for parameter ExtendedStatistic is not supported.",
+            "extendedStatistic",
+        ),
+        (alone and inputs.get("period") is None, "Period must be specified.", "period"),
+        (
+            static and inputs.get("threshold") is None,
+            "The parameter Threshold must be specified.",
+            "threshold",
+        ),
+        (
+            missing not in _MISSING,
+            (
+                f"The value {missing} is not supported for TreatMissingData parameter. Supported "
+                f"values are [breaching, notBreaching, ignore, missing]."
+            ),
+            "treatMissingData",
+        ),
+        (
+            any(not action.startswith("arn:") for action in actions),
+            "Invalid arn syntax: " + next((a for a in actions if not a.startswith("arn:")), ""),
+            "alarmActions",
+        ),
+        (
+            fast,
+            'Only a period greater than 60s is supported for metrics in the "AWS/" namespaces',
+            "period",
+        ),
+        (
+            len({query["id"] for query in queries}) < len(queries),
+            "The ids of the elements of the Metrics list must be unique.",
+            "metricQueries",
+        ),
+    )
+
+
+@limit("cloudwatch/eventRule:EventRule", "scheduler/schedule:Schedule", source=_CRON)
+def fields_of_a_cron(wanted: Wanted) -> Iterator[Refusal]:
+    """Numbers and names of each field's own, and exactly one of the two days a question mark."""
+    expression = str(wanted.inputs.get("scheduleExpression") or "")
+    found = re.fullmatch(r"cron\((.*)\)", expression)
+    fields = found[1].split(" ") if found else []
+    if len(fields) != len(_FIELDS):
+        return
+    marks = [number for number, each in enumerate(fields) if each == "?"]
+    known = all(_is_known(each, *of) for each, of in zip(fields, _FIELDS, strict=True))
+    if not known or marks not in ([_OF_A_MONTH], [_OF_A_WEEK]):
+        schedule = wanted.type.endswith(":Schedule")
+        operation = "CreateSchedule" if schedule else "PutRule"
+        message = "Parameter ScheduleExpression is not valid."
+        if schedule:
+            message = f"Invalid Schedule Expression {expression}."
+        yield Refusal(operation, "ValidationException", message, "scheduleExpression")
+
+
+def _is_known(field: str, least: int, most: int, names: str) -> bool:
+    for part in field.upper().split(","):
+        ends, _, step = part.partition("/")
+        if step and not step.isdecimal():
+            return False
+        for end in ends.split("-"):
+            plain = re.sub(r"^(LW|L|\?|\*)$|(?<=.)(L|W|#[1-5])$", "", end)
+            named = not plain or plain in names.split()
+            if not named and not (plain.isdecimal() and least <= int(plain) <= most):
+                return False
+    return True
+
+
+@limit(
+    "scheduler/schedule:Schedule",
+    source="https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html",
+)
+def time_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
+    """A zone of the IANA's, and a time that there is."""
+    expression = str(wanted.inputs.get("scheduleExpression") or "")
+    zone = wanted.inputs.get("scheduleExpressionTimezone")
+    at = re.fullmatch(r"at\((.*)\)", expression)
+    yield from first_of(
+        "CreateSchedule",
+        "ValidationException",
+        (
+            zone is not None and zone not in zoneinfo.available_timezones(),
+            f"Invalid Schedule Expression Timezone: {zone}",
+            "scheduleExpressionTimezone",
+        ),
+        (
+            at is not None and not _is_a_time(at[1]),
+            f"Invalid Schedule Expression {expression}.",
+            "scheduleExpression",
+        ),
+    )
+
+
+def _is_a_time(written: str) -> bool:
+    try:
+        datetime.strptime(written, "%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007  # its zone is named apart
+    except ValueError:
+        return False
+    return True
