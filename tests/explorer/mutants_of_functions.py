@@ -141,4 +141,29 @@ FUNCTIONS = (
         "        self.reception.wake(self.sources.ledger.put(out))\n        return ruling",
         "        return ruling",
     ),
+    # A drain of our own.
+    _M(
+        "our own drain evicts without Kafka's consent",
+        "core",
+        'return None if allowed else f"{still} {refusal}"',
+        "return None",
+    ),
+    _M(
+        "our own drain evicts in a pause",
+        "handlers",
+        "                if not incident.urgent:\n                    _check_not_paused(effects)\n",
+        "",
+    ),
+    _M(
+        "our own drain evicts without the lease",
+        "handlers",
+        "                _begin_drain(incident, effects, now)\n            else:\n",
+        "                pass\n            else:\n",
+    ),
+    _M(
+        "a node that stays keeps its cordon",
+        "core",
+        "return (Uncordon(node.name),) if stays and",
+        "return () if stays and",
+    ),
 )

@@ -90,6 +90,30 @@ def let_through(world: World, invocation: Invocation, instance_id: str, node_id:
     return incident.id
 
 
+def evicted_by_us(world: World, invocation: Invocation, instance_id: str, node_id: int) -> str:
+    """Judge an eviction of a broker that our own drain asks for; return who is to blame for it."""
+    incident = incident_of(world, instance_id)
+    if incident is None or not incident.open:
+        break_rule(world, "unasked", f"Node {node_id} is evicted, and no incident has it.")
+        return "nobody"
+    if invocation.versions.get(incident.id) != incident.version:
+        break_rule(
+            world, "version", f"Broker {node_id} is evicted by an invocation that lags behind."
+        )
+    if incident.kind in URGENT:
+        return "aws"
+    _alone(world, node_id)
+    if not any(i.holder == incident.id and i.out_at is not None for i in world.leases):
+        break_rule(world, "unleased", f"Broker {node_id} is evicted without the lease.")
+    if paused(world):
+        break_rule(world, "paused", f"Broker {node_id} is evicted, and the cluster is paused.")
+    if incident.release_asked_by is None and not _consents(invocation.kafka, node_id):
+        break_rule(
+            world, "no_consent", f"Broker {node_id} is evicted, and no reading shows all whole."
+        )
+    return incident.id
+
+
 def _alone(world: World, node_id: int) -> None:
     """Judge that nobody else is out by our doing when a broker is told to stop."""
     beside = [

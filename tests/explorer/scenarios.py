@@ -106,6 +106,16 @@ def _drained_beside_a_leaver(world: World) -> None:
     world.agenda["leave", "i-0b"] = START + 20
 
 
+def _emptied_by_us(begin: Callable[[World], None]) -> Callable[[World], None]:
+    """Nobody drains for us, so we do."""
+
+    def begins(world: World) -> None:
+        begin(world)
+        world.emptied_by_us = True
+
+    return begins
+
+
 ONE = Scenario("one leaver", _leaving("i-0a"))
 TWO = Scenario("two leavers", _leaving("i-0a", "i-0b"))
 BEHIND_THE_GATE = (
@@ -118,6 +128,11 @@ BEHIND_THE_GATE = (
     Scenario("a drainer and a leaver", _drained_beside_a_leaver),
     Scenario("two leavers behind the gate", _gated_leavers),
 )
+WITHOUT_A_HANDLER = (
+    Scenario("two leavers that we drain", _emptied_by_us(_leaving("i-0a", "i-0b"))),
+    Scenario("a spot warning and a leaver that we drain", _emptied_by_us(_spot)),
+    Scenario("a rotation and a leaver that we drain", _emptied_by_us(_rotated)),
+)
 SCENARIOS = (
     ONE,
     TWO,
@@ -128,4 +143,5 @@ SCENARIOS = (
     Scenario("a spot warning and a leaver", _spot),
     Scenario("a rotation and a leaver", _rotated),
     *BEHIND_THE_GATE,
+    *WITHOUT_A_HANDLER,
 )

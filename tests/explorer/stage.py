@@ -16,14 +16,15 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from core.availability.lease import LeaseDecision
-from core.errors import Conflict, StillwaterError
+from core.errors import StillwaterError
+from core.incidents.observation import Policy
 from handlers.adapters import metrics
+from handlers.adapters.node_drain import NodeDrain
 from handlers.eviction.gate import Gate
 from handlers.incidents.act import Effects
 from handlers.incidents.broom import Broom
 from handlers.incidents.desk import Desk
-from handlers.incidents.door import TOKEN_HEADER, Door
+from handlers.incidents.door import Door
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
 from handlers.incidents.loop import Loop
@@ -45,6 +46,7 @@ from tests.explorer.adapters import (
     ExploredTopic,
     Tap,
 )
+from tests.explorer.answers import Kept, Token, failure, lost_race, posted
 from tests.explorer.ledger import ObjectLedger, ObjectRecords
 from tests.explorer.limits import (
     EVENT_RECEIVES,
@@ -55,6 +57,7 @@ from tests.explorer.limits import (
     SWEEP,
     TICK_RECEIVES,
 )
+from tests.explorer.own_drain import ExploredDrain
 from tests.explorer.rules import Invocation
 from tests.explorer.swift import swift_replace
 from tests.explorer.world import CLUSTER, PREFIX, WHOSE, Key, World
@@ -114,13 +117,13 @@ class Stage:
             late_seconds=LATE,
             archivist=Archivist(ledger, MemoryArchive(), lambda _: None, PREFIX),
         )
-        self.door = Door(ledger, ticks, _Token())
+        self.door = Door(ledger, ticks, Token())
         leadership = Leadership(kafka, records, CLUSTER)
         sources = Sources(cloud, nodes, kafka, ledger, freezes)
         self.gate = Gate(
             sources=sources,
             reception=reception,
-            readings=_Kept(),
+            readings=Kept(),
             policy=POLICY,
             namespace=drainers.NAMESPACE,
             cluster="orders",
@@ -129,47 +132,54 @@ class Stage:
             clock=lambda: self.world.now + self.invocation.skew,
         )
         snapshots = ErrorSnapshots(kafka, nodes, records)
-        self.loop = Loop(
-            sources=sources,
-            effects=Effects(
-                cloud=cloud,
-                nodes=nodes,
-                ledger=ledger,
-                freezes=freezes,
-                leadership=leadership,
-                snapshots=snapshots,
-                termination_handler=drains,
+
+        def loop(policy: Policy, drain: NodeDrain | None) -> Loop:
+            return Loop(
+                sources=replace(sources, drain=drain),
+                effects=Effects(
+                    cloud=cloud,
+                    nodes=nodes,
+                    ledger=ledger,
+                    freezes=freezes,
+                    leadership=leadership,
+                    snapshots=snapshots,
+                    termination_handler=None if drain else drains,
+                    drain=drain,
+                    ticks=ticks,
+                    lease_seconds=LEASE,
+                    clock=lambda: self.world.now + self.invocation.skew,
+                ),
                 ticks=ticks,
-                lease_seconds=LEASE,
-                clock=lambda: self.world.now + self.invocation.skew,
-            ),
-            ticks=ticks,
-            policy=POLICY,
-            late_seconds=LATE,
-            shifts=Shifts(
-                freezes=freezes,
-                ledger=ledger,
-                cloud=cloud,
-                inventory=cloud,
-                nodes=nodes,
-                leadership=leadership,
-                records=records,
-                ticks=ticks,
-                whose=WHOSE,
-                cluster=CLUSTER,
-            ),
-            topic=topic,
-            rotations=Rotations(
-                runs=LedgerRuns(records, CLUSTER),
-                sources=sources,
-                reception=reception,
-                snapshots=snapshots,
-                ticks=ticks,
-                policy=POLICY,
+                policy=policy,
                 late_seconds=LATE,
-                told=RunChronicle(None),
-            ),
-        )
+                shifts=Shifts(
+                    freezes=freezes,
+                    ledger=ledger,
+                    cloud=cloud,
+                    inventory=cloud,
+                    nodes=nodes,
+                    leadership=leadership,
+                    records=records,
+                    ticks=ticks,
+                    whose=WHOSE,
+                    cluster=CLUSTER,
+                ),
+                topic=topic,
+                rotations=Rotations(
+                    runs=LedgerRuns(records, CLUSTER),
+                    sources=replace(sources, drain=drain),
+                    reception=reception,
+                    snapshots=snapshots,
+                    ticks=ticks,
+                    policy=policy,
+                    late_seconds=LATE,
+                    told=RunChronicle(None),
+                ),
+            )
+
+        self.loop = loop(POLICY, None)
+        drain = Tap(self, "api", "drain", ExploredDrain(self))
+        self.emptying_loop = loop(replace(POLICY, drain_route="evict"), drain)
 
     def step(self, world: World, faults: Faults | None = None) -> Key | None:
         """Let the next thing happen in a world, which is changed; return what it was."""
@@ -201,7 +211,7 @@ class Stage:
             # The termination handler waits for no answer and never repeats.
             nature.delete(world, number)
             if not world.is_down("functions"):
-                request = _posted(message.body)
+                request = posted(message.body)
                 self.invoke(world, "webhook", faults, lambda now: self.door.answer(request, now))
             return
         most = TICK_RECEIVES if message.queue == "ticks" else EVENT_RECEIVES
@@ -213,7 +223,8 @@ class Stage:
             return
         world.messages[number] = replace(message, receives=message.receives + 1)
         world.agenda[key] = world.now + FUNCTION_VISIBILITY
-        take = self.loop.turn if message.queue == "ticks" else self.desk.take
+        loop = self.emptying_loop if world.emptied_by_us else self.loop
+        take = loop.turn if message.queue == "ticks" else self.desk.take
         if self.invoke(world, message.queue, faults, lambda now: take(message.body, now)):
             nature.delete(self.world, number)
 
@@ -259,13 +270,13 @@ class Stage:
         fault = mine.faults.get(number) if mine.faults else None
         if fault is None:
             if self.world.down and self.world.is_down(service):
-                raise _failure(service, name)
+                raise failure(service, name)
             return self._noted(mine, name, thunk())
         kind, _, seconds = fault.partition(":")
         if kind == "race":
-            return _lost_race(name)
+            return lost_race(name)
         if kind == "error":
-            raise _failure(service, name)
+            raise failure(service, name)
         if kind == "pause":
             # Between a check and the one call it guards lies no more than a function may run.
             self._pause(mine, min(float(seconds), 60.0) if name == "nth.send" else float(seconds))
@@ -273,7 +284,7 @@ class Stage:
             return self._noted(mine, name, self._stale(thunk))
         answer = self._noted(mine, name, thunk())
         if kind == "late_error":
-            raise _failure(service, name)
+            raise failure(service, name)
         if kind == "death":
             raise Died
         return answer
@@ -307,34 +318,6 @@ class Stage:
         return thunk()
 
 
-class _Kept:
-    """Keeps no readings: one that is late is a choice of its own."""
-
-    def forget(self) -> None:
-        """There is nothing to forget."""
-
-
-class _Token:
-    """The secret that the termination handler knows, too."""
-
-    def value(self) -> str:
-        return "known"
-
-    renewed = value
-
-
-def _posted(body: str) -> dict[str, Any]:
-    headers = {TOKEN_HEADER: _Token().value()}
-    return {"body": body, "headers": headers, "requestContext": {"http": {"method": "POST"}}}
-
-
-def _lost_race(name: str) -> Any:
-    """Answer as the ledger does where somebody else has written at the same moment."""
-    if name in {"ledger.take_lease", "ledger.begin_drain"}:
-        return LeaseDecision(granted=False, leases=(), reason="Another asked at the same moment.")
-    raise Conflict("It was changed by another invocation.")
-
-
 def remember(world: World) -> World:
     """Return a copy of a world that knows the moments before it."""
     following = world.copy()
@@ -342,13 +325,6 @@ def remember(world: World) -> World:
     moment.past = ()
     following.past = (*world.past[-(REMEMBERED - 1) :], moment)
     return following
-
-
-def _failure(service: str, name: str) -> Exception:
-    if service in {"api", "kafka"}:
-        return StillwaterError(f"{name} was not answered.")
-    error = {"Error": {"Code": "InternalError", "Message": f"{name} failed."}}
-    return ClientError(error, name)  # type: ignore[arg-type]
 
 
 class _Recorder:

@@ -105,6 +105,8 @@ class World:
     past: tuple[World, ...] = ()  # the moments just before, for reads that are late
     wasted: int = 0  # spent on dead letters
     serial: int = 0
+    cordons: dict[str, str] = None  # type: ignore[assignment]
+    emptied_by_us: bool = False  # there is no termination handler
     gated: bool = False  # evictions of its brokers are asked for
     broken: tuple[str, ...] = ()  # rules that did not hold
 
@@ -148,7 +150,7 @@ class World:
 _CONTAINERS = frozenset(
     {
         *("instances", "groups", "hooks", "nodes", "pods", "attached", "brokers", "messages"),
-        *("drains", "incidents", "closed", "records", "agenda", "down", "paged"),
+        *("drains", "incidents", "closed", "records", "agenda", "down", "paged", "cordons"),
     }
 )
 

@@ -1,0 +1,46 @@
+"""What the functions of an explored world are told where nothing of it is modelled, or it fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from core.availability.lease import LeaseDecision
+from core.errors import Conflict, StillwaterError
+from handlers.incidents.door import TOKEN_HEADER
+
+
+class Kept:
+    """Keeps no readings: one that is late is a choice of its own."""
+
+    def forget(self) -> None:
+        """There is nothing to forget."""
+
+
+class Token:
+    """The secret that the termination handler knows, too."""
+
+    def value(self) -> str:
+        return "known"
+
+    renewed = value
+
+
+def posted(body: str) -> dict[str, Any]:
+    headers = {TOKEN_HEADER: Token().value()}
+    return {"body": body, "headers": headers, "requestContext": {"http": {"method": "POST"}}}
+
+
+def lost_race(name: str) -> Any:
+    """Answer as the ledger does where somebody else has written at the same moment."""
+    if name in {"ledger.take_lease", "ledger.begin_drain"}:
+        return LeaseDecision(granted=False, leases=(), reason="Another asked at the same moment.")
+    raise Conflict("It was changed by another invocation.")
+
+
+def failure(service: str, name: str) -> Exception:
+    if service in {"api", "kafka"}:
+        return StillwaterError(f"{name} was not answered.")
+    error = {"Error": {"Code": "InternalError", "Message": f"{name} failed."}}
+    return ClientError(error, name)  # type: ignore[arg-type]
