@@ -14,7 +14,7 @@ from aws_lambda_powertools import Logger
 from core.settings.functions import Rotate
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
-from handlers.adapters.connections import open_api, open_nodes
+from handlers.adapters.connections import open_api, open_claims, open_nodes
 from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
@@ -45,6 +45,7 @@ def _conductor() -> Conductor:
             kafka=KafkaAdmin(settings.kafka_bootstrap, KafkaAccess(settings.kafka, api)),
             ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
             freezes=LedgerFreezes(records, settings.cluster),
+            claims=open_claims(settings, api),
         ),
         templates=AwsTemplates(settings.region),
         snapshots=ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records),

@@ -21,6 +21,7 @@ from handlers.adapters.inventory import Ec2Inventory
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.node_drain import EksDrain
+from handlers.adapters.nodeclaims import NO_ENDS, EksClaimEnds
 from handlers.adapters.pages import SnsTopic
 from handlers.incidents.act import Effects
 from handlers.incidents.error_snapshots import ErrorSnapshots
@@ -81,6 +82,7 @@ def _loop() -> Loop:
             ticks=ticks,
             lease_seconds=settings.lease_seconds,
             reach=settings.reach,
+            claims=EksClaimEnds(api) if settings.ends_claims else NO_ENDS,
         ),
         ticks=ticks,
         policy=settings.policy,

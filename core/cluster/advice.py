@@ -65,21 +65,24 @@ def _karpenter(spec: ClusterSpec) -> Iterator[str]:
     """Say what node_provisioner karpenter does not give (docs/how-to/karpenter.md)."""
     if spec.node_provisioner != "karpenter":
         return
-    yield (
-        "node_provisioner karpenter: an interrupted node is drained before its replacement is "
-        "there, so a broker is away for a boot and a join longer; asg holds it until then."
-    )
-    yield (
-        "node_provisioner karpenter: nothing looks at in-sync replicas or the quorum before a "
-        "drain; the PodDisruptionBudget counts Ready pods alone."
-    )
+    if spec.eviction_gate is None:
+        yield (
+            "node_provisioner karpenter: an interrupted node is drained before its replacement is "
+            "there, so a broker is away for a boot and a join longer, and `rotate` takes none; "
+            "`eviction_gate` makes both wait for the replacement."
+        )
+        yield (
+            "node_provisioner karpenter: nothing looks at in-sync replicas or the quorum before a "
+            "drain; the PodDisruptionBudget counts Ready pods alone, and `eviction_gate` asks "
+            "Kafka."
+        )
     yield (
         "node_provisioner karpenter: nothing retains an instance whose drain is stuck, and a "
         "failed instance check ends the node past the PodDisruptionBudget."
     )
     yield (
-        "node_provisioner karpenter: scheduled maintenance ends a node as soon as it is seen, and "
-        "no incident, hold, rotation or Slack thread covers these nodes."
+        "node_provisioner karpenter: scheduled maintenance ends a node as soon as it is seen, "
+        "outside of any window."
     )
 
 

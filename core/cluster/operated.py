@@ -91,6 +91,11 @@ class Operated:
         return self.acts and self.policy.drain_route == "evict"
 
     @property
+    def ends_claims(self) -> bool:
+        """Say whether a rotation may delete NodeClaims (core.rotation.claims)."""
+        return self.node_claims and self.level == OWN and self.policy.drain_route == "asked"
+
+    @property
     def acts(self) -> bool:
         """Say whether nodes may be held, drained and replaced."""
         return self.level in ACTING
@@ -159,9 +164,11 @@ def probe_budget(spec: ClusterSpec) -> ProbeBudget | None:
 
 def policy_of(spec: ClusterSpec) -> Policy:
     """Return what decisions about a cluster of ours obey."""
+    # Karpenter drains its own nodes: nobody of ours is sent, and the gate is asked.
+    asked = spec.node_provisioner == "karpenter" and spec.eviction_gate is not None
     return policy(
         spec.timings,
-        drain_route=spec.drain_route,
+        drain_route="asked" if asked else spec.drain_route,
         scale_in=spec.scale_in,
         isr_margin=spec.isr_margin,
         gate=spec.gate,
@@ -226,7 +233,7 @@ def _exporters(spec: ClusterSpec) -> tuple[str, ...]:
 def policy(
     timings: Timings,
     *,
-    drain_route: Literal["held", "direct", "evict"],
+    drain_route: Literal["held", "direct", "evict", "asked"],
     scale_in: Literal["restore", "release"],
     isr_margin: int,
     gate: Literal["isr", "ready"],

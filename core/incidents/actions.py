@@ -55,6 +55,14 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
+class EndClaim:
+    """Delete this very NodeClaim: Karpenter makes room for its pods, evicts them, ends the node."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class KeepErrors:
     """Keep the counters of metadata errors before a restart sets them back; nothing waits for it.
 
@@ -194,6 +202,7 @@ Action = (
     | Cordon
     | Uncordon
     | Evict
+    | EndClaim
     | KeepErrors
     | CompleteHook
     | TakeLease

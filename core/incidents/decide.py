@@ -41,7 +41,7 @@ from core.incidents.decisions import (
     retained,
     stay,
 )
-from core.incidents.disrupted import deadlines
+from core.incidents.disrupted import claim_to_end, deadlines
 from core.incidents.draining import draining, gating
 from core.incidents.idle import looked_at_again
 from core.incidents.joining import merge, open_incident, reopens
@@ -63,6 +63,7 @@ from core.incidents.terminating import (
     forward_now,
     holding,
     into_hooks,
+    kept_back,
     others_first,
     overdue,
     replacing,
@@ -141,7 +142,9 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     kept = own_drain.taken_back(incident, seen, decision.state)
     uncordoned = kept if own_drain.ours(incident, policy) else ()
     called = (*_doubted(incident, seen, decision.state), *deadlines(incident, seen, decision))
-    added = (*called, *tidied, *uncordoned)
+    kept_back_now = policy.drain_route != "asked" or kept_back(incident, seen, policy)
+    ended = () if kept_back_now else claim_to_end(incident, seen, decision)
+    added = (*called, *ended, *tidied, *uncordoned)
     decision = replace(decision, actions=(*decision.actions, *added))
     return replace(decision, actions=(*closing(incident, seen, decision), *decision.actions))
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.incidents.actions import Page
-from core.incidents.nodeclaims import Disruption, NodeClaim, Reason, disruption_of
+from core.events import Kind
+from core.incidents.actions import EndClaim, Page
+from core.incidents.nodeclaims import Disruption, NodeClaim, better_reason, disruption_of
 from core.incidents.observation import Observation
 from core.incidents.record import Decision, Incident, State, Transition
 from core.incidents.settling import MOST_NOTES
@@ -29,7 +30,8 @@ def claim_of(incident: Incident, seen: Observation) -> NodeClaim | None:
 def disruption(incident: Incident, seen: Observation) -> Disruption | None:
     """Return what Karpenter does to the incident's node at this moment."""
     claim = claim_of(incident, seen)
-    return None if claim is None else disruption_of(claim, seen.now)
+    rotated = incident.kind is Kind.ROTATION
+    return None if claim is None else disruption_of(claim, seen.now, rotated=rotated)
 
 
 def noted(incident: Incident, seen: Observation) -> Incident:
@@ -41,8 +43,7 @@ def noted(incident: Incident, seen: Observation) -> Incident:
     found = disruption(incident, seen)
     if found is None:
         return incident
-    named = found.reason is not Reason.UNTOLD or incident.disruption is None
-    reason = found.reason.value if named else incident.disruption
+    reason = better_reason(incident.disruption, found.reason.value)
     ends = [at for at in (incident.forced_at, found.deadline) if at is not None]
     forced_at = min(ends, default=None)
     known = replace(
@@ -56,6 +57,20 @@ def noted(incident: Incident, seen: Observation) -> Incident:
         return known
     note = Transition(seen.now, incident.state, "tick", found.sentence)
     return replace(known, notes=(*incident.notes, note))
+
+
+def claim_to_end(incident: Incident, seen: Observation, decided: Decision) -> tuple[EndClaim, ...]:
+    """Have Karpenter end the node of a rotation, for which it makes room first.
+
+    From then on nobody calls it off. The gate keeps the broker until its successor is Ready and
+    Kafka lets it go; core.rotation.claims says where that can be relied upon.
+    """
+    claim = claim_of(incident, seen)
+    if incident.kind is not Kind.ROTATION or claim is None or claim.leaves or seen.paused:
+        return ()
+    if decided.state not in {State.REPLACING, State.HOLDING} or incident.called_off:
+        return ()
+    return (EndClaim(claim.name, claim.uid),)
 
 
 def forced_soon(incident: Incident, now: float, margin_seconds: float) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.availability.presence import returned
+from core.events import Kind
 from core.incidents.actions import DropLease, Page
 from core.incidents.consenting import consent
 from core.incidents.decisions import evicting, go, hooked, renewed, stay
@@ -173,7 +174,10 @@ def over(incident: Incident, seen: Observation) -> Decision:
         f"Kafka node {incident.node_id} {where}: instance {incident.instance_id} is for "
         f"{_asker(incident)} to end or to use.{extra}"
     )
-    return go(State.RIDDEN_THROUGH, reason, DropLease(ended=True))
+    # A rotation's own goes for good: its NodeClaim is deleted, which nobody takes back.
+    rotated = incident.kind is Kind.ROTATION and disruption(incident, seen) is not None
+    over_as = State.RELEASED if rotated else State.RIDDEN_THROUGH
+    return go(over_as, reason, DropLease(ended=True))
 
 
 def _asker(incident: Incident) -> str:

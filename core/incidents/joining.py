@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.events import Interruption, Kind
+from core.incidents.nodeclaims import better_reason
 from core.incidents.record import URGENT, Incident, State, Transition, incident_id
 from core.naming import DRAIN_HOOK
 
@@ -67,7 +68,7 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
         kind=kind,
         announced_at=_governing_at(incident, interruption, now),
         group=incident.group or interruption.group,
-        disruption=interruption.disruption or incident.disruption,
+        disruption=better_reason(incident.disruption, interruption.disruption),
         drain_event=_drain_event(incident, interruption, newest=newest),
     )
     return _scheduled(_in_hook(joined, interruption, now, newest=newest), interruption, now)

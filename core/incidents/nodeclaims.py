@@ -44,6 +44,7 @@ class Reason(StrEnum):
     DRIFT = "drift"  # no longer what its NodePool and node class say
     CONSOLIDATION = "consolidation"  # its pods fit elsewhere, or it has none
     REPAIR = "repair"  # its agent, its kubelet or EC2 calls it sick
+    ROTATION = "rotation"  # a run of ours has deleted its claim
     UNTOLD = "untold"  # a person's word, or a warning that Karpenter alone has heard
 
 
@@ -58,6 +59,7 @@ _TOLD: Mapping[Reason, str] = {
     Reason.DRIFT: "it has drifted from its NodePool",
     Reason.CONSOLIDATION: "its pods are to fit elsewhere",
     Reason.REPAIR: "it is called sick, and no budget is asked",
+    Reason.ROTATION: "a rotation has asked for that",
     Reason.UNTOLD: "nothing says why: a person, or a warning that Karpenter alone has heard",
 }
 
@@ -160,15 +162,18 @@ def claim_in(item: Json, pool_labels: Mapping[str, object]) -> NodeClaim:
 
 
 def disruption_of(
-    claim: NodeClaim, now: float, status: StatusView | None = None
+    claim: NodeClaim, now: float, status: StatusView | None = None, *, rotated: bool = False
 ) -> Disruption | None:
     """Say what Karpenter does to a claim's node; None: nothing, as far as the claim shows.
 
-    `status` is EC2's word about its instance, where it was asked.
+    `status` is EC2's word about its instance, where it was asked; `rotated`: a run of ours has
+    come to it, which is the reason where the claim shows no other.
     """
     if not claim.leaves:
         return None
     reason = _reason(claim, status)
+    if rotated and reason is Reason.UNTOLD:
+        reason = Reason.ROTATION
     begun = claim.deleted or claim.says("InstanceTerminating")
     deadline = _deadline(claim, now) if begun else None
     return Disruption(
@@ -178,6 +183,11 @@ def disruption_of(
         deadline=deadline,
         sentence=_sentence(claim, reason, deadline, begun=begun),
     )
+
+
+def better_reason(known: str | None, told: str | None) -> str | None:
+    """Return the reason that says more: what is known is not given up for one that is untold."""
+    return known if told is None or (known is not None and told == Reason.UNTOLD) else told
 
 
 def coming(claims: Iterable[NodeClaim], zone: str | None, pool: str | None) -> str | None:

@@ -18,7 +18,7 @@ On each turn of a run, λ tick asks progress, which asks in this order:
 observation    everything true at the moment
 order          who is first
 hours          may a node begin at this hour, with so much of the maintenance window left
-preconditions  what speaks against it
+preconditions  what speaks against it; claims: of a node that Karpenter launched
 parallel       who of its zone goes together with it (core.availability.parties)
 following      how those fare that are away; outsiders: whose absence stops them
 step           what the turn comes to: the run, what to do for it, when to look again

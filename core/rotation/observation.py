@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from core.availability.budget import Spent
 from core.availability.zones import Freeze
 from core.health.metadata_errors import ErrorSnapshot
+from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import GroupView, NodeView, PodView
 from core.incidents.record import Incident
 from core.views import ClusterView
@@ -20,6 +21,7 @@ class RunObservation:
     now: float  # epoch seconds
     nodes: tuple[NodeView, ...] = ()
     pods: tuple[PodView, ...] = ()
+    claims: tuple[NodeClaim, ...] = ()  # Karpenter's, where it launches the nodes
     groups: tuple[GroupView, ...] = ()
     kafka: ClusterView | None = None
     kafka_silence: str = ""  # why `kafka` is None, as a sentence
@@ -41,6 +43,9 @@ class RunObservation:
         if pod is None or pod.node_name is None:
             return None
         return next((n for n in self.nodes if n.name == pod.node_name), None)
+
+    def claim_of(self, instance_id: str) -> NodeClaim | None:
+        return next((c for c in self.claims if c.instance_id == instance_id), None)
 
     def group_of(self, instance_id: str) -> GroupView | None:
         return next((g for g in self.groups if instance_id in g.instances), None)

@@ -30,6 +30,11 @@ def refusals(options: Options, policy: Policy) -> Iterator[str]:
             "With drain_route direct the termination handler drains without asking Kafka, so nodes "
             "go one at a time; leave --at-once out, or set drain_route to held."
         )
+    if options.at_once != 1 and policy.drain_route == "asked":
+        yield (
+            "Karpenter's drains ask the gate one by one, so nodes go one at a time; leave "
+            "--at-once out."
+        )
 
 
 def company(
@@ -80,7 +85,7 @@ def _against(
     if wait is not None:
         yield wait.sentence
     ids = {each.node_id for each in away}
-    yield from but_consent(turn, seen, options, ids)
+    yield from but_consent(turn, seen, options, ids, policy)
     if seen.kafka is not None:
         between = parting(turn.node_id, ids, seen.kafka, isr_margin=policy.isr_margin)
         if between is not None:

@@ -140,7 +140,7 @@ def _faster(
     ordered: Sequence[NodeTurn], seen: RunObservation, options: Options, policy: Policy
 ) -> Iterator[str]:
     """Say how long it would take with whole zones at once, where that is quicker."""
-    if options.at_once is None or policy.drain_route == "direct" or seen.kafka is None:
+    if options.at_once is None or policy.drain_route in {"direct", "asked"} or seen.kafka is None:
         return
     asked, whole = (
         in_batches(ordered, seen.kafka, each, policy)

@@ -12,6 +12,7 @@ from core.availability.consent import may_leave
 from core.availability.zones import freeze_of
 from core.health.metadata_errors import ErrorSnapshot, from_dict, vetoes
 from core.incidents.observation import NOT_ASKED, Policy
+from core.rotation.claims import of_claim
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Options
 from core.views import ClusterView, PartitionView, listed
@@ -28,7 +29,7 @@ def objections(
 ) -> Iterator[str]:
     """Yield every reason why a node may not go now; `away` are nodes that go together with it."""
     beside = frozenset(away)
-    yield from but_consent(turn, seen, options, beside)
+    yield from but_consent(turn, seen, options, beside, policy)
     if seen.kafka is not None:
         verdict = may_leave(turn.node_id, seen.kafka, isr_margin=policy.isr_margin, beside=beside)
         if not verdict.allowed:
@@ -36,10 +37,14 @@ def objections(
 
 
 def but_consent(
-    turn: NodeTurn, seen: RunObservation, options: Options, beside: AbstractSet[int]
+    turn: NodeTurn,
+    seen: RunObservation,
+    options: Options,
+    beside: AbstractSet[int],
+    policy: Policy,
 ) -> Iterator[str]:
     """Yield the same but Kafka's consent, which a party gives as a whole."""
-    yield from _of_machines(turn, seen, beside)
+    yield from _of_machines(turn, seen, beside, policy)
     yield from _of_others(turn, seen, beside)
     if seen.kafka is None:
         yield seen.kafka_silence or NOT_ASKED
@@ -55,10 +60,16 @@ def _acknowledged(options: Options) -> ErrorSnapshot | None:
     return None if options.acknowledged is None else from_dict(options.acknowledged)
 
 
-def _of_machines(turn: NodeTurn, seen: RunObservation, beside: AbstractSet[int]) -> Iterator[str]:
+def _of_machines(
+    turn: NodeTurn, seen: RunObservation, beside: AbstractSet[int], policy: Policy
+) -> Iterator[str]:
     freeze = freeze_of(turn.zone, seen.freezes, seen.now)
     if freeze is not None:
         yield f"{freeze.sentence} Nothing planned happens there."
+    claim = seen.claim_of(turn.instance_id)
+    if claim is not None:
+        yield from of_claim(claim, turn, policy)
+        return
     group = seen.group_of(turn.instance_id)
     if group is None:
         yield (

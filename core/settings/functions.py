@@ -162,6 +162,11 @@ class Tick(Deciding):
         return self.policy.drain_route == "evict"
 
     @property
+    def ends_claims(self) -> bool:
+        """Whether a rotation deletes NodeClaims: of our own stacks', with a gate that is asked."""
+        return self.node_claims and self.level == OWN and self.policy.drain_route == "asked"
+
+    @property
     def lease_seconds(self) -> float:
         """How long a lease outlives its last renewal.
 
@@ -197,7 +202,7 @@ class Sweep(Writing, OfClaims):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rotate(OfInstances, InKafka):
+class Rotate(OfInstances, OfClaims, InKafka):
     """λ rotate."""
 
     ticks_queue_url: str

@@ -1,4 +1,4 @@
-"""What the handlers read of Karpenter: the NodeClaims behind its nodes; nothing changes one.
+"""What the handlers read of Karpenter: the NodeClaims behind its nodes; a rotation deletes one.
 
 Auto Mode's are of the same kind.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+from urllib.parse import quote
 
+from core.errors import Conflict
 from core.incidents.nodeclaims import NodeClaim, claim_in
 from handlers.adapters.eks import EksApi
 
@@ -41,3 +43,30 @@ class EksNodeClaims:
 
     def claims(self) -> tuple[NodeClaim, ...]:
         return tuple(claim_in(item, self.pool_labels) for item in self.api.list(CLAIMS_PATH))
+
+
+class ClaimEnds(Protocol):
+    """Where a NodeClaim is deleted."""
+
+    def end(self, name: str, uid: str) -> None:
+        """Delete this very claim; one that is gone, or another of its name, is left alone."""
+
+
+class NoEnds:
+    """Where none may be."""
+
+    def end(self, name: str, uid: str) -> None:
+        raise Conflict(f"NodeClaim {name} ({uid}) is not ours to delete.")
+
+
+NO_ENDS: ClaimEnds = NoEnds()
+
+
+@dataclass(frozen=True)
+class EksClaimEnds:
+    """NodeClaims of an EKS cluster."""
+
+    api: EksApi
+
+    def end(self, name: str, uid: str) -> None:
+        self.api.delete(f"{CLAIMS_PATH}/{quote(name)}", uid)

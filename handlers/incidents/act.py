@@ -17,6 +17,7 @@ from core.incidents.actions import (
     CompleteHook,
     Cordon,
     DropLease,
+    EndClaim,
     EndDrain,
     Evict,
     ForwardDrain,
@@ -43,6 +44,7 @@ from core.incidents.record import Incident
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.node_drain import NodeDrain
+from handlers.adapters.nodeclaims import NO_ENDS, ClaimEnds
 from handlers.adapters.pages import call
 from handlers.incidents.drain_messages import drain_message
 from handlers.incidents.error_snapshots import ErrorSnapshots
@@ -73,6 +75,7 @@ class Effects:
     termination_handler: Queue | None  # None: nobody drains for us
     # None: we drain no node ourselves
     drain: NodeDrain | None = field(default=None, kw_only=True)
+    claims: ClaimEnds = field(default=NO_ENDS, kw_only=True)
     ticks: Queue
     lease_seconds: float
     reach: Reach = field(default_factory=Reach)
@@ -143,7 +146,7 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
     match action:
         case DropLease() | EndDrain():
             _give_back(incident, action, effects)
-        case ForwardDrain() | KeepErrors() | Cordon() | Uncordon() | Evict():
+        case ForwardDrain() | KeepErrors() | Cordon() | Uncordon() | Evict() | EndClaim():
             _drain(incident, action, effects, now)
         case Page(key=key, reason=reason):
             call(effects.ticks, reason, page=key, incident_id=incident.id)
@@ -258,11 +261,15 @@ def _freeze(zone: str, reason: str, effects: Effects, now: float) -> None:
 
 def _drain(
     incident: Incident,
-    action: ForwardDrain | KeepErrors | Cordon | Uncordon | Evict,
+    action: ForwardDrain | KeepErrors | Cordon | Uncordon | Evict | EndClaim,
     effects: Effects,
     now: float,
 ) -> None:
     """Keep what a restart would erase; send the drain where somebody waits for us to, or do it."""
+    if isinstance(action, EndClaim):
+        _check_not_paused(effects)
+        effects.claims.end(action.name, action.uid)
+        return
     if isinstance(action, Cordon | Uncordon | Evict):
         _empty(incident, action, effects, now)
         return

@@ -15,6 +15,7 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership
+from core.rotation.claims import drifted
 from core.rotation.observation import RunObservation
 from core.rotation.outdated import stale_template, why_outdated
 from core.rotation.pace import measured
@@ -134,7 +135,7 @@ class Conductor:
             and (found := launched.get(node.instance_id or "")) is not None
             and (why := why_outdated(found, node.kubelet, server))
         }
-        turns = turns_of(seen, _selection(event), outdated)
+        turns = turns_of(seen, _selection(event), drifted(seen) | outdated)
         accepted = _topics(turns, seen) if event.get("accept_unavailable") else ()
         known = seen.errors if event.get("acknowledge_errors") else None
         options = Options(

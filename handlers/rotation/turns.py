@@ -176,6 +176,7 @@ def observe_cluster(sources: Sources, whose: Ownership, now: float) -> RunObserv
         return RunObservation(
             now=now,
             nodes=sources.nodes.nodes(),
+            claims=sources.claims.claims(),
             pods=sources.nodes.kafka_pods(),
             groups=sources.cloud.groups_of(whose),
             kafka=kafka,

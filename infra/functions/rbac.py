@@ -118,6 +118,11 @@ def may_read_node_claims(cluster: Operated) -> list[Rule]:
     return [may("karpenter.sh", ["nodeclaims"], ["list"])] if cluster.node_claims else []
 
 
+def may_end_node_claims(cluster: Operated) -> list[Rule]:
+    """Allow a rotation to delete NodeClaims: RBAC knows them by name alone, and names are new."""
+    return [may("karpenter.sh", ["nodeclaims"], ["delete"])] if cluster.ends_claims else []
+
+
 def may_get(resource: str, names: Sequence[str]) -> list[Rule]:
     """Allow to read objects by their names; without a name there is no rule, not one for all.
 

@@ -40,6 +40,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
         everywhere=[
             rbac.may("", ["nodes"], ["list"]),
             rbac.may("storage.k8s.io", ["csinodes"], ["list"]),
+            *rbac.may_read_node_claims(cluster),
         ],
         inside=[
             rbac.may("", ["pods"], ["list"]),

@@ -122,6 +122,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
             rbac.may("", ["nodes"], ["get", "list", *(["patch"] if cluster.acts else [])]),
             rbac.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
             *rbac.may_read_node_claims(cluster),
+            *rbac.may_end_node_claims(cluster),
             *(
                 [rbac.may("storage.k8s.io", ["volumeattachments"], ["delete"])]
                 if cluster.acts

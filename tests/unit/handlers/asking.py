@@ -10,7 +10,7 @@ from core.incidents.record import State
 from handlers.eviction.gate import Gate
 from handlers.incidents.observe import Sources
 from tests.unit.handlers.fakes import NEW
-from tests.unit.handlers.station import POLICY, Station
+from tests.unit.handlers.station import Station
 
 NAMESPACE = "kafka"
 OPERATOR = "system:serviceaccount:kafka:strimzi-cluster-operator"
@@ -33,7 +33,7 @@ class Door:
             ),
             reception=station.reception,
             readings=self,
-            policy=POLICY,
+            policy=station.policy,
             namespace=NAMESPACE,
             cluster="orders",
             operators=frozenset({OPERATOR}),

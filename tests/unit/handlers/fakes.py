@@ -116,6 +116,7 @@ class FakeCluster:
     released: list[str] = field(default_factory=list)
     builds: dict[str, Launched] = field(default_factory=dict)
     node_claims: tuple[NodeClaim, ...] | None = ()
+    ended_claims: list[str] = field(default_factory=list)
     scrapes: Scrapes = field(default_factory=Scrapes)
     # Node -> what is on it beside this Kafka's pods.
     beside: dict[str, list[PodOnNode]] = field(default_factory=dict)
@@ -295,6 +296,16 @@ class FakeCluster:
         if self.node_claims is None:
             raise StillwaterError("The Kubernetes API answered 403.")
         return self.node_claims
+
+    def end(self, name: str, uid: str) -> None:
+        self.ended_claims.append(name)
+        self.node_claims = tuple(
+            replace(each, deleted=True) if (each.name, each.uid) == (name, uid) else each
+            for each in self.claims()
+        )
+        for each in self.claims():
+            if each.name == name and each.node_name is not None:
+                self._change_node(each.node_name, schedulable=False)
 
     def server_version(self) -> str:
         return "1.36"

@@ -121,6 +121,7 @@ class Station:
                 ticks=self.ticks,
                 lease_seconds=900,
                 reach=self.reach or Reach(self.level),
+                claims=cluster,
                 clock=lambda: self.now,
             ),
             ticks=self.ticks,

@@ -8,68 +8,30 @@ import pytest
 
 from core.events import Kind
 from core.incidents.inventory import ScheduledEvent, StatusView
-from core.incidents.nodeclaims import Condition, NodeClaim
+from core.incidents.nodeclaims import Condition
 from core.incidents.record import State
 from core.incidents.verify import breaks
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, node_named
+from tests.unit.handlers.karpenter_machines import (
+    HOUR,
+    INITIALIZED,
+    KARPENTER,
+    brought,
+    claim_of,
+    deleted,
+    end,
+    of_karpenter,
+)
 from tests.unit.handlers.station import START
 
-KARPENTER = "system:serviceaccount:kube-system:karpenter"
-HOUR = 3600.0
-INITIALIZED = {"Initialized": Condition(holds=True)}
 DRIFTED = {**INITIALIZED, "DisruptionReason": Condition(holds=True, reason="Drifted")}
-
-
-def claim_of(instance_id: str = OLD, zone: str = "us-east-1a", **changes: object) -> NodeClaim:
-    found = NodeClaim(
-        name=f"broker-{instance_id}",
-        uid=f"u-{instance_id}",
-        instance_id=instance_id,
-        node_name=node_named(instance_id),
-        zone=zone,
-        pool="broker",
-        created_at=START - 1000 * HOUR,
-        conditions=INITIALIZED,
-    )
-    return replace(found, **changes)  # type: ignore[arg-type]
-
-
-def deleted(instance_id: str = OLD, zone: str = "us-east-1a", **changes: object) -> NodeClaim:
-    return claim_of(instance_id, zone, deleted=True, deleted_at=START - 10, **changes)
 
 
 @pytest.fixture
 def door() -> Door:
-    """Three brokers on machines of Karpenter's, which are in no group of ours."""
-    door = Door()
-    cluster = door.station.cluster
-    cluster.groups.clear()
-    for id_, instance in cluster.instances.items():
-        cluster.instances[id_] = replace(instance, group=None, tags={})
-    cluster.node_claims = (claim_of(), claim_of("i-0b", "us-east-1b"), claim_of("i-0c"))
-    return door
-
-
-def end(door: Door, *claims: NodeClaim) -> None:
-    """Karpenter ends the nodes of these claims; the others stay."""
-    cluster = door.station.cluster
-    named = {each.name for each in claims}
-    kept = tuple(each for each in cluster.node_claims or () if each.name not in named)
-    cluster.node_claims = (*kept, *claims)
-    for each in claims:
-        node = cluster.node_views[each.instance_id or ""]
-        cluster.node_views[each.instance_id or ""] = replace(node, schedulable=False)
-
-
-def brought(door: Door, instance_id: str = NEW, zone: str = "us-east-1a") -> None:
-    """Karpenter has launched a node in the place of another."""
-    door.spare(instance_id, zone)
-    cluster = door.station.cluster
-    cluster.groups.clear()
-    cluster.instances[instance_id] = replace(cluster.instances[instance_id], group=None, tags={})
-    cluster.node_claims = (*(cluster.node_claims or ()), claim_of(instance_id, zone))
+    return of_karpenter(Door())
 
 
 def told(door: Door) -> list[str]:
@@ -99,7 +61,7 @@ def test_a_drift_is_followed_from_before_its_node_is_deleted(door: Door) -> None
     station.tick_until_quiet()
     assert station.incident().disruption == "drift"
     assert station.incident().reason.startswith("ip-i-0a.ec2.internal waits for a replacement")
-    brought(door)
+    brought(door, NEW)
     station.tick_until_quiet()
     assert station.incident().reason == "Karpenter (drift) is let through when it asks."
     assert door.ask(user=KARPENTER).allowed
@@ -122,7 +84,7 @@ def test_a_node_without_a_broker_is_nobodys_incident(door: Door) -> None:
 
 
 def test_claims_that_cannot_be_read_stop_no_sweep_and_let_nobody_go(door: Door) -> None:
-    brought(door)
+    brought(door, NEW)
     door.station.cluster.node_claims = None
     assert door.station.broom.sweep(door.station.now)["opened"] == 0
     answer = door.ask(user=KARPENTER)
@@ -134,7 +96,7 @@ def test_the_gate_waits_for_the_node_that_karpenter_brings(door: Door) -> None:
     end(door, deleted())
     nothing = door.ask(user=KARPENTER)
     assert "to take orders-broker-a-10: whoever drains it brings one." in nothing.reason
-    brought(door)
+    brought(door, NEW)
     *kept, new = door.station.cluster.node_claims or ()
     door.station.cluster.node_claims = (*kept, replace(new, conditions={}))
     joining = door.ask(user=KARPENTER)
@@ -146,7 +108,7 @@ def test_the_gate_waits_for_the_node_that_karpenter_brings(door: Door) -> None:
 
 
 def test_a_node_that_karpenter_ends_takes_nobody(door: Door) -> None:
-    brought(door)
+    brought(door, NEW)
     end(door, deleted(), deleted(NEW))
     assert not door.ask(user=KARPENTER).allowed
     # Karpenter deletes pods towards a deadline: the node would not take this one again.
@@ -155,7 +117,7 @@ def test_a_node_that_karpenter_ends_takes_nobody(door: Door) -> None:
 
 def test_two_zones_wait_for_each_other_and_both_end_with_their_broker_back(door: Door) -> None:
     end(door, deleted(), deleted("i-0b", "us-east-1b"))
-    brought(door)
+    brought(door, NEW)
     brought(door, "i-0e", "us-east-1b")
     station = door.station
     assert station.broom.sweep(station.now)["opened"] == 2
@@ -180,7 +142,7 @@ def test_an_eviction_without_a_gate_is_followed_to_its_end(door: Door) -> None:
     station.broom.sweep(station.now)
     station.tick_until_quiet()
     station.cluster.kafka = healthy_kafka(out=10)
-    brought(door)
+    brought(door, NEW)
     door.evicted(10, NEW)
     door.tick_until(State.GATING)
     (lease,) = station.ledger.leases()
@@ -211,7 +173,7 @@ def lag(door: Door) -> None:
 def test_a_person_is_called_once_before_the_deadline_of_a_broker_that_may_not_go(
     door: Door,
 ) -> None:
-    brought(door)
+    brought(door, NEW)
     lag(door)
     end(door, deleted(grace_seconds=2 * HOUR))
     station = door.station
@@ -227,7 +189,7 @@ def test_a_person_is_called_once_before_the_deadline_of_a_broker_that_may_not_go
 
 
 def test_a_frozen_zone_keeps_a_broker_until_its_deadline_is_near(door: Door) -> None:
-    brought(door)
+    brought(door, NEW)
     station = door.station
     shift = LostZone("use1-az4", "us-east-1a", source="autoshift", occurred_at=station.now)
     station.freezes.note(shift, station.now)

@@ -187,6 +187,7 @@ AT_TIMES = {
     ("get", "services/proxy"),
     ("patch", "kafkanodepools"),
     ("list", "nodeclaims"),
+    ("delete", "nodeclaims"),
 }
 # And of one function alone: a description of ours names its nodes, an adopted one does not; and it
 # always has a termination handler.

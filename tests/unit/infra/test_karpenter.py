@@ -146,32 +146,32 @@ def test_it_ends_only_what_it_launched_for_this_cluster(platform: Recorded) -> N
     assert passing["Resource"] == ["arn:aws:iam::123456789012:role/test-orders-nodes"]
 
 
-def readers(layer: Recorded) -> dict[str, list[str]]:
+def on_claims(layer: Recorded) -> dict[str, set[str]]:
     """Return who may do what with NodeClaims, by the name of the role."""
-    return {
-        role.inputs["metadata"]["name"]: rule["verbs"]
-        for role in layer.of("rbac.authorization.k8s.io/v1:ClusterRole")
-        for rule in role.inputs["rules"]
-        if "nodeclaims" in rule["resources"]
-    }
+    found: dict[str, set[str]] = {}
+    for role in layer.of("rbac.authorization.k8s.io/v1:ClusterRole"):
+        for rule in role.inputs["rules"]:
+            if "nodeclaims" in rule["resources"]:
+                name = role.inputs["metadata"]["name"].rpartition("-")[2]
+                found[name] = found.get(name, set()) | set(rule["verbs"])
+    return found
 
 
-def test_who_decides_about_nodes_lists_claims_and_changes_none(
+def test_who_decides_about_nodes_lists_claims_and_a_rotation_behind_a_gate_deletes_them(
     references: dict[str, dict[str, Any]], layers: dict[str, Recorded]
 ) -> None:
-    described = description(
-        node_provisioner="karpenter",
-        eviction_gate={"image": "registry.example/stillwater-gate:1.4"},
-    )
-    found = readers(run_layer("operations", described, references))
-    assert {name.rpartition("-")[2] for name in found} == {"handlers", "sweep", "gate"}
-    assert set(map(tuple, found.values())) == {("list",)}
-    assert readers(layers["operations"]) == {}
+    readers = {"handlers": {"list"}, "sweep": {"list"}, "rotate": {"list"}}
+    assert on_claims(run_layer("operations", WITH_KARPENTER, references)) == readers
+    gated = WITH_KARPENTER | {"eviction_gate": {"image": "registry.example/gate:1.4"}}
+    asked = readers | {"handlers": {"list", "delete"}, "gate": {"list"}}
+    assert on_claims(run_layer("operations", gated, references)) == asked
+    assert on_claims(layers["operations"]) == {}
 
 
-@pytest.mark.parametrize(("pools", "named"), [([], 0), (["brokers"], 2)])
-def test_an_adopted_cluster_with_node_pools_is_read_the_same(pools: list[str], named: int) -> None:
+@pytest.mark.parametrize("pools", [[], ["brokers"]], ids=["none", "one"])
+def test_an_adopted_cluster_with_node_pools_is_read_and_never_written(pools: list[str]) -> None:
     watched = run_adopted(node_pools=pools)
-    assert len(readers(watched)) == 2 * named
+    verbs = on_claims(watched).values()
+    assert {verb for each in verbs for verb in each} == ({"list"} if pools else set())
     tick: Any = told(watched, "shop-orders-handlers-tick-function", Tick)
     assert tick.node_claims is bool(pools)
