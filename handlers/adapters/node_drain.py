@@ -70,7 +70,8 @@ class EksDrain:
                 "apiVersion": "policy/v1",
                 "kind": "Eviction",
                 "metadata": {"name": name, "namespace": namespace},
-                # A pod made anew under this name is another one.
+                # A pod made anew under this name is another one. The API server tries for longer
+                # than we wait before it says so; the next look has its own reading.
                 "deleteOptions": {"preconditions": {"uid": uid}},
             },
         )
