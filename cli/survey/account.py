@@ -12,6 +12,7 @@ from core.survey.tool_facts import TerminationQueue
 
 # DescribeAutoScalingInstances takes no more at once.
 AT_ONCE = 50
+ON_DEMAND_ALONE = 100
 NODE_GROUP_TAG = "eks:nodegroup-name"
 CLUSTER_TAG = "eks:cluster-name"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
@@ -74,6 +75,15 @@ def groups(client: Any, names: Iterable[str]) -> dict[str, ScalingGroup]:
     return found
 
 
+def every_group(client: Any, wanted: Iterable[str]) -> dict[str, ScalingGroup]:
+    """Return all of some groups; raise where one is not described."""
+    names = frozenset(wanted)
+    found = groups(client, names)
+    if missing := sorted(names - set(found)):
+        raise StillwaterError(f"EC2 Auto Scaling does not describe {', '.join(missing)}")
+    return found
+
+
 def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
     name = str(item["AutoScalingGroupName"])
     hooks = client.describe_lifecycle_hooks(AutoScalingGroupName=name)["LifecycleHooks"]
@@ -101,7 +111,14 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         lifetime_seconds=item.get("MaxInstanceLifetime"),
         asks_load_balancer="ELB" in str(item.get("HealthCheckType") or "").split(","),
         tags=tags,
+        may_be_spot=_may_be_spot(item.get("MixedInstancesPolicy") or {}),
     )
+
+
+def _may_be_spot(policy: Mapping[str, Any]) -> bool:
+    """Say whether a group may start spot instances; without a share all are on demand."""
+    share = (policy.get("InstancesDistribution") or {}).get("OnDemandPercentageAboveBaseCapacity")
+    return share is not None and int(share) < ON_DEMAND_ALONE
 
 
 def managed_node_groups(client: Any, found: Iterable[ScalingGroup]) -> dict[str, ManagedNodeGroup]:

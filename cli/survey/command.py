@@ -144,7 +144,7 @@ def machinery(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> 
     )
     groups = on(
         group_of,
-        lambda found: account.groups(aws("autoscaling"), found.values()) if found else {},
+        lambda found: account.every_group(aws("autoscaling"), found.values()) if found else {},
     )
     return {
         "instances": instances,

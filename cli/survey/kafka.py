@@ -24,7 +24,10 @@ HOST = "kubernetes.io/hostname"
 PODS = "strimzi.io/kind=Kafka"
 NAME = re.compile(r".+-kafka")
 # Images of Kafka itself, whoever built them, without what only speaks to it.
-IMAGE = re.compile(r"(^|/)(kafka(-native)?|cp-kafka|cp-server|confluent-server)([:@]|$)")
+IMAGE = re.compile(
+    r"(^|/)(kafka(-native)?|cp-(enterprise-)?kafka|cp-server|confluent-server|redpanda|automq)"
+    r"([:@]|$)"
+)
 OTHER_OPERATORS = {
     "kafka.banzaicloud.io": ("kafkaclusters", "Koperator"),
     "platform.confluent.io": ("kafkas", "Confluent for Kubernetes"),
@@ -49,12 +52,21 @@ def _kafka(item: Object) -> Kafka:
         listeners=tuple(_listener(each) for each in spec.get("listeners") or ()),
         config={key: _written(value) for key, value in (spec.get("config") or {}).items()},
         zookeeper=bool(item["spec"].get("zookeeper"))
-        and marks.get("strimzi.io/kraft") != "enabled",
-        paused=marks.get("strimzi.io/pause-reconciliation") == "true",
+        and marks.get("strimzi.io/kraft", "").lower() != "enabled",
+        migrating=_migrating(item),
+        # Strimzi reads it in any case of letters.
+        paused=marks.get("strimzi.io/pause-reconciliation", "").lower() == "true",
         not_ready=next((_said(each) for each in conditions if _failing(each)), None),
         replicas=spec.get("replicas"),
         bootstrap=_bootstrap(item, spec),
     )
+
+
+def _migrating(item: Object) -> bool:
+    """Say whether the metadata is on its way: by the annotation, or by what Strimzi says of it."""
+    asked = noted(item).get("strimzi.io/kraft", "").lower()
+    state = (item.get("status") or {}).get("kafkaMetadataState")
+    return asked in {"migration", "rollback"} or state not in {None, "KRaft", "ZooKeeper"}
 
 
 def _listener(item: Object) -> KafkaListener:
@@ -133,6 +145,7 @@ def _pod(item: Object) -> Pod:
         controller=labelled.get("strimzi.io/controller-role") == "true",
         node=spec.get("nodeName"),
         ready=next((c["status"] == "True" for c in conditions if c["type"] == "Ready"), None),
+        leaving=bool(metadata.get("deletionTimestamp")),
         owner=next((each["kind"] for each in owners if each.get("controller")), None),
         grace_seconds=int(spec.get("terminationGracePeriodSeconds", 30)),
         labels=labelled,
@@ -161,12 +174,14 @@ def others(api: Api) -> tuple[OtherKafka, ...]:
         for group, (kind, what) in OTHER_OPERATORS.items()
         for item in custom(api, group, kind, None)
     ]
-    for item in items(api, "/apis/apps/v1", "statefulsets"):
+    kinds = {"statefulsets": "StatefulSet", "deployments": "Deployment"}
+    every = ((kind, item) for kind in kinds for item in items(api, "/apis/apps/v1", kind))
+    for kind, item in every:
         images = [str(c.get("image", "")) for c in item["spec"]["template"]["spec"]["containers"]]
         kafka = next((image for image in images if IMAGE.search(image)), None)
         managed = item["metadata"].get("ownerReferences") or "strimzi.io/kind" in labels(item)
         if kafka and item["spec"].get("replicas", 1) and not managed:
-            found.append(OtherKafka(title=f"StatefulSet {_title(item)}", image=kafka))
+            found.append(OtherKafka(title=f"{kinds[kind]} {_title(item)}", image=kafka))
     return tuple(found)
 
 

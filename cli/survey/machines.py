@@ -46,8 +46,14 @@ def _node(item: Object) -> Node:
         instance_id=instance if ours else None,
         node_pool=next((marked[key] for key in POOL_LABELS if key in marked), None),
         auto_mode=marked.get("eks.amazonaws.com/compute-type") == "auto",
+        ready=_ready(item),
         spot=any(marked.get(key) == value for key, value in SPOT.items()),
     )
+
+
+def _ready(item: Object) -> bool | None:
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return next((c.get("status") == "True" for c in conditions if c.get("type") == "Ready"), None)
 
 
 def node_pools(api: Api) -> dict[str, NodePool]:

@@ -85,12 +85,19 @@ def workloads(api: Api) -> list[Object]:
 
 def handlers(found: Iterable[Object]) -> tuple[TerminationHandler, ...]:
     return tuple(
-        _handler(_title(item), container)
+        _handler(_title(item), container, down=_down(item))
         for item, container in _running(found, r"node-termination-handler")
     )
 
 
-def _handler(title: str, container: Object) -> TerminationHandler:
+def _down(item: Object) -> bool:
+    """Say whether a workload has pods of which none is available, as far as its status says."""
+    status = item.get("status") or {}
+    wanted = status.get("replicas", status.get("desiredNumberScheduled", 0))
+    return bool(wanted) and not status.get("availableReplicas", status.get("numberAvailable", 0))
+
+
+def _handler(title: str, container: Object, *, down: bool) -> TerminationHandler:
     def number(key: str, default: int, older: str = "") -> int:
         return int(setting(container, key, str(default), older))
 
@@ -109,6 +116,7 @@ def _handler(title: str, container: Object) -> TerminationHandler:
         queue_url=setting(container, "QUEUE_URL", "") or None,
         asks_for_tag=tag if asks else None,
         drains=not switch("CORDON_ONLY", "false") and not switch("DRY_RUN", "false"),
+        down=down,
         taints_out_of_service=switch("ENABLE_OUT_OF_SERVICE_TAINT", "false"),
     )
 
@@ -136,6 +144,7 @@ def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
             title=_title(item),
             namespaces=_watched(item, container),
             account=_account(item),
+            down=_down(item),
             selective=bool(setting(container, "STRIMZI_CUSTOM_RESOURCE_SELECTOR", "")),
             plugins=setting(container, "STRIMZI_GATEKEEPER_CUSTOM_PLUGINS", ""),
         )

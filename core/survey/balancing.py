@@ -67,6 +67,14 @@ def controller(seen: Surveyed) -> Iterator[Finding]:
     bound = bool(_bound(seen))
     for each in seen.balancer_controllers:
         version = _version(each.version)
+        if version is None and bound:
+            yield Finding(
+                "lbc-unknown",
+                Weight.UNKNOWN,
+                each.title,
+                "its image names no version: how late it may set readiness gates was not judged",
+                "name a version in its image, beside the digest",
+            )
         if version is None:
             continue
         if version < FIRST_WITH_BINDINGS:

@@ -25,6 +25,7 @@ def groups(seen: Surveyed) -> Iterator[Finding]:
         subject = f"Auto Scaling group {group.name}"
         yield from _room(group, subject)
         yield from _own_ends(group, subject)
+        yield from _shrinks(group, subject, seen)
         if group.managed_node_group:
             yield from _managed(group, subject, seen)
         else:
@@ -60,6 +61,29 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
             subject,
             f"{', '.join(stopped)} is suspended: a node that fails is not replaced",
             f"resume {', '.join(stopped)}",
+        )
+
+
+def _shrinks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
+    """Find a group that wants fewer nodes than Kafka alone has of it, and one that starts spot."""
+    held = {pod.node for pod in pods_on(group, seen)}
+    if group.desired < len(held):
+        yield Finding(
+            "group-shrinks",
+            Weight.BROKER,
+            subject,
+            f"it wants {group.desired} nodes and {len(held)} of its nodes run Kafka: it ends one, "
+            f"or is about to",
+            f"set its desired capacity to {len(held)} or more",
+        )
+    if group.may_be_spot:
+        yield Finding(
+            "group-spot",
+            Weight.BROKER,
+            subject,
+            "its mixed instances policy has a share for spot: the next node may be taken back "
+            "with two minutes' notice",
+            "set OnDemandPercentageAboveBaseCapacity to 100",
         )
 
 

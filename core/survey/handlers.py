@@ -55,6 +55,22 @@ def _hearing(
             "CORDON_ONLY or DRY_RUN is true: it drains no node",
             "set both to false",
         )
+    if handler.down:
+        yield Finding(
+            "nth-down",
+            Weight.BROKER,
+            handler.title,
+            "none of its pods is available: it drains no node",
+            "look at its pods",
+        )
+    if handler.queue_mode and not handler.queue_url:
+        yield Finding(
+            "nth-queueless",
+            Weight.BROKER,
+            handler.title,
+            "it is in queue mode and has no QUEUE_URL: it hears nothing",
+            "name its queue in QUEUE_URL",
+        )
     if not handler.queue_mode:
         yield Finding(
             "nth-mode",

@@ -13,6 +13,7 @@ from core.survey import (
     kafka,
     placement,
     provisioners,
+    unseen,
     volumes,
 )
 from core.survey.facts import Surveyed, Unread
@@ -29,6 +30,7 @@ _JUDGES = (
     placement.quorum,
     placement.grace,
     placement.nodes,
+    placement.ailing,
     placement.spot,
     volumes.volumes,
     groups.groups,
@@ -42,6 +44,11 @@ _JUDGES = (
     provisioners.node_pools,
     balancing.readiness,
     balancing.controller,
+    unseen.asleep,
+    unseen.settings,
+    unseen.nodes,
+    unseen.volumes,
+    unseen.node_pools,
 )
 
 

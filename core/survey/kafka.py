@@ -130,6 +130,8 @@ def running(seen: Surveyed) -> Iterator[Finding]:
             said.append(f"no node has taken {listed(waiting)}")
         if unready := [pod.name for pod in pods if pod.node and pod.ready is False]:
             said.append(f"{listed(unready)} not ready")
+        if leaving := [pod.name for pod in pods if pod.leaving]:
+            said.append(f"{listed(leaving)} on the way out")
         if kafka.not_ready:
             said.append(f"Strimzi says: {kafka.not_ready}")
         if said:
@@ -167,6 +169,15 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 + ": a pod that is lost does not come back",
                 "run Strimzi's cluster operator for its namespace",
             )
+        if watching and all(each.down for each in watching):
+            yield Finding(
+                "operator-down",
+                Weight.PRODUCER,
+                kafka.title,
+                f"no pod of {listed(each.title for each in watching)} is available: a broker that "
+                f"is lost does not come back",
+                "look at the operator's pods",
+            )
         if len(watching) > 1 and not any(each.selective for each in watching):
             yield Finding(
                 "operator-several",
@@ -181,7 +192,16 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
 def eras(seen: Surveyed) -> Iterator[Finding]:
     """Name what this survey does not judge: ZooKeeper, and Kafka that is not Strimzi's."""
     for kafka in of(seen.kafkas):
-        if kafka.zookeeper:
+        if kafka.migrating:
+            yield Finding(
+                "migrating",
+                Weight.PRODUCER,
+                kafka.title,
+                "its metadata is on the way between ZooKeeper and KRaft: its pods are rolled "
+                "several times, and controllers have just begun to vote",
+                "let no node go until the migration is finalized",
+            )
+        elif kafka.zookeeper:
             yield Finding(
                 "zookeeper",
                 Weight.ADVICE,

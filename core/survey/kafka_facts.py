@@ -25,6 +25,8 @@ class Kafka:
     # The broker settings as written in the resource; what is absent is Kafka's default.
     config: Mapping[str, str]
     zookeeper: bool = False
+    # On the way from ZooKeeper to KRaft, or back.
+    migrating: bool = False
     # Annotated strimzi.io/pause-reconciliation.
     paused: bool = False
     # What Strimzi says in the resource's NotReady condition, if anything.
@@ -71,7 +73,9 @@ class Pod:
     controller: bool = False
     node: str | None
     # None where its status says nothing of it.
-    ready: bool | None = None
+    ready: bool | None = True
+    # Deleted, and not gone yet.
+    leaving: bool = False
     # The kind of what controls it.
     owner: str | None = None
     grace_seconds: int

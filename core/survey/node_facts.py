@@ -18,6 +18,8 @@ class Node:
     auto_mode: bool
     # A label of Karpenter's, EKS's or the usual one of people's own says so.
     spot: bool = False
+    # None where its status says nothing of it.
+    ready: bool | None = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,8 @@ class ScalingGroup:
     # Whether a load balancer's opinion ends an instance.
     asks_load_balancer: bool = False
     tags: Mapping[str, str] | None = None
+    # Its mixed instances policy has a share for spot, or its template asks for it.
+    may_be_spot: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

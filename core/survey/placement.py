@@ -156,6 +156,26 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
             )
 
 
+def ailing(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods of Kafka on nodes that do not answer."""
+    for kafka in of(seen.kafkas):
+        held = {pod.node: node_of(pod, seen) for pod in pods_of(seen, kafka)}
+        for ready, said in ((False, "not Ready"), (None, "silent about being Ready")):
+            names = [node.name for node in held.values() if node and node.ready is ready]
+            if names:
+                yield Finding(
+                    "node-not-ready",
+                    Weight.PRODUCER if ready is False else Weight.UNKNOWN,
+                    kafka.title,
+                    f"its pods are on {listed(names)}, which {_is(names)} {said}",
+                    "look at these nodes before any other leaves",
+                )
+
+
+def _is(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
 def spot(seen: Surveyed) -> Iterator[Finding]:
     """Find brokers and controllers whose machine AWS takes back after two minutes."""
     for kafka in of(seen.kafkas):

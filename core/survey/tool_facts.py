@@ -71,6 +71,8 @@ class TerminationHandler:
     # It cordons, or only writes what it would do.
     drains: bool = True
     taints_out_of_service: bool = False
+    # None of its pods is available today.
+    down: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +118,8 @@ class Operator:
     account: str = ""
     # It looks at resources with certain labels only.
     selective: bool = False
+    # None of its pods is available today.
+    down: bool = False
     # What STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names.
     plugins: str = ""
 

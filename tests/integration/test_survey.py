@@ -22,6 +22,7 @@ from local.twin import Twin
 from tests.integration.nodes import make_subnets
 from tests.integration.waiting import until
 from tests.unit.cli.survey import worlds
+from tests.unit.cli.survey.manifests import meta
 from tests.unit.cli.survey.worlds import World
 
 pytestmark = pytest.mark.integration
@@ -78,8 +79,8 @@ PLANTED = {
 def theirs() -> World:
     """Return two Kafkas: orders on groups of its own, ledger on Karpenter's nodes."""
     world = worlds.own_groups(worlds.bare())
-    world.add("namespaces", {"metadata": worlds.meta("finance")})
-    world.add("namespaces", {"metadata": worlds.meta("ops")})
+    world.add("namespaces", {"metadata": meta("finance")})
+    world.add("namespaces", {"metadata": meta("ops")})
     ledger = World()
     ledger.add("kafkas", worlds.kafka("ledger", "finance"))
     for name, role in (("data", "broker"), ("raft", "controller")):

@@ -15,6 +15,7 @@ from cli.survey import command
 from core.errors import StillwaterError
 from core.survey.finding import CLEAR, NOT_READ
 from tests.unit.cli.survey import worlds
+from tests.unit.cli.survey.manifests import workload
 from tests.unit.cli.survey.worlds import World, bare, own_groups
 
 
@@ -54,7 +55,7 @@ def test_a_cluster_without_kafka_is_one_sentence(monkeypatch: pytest.MonkeyPatch
 
 def test_a_kafka_of_others_alone_is_named_in_that_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
-    world.add("statefulsets", worlds.workload("kafka", "legacy", "apache/kafka:4.1.0"))
+    world.add("statefulsets", workload("kafka", "legacy", "apache/kafka:4.1.0"))
     with pytest.raises(StillwaterError, match=r"StatefulSet legacy/kafka \(apache/kafka:4.1.0\)"):
         examined(monkeypatch, world)
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from infra.eks.api import Api, ApiError
+from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class, workload
 
-Item = dict[str, Any]
 ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
 QUEUE_URL = "https://sqs.eu-north-1.amazonaws.com/111122223333/Drains"
 RULE = {"source": ["aws.autoscaling"], "detail-type": ["EC2 Instance-terminate Lifecycle Action"]}
@@ -23,26 +23,6 @@ NTH = {
     "NODE_TERMINATION_GRACE_PERIOD": "1200",
     "CHECK_TAG_BEFORE_DRAINING": "false",
 }
-
-
-def meta(name: str, namespace: str | None = None, **more: Any) -> Item:
-    return {"name": name, **({"namespace": namespace} if namespace else {}), **more}
-
-
-def workload(name: str, namespace: str, image: str, *args: str, **env: Any) -> Item:
-    settings = [
-        {"name": key, **(value if isinstance(value, dict) else {"value": value})}
-        for key, value in env.items()
-    ]
-    container = {"name": name, "image": image, "env": settings, "args": list(args)}
-    labels = {"app": name}
-    return {
-        "metadata": meta(name, namespace),
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
-    }
 
 
 class World(Api):
@@ -220,7 +200,9 @@ def node(world: World, name: str, zone: str, instance: str) -> None:
         "topology.kubernetes.io/region": "eu-north-1",
     }
     provider = f"aws:///{zone}/{instance}"
-    world.add("nodes", {"metadata": meta(name, labels=labels), "spec": {"providerID": provider}})
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    spec = {"providerID": provider}
+    world.add("nodes", {"metadata": meta(name, labels=labels), "spec": spec, "status": ready})
     world.instances[instance] = {"InstanceId": instance, "Tags": []}
 
 
@@ -250,16 +232,6 @@ def claim(world: World, name: str, namespace: str) -> None:
             },
         },
     )
-
-
-def storage_class(name: str, **more: Any) -> Item:
-    return {
-        "metadata": meta(name),
-        "provisioner": "ebs.csi.aws.com",
-        "volumeBindingMode": "WaitForFirstConsumer",
-        "allowVolumeExpansion": True,
-        **more,
-    }
 
 
 def budget(world: World, cluster: str, namespace: str, **spec: Any) -> Item:
@@ -298,14 +270,6 @@ def cleaner(world: World, **env: str) -> None:
             ],
         },
     )
-
-
-def service_of(name: str, namespace: str, selector: dict[str, str]) -> Item:
-    spec: Item = {"ports": [{"port": 443}]}
-    return {
-        "metadata": meta(name, namespace),
-        "spec": spec | ({"selector": selector} if selector else {}),
-    }
 
 
 def bind(world: World, image: str, namespace: str, cluster: str) -> None:
@@ -398,11 +362,12 @@ def managed(world: World, *, zones: tuple[str, ...] = ZONES, **group_of_eks: Any
         name = f"eks-{zone}" if len(zones) > 1 else "eks-workers"
         spanned = [zone] if len(zones) > 1 else list(ZONES)
         world.member_of[instance] = name
+        wanted = 2 if len(zones) > 1 else len(world.kinds["nodes"])
         tags = [
             {"Key": "eks:nodegroup-name", "Value": name.removeprefix("eks-")},
             {"Key": "eks:cluster-name", "Value": "shop"},
         ]
-        world.groups[name] = group(name, spanned, DesiredCapacity=2, MaxSize=2, Tags=tags)
+        world.groups[name] = group(name, spanned, DesiredCapacity=wanted, MaxSize=wanted, Tags=tags)
         said = {"updateConfig": {"maxUnavailable": 1}, **group_of_eks}
         world.node_groups[name.removeprefix("eks-")] = said
     return world

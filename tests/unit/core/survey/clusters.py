@@ -52,7 +52,8 @@ def pod(index: int) -> Pod:
         labels=LABELS,
         annotations={},
         readiness_gates=frozenset({GATE}),
-        claims=(f"data-{index}",),
+        # One of all of them, so that a test changes one volume.
+        claims=("data-0",),
         alone_on_its_node=True,
     )
 

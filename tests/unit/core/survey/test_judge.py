@@ -95,12 +95,12 @@ def voters(count: int, *, same_node: bool = False) -> Surveyed:
             broker=False,
             controller=True,
             node="ip-10-0-0-0" if same_node else f"ip-10-0-0-{index}",
-            claims=(f"meta-{index}",),
             labels={**pod(index).labels, "role": "controller"},
         )
         for index in range(count)
     )
-    nodes = {name: replace(each, zone=None) for name, each in GOOD_NODES.items()}
+    fourth = replace(GOOD_NODES["ip-10-0-0-0"], name="ip-10-0-0-3", zone="d", instance_id="i-3")
+    nodes = {**GOOD_NODES, fourth.name: fourth}
     balanced = (replace(GOOD_BALANCED, selector={**GOOD_BALANCED.selector, "role": "broker"}),)
     return replace(GOOD, pods=(*GOOD_PODS, *alone), nodes=nodes, balanced=balanced)
 

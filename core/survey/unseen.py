@@ -1,0 +1,145 @@
+"""Names what was asked for and not seen: of such a part nothing good is said either.
+
+A cluster that sleeps, a node or claim that is not listed, a setting that is no number: each would
+pass every other judge without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
+from core.survey.finding import Finding, Weight, listed
+from core.survey.kafka import REPLICATION, number
+from core.survey.kafka_facts import Kafka
+
+AGAIN = "look at it, and survey again"
+
+
+def _unknown(check: str, subject: str, evidence: str, remedy: str = AGAIN) -> Finding:
+    return Finding(check, Weight.UNKNOWN, subject, evidence, remedy)
+
+
+def asleep(seen: Surveyed) -> Iterator[Finding]:
+    """Find Kafkas that want no pods today, so that nothing below them was judged."""
+    for kafka in of(seen.kafkas):
+        if seen.pods == () or (of(seen.pods) and not pods_of(seen, kafka)):
+            pools = [p for p in of(seen.pools) if (p.namespace, p.kafka) == _key(kafka)]
+            if pools and not sum(pool.replicas for pool in pools):
+                yield _unknown(
+                    "asleep",
+                    kafka.title,
+                    "its node pools want no pods today: of its nodes, groups and volumes nothing "
+                    "was judged",
+                    "survey it again when it runs",
+                )
+
+
+def _key(kafka: Kafka) -> tuple[str, str]:
+    return (kafka.namespace, kafka.name)
+
+
+def settings(seen: Surveyed) -> Iterator[Finding]:
+    """Find settings of replication that are written as something else than a number."""
+    names = {each for setting, (in_sync, *_) in REPLICATION.items() for each in (setting, in_sync)}
+    for kafka in of(seen.kafkas):
+        odd = [f"{n} {kafka.config[n]}" for n in names & set(kafka.config) if _odd(kafka, n)]
+        if odd:
+            yield _unknown(
+                "setting-odd",
+                kafka.title,
+                f"{listed(odd)} is no whole number: what producers wait for was not judged",
+                "write it as a whole number, which Kafka wants too",
+            )
+
+
+def _odd(kafka: Kafka, setting: str) -> bool:
+    return number(kafka, setting, 1) is None
+
+
+def nodes(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods whose node, or whose node's machine, zone or state, is not known."""
+    if isinstance(seen.nodes, Unread):
+        return
+    for kafka in of(seen.kafkas):
+        pods = [pod for pod in pods_of(seen, kafka) if pod.node]
+        held = {pod.node or "": node_of(pod, seen) for pod in pods}
+        if gone := [name for name, node in held.items() if node is None]:
+            yield _unknown(
+                "node-unseen",
+                kafka.title,
+                f"its pods are on {listed(gone)}, which the API server does not list: what they "
+                f"stand on was not judged",
+            )
+        known = [node for node in held.values() if node is not None]
+        if foreign := [node.name for node in known if node.instance_id is None]:
+            yield _unknown(
+                "machine-unknown",
+                kafka.title,
+                f"{listed(foreign)} is no EC2 instance by its providerID (Fargate, hybrid, or not "
+                f"AWS's): what ends or replaces it was not judged",
+                "run brokers on EC2 instances, or judge these machines yourself",
+            )
+        if nowhere := [node.name for node in known if node.zone is None]:
+            yield _unknown(
+                "zone-unknown",
+                kafka.title,
+                f"{listed(nowhere)} says nothing of its zone: how brokers are spread was not "
+                f"judged",
+                "label it topology.kubernetes.io/zone",
+            )
+        if silent := [pod.name for pod in pods if pod.ready is None]:
+            yield _unknown(
+                "pod-silent",
+                kafka.title,
+                f"the status of {listed(silent)} says nothing of its readiness",
+            )
+
+
+def volumes(seen: Surveyed) -> Iterator[Finding]:
+    """Find claims whose volume or class is not there to be judged."""
+    if isinstance(seen.volumes, Unread):
+        return
+    read = {(volume.namespace, volume.claim) for volume in seen.volumes}
+    missing = {
+        f"{pod.namespace}/{claim}"
+        for pod in of(seen.pods)
+        for claim in pod.claims
+        if (pod.namespace, claim) not in read
+    }
+    if missing:
+        yield _unknown(
+            "claim-unseen",
+            "volumes of Kafka",
+            f"{listed(missing)} is not among the claims: what becomes of its data was not judged",
+        )
+    unbound = [f"{v.namespace}/{v.claim}" for v in seen.volumes if v.reclaim is None]
+    if unbound:
+        yield _unknown(
+            "volume-unseen",
+            "volumes of Kafka",
+            f"{listed(unbound)} has no volume that is listed: whether it survives its claim was "
+            f"not judged",
+        )
+    classes = {v.storage_class for v in seen.volumes if v.storage_class and v.binding is None}
+    for name in sorted(each for each in classes if each):
+        yield _unknown(
+            "class-unseen",
+            f"StorageClass {name}",
+            "it is not listed: whether its volumes grow, and bind where the pod can run, was not "
+            "judged",
+        )
+
+
+def node_pools(seen: Surveyed) -> Iterator[Finding]:
+    """Find NodePools that nodes name and nobody lists."""
+    if isinstance(seen.nodes, Unread) or isinstance(seen.node_pools, Unread):
+        return
+    named = {node.node_pool for node in seen.nodes.values() if node.node_pool}
+    for name in sorted(named - set(seen.node_pools)):
+        yield _unknown(
+            "pool-unseen",
+            f"NodePool {name}",
+            "nodes of Kafka are labelled with it and it is not listed: how it replaces them was "
+            "not judged",
+        )
