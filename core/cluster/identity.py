@@ -121,7 +121,9 @@ class Acl(Frozen):
 
     resource: Resource
     """The kind of thing the operations are allowed on."""
-    name: Annotated[str | None, StringConstraints(min_length=1, max_length=249)] = None
+    name: Annotated[
+        str | None, StringConstraints(min_length=1, max_length=249, pattern=r"^[^\x00-\x1f\x7f]+$")
+    ] = None
     """Its name, which everything but the cluster needs; `*` is every resource of its kind, present
     and to come.
     """

@@ -132,6 +132,10 @@ class Metrics(Frozen):
     @classmethod
     def _are_expressions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for expression in value:
+            if not expression.strip():
+                raise ValueError(
+                    "an empty expression would let every metric through; name what is meant"
+                )
             try:
                 re.compile(expression)
             except re.error as error:

@@ -11,11 +11,12 @@ import json
 import re
 from collections.abc import Iterator
 
-from core import naming
+from core import naming, regions
 from core.cluster import kafka_settings
 from core.cluster.fields import is_loopback, named_twice
 from core.cluster.spec import ClusterSpec
 from core.constants import INTERNAL_LISTENER
+from core.settings.prometheus_address import Workspace
 
 # Ports of every Kafka pod are called tcp-<name>, and no two ports of a Service have one name.
 TAKEN_PORT_NAMES = frozenset({"ctrlplane", "kafkaagent", "prometheus", "replication"})
@@ -108,8 +109,15 @@ def _namespaces(spec: ClusterSpec) -> Iterator[str]:
 
 def _secrets_of_strimzi(spec: ClusterSpec) -> Iterator[str]:
     """Refuse users whose Secret, which bears their name, would be one of the cluster's own."""
+    of_pods = {
+        naming.pod(spec.name, naming.kafka_node_pool(pool.name, zone), node_id)
+        for pool in spec.pools
+        for zone, ids in spec.node_ids_of(pool).items()
+        for node_id in ids
+    }
     for user in spec.users:
-        if user.name.removeprefix(f"{spec.name}-") in SECRETS_OF_A_CLUSTER:
+        own = user.name.removeprefix(f"{spec.name}-") in SECRETS_OF_A_CLUSTER
+        if own or user.name in of_pods:
             yield (
                 f"user {user.name} would have the Secret {user.name}, in which Strimzi keeps the "
                 f"cluster's own keys; rename the user."
@@ -176,6 +184,9 @@ def _labels(spec: ClusterSpec) -> Iterator[str]:
     prometheus = spec.metrics.prometheus
     if prometheus is None:
         return
+    asked = prometheus.asked
+    if isinstance(asked, Workspace) and (refused := regions.refused(asked.region)) is not None:
+        yield f"metrics.prometheus.address is in another partition: {refused}"
     for label in prometheus.labels:
         if label.startswith("__"):
             yield (

@@ -120,12 +120,18 @@ class ClusterSpec(Frozen):
     per pod and hour.
     """
     bill_cluster_tag: (
-        Annotated[str, Field(pattern=r"^[^=\s][^=]{0,127}(=.{0,255}\S)?$", max_length=385)] | None
+        Annotated[
+            str,
+            Field(pattern=r"^[^=\s][^=\x00-\x1f]{0,127}(=[^\x00-\x1f]{0,255}\S)?$", max_length=385),
+        ]
+        | None
     ) = None
     """The tag that means Kafka on the bill, for the scheduled report: a key, whose value names the
     cluster, or `key=value`; without it `stillwater:cluster`.
     """
-    bill_pool_tag: Annotated[str, Field(pattern=r"^[^=\s][^=]*$", max_length=128)] | None = None
+    bill_pool_tag: (
+        Annotated[str, Field(pattern=r"^[^=\s][^=\x00-\x1f]*$", max_length=128)] | None
+    ) = None
     """The key of the tag that names a node's pool on the bill; without it `stillwater:pool`."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on everything, beside the project's own; thirty at most, as the narrowest of what

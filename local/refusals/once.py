@@ -82,6 +82,30 @@ UNIQUE: Mapping[str, Unique] = {
         "ConflictingDomainExists",
         "The VPC is already associated with another private hosted zone of the name {0}",
     ),
+    "ec2/internetGateway:InternetGateway": Unique(
+        ("vpcId",),
+        "AttachInternetGateway",
+        "Resource.AlreadyAssociated",
+        "Network {0} already has an internet gateway attached",
+    ),
+    "ec2/natGateway:NatGateway": Unique(
+        ("allocationId",),
+        "CreateNatGateway",
+        "Resource.AlreadyAssociated",
+        "Elastic IP address [{0}] is already associated",
+    ),
+    "ec2/routeTableAssociation:RouteTableAssociation": Unique(
+        ("subnetId",),
+        "AssociateRouteTable",
+        "Resource.AlreadyAssociated",
+        "the specified association conflicts with an existing association of {0}",
+    ),
+    "eks/nodeGroup:NodeGroup": Unique(
+        ("clusterName", "nodeGroupName"),
+        "CreateNodegroup",
+        "ResourceInUseException",
+        "NodeGroup already exists with name {1} and cluster name {0}",
+    ),
     "iam/instanceProfile:InstanceProfile": Unique(
         ("name",),
         "CreateInstanceProfile",

@@ -164,6 +164,35 @@ def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         by_vpc[vpc].append(block)
 
 
+@limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")
+def services_beside_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """The addresses of Kubernetes' Services are none of the VPC's."""
+    vpcs = [str(each.inputs["cidrBlock"]) for each in _of(everything, "ec2/vpc:Vpc")]
+    for each in _of(everything, "eks/cluster:Cluster"):
+        block = (each.inputs.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr")
+        if len(vpcs) != 1 or not block:
+            continue
+        if ipaddress.ip_network(str(block)).overlaps(ipaddress.ip_network(vpcs[0], strict=False)):
+            message = f"serviceIpv4Cidr {block} overlaps with the CIDR block {vpcs[0]} of the VPC"
+            at = "kubernetesNetworkConfig"
+            yield _about(each, "CreateCluster", "InvalidParameterException", message, at)
+
+
+@limit("https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html")
+def groups_of_two_balancers(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """A target group is of one load balancer."""
+    owner: dict[str, str] = {}
+    for each in _of(everything, "lb/listener:Listener"):
+        balancer = str(each.inputs.get("loadBalancerArn"))
+        for action in each.inputs.get("defaultActions") or ():
+            group = action.get("targetGroupArn")
+            if group and owner.setdefault(str(group), balancer) != balancer:
+                message = "The following target groups cannot be associated with more than one "
+                message += f"load balancer: {group}"
+                code = "TargetGroupAssociationLimit"
+                yield _about(each, "CreateListener", code, message, "defaultActions")
+
+
 @limit(
     "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AuthorizeSecurityGroupIngress.html"
 )

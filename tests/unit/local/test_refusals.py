@@ -104,6 +104,7 @@ def seeded(kind: str, token: str, inputs: dict[str, Any], code: str, words: str)
 
 INGRESS = "vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 LAMBDA = "lambda/function:Function"
+HOOK = "autoscaling/lifecycleHook:LifecycleHook"
 TEMPLATE = "ec2/launchTemplate:LaunchTemplate"
 LOG_GROUP = "cloudwatch/logGroup:LogGroup"
 SEEDED = [
@@ -469,99 +470,6 @@ def test_a_violation_is_refused_in_awss_words(
     found = gate.refusals(Wanted(token, "seeded", inputs))
     assert [f for f in found if f.code == code and words in f.message], found
     assert all("seeded" in refusal.sentence for refusal in found)
-
-
-def several(token: str, number: int, **inputs: Any) -> list[Wanted]:
-    """Return so many resources alike; {} in an input is each one's number."""
-    return [
-        Wanted(
-            f"aws:{token}",
-            f"each-{n}",
-            {k: v.format(n) if isinstance(v, str) else v for k, v in inputs.items()},
-        )
-        for n in range(number)
-    ]
-
-
-HOOK = "autoscaling/lifecycleHook:LifecycleHook"
-TOGETHER = [
-    pytest.param(
-        several(INGRESS, 61, **{**RULE, "cidrIpv4": "10.{}.0.0/16"}),
-        "RulesPerSecurityGroupLimitExceeded",
-        id="sixty-one rules of a group",
-    ),
-    pytest.param(several(INGRESS, 2, **RULE), "InvalidPermission.Duplicate", id="a rule twice"),
-    pytest.param(
-        several("iam/role:Role", 2, name="tick"), "EntityAlreadyExists", id="a role's name twice"
-    ),
-    pytest.param(
-        several("lb/listener:Listener", 51, loadBalancerArn="nlb", port="{}"),
-        "TooManyListeners",
-        id="fifty-one listeners",
-    ),
-    pytest.param(
-        several(HOOK, 51, name="h{}", autoscalingGroupName="g"),
-        "LimitExceeded",
-        id="fifty-one hooks",
-    ),
-    pytest.param(
-        several("cloudwatch/eventTarget:EventTarget", 6, rule="r", targetId="{}"),
-        "LimitExceededException",
-        id="six targets of a rule",
-    ),
-    pytest.param(
-        several("iam/rolePolicyAttachment:RolePolicyAttachment", 11, role="r", policyArn="{}"),
-        "LimitExceeded",
-        id="eleven policies of a role",
-    ),
-    pytest.param(
-        [
-            Wanted("aws:iam/rolePolicy:RolePolicy", name, {"role": "r", "policy": document(6000)})
-            for name in ("one", "another")
-        ],
-        "LimitExceeded",
-        id="two inline policies of 6,000 characters",
-    ),
-    pytest.param(
-        several(LAMBDA, 1, name="webhook", reservedConcurrentExecutions=5),
-        "InvalidParameterValueException",
-        id="reserved concurrency in a new account",
-    ),
-    pytest.param(
-        [
-            Wanted("aws:sqs/queue:Queue", "q", {"name": "q", "visibilityTimeoutSeconds": 30}),
-            Wanted(f"aws:{LAMBDA}", "f", {"name": "f", "timeout": 60}),
-            Wanted(
-                "aws:lambda/eventSourceMapping:EventSourceMapping",
-                "m",
-                {"eventSourceArn": "arn:aws:sqs:us-east-1:123456789012:q", "functionName": "f"},
-            ),
-        ],
-        "InvalidParameterValueException",
-        id="a queue that delivers again before its function is over",
-    ),
-    pytest.param(
-        [
-            Wanted("aws:ec2/vpc:Vpc", "vpc-1", {"cidrBlock": "10.0.0.0/16"}),
-            Wanted("aws:ec2/vpc:Vpc", "vpc-2", {"cidrBlock": "10.1.0.0/16"}),
-            Wanted("aws:ec2/subnet:Subnet", "s", {"vpcId": "vpc-1", "cidrBlock": "10.1.0.0/24"}),
-        ],
-        "InvalidSubnet.Range",
-        id="a subnet outside its VPC",
-    ),
-    pytest.param(
-        several("ec2/subnet:Subnet", 2, vpcId="vpc", cidrBlock="10.0.0.0/2{}"),
-        "InvalidSubnet.Conflict",
-        id="subnets over each other",
-    ),
-]
-
-
-@pytest.mark.parametrize(("resources", "code"), TOGETHER)
-def test_what_only_several_resources_exceed_is_refused(resources: list[Wanted], code: str) -> None:
-    found = list(together.refusals(resources))
-    assert {refusal.code for refusal in found} == {code}
-    assert all(refusal.resource for refusal in found)
 
 
 def test_every_limit_says_where_it_stands_written() -> None:

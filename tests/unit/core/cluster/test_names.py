@@ -18,6 +18,10 @@ EXISTING = {
         for number, letter in enumerate("abc")
     },
 }
+IN_CHINA = (
+    "https://aps-workspaces.cn-north-1.amazonaws.com.cn/workspaces/"
+    "ws-01234567-89ab-cdef-0123-456789abcdef"
+)
 PROMETHEUS = "http://prometheus.monitoring.svc:9090"
 
 
@@ -71,6 +75,15 @@ def user(name: str, **more: Any) -> dict[str, Any]:
         (slack("https://slack.com/api"), "a slash at its end"),
         (slack("ftp://slack.com/"), "is no address of an API"),
         (user("orders-cluster-ca-cert"), "in which Strimzi keeps the cluster's own keys"),
+        (user("orders-broker-a-10"), "in which Strimzi keeps the cluster's own keys"),
+        (
+            user("u", acls=[{"resource": "group", "name": "a\nb", "operations": ["Read"]}]),
+            "users.0.acls.0.name is 'a\\nb'",
+        ),
+        ({"metrics": {"allow": [" "]}}, "would let every metric through"),
+        ({"bill_cluster_tag": "a\tb"}, "bill_cluster_tag is"),
+        ({"bill_pool_tag": "a\nb"}, "bill_pool_tag is"),
+        ({"metrics": {"prometheus": {"address": IN_CHINA}}}, "of the China partition"),
         (user("orders-clients-ca"), "in which Strimzi keeps the cluster's own keys"),
         (
             user("u", acls=[{"resource": "topic", "name": "a b", "operations": ["Read"]}]),
