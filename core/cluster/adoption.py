@@ -13,13 +13,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
+from core import regions
 from core.cluster.alerts import Alerts
 from core.cluster.eviction_gate import EvictionGate
 from core.cluster.fields import Frozen, SecurityGroupId, SubnetId, named_twice
 from core.cluster.maintenance import Maintenance
-from core.cluster.reading import Locate, validated
+from core.cluster.reading import Locate, Place, validated
 from core.cluster.slack import Slack
-from core.cluster.spec import Inconsistent
+from core.cluster.spec import LAST_PORT, Inconsistent
 from core.cluster.timings import Timings
 from core.errors import InvalidInput
 
@@ -33,10 +34,16 @@ LabelKey = Annotated[
         pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"
     ),
 ]
-GroupName = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+# CreateAutoScalingGroup: neither colons nor control characters.
+GroupName = Annotated[str, StringConstraints(pattern=r"^[^:\x00-\x1f\x7f]{1,255}$")]
+NodeGroupName = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,62}$")]
+# RFC 1123's label: a namespace has no dots.
+Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
 Bootstrap = Annotated[str, StringConstraints(pattern=r"^[^\s:,]+:\d{1,5}(,[^\s:,]+:\d{1,5})*$")]
-QueueUrl = Annotated[str, StringConstraints(pattern=r"^https://sqs\.[^\s/]+/\d{12}/[^\s/]+$")]
+# A termination handler takes a standard queue alone.
+QUEUE_URL = r"^https://sqs\.[a-z0-9-]+\.amazonaws\.com/\d{12}/[A-Za-z0-9_-]{1,80}$"
+QueueUrl = Annotated[str, StringConstraints(pattern=QUEUE_URL)]
 
 # Lambda's VpcConfig takes so many of each.
 MOST_SUBNETS, MOST_SECURITY_GROUPS = 16, 5
@@ -79,7 +86,7 @@ class _Section(BaseModel):
 class AdoptedKafka(_Section):
     """One Kafka resource of Strimzi's, by where it is."""
 
-    namespace: KubernetesName
+    namespace: Namespace
     """Its namespace."""
     name: KubernetesName
     """Its name there."""
@@ -114,7 +121,7 @@ class Adoption(_Section):
     """The Kafkas in it that are meant; others are left alone."""
     scaling_groups: tuple[GroupName, ...] = ()
     """Auto Scaling groups that hold their nodes."""
-    managed_node_groups: tuple[GroupName, ...] = ()
+    managed_node_groups: tuple[NodeGroupName, ...] = ()
     """EKS's managed node groups that do."""
     node_pools: tuple[KubernetesName, ...] = ()
     """Karpenter's or Auto Mode's NodePools that do."""
@@ -178,6 +185,7 @@ class Adoption(_Section):
                 f"adopt.queue_url is in {self.queue_url.split('.')[1]}, and adopt.region is "
                 f"{self.region}, where the functions are; correct one of them"
             )
+        yield from self._nowhere()
         if not (self.scaling_groups or self.managed_node_groups or self.node_pools):
             yield (
                 "adopt names no machines; list the scaling_groups, managed_node_groups or "
@@ -190,6 +198,17 @@ class Adoption(_Section):
             )
         if self.level is not Level.SURVEY:
             yield from self._unreachable()
+
+    def _nowhere(self) -> Iterator[str]:
+        if (partition := regions.refused(self.region)) is not None:
+            yield f"adopt.region: {partition.removesuffix('.')}"
+        for kafka in self.kafkas:
+            for server in (kafka.bootstrap or "").split(","):
+                if server and not 0 < int(server.rpartition(":")[2]) <= LAST_PORT:
+                    yield (
+                        f"bootstrap of Kafka {kafka.title} names {server}, and ports are 1 to "
+                        f"{LAST_PORT}; correct it"
+                    )
 
     def _unreachable(self) -> Iterator[str]:
         for kafka in self.kafkas:
@@ -278,7 +297,12 @@ def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> Adoptio
             f"Stillwater, not both: keep one of them per file."
         )
         raise InvalidInput([problem])
-    return validated(Adoption, section, lambda place, said: locate(("adopt", *place), said))
+
+    def placed(place: Place, sentence: str) -> str:
+        # What two keys say together has no place of its own; the sentence names the keys.
+        return locate(("adopt", *place) if place else (), sentence)
+
+    return validated(Adoption, section, placed)
 
 
 def shared(described: Mapping[str, Adoption]) -> list[str]:
