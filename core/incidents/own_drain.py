@@ -134,10 +134,14 @@ def left_behind(incident: Incident, seen: Observation, policy: Policy) -> str | 
 
 def idle(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Empty a node without Kafka, and let it go."""
+    where = incident.node_name or incident.instance_id
     left = left_behind(incident, seen, policy)
-    if left is None:
-        reason = f"Nothing is left to drain on {incident.node_name or incident.instance_id}."
+    cordon = _cordon(incident, seen)
+    if left is None and not cordon:
+        reason = f"Nothing is left to drain on {where}."
         return go(State.GATING, reason, *complete(incident, HookResult.CONTINUE))
+    # What came there since this reading is seen by the next.
+    left = left or f"{where} takes no new pods from now on: it is looked at once more."
     drained_for = seen.now - incident.entered_at
     if drained_for > policy.hold_limit_seconds:
         return retained(incident, "drain_limit", f"{left} The node is kept.")
@@ -163,8 +167,6 @@ def taken_back(incident: Incident, seen: Observation, state: State) -> tuple[Act
 
 def _emptied(incident: Incident, seen: Observation) -> tuple[Action, ...]:
     """Keep new pods off the node, evict what is not Kafka's, and name what nobody makes anew."""
-    node = seen.node_named(incident.node_name)
-    cordon = (Cordon(node.name),) if node is not None and node.schedulable else ()
     bare = [each for each in seen.on_node if not (each.stays or each.owned or each.kafka)]
     reason = (
         f"Not evicted from {incident.node_name}, since nobody owns it and would make it anew: "
@@ -172,7 +174,12 @@ def _emptied(incident: Incident, seen: Observation) -> tuple[Action, ...]:
     )
     page = (Page("pods_without_owner", reason),) if bare else ()
     evictions = (_evict(each) for each in _leaving(seen) if not each.stopping)
-    return (*page, *cordon, *evictions)
+    return (*page, *_cordon(incident, seen), *evictions)
+
+
+def _cordon(incident: Incident, seen: Observation) -> tuple[Action, ...]:
+    node = seen.node_named(incident.node_name)
+    return (Cordon(node.name),) if node is not None and node.schedulable else ()
 
 
 def _leaving(seen: Observation) -> list[PodOnNode]:

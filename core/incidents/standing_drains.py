@@ -51,7 +51,12 @@ def not_ended(drain: StandingDrain, seen: Observation, policy: Policy) -> str | 
     what = f"Incident {drain.holder} is over ({drain.state}), but"
     until = _message_ends(drain, seen, policy)
     if until is not None:
-        return f"{what} the termination handler may still be given its drain, until {clock(until)}."
+        may = (
+            "a pod that it evicted may still be on its way"
+            if policy.drain_route == "evict"
+            else "the termination handler may still be given its drain"
+        )
+        return f"{what} {may}, until {clock(until)}."
     away = _away(drain, seen)
     return None if away is None else f"{what} its Kafka node is not back. {away}"
 

@@ -10,6 +10,7 @@ from core.incidents.observation import BudgetView
 from core.incidents.own_drain import LATE_SECONDS, OTHERS_SECONDS
 from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import State
+from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import NEW, OLD, ec2_event, healthy_kafka, node_named
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_pause import paused
@@ -183,6 +184,27 @@ def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
     assert made.cluster.evicted == ["operator"]
     assert made.incident().state is State.RELEASED
     assert made.ledger.leases() == ()
+
+
+def test_a_node_without_kafka_takes_no_new_pod_before_its_hooks_are_completed() -> None:
+    made = station(AGENT)
+    made.cluster.pods[10] = replace(made.cluster.pods[10], node_name=node_named("i-0b"))
+    made.cluster.attached.pop(NODE)
+    announced(made)
+    while made.incident().state is not State.DRAINING or not made.cluster.cordons:
+        assert made.cluster.completed == []
+        made.tick()
+    assert made.cluster.completed == []
+    made.tick()
+    assert {hook for _, hook, _ in made.cluster.completed} == {"drain", "gate"}
+
+
+def test_the_gate_beside_it_lets_our_own_eviction_through_with_kafkas_consent() -> None:
+    door = Door(replaced(station(OPERATOR)))
+    assert door.ask(10, user="stillwater-tick").allowed
+    assert not door.ask(20, user="stillwater-tick").allowed
+    door.station.cluster.kafka = healthy_kafka(out=20)
+    assert not door.ask(10, user="stillwater-tick").allowed
 
 
 def test_a_tick_that_dies_after_the_eviction_does_no_harm_a_second_time(
