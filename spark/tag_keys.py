@@ -19,6 +19,8 @@ CLAIM_TAG = "kubernetes.io/created-for/pvc/name"
 NODE_GROUP_TAG = "eks:nodegroup-name"
 # On every line that no one was charged for.
 SIMULATED_TAG = "stillwater:simulated"
+# What the columns begin with that tags have for themselves, in lower case.
+TAG_COLUMNS = ("resource_tags_", "resourcetags/")
 
 
 @dataclass(frozen=True, slots=True)

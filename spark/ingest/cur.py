@@ -36,7 +36,7 @@ from spark.ingest.grain import Grain
 from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.money import Formula, made_of
 from spark.schemas import CHARGES, HAS_NET, require_lines
-from spark.tag_keys import OURS, KafkaTags, column_spellings
+from spark.tag_keys import OURS, TAG_COLUMNS, KafkaTags, column_spellings
 from spark.transforms import amortise
 
 COST = amortise.UNBLENDED
@@ -79,7 +79,6 @@ NO_RESOURCES = (
     "The report has no resource ids, so the money is read by component and no volume or instance "
     'is told from another: choose "Include resource IDs" in the report\'s content.'
 )
-TAG_COLUMNS = ("resource_tags_", "resourcetags/")
 TAG_MAPS = ("resource_tags", "tags")
 _NO_TAGS = f"{_LISTED} and activate the tags as cost allocation tags"
 # A marketplace's seller is no part of AWS's own meters.

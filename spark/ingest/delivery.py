@@ -39,6 +39,14 @@ BROKEN_LINE = "the line does not hold the columns of its header"
 SECOND_HEADER = "the line is a header again: two files are glued together"
 HEADER_CELL = r"^(bill|lineitem|identity|pricing|product|reservation|savingsplan)(/|_)[a-z_/]+$"
 NO_CODEC = re.compile(r"ClassNotFoundException: org\.apache\.hadoop\.io\.compress\.(\w+)Codec")
+MISTYPED = re.compile(
+    r'IS NULL\) THEN (\S+) END AS (?:DATE|TIMESTAMP).*?cannot cast "(\w+)"', re.DOTALL
+)
+# What Java says of a file that is not whole -> what it means.
+DAMAGE = {
+    "EOFException": "it ends before its data does; copy it again",
+    "encrypted ZIP entry": "its archive needs a password; pack it again without one",
+}
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
 
 
@@ -332,6 +340,12 @@ def _cause(complaint: str) -> str:
     codec = NO_CODEC.search(complaint)
     if codec:
         return f"it is compressed by {codec[1]}, which Spark has no codec for; export with Snappy"
+    mistyped = MISTYPED.search(complaint)
+    if mistyped:
+        return f"its column {mistyped[1]} holds {mistyped[2]}, which are no times; export it again"
+    known = next((said for words, said in DAMAGE.items() if words in complaint), None)
+    if known is not None:
+        return known
     lines = [line.strip() for line in complaint.splitlines() if line.strip()]
     # A worker in Python says why in a sentence of ours, which stands below its stack.
     said = [line for line in lines if line.startswith(OWN)]

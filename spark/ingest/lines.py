@@ -17,6 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from core.errors import InvalidInput
 from spark.ingest.files import Files, HadoopFiles
 from spark.tables import literal_address
+from spark.tag_keys import TAG_COLUMNS
 
 CORRUPT = "_corrupt_line"
 # The longest header known has 300 columns.
@@ -47,10 +48,27 @@ def header(files: Files, address: str, what: str) -> list[str]:
         raise InvalidInput([f"{what} cannot be read: {error}."]) from None
     if not any(names):
         raise InvalidInput([f"{what} is empty; its first line must name its columns."])
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise InvalidInput([f"{what} names column {repeated[0]} twice; export it once."])
-    return names
+    return _told_apart(names, what)
+
+
+def _told_apart(names: list[str], what: str) -> list[str]:
+    """Return the names with those of tags told apart that differ by case alone; refuse any others.
+
+    Spark knows no case in names. Of such tags the first is found by its key, as anywhere else.
+    """
+    blank = next((name for name in names if name != name.strip()), None)
+    if blank is not None:
+        problem = f"{what} has blanks around its columns' names ('{blank}'); take them out."
+        raise InvalidInput([problem])
+    apart: list[str] = []
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(name.lower(), name)
+        if name in apart or (other != name and not name.lower().startswith(TAG_COLUMNS)):
+            also = "" if other == name else f", once as {other}"
+            raise InvalidInput([f"{what} names column {name} twice{also}; export it once."])
+        apart.append(name if other == name else f"{name} ({len(apart)})")
+    return apart
 
 
 def _names(data: bytes, what: str) -> list[str]:
