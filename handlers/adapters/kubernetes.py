@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -16,14 +16,11 @@ from core.naming import (
     EBS_CSI_DRIVER,
     MAY_LEAVE_LABEL,
     NODE_POOL_LABEL,
-    POOL_LABEL,
-    REVISION_ANNOTATION,
-    ROLL_ANNOTATION,
     ZONE_LABEL,
     budget_of_the_staying,
-    node_id_of_pod,
 )
 from handlers.adapters.eks import EksApi, Json
+from handlers.adapters.kafka_pod import holds, kafka_pod_in
 from handlers.adapters.operator import tell_of_drain, wanted_revisions
 
 # Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
@@ -254,11 +251,6 @@ def _drivers(csi_node: Json) -> frozenset[str]:
     return frozenset(d["name"] for d in csi_node["spec"].get("drivers") or ())
 
 
-def _condition(item: Mapping[str, Any], kind: str) -> bool:
-    conditions = item.get("status", {}).get("conditions") or ()
-    return any(c["type"] == kind and c["status"] == "True" for c in conditions)
-
-
 def _sick(item: Json) -> dict[str, float]:
     """Return which of the node monitoring agent's conditions are False, and since when."""
     return {
@@ -293,7 +285,7 @@ def _node(
         sick=_sick(item),
         unready_since=_unready_since(item),
         created_at=epoch(item["metadata"].get("creationTimestamp")),
-        ready=_condition(item, "Ready"),
+        ready=holds(item, "Ready"),
         schedulable=takes_pods(spec),
         csi_ready=EBS_CSI_DRIVER in drivers,
         spare_for=marks.get(SPARE_ANNOTATION),
@@ -346,58 +338,3 @@ def _holds(expression: Json, labels: Json) -> bool:
         "Exists": value is not None,
         "DoesNotExist": value is None,
     }[expression["operator"]]
-
-
-def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
-    """Read a Kafka pod; a pod of the cluster that is no Kafka node is None."""
-    metadata = item["metadata"]
-    labels, marks = metadata.get("labels", {}), metadata.get("annotations") or {}
-    roles = [r for r in ("broker", "controller") if labels.get(f"strimzi.io/{r}-role") == "true"]
-    node_id = node_id_of_pod(metadata["name"])
-    over = item.get("status", {}).get("phase") in {"Succeeded", "Failed"}
-    # The entity operator and exporters carry the cluster's label, and no pool.
-    if node_id is None or over or POOL_LABEL not in labels:
-        return None
-    return PodView(
-        name=metadata["name"],
-        node_id=node_id,
-        role="combined" if len(roles) == 2 else next(iter(roles), None),
-        node_name=item.get("spec", {}).get("nodeName"),
-        ready=_condition(item, "Ready") and "deletionTimestamp" not in metadata,
-        stopping="deletionTimestamp" in metadata,
-        out_since=_out_since(item),
-        trouble=_trouble(item.get("status", {})),
-        revision=marks.get(REVISION_ANNOTATION),
-        roll_asked=marks.get(ROLL_ANNOTATION) == "true",
-        may_leave=labels.get(MAY_LEAVE_LABEL),
-    )
-
-
-def _out_since(item: Mapping[str, Any]) -> float | None:
-    """Return since when a pod is not Ready, in epoch seconds; None: it is.
-
-    One that has no node yet has no such condition: the scheduler's counts, or its making. One that
-    was told to stop is out when its time to stop ends.
-    """
-    if "deletionTimestamp" in item["metadata"]:
-        return epoch(item["metadata"]["deletionTimestamp"])
-    conditions = {c["type"]: c for c in item.get("status", {}).get("conditions") or ()}
-    if conditions.get("Ready", {}).get("status") == "True":
-        return None
-    for kind in ("Ready", "PodScheduled"):
-        told = conditions.get(kind, {})
-        if told.get("status") == "False" and told.get("lastTransitionTime"):
-            return epoch(told["lastTransitionTime"])
-    return epoch(item["metadata"].get("creationTimestamp"))
-
-
-def _trouble(status: Mapping[str, Any]) -> str:
-    """Return why a pod does not start, in Kubernetes' own word; one that runs has none."""
-    for condition in status.get("conditions") or ():
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return str(condition.get("reason") or "")
-    for container in status.get("containerStatuses") or ():
-        waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting:
-            return str(waiting.get("reason") or "")
-    return ""

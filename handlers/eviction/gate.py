@@ -28,7 +28,7 @@ from core.incidents.levels import Reach
 from core.incidents.observation import NodeView, Observation, PodView, Policy
 from core.incidents.record import Incident, State
 from core.naming import CLUSTER_LABEL, node_id_of_pod
-from handlers.adapters.kubernetes import kafka_pod_in
+from handlers.adapters.kafka_pod import kafka_pod_in
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.reception import Reception
 from handlers.store.ledger import rounds

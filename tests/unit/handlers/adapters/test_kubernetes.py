@@ -10,7 +10,8 @@ import urllib3
 from core.errors import Conflict, StillwaterError
 from core.incidents.observation import NodeView, PodView
 from handlers.adapters.eks import EksApi
-from handlers.adapters.kubernetes import EksNodes, kafka_pod_in
+from handlers.adapters.kafka_pod import kafka_pod_in
+from handlers.adapters.kubernetes import EksNodes
 from tests.unit.handlers.adapters.fake_api import node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")

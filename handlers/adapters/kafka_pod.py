@@ -1,0 +1,76 @@
+"""Reads a Kafka pod as the API server shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.fields import epoch
+from core.incidents.observation import PodView
+from core.naming import (
+    MAY_LEAVE_LABEL,
+    POOL_LABEL,
+    REVISION_ANNOTATION,
+    ROLL_ANNOTATION,
+    node_id_of_pod,
+)
+
+
+def holds(item: Mapping[str, Any], kind: str) -> bool:
+    conditions = item.get("status", {}).get("conditions") or ()
+    return any(c["type"] == kind and c["status"] == "True" for c in conditions)
+
+
+def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
+    """Read a Kafka pod; a pod of the cluster that is no Kafka node is None."""
+    metadata = item["metadata"]
+    labels, marks = metadata.get("labels", {}), metadata.get("annotations") or {}
+    roles = [r for r in ("broker", "controller") if labels.get(f"strimzi.io/{r}-role") == "true"]
+    node_id = node_id_of_pod(metadata["name"])
+    over = item.get("status", {}).get("phase") in {"Succeeded", "Failed"}
+    # The entity operator and exporters carry the cluster's label, and no pool.
+    if node_id is None or over or POOL_LABEL not in labels:
+        return None
+    return PodView(
+        name=metadata["name"],
+        node_id=node_id,
+        role="combined" if len(roles) == 2 else next(iter(roles), None),
+        node_name=item.get("spec", {}).get("nodeName"),
+        ready=holds(item, "Ready") and "deletionTimestamp" not in metadata,
+        stopping="deletionTimestamp" in metadata,
+        out_since=_out_since(item),
+        trouble=_trouble(item.get("status", {})),
+        revision=marks.get(REVISION_ANNOTATION),
+        roll_asked=marks.get(ROLL_ANNOTATION) == "true",
+        may_leave=labels.get(MAY_LEAVE_LABEL),
+    )
+
+
+def _out_since(item: Mapping[str, Any]) -> float | None:
+    """Return since when a pod is not Ready, in epoch seconds; None: it is.
+
+    One that has no node yet has no such condition: the scheduler's counts, or its making. One that
+    was told to stop is out when its time to stop ends.
+    """
+    if "deletionTimestamp" in item["metadata"]:
+        return epoch(item["metadata"]["deletionTimestamp"])
+    conditions = {c["type"]: c for c in item.get("status", {}).get("conditions") or ()}
+    if conditions.get("Ready", {}).get("status") == "True":
+        return None
+    for kind in ("Ready", "PodScheduled"):
+        told = conditions.get(kind, {})
+        if told.get("status") == "False" and told.get("lastTransitionTime"):
+            return epoch(told["lastTransitionTime"])
+    return epoch(item["metadata"].get("creationTimestamp"))
+
+
+def _trouble(status: Mapping[str, Any]) -> str:
+    """Return why a pod does not start, in Kubernetes' own word; one that runs has none."""
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("reason") or "")
+    for container in status.get("containerStatuses") or ():
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting:
+            return str(waiting.get("reason") or "")
+    return ""
