@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,19 @@ from local.pulumi.provider import Existing, Resource
 from local.pulumi.values import Properties
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:alerts"
+PUBLISHES = json.dumps(
+    {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {"Service": "cloudwatch.amazonaws.com"},
+                "Action": "sns:Publish",
+                "Resource": TOPIC,
+            }
+        ],
+    }
+)
 ALARM = {
     "name": "orders-ledger-throttled",
     "alarmDescription": "CRITICAL: slow.",
@@ -113,9 +127,7 @@ def test_a_topic_its_policy_and_who_listens(provider: AwsProvider) -> None:
     )
     arn = topic.id
     assert arn == TOPIC
-    policy = create(
-        provider, "sns/topicPolicy:TopicPolicy", {"arn": arn, "policy": '{"Statement":[]}'}
-    )
+    policy = create(provider, "sns/topicPolicy:TopicPolicy", {"arn": arn, "policy": PUBLISHES})
     heard = create(
         provider,
         "sns/topicSubscription:TopicSubscription",
@@ -124,7 +136,7 @@ def test_a_topic_its_policy_and_who_listens(provider: AwsProvider) -> None:
     sns = boto3.client("sns", region_name="us-east-1")
     attributes = sns.get_topic_attributes(TopicArn=arn)["Attributes"]
     assert attributes["KmsMasterKeyId"] == "k"
-    assert attributes["Policy"] == '{"Statement":[]}'
+    assert attributes["Policy"] == PUBLISHES
     (there,) = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
     assert there["Endpoint"] == "a@example.com"
     assert [provider.read(each) is not None for each in (topic, policy, heard)] == [True] * 3
