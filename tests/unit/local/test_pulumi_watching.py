@@ -136,7 +136,7 @@ def test_a_topic_its_policy_and_who_listens(provider: AwsProvider) -> None:
     sns = boto3.client("sns", region_name="us-east-1")
     attributes = sns.get_topic_attributes(TopicArn=arn)["Attributes"]
     assert attributes["KmsMasterKeyId"] == "k"
-    assert attributes["Policy"] == PUBLISHES
+    assert json.loads(attributes["Policy"]) == json.loads(PUBLISHES)
     (there,) = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
     assert there["Endpoint"] == "a@example.com"
     assert [provider.read(each) is not None for each in (topic, policy, heard)] == [True] * 3
