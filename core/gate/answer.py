@@ -46,6 +46,21 @@ def gone(pod: PodView | None, name: str) -> Answer | None:
     return None
 
 
+def too_hasty(asked: Asked, pod: PodView, incident: Incident) -> str | None:
+    """Return why a broker may not be cut off in the middle of its shutdown; None: it is not.
+
+    A machine that ends anyway leaves it the time that there is.
+    """
+    given, own = asked.grace_seconds, pod.grace_seconds
+    ends = incident.urgent or incident.lost_at is not None or incident.forced_at is not None
+    if given is None or own is None or given >= own or ends:
+        return None
+    return (
+        f"{pod.name} has {own:.0f} s to stop in, and this gives it {given:.0f}: it would be cut "
+        f"off, and read its whole log when it starts. Leave the grace period out."
+    )
+
+
 def rule(
     asked: Asked, incident: Incident, seen: Observation, policy: Policy, own: Lease | None
 ) -> Ruling:

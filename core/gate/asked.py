@@ -48,6 +48,8 @@ class Asked:
     username: str
     groups: frozenset[str]
     dry_run: bool
+    # What it gives the pod to stop in; None: the pod's own time.
+    grace_seconds: float | None = None
     # The pod or node that is to be deleted; an eviction does not show its pod.
     shown: Json = field(default_factory=dict)
 
@@ -84,7 +86,8 @@ def asked_in(review: object) -> Asked:
         namespace=str(request.get("namespace") or ""),
         username=str(user.get("username") or ""),
         groups=frozenset(map(str, groups)) if isinstance(groups, list) else frozenset(),
-        dry_run=request.get("dryRun") is True or _dry(request),
+        dry_run=request.get("dryRun") is True or bool(_eviction_options(request).get("dryRun")),
+        grace_seconds=_grace_seconds(request),
         shown=shown,
     )
 
@@ -106,11 +109,19 @@ def review_of(asked_uid: str, answer: Answer) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
 
 
-def _dry(request: Json) -> bool:
-    """Say whether an eviction's own deleteOptions ask for a rehearsal."""
+def _eviction_options(request: Json) -> Json:
+    """Return an eviction's own deleteOptions."""
     eviction = request.get("object")
     options = eviction.get("deleteOptions") if isinstance(eviction, Mapping) else None
-    return isinstance(options, Mapping) and bool(options.get("dryRun"))
+    return options if isinstance(options, Mapping) else {}
+
+
+def _grace_seconds(request: Json) -> float | None:
+    """Return what a deletion's options, or an eviction's, say of the time to stop in."""
+    options = request.get("options")
+    said = [_eviction_options(request), options if isinstance(options, Mapping) else {}]
+    found = [each["gracePeriodSeconds"] for each in said if "gracePeriodSeconds" in each]
+    return next((float(each) for each in found if isinstance(each, int)), None)
 
 
 def _metadata(shown: Json) -> Json:

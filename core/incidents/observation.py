@@ -94,6 +94,7 @@ class PodView:
     trouble: str = ""  # why it does not start: Unschedulable, CrashLoopBackOff, ...
     revision: str | None = None  # of its description, as Strimzi made it
     roll_asked: bool = False  # somebody asked Strimzi to restart it
+    grace_seconds: float | None = None  # what it is given to stop in; None: not known
     may_leave: str | None = None  # the incident that its label says it may leave for
 
 

@@ -42,6 +42,7 @@ def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
         trouble=_trouble(item.get("status", {})),
         revision=marks.get(REVISION_ANNOTATION),
         roll_asked=marks.get(ROLL_ANNOTATION) == "true",
+        grace_seconds=item.get("spec", {}).get("terminationGracePeriodSeconds"),
         may_leave=labels.get(MAY_LEAVE_LABEL),
     )
 

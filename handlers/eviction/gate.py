@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import in_the_way, lease_of
 from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
-from core.gate.answer import UNDRAINED, Ruling, gone, let_through, refuse, rule
+from core.gate.answer import UNDRAINED, Ruling, gone, let_through, refuse, rule, too_hasty
 from core.gate.asked import Answer, Asked, Wish
 from core.gate.whom import unasked
 from core.incidents.decisions import asked_for
@@ -131,6 +131,9 @@ class Gate:
     def _turn(self, asked: Asked, pod: PodView, node: NodeView, deadline: float) -> Answer:
         now = self.clock()
         known = _placed(self._incident(asked, str(node.instance_id), now), pod, node)
+        hasty = too_hasty(asked, pod, known)
+        if hasty is not None:
+            return refuse(hasty, self.policy).answer
         others = self._others(known, now)
         if others is not None and not asked.dry_run:
             # Nothing that Kafka says could change it, and its loop sees when they have ended.

@@ -53,6 +53,7 @@ class Door:
         delete: bool = False,
         dry_run: bool = False,
         patience: float = 8,
+        grace_seconds: int | None = None,
     ) -> Answer:
         pod = self.station.cluster.pods.get(broker)
         name = f"orders-broker-{broker}" if pod is None else pod.name
@@ -66,6 +67,9 @@ class Door:
             "userInfo": {"username": user, "groups": ["system:authenticated"]},
             "dryRun": dry_run,
         }
+        if grace_seconds is not None:
+            given = {"gracePeriodSeconds": grace_seconds}
+            request |= {"options": given} if delete else {"object": {"deleteOptions": given}}
         return self.gate.ask(asked_in({"request": request}), self.station.now + patience)
 
     def spare(self, instance_id: str = NEW, zone: str = "us-east-1a") -> None:

@@ -274,3 +274,25 @@ def test_a_deleted_pod_is_judged_by_its_labels_and_not_by_its_name(
     assert shown(labels).allowed
     its_own = {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a"}
     assert not shown(its_own).allowed
+
+
+@pytest.mark.parametrize("delete", [False, True], ids=["evict", "delete"])
+def test_a_broker_is_not_cut_off_in_the_middle_of_its_shutdown(door: Door, *, delete: bool) -> None:
+    """`kubectl delete --force`, or a drain with a grace period of its own."""
+    door.spare()
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], grace_seconds=300)
+    answer = door.ask(delete=delete, grace_seconds=0)
+    assert not answer.allowed
+    assert "has 300 s to stop in, and this gives it 0" in answer.reason
+    assert door.station.ledger.leases() == ()
+    assert door.ask(delete=delete, grace_seconds=300).allowed
+
+
+def test_a_machine_that_ends_anyway_leaves_what_time_there_is(door: Door) -> None:
+    door.spare()
+    door.station.announce(hook_event("drain"))
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], grace_seconds=300)
+    door.station.ledger.put(replace(door.station.incident(), forced_at=START + 60))
+    assert "this gives it" not in door.ask(grace_seconds=5).reason

@@ -51,6 +51,22 @@ def test_what_is_wanted_is_told_by_operation_and_resource(
 
 
 @pytest.mark.parametrize(
+    ("changed", "seconds"),
+    [
+        ({}, None),
+        ({"object": {"deleteOptions": {"gracePeriodSeconds": 0}}}, 0.0),
+        ({**DELETED, "options": {"kind": "DeleteOptions", "gracePeriodSeconds": 5}}, 5.0),
+        ({**DELETED, "options": None}, None),
+        ({**DELETED, "options": {"gracePeriodSeconds": None}}, None),
+    ],
+)
+def test_the_time_to_stop_in_is_read_where_it_is_given(
+    changed: dict[str, Any], seconds: float | None
+) -> None:
+    assert asked_in(review(**changed)).grace_seconds == seconds
+
+
+@pytest.mark.parametrize(
     "changed", [{"dryRun": True}, {"object": {"deleteOptions": {"dryRun": ["All"]}}}]
 )
 def test_a_rehearsal_is_known_as_one(changed: dict[str, Any]) -> None:
