@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from math import inf
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_WEEK_SECONDS = 7 * 86_400.0
+_WEEK_MINUTES = 7 * 1440
+_WEEK_SECONDS = _WEEK_MINUTES * 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,23 @@ class Window:
                 # Every week is like this one.
                 yield opens, inf
                 return
+
+    def closed(self) -> tuple[tuple[int, int], ...]:
+        """Return from when on it is closed each week, and for how long; both in minutes of UTC.
+
+        The first counts from Monday's midnight.
+
+        >>> Window(days=frozenset({"sun"}), start_minute=180, duration_minutes=120).closed()
+        ((8940, 9960),)
+        """
+        opens = sorted(DAYS.index(day) * 1440 + self.start_minute for day in self.days)
+        ends = [at + self.duration_minutes for at in opens]
+        following = [*opens[1:], opens[0] + _WEEK_MINUTES]
+        return tuple(
+            (end % _WEEK_MINUTES, until - end)
+            for end, until in zip(ends, following, strict=True)
+            if end < until
+        )
 
 
 @dataclass(frozen=True, slots=True)

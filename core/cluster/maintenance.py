@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from core.cluster.fields import Frozen
+from core.window import Window
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
@@ -34,3 +35,12 @@ class Maintenance(Frozen):
         """Return when it opens, in minutes after midnight."""
         hours, _, minutes = self.start_utc.partition(":")
         return int(hours) * 60 + int(minutes)
+
+    @property
+    def window(self) -> Window:
+        """Return the window as decisions know it."""
+        return Window(
+            days=frozenset(self.days),
+            start_minute=self.start_minute,
+            duration_minutes=self.duration_minutes,
+        )

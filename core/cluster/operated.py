@@ -30,7 +30,6 @@ from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds, eviction_life_seconds
 from core.volumes.limits import Gp3, Performance
-from core.window import Window
 
 SASL = {"scram-sha-512", "oauth", "aws-iam"}
 
@@ -264,18 +263,8 @@ def policy(
         ),
         gate=gate,
         planned_margin_seconds=timings.planned_margin_seconds,
-        maintenance=_window(maintenance),
+        maintenance=None if maintenance is None else maintenance.window,
         stops_together=stops_together,
-    )
-
-
-def _window(maintenance: Maintenance | None) -> Window | None:
-    if maintenance is None:
-        return None
-    return Window(
-        days=frozenset(maintenance.days),
-        start_minute=maintenance.start_minute,
-        duration_minutes=maintenance.duration_minutes,
     )
 
 

@@ -1,8 +1,9 @@
 """Kafka's nodes as Karpenter launches them: a NodePool per pool and zone, a node class per pool.
 
-Nothing voluntary takes a broker's node: nodes never expire, drift disrupts none (`stillwater
-rotate` goes node by node), and only a node without pods is ended, one at a time. What AWS or a
-person ends is drained like any other, without the hold that lifecycle hooks give.
+Nothing voluntary takes a broker's node unasked: nodes never expire, only a node without pods is
+ended, one at a time, and drift disrupts none (`stillwater rotate` goes node by node) but behind the
+eviction gate and in the maintenance window. What AWS or a person ends is drained like any other,
+without the hold that lifecycle hooks give.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class KarpenterNodes(pulumi.ComponentResource):
                 self._object(
                     f"{zone}-{pool.name}",
                     (KARPENTER_API, "NodePool", naming.kafka_node_pool(pool.name, zone)),
-                    node_pool_spec(pool, zone),
+                    node_pool_spec(pool, zone, budgets(args.spec)),
                     [node_class],
                 )
         self.register_outputs({})
@@ -130,7 +131,9 @@ def _key(key: str | None) -> dict[str, str]:
     return {} if key is None else {"kmsKeyID": key}
 
 
-def node_pool_spec(pool: NodePool, zone: str) -> dict[str, Any]:
+def node_pool_spec(
+    pool: NodePool, zone: str, budgets: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return the NodePool of a pool in one zone."""
     return {
         "template": {
@@ -168,13 +171,38 @@ def node_pool_spec(pool: NodePool, zone: str) -> dict[str, Any]:
         "disruption": {
             "consolidationPolicy": "WhenEmpty",
             "consolidateAfter": EMPTY_FOR,
-            "budgets": [
-                {"nodes": "1", "reasons": ["Empty"]},
-                # A budget is per NodePool: one of each zone would be two brokers too many.
-                {"nodes": "0", "reasons": ["Drifted", "Underutilized"]},
-            ],
+            "budgets": [dict(each) for each in budgets],
         },
     }
+
+
+def budgets(spec: ClusterSpec) -> list[dict[str, Any]]:
+    """Return how many nodes of a NodePool Karpenter may end of its own accord, and when.
+
+    A budget is per NodePool: one of each zone would be two brokers too many. So what has drifted
+    goes only where the gate makes drains wait for each other, and only in the maintenance window.
+    Of the budgets that are active the smallest counts; their schedules are UTC.
+    """
+    if spec.maintenance is None or spec.eviction_gate is None:
+        return [_ONE_EMPTY, {"nodes": "0", "reasons": ["Drifted", "Underutilized"]}]
+    return [
+        _ONE_EMPTY,
+        {"nodes": "0", "reasons": ["Underutilized"]},
+        {"nodes": "1", "reasons": ["Drifted"]},
+        *(_closed(*stretch) for stretch in spec.maintenance.window.closed()),
+    ]
+
+
+_ONE_EMPTY = {"nodes": "1", "reasons": ["Empty"]}
+
+
+def _closed(start: int, minutes: int) -> dict[str, Any]:
+    """Return the budget of a stretch in which nothing that has drifted goes."""
+    day, minute = divmod(start, 1440)
+    # Cron's week begins with Sunday.
+    schedule = f"{minute % 60} {minute // 60} * * {(day + 1) % 7}"
+    duration = f"{minutes // 60}h{minutes % 60}m"
+    return {"nodes": "0", "reasons": ["Drifted"], "schedule": schedule, "duration": duration}
 
 
 def _is(key: str, value: str) -> dict[str, Any]:

@@ -89,3 +89,20 @@ def test_a_start_is_never_past_and_never_too_late(
         assert start.at <= max(now, due - margin)
     # Asked again at that moment, it begins then.
     assert start_of(due, start.at, window, margin_seconds=margin).at == start.at
+
+
+@pytest.mark.parametrize(
+    ("days", "start_minute", "minutes", "closed"),
+    [
+        ({"mon"}, 0, 1440, ((1440, 6 * 1440),)),
+        (set(DAYS), 0, 1440, ()),
+        ({"sun", "mon"}, 600, 1440, ((1440 + 600, 5 * 1440),)),
+        ({"sun"}, 1439, 60, ((59, 7 * 1440 - 60),)),
+    ],
+    ids=["a day", "always", "two that touch", "over the week's end"],
+)
+def test_a_window_is_closed_for_the_rest_of_the_week(
+    days: set[str], start_minute: int, minutes: int, closed: tuple[tuple[int, int], ...]
+) -> None:
+    window = Window(days=frozenset(days), start_minute=start_minute, duration_minutes=minutes)
+    assert window.closed() == closed

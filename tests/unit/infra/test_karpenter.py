@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
+from core.cluster import parse
 from core.settings.functions import Tick
+from infra.nodes.karpenter import budgets
 from tests.unit.infra.charts import unknown_values
 from tests.unit.infra.programs import ZONES, description, run_layer, spec
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.test_adopted import run as run_adopted
 from tests.unit.infra.told import told
 
+GATE = {"image": "registry.example/stillwater-gate:1.4"}
 RELEASE, POOL = "helm.sh/v3:Release", "karpenter.sh/v1:NodePool"
 NODE_CLASS = "karpenter.k8s.aws/v1:EC2NodeClass"
 WITH_KARPENTER = description(node_provisioner="karpenter")
@@ -71,6 +74,32 @@ def test_only_an_empty_node_is_ended_and_one_at_a_time(kafka: Recorded) -> None:
             for reason in budget["reasons"]
         }
         assert allowed == {"Empty": "1", "Drifted": "0", "Underutilized": "0"}
+
+
+def test_what_has_drifted_goes_behind_the_gate_and_in_the_window_alone() -> None:
+    spec = parse(
+        description(
+            node_provisioner="karpenter",
+            eviction_gate=GATE,
+            maintenance={"days": ["sun", "wed"], "start_utc": "23:30", "duration_minutes": 90},
+        )
+    )
+    drifted = [each for each in budgets(spec) if "Drifted" in each["reasons"]]
+    assert drifted == [
+        {"nodes": "1", "reasons": ["Drifted"]},
+        # Thursday 01:00 to Sunday 23:30, and Monday 01:00 to Wednesday 23:30.
+        {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 1 * * 4", "duration": "94h30m"},
+        {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 1 * * 1", "duration": "70h30m"},
+    ]
+
+
+@pytest.mark.parametrize("lacking", ["eviction_gate", "maintenance"])
+def test_without_gate_or_window_nothing_that_has_drifted_goes(lacking: str) -> None:
+    given: dict[str, Any] = {"eviction_gate": GATE, "maintenance": {"start_utc": "03:00"}}
+    del given[lacking]
+    spec = parse(description(node_provisioner="karpenter", **given))
+    (drifted,) = [each for each in budgets(spec) if "Drifted" in each["reasons"]]
+    assert drifted == {"nodes": "0", "reasons": ["Drifted", "Underutilized"]}
 
 
 def test_nodes_are_kafkas_alone(kafka: Recorded) -> None:
