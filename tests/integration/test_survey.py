@@ -111,6 +111,22 @@ class Cluster:
         for kind in PREFIXES:
             for item in world.kinds[kind]:
                 self.post(kind, item)
+        for item in world.kinds["deployments"]:
+            self._serve(item)
+
+    def _serve(self, deployment: dict[str, Any]) -> None:
+        """Say of a workload's pods what a kubelet would, so that they count as available."""
+        name, pods = deployment["metadata"]["name"], path_of("pods", deployment)
+
+        def made() -> list[dict[str, Any]]:
+            found = self.api.get(pods, labelSelector=f"app={name}")["items"]
+            return [pod for pod in found if "ownerReferences" in pod["metadata"]]
+
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        for pod in until(made, f"pods of {name}"):
+            self.api.merge(f"{pods}/{pod['metadata']['name']}/status", {"status": ready})
+        path = f"{path_of('deployments', deployment)}/{name}"
+        until(lambda: self.api.get(path)["status"].get("availableReplicas"), f"{name} serves")
 
     def _machines(self) -> dict[str, str]:
         """Launch what the world's instances stand for; return their real names."""
