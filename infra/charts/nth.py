@@ -143,9 +143,11 @@ def values(args: NodeTerminationHandlerArgs) -> dict[str, Any]:
 
 
 def _statements(args: NodeTerminationHandlerArgs) -> list[iam.Statement]:
-    hook_actions = ["autoscaling:CompleteLifecycleAction"]
+    hook_actions, look_actions = ["autoscaling:CompleteLifecycleAction"], ["ec2:DescribeInstances"]
     if args.drain_route == "direct":
+        # It compares the hook's timeout with its own heartbeats, which it sends there alone.
         hook_actions.append("autoscaling:RecordLifecycleActionHeartbeat")
+        look_actions.append("autoscaling:DescribeLifecycleHooks")
     return [
         iam.Statement(
             sid="ReadItsQueue",
@@ -155,7 +157,7 @@ def _statements(args: NodeTerminationHandlerArgs) -> list[iam.Statement]:
         iam.Statement(sid="FinishItsHook", actions=hook_actions, resources=args.group_arns),
         iam.Statement(
             sid="LookAround",
-            actions=["ec2:DescribeInstances", "autoscaling:DescribeLifecycleHooks"],
+            actions=look_actions,
             # Neither call takes a resource.
             resources=iam.ANY_RESOURCE,
         ),

@@ -211,7 +211,6 @@ CALLS: Mapping[str, Sequence[Call]] = {
     "nth-policy": [
         *queue("nth", "ReceiveMessage", "DeleteMessage"),
         *group("CompleteLifecycleAction"),
-        *look("autoscaling", "DescribeLifecycleHooks"),
         *look("ec2", "DescribeInstances"),
     ],
     "lbc-policy": [

@@ -21,7 +21,7 @@ from tests.unit.infra import test_adopted as adopted
 from tests.unit.infra import test_rights as one_shape
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded
-from tests.unit.infra.rights import CALLS, GROUP, PREFIX, group
+from tests.unit.infra.rights import CALLS, GROUP, PREFIX, group, look
 from tests.unit.infra.variants import VARIANTS
 
 QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/shop-orders-nth"
@@ -66,9 +66,12 @@ UNMADE: Mapping[str, Mapping[str, set[str]]] = {
     # Nothing is sent to a termination handler.
     "adopted, drainer none": {"shop-orders-handlers-tick-policy": NO_TOPIC | {"sqs:SendMessage"}},
 }
-# And calls that it alone makes: on the direct route NTH beats the hooks itself.
+# And calls that it alone makes: on the direct route NTH beats the hooks itself, and looks at their timeouts.
 MADE_TOO: Mapping[tuple[str, str], list[Call]] = {
-    ("direct", "nth-policy"): group("RecordLifecycleActionHeartbeat"),
+    ("direct", "nth-policy"): [
+        *group("RecordLifecycleActionHeartbeat"),
+        *look("autoscaling", "DescribeLifecycleHooks"),
+    ],
 }
 
 
