@@ -66,7 +66,7 @@ UNMADE: Mapping[str, Mapping[str, set[str]]] = {
     # Nothing is sent to a termination handler.
     "adopted, drainer none": {"shop-orders-handlers-tick-policy": NO_TOPIC | {"sqs:SendMessage"}},
 }
-# And calls that it alone makes: on the direct route NTH beats the hooks itself, and looks at their timeouts.
+# And calls that it alone makes: on the direct route NTH beats the hooks, and reads their timeouts.
 MADE_TOO: Mapping[tuple[str, str], list[Call]] = {
     ("direct", "nth-policy"): [
         *group("RecordLifecycleActionHeartbeat"),
