@@ -22,7 +22,15 @@ UNIT_TESTS = (
         f"{_HANDLERS}/test_{name}.py"
         for name in (
             *("act", "held", "never_two_out", "blind_readings", "idle_nodes", "pause"),
-            *("groups_that_refuse", "hooks_that_refuse", "planned", "loss", "observe", "tick"),
+            *(
+                "groups_that_refuse",
+                "hooks_that_refuse",
+                "planned",
+                "odd_changes",
+                "loss",
+                "observe",
+                "tick",
+            ),
             *(
                 "sweep",
                 "interruption",

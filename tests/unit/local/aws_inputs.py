@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.unit.local.test_refusals import ALARM, SCALING
+from tests.unit.local.seeded_inputs import ALARM, SCALING
 from tests.unit.local.test_refused_parts import BALANCER, NODES, QUEUE, ROLE_ARN, SERIES
 
 TOPIC_ARN = "arn:aws:sns:us-east-1:123456789012:alerts"

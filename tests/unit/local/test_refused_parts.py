@@ -13,7 +13,7 @@ import pytest
 
 from local.refusals import gate
 from local.refusals.refusal import Wanted
-from tests.unit.local.test_refusals import (
+from tests.unit.local.seeded_inputs import (
     ALARM,
     FUNCTION,
     GROUP,

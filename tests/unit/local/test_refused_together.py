@@ -8,7 +8,7 @@ import pytest
 
 from local.refusals import together
 from local.refusals.refusal import Wanted
-from tests.unit.local.test_refusals import HOOK, INGRESS, LAMBDA, RULE, document
+from tests.unit.local.seeded_inputs import HOOK, INGRESS, LAMBDA, RULE, document
 
 
 def several(token: str, number: int, **inputs: Any) -> list[Wanted]:

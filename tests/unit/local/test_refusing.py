@@ -15,7 +15,8 @@ from local.pulumi.aws_store import Store
 from local.pulumi.provider import Existing, Resource, one_sentence
 from local.refusals import afterwards
 from local.refusals.refusal import Refused
-from tests.unit.local.test_refusals import EXPORT, SEEDED
+from tests.unit.local.seeded_inputs import EXPORT
+from tests.unit.local.seeded_refusals import SEEDED
 
 # Kept in the provider's own store alone: nothing answers for AWS here.
 ENTRY = "aws:eks/podIdentityAssociation:PodIdentityAssociation"

@@ -6,10 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
-from local.refusals import gate
-from local.refusals.refusal import Wanted
 from tests.unit.local.aws_inputs import (
     BUCKET_POLICY,
     DETAILS,
@@ -24,7 +20,7 @@ from tests.unit.local.aws_inputs import (
     TABLES,
     policy,
 )
-from tests.unit.local.test_refusals import EXPORT, ROLE, TABLE
+from tests.unit.local.seeded_inputs import EXPORT, ROLE, TABLE
 from tests.unit.local.test_refused_parts import INLINE, LIFECYCLE, READS, expiring, inline, trusting
 
 REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
@@ -343,17 +339,3 @@ TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         },
     ),
 }
-
-
-@pytest.mark.parametrize(("token", "inputs", "code"), REFUSED.values(), ids=REFUSED)
-def test_what_a_service_refuses_is_refused_with_its_code(
-    token: str, inputs: Mapping[str, Any], code: str
-) -> None:
-    found = gate.refusals(Wanted(f"aws:{token}", "seeded", inputs))
-    assert code in {refusal.code for refusal in found}, found
-
-
-@pytest.mark.parametrize(("token", "inputs"), TAKEN.values(), ids=TAKEN)
-def test_what_only_looks_like_it_is_taken(token: str, inputs: Mapping[str, Any]) -> None:
-    found = gate.refusals(Wanted(f"aws:{token}", "seeded", inputs))
-    assert [refusal.sentence for refusal in found] == []

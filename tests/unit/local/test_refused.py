@@ -1,0 +1,30 @@
+"""What each service of AWS refuses beyond its model; what only looks like it is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from local.refusals import gate
+from local.refusals.refusal import Wanted
+from tests.unit.local import refused_clusters, refused_messages, refused_stores, refused_traffic
+
+TABLES = (refused_clusters, refused_messages, refused_stores, refused_traffic)
+REFUSED = [pytest.param(*row, id=name) for t in TABLES for name, row in t.REFUSED.items()]
+TAKEN = [pytest.param(*row, id=name) for t in TABLES for name, row in t.TAKEN.items()]
+
+
+@pytest.mark.parametrize(("token", "inputs", "code"), REFUSED)
+def test_what_a_service_refuses_is_refused_with_its_code(
+    token: str, inputs: Mapping[str, Any], code: str
+) -> None:
+    found = gate.refusals(Wanted(f"aws:{token}", "seeded", inputs))
+    assert code in {refusal.code for refusal in found}, found
+
+
+@pytest.mark.parametrize(("token", "inputs"), TAKEN)
+def test_what_only_looks_like_it_is_taken(token: str, inputs: Mapping[str, Any]) -> None:
+    found = gate.refusals(Wanted(f"aws:{token}", "seeded", inputs))
+    assert [refusal.sentence for refusal in found] == []
