@@ -25,7 +25,7 @@ from core.incidents.observation import (
 from core.incidents.ownership import Ownership
 from core.views import ClusterView
 from handlers.adapters.exporters import Scrapes
-from tests.explorer import nature, rules
+from tests.explorer import agenda, nature, rules
 from tests.explorer.world import WHOSE, World
 
 _NOTHING = Scrapes()
@@ -194,11 +194,11 @@ class ExploredNodes:
             return
         if tainted:
             rules.tainted(world, instance_id)
-            nature.plan(world, ("detached", node), nature.DETACH)
+            agenda.plan(world, ("detached", node), nature.DETACH)
         self._change(node, out_of_service=tainted)
 
     def release_attachments(self, node: str) -> None:
-        nature.plan(self._stage.world, ("detached", node), nature.DETACH)
+        agenda.plan(self._stage.world, ("detached", node), nature.DETACH)
 
     def _change(self, name: str, **changed: Any) -> None:
         nodes = self._stage.world.nodes
@@ -257,4 +257,4 @@ class ExploredQueue:
         world = self._stage.world
         if self._name == "nth":
             rules.forwarded(world, self._stage.invocation, nature.drain_of(body)[1])
-        nature.send(world, self._name, body, min(max(delay_seconds, 0.0), 900.0))
+        agenda.send(world, self._name, body, min(max(delay_seconds, 0.0), 900.0))

@@ -14,7 +14,7 @@ from core.incidents.pause import Pause, to_document
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
 from handlers.store.pauses import pause_key
-from tests.explorer import drainers, nature
+from tests.explorer import agenda, drainers, nature
 from tests.explorer.limits import HOLD_LIMIT, LEASE, RETENTION
 from tests.explorer.rules import paused
 from tests.explorer.stage import LATE_READS, RACED, Faults, Stage, remember
@@ -116,14 +116,14 @@ def apply(world: World, choice: Choice) -> Faults:
 
 
 def _next(world: World) -> Key:
-    following = nature.due(world)
+    following = agenda.due(world)
     return ("nothing",) if following is None else following[1]
 
 
 def _lose(world: World) -> None:
     key = _next(world)
     if key[0] in {"events", "ticks"} and not _page(world, key):
-        nature.delete(world, key[1])
+        agenda.delete(world, key[1])
 
 
 def _page(world: World, key: Key) -> bool:
@@ -134,7 +134,7 @@ def _page(world: World, key: Key) -> bool:
 def _double(world: World) -> None:
     key = _next(world)
     if key[0] in {"events", "ticks"}:
-        nature.send(world, key[0], world.messages[key[1]].body, 1.0)
+        agenda.send(world, key[0], world.messages[key[1]].body, 1.0)
 
 
 def _late(world: World, seconds: str) -> None:
@@ -204,7 +204,7 @@ def _wish(world: World, id_: str, wish: str) -> None:
         return
     world.incidents[said.id] = replace(said, version=said.version + 1)
     body = f'{{"incident_id": "{said.id}", "version": {said.version + 1}}}'
-    nature.send(world, "ticks", body)
+    agenda.send(world, "ticks", body)
 
 
 def _paused(world: World) -> None:

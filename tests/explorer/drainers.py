@@ -13,7 +13,7 @@ from typing import Protocol
 from core.gate.asked import TIMEOUT_SECONDS, Answer, Asked, Wish
 from core.incidents.observation import PodView
 from handlers.eviction.gate import Gate
-from tests.explorer import nature, rules
+from tests.explorer import agenda, nature, rules
 from tests.explorer.limits import DRAIN_LIMIT, HOLD_LIMIT
 from tests.explorer.world import Key, World
 
@@ -108,7 +108,7 @@ def wanted(world: World, instance_id: str, who: str, until: int) -> PodView | No
     if pod is None:
         _emptied(world, instance_id, who)
         return None
-    nature.plan(world, ("asks", instance_id, who, until), ASK_EVERY)
+    agenda.plan(world, ("asks", instance_id, who, until), ASK_EVERY)
     return None if pod.stopping else pod
 
 

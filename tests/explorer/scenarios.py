@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.rotation.run_record import NodeTurn, Options, open_run, to_document
 from handlers.store.messages import rotation_message
-from tests.explorer import drainers, nature
+from tests.explorer import agenda, drainers
 from tests.explorer.limits import HOLD_LIMIT
 from tests.explorer.world import CLUSTER, FIRST, START, ZONES, World, three_brokers
 from tests.unit.handlers.fakes import ec2_event
@@ -50,7 +50,7 @@ def _lost(world: World) -> None:
 def _retired(world: World) -> None:
     """AWS announces the end of one machine weeks ahead, and another leaves."""
     body = health_event(said_at=START, due=START + 7 * 86_400)
-    nature.send(world, "events", body, 10.0)
+    agenda.send(world, "events", body, 10.0)
     world.agenda["leave", "i-0b"] = START + 60
 
 
@@ -59,7 +59,7 @@ def _spot(world: World) -> None:
     _leaving("i-0b")(world)
     detail = {"instance-action": "terminate"}
     body = ec2_event("EC2 Spot Instance Interruption Warning", "i-0a", **detail)
-    nature.send(world, "events", body, 200.0)
+    agenda.send(world, "events", body, 200.0)
     world.agenda["leave", "i-0a"] = START + 320
 
 
@@ -79,7 +79,7 @@ def _rotated(world: World) -> None:
     )
     run = open_run(turns, Options(deadline_seconds=4 * HOLD_LIMIT), "ann", START)
     world.records[f"rotation#{CLUSTER}"] = (1, to_document(run))
-    nature.send(world, "ticks", rotation_message(1), 5.0)
+    agenda.send(world, "ticks", rotation_message(1), 5.0)
     world.agenda["leave", "i-0c"] = START + 400
 
 

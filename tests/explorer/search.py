@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from core.incidents.left_out import LEFT_OUT_SECONDS
-from tests.explorer import nature, rules
+from tests.explorer import agenda, nature, rules
 from tests.explorer.canonical import state_of
 from tests.explorer.choices import (
     Choice,
@@ -124,7 +124,7 @@ def random_walk(
     world, walk = scenario.world(), dict[int, tuple[Choice, ...]]()
     steps = dice.choice((40, 80, 160))
     for number in range(steps):
-        following = nature.due(world)
+        following = agenda.due(world)
         if following is None:
             break
         chosen: tuple[Choice, ...] = ()
@@ -241,7 +241,7 @@ class _Branch:
 
 def _following(world: World) -> Key | None:
     """Return what happens next while anything is left to follow."""
-    following = nature.due(world)
+    following = agenda.due(world)
     over = world.now - START > 2 * REST_SECONDS or (world.incidents and quiet(world))
     return None if following is None or over else following[1]
 

@@ -37,7 +37,7 @@ from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import RunChronicle
 from handlers.store.runs import LedgerRuns
-from tests.explorer import drainers, nature, rules
+from tests.explorer import agenda, drainers, nature, rules
 from tests.explorer.adapters import (
     ExploredCloud,
     ExploredKafka,
@@ -183,7 +183,7 @@ class Stage:
 
     def step(self, world: World, faults: Faults | None = None) -> Key | None:
         """Let the next thing happen in a world, which is changed; return what it was."""
-        following = nature.due(world)
+        following = agenda.due(world)
         if following is None:
             return None
         at, key = following
@@ -209,14 +209,14 @@ class Stage:
         message = world.messages[number]
         if message.queue == "webhook":
             # The termination handler waits for no answer and never repeats.
-            nature.delete(world, number)
+            agenda.delete(world, number)
             if not world.is_down("functions"):
                 request = posted(message.body)
                 self.invoke(world, "webhook", faults, lambda now: self.door.answer(request, now))
             return
         most = TICK_RECEIVES if message.queue == "ticks" else EVENT_RECEIVES
         if message.receives >= most:
-            nature.delete(world, number)
+            agenda.delete(world, number)
             world.wasted += 1
             # The dead letters have an alarm of their own.
             rules.called(world, message.body)
@@ -226,7 +226,7 @@ class Stage:
         loop = self.emptying_loop if world.emptied_by_us else self.loop
         take = loop.turn if message.queue == "ticks" else self.desk.take
         if self.invoke(world, message.queue, faults, lambda now: take(message.body, now)):
-            nature.delete(self.world, number)
+            agenda.delete(self.world, number)
 
     def invoke(
         self, world: World, function: str, faults: Faults, call: Callable[[float], object]
@@ -298,7 +298,7 @@ class Stage:
         """Stand still in the middle of a function while everything else goes on."""
         world, trace, self._trace = self.world, self._trace, None
         until = world.now + seconds
-        while (following := nature.due(world)) is not None and following[0] <= until:
+        while (following := agenda.due(world)) is not None and following[0] <= until:
             self.step(world)
         world.now = max(world.now, until)
         self.world, self.invocation, self._trace = world, mine, trace
