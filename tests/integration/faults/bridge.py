@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.incidents.record import Incident, State
+from tests.explorer.agenda import due
 from tests.explorer.choices import take_step
-from tests.explorer.nature import due
 from tests.explorer.scenarios import TWO
 from tests.explorer.search import play, quiet
 from tests.explorer.stage import Stage, explored
