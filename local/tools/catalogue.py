@@ -172,6 +172,15 @@ FOR_TESTS = (
         (),
         charts=(("karpenter", "charts/karpenter"), ("karpenter-crd", "charts/karpenter-crd")),
     ),
+    # Karpenter's own controllers before a cloud that makes Node objects and no machines. Its module
+    # is the one that the provider above requires, so that both are one version.
+    Tool(
+        "karpenter-kwok",
+        "sigs.k8s.io/karpenter",
+        (Binary("karpenter-kwok", "sigs.k8s.io/karpenter/kwok", 150),),
+        link_flags="-X sigs.k8s.io/karpenter/pkg/operator.Version={version}",
+        charts=(("karpenter-kwok-crd", "kwok/apis/crds"),),
+    ),
 )
 BINARIES = {binary.name: tool for tool in (*TOOLS, *FOR_TESTS) for binary in tool.binaries}
 CHARTS = {kept: tool for tool in (*TOOLS, *FOR_TESTS) for kept, _ in tool.charts}
