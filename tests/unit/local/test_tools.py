@@ -161,6 +161,7 @@ def test_every_program_is_known_by_its_name() -> None:
         "aws-load-balancer-controller",
         "promtool",
         "prometheus",
+        "karpenter-kwok",
     }
 
 
@@ -170,7 +171,7 @@ def test_the_twin_starts_without_what_is_built_on_demand(cache: Path) -> None:
             built = tool.home / "bin" / binary.name
             built.parent.mkdir(parents=True, exist_ok=True)
             built.touch()
-    assert tool_paths().keys() == BINARIES.keys() - {"promtool", "prometheus"}
+    assert tool_paths().keys() == BINARIES.keys() - {"promtool", "prometheus", "karpenter-kwok"}
 
 
 def test_what_only_a_test_runs_is_no_part_of_the_set_up() -> None:
