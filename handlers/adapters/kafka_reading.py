@@ -47,6 +47,7 @@ from handlers.adapters.kafka_answers import (
     topic_names_request,
     voters_in,
 )
+from handlers.adapters.kafka_pages import PageTopic, page_in, topic_in
 from handlers.adapters.kafka_wire import Wire, error_name, name_of
 
 MIN_ISR = "min.insync.replicas"
@@ -188,21 +189,23 @@ class Reading:
                 topics=[], response_partition_limit=PAGE_PARTITIONS, cursor=cursor
             )
             try:
-                page = self._wire.ask(request, asked)
+                page = page_in(self._wire.ask_undecoded(request, asked), self._about)
             except IncompatibleBrokerVersion:
                 request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-                self._keep(self._wire.ask(request, asked).topics)
+                self._keep_decoded(self._wire.ask(request, asked).topics)
                 return
             self._keep(page.topics)
-            following = page.next_cursor
-            if following is None:
+            if page.following is None:
                 return
-            before, at = at, (following.topic_name, following.partition_index)
+            before, at = at, page.following
             if at <= before:
                 raise KafkaError(f"Broker {asked} gives the page at {at} again and again.")
             cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=at[0], partition_index=at[1])
 
-    def _keep(self, topics: Iterable[Any]) -> None:
+    def _keep_decoded(self, topics: Iterable[Any]) -> None:
+        self._keep(topic_in(each, self._about) for each in topics)
+
+    def _keep(self, topics: Iterable[PageTopic]) -> None:
         """Count what a page describes, and keep of it what a decision may need."""
         for topic in topics:
             name = sys.intern(topic.name)
@@ -210,17 +213,8 @@ class Reading:
                 self._topic_errors[name] = error_name(topic.error_code)
                 continue
             count, highest = self._described.get(name, (0, -1))
-            for found in topic.partitions:
-                count, highest = count + 1, max(highest, found.partition_index)
-                if self._matters(found):
-                    self._partitions.append(self._partition(name, found))
-            self._described[name] = (count, highest)
-
-    def _matters(self, found: Any) -> bool:
-        if self._about is None or found.error_code or found.leader_id < 0:
-            return True
-        replicas = found.replica_nodes
-        return len(found.isr_nodes) != len(replicas) or not self._about.isdisjoint(replicas)
+            self._described[name] = (count + topic.described, max(highest, topic.highest))
+            self._partitions += [self._partition(name, found) for found in topic.partitions]
 
     def _partition(self, topic: str, found: Any) -> PartitionAnswer:
         error = error_name(found.error_code) if found.error_code else ""
@@ -257,7 +251,7 @@ class Reading:
                 topics=[MetadataRequest.MetadataRequestTopic(name=name) for (name,) in topics],
                 allow_auto_topic_creation=False,
             )
-            self._keep(self._wire.ask(request, asked).topics)
+            self._keep_decoded(self._wire.ask(request, asked).topics)
 
     def _about_brokers(
         self, brokers: Sequence[BrokerAnswer], quorum: QuorumAnswer | None

@@ -8,6 +8,7 @@ sends requests and reads the answers itself; encoding and connections stay the l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafka import KafkaAdminClient
@@ -19,6 +20,9 @@ class Wire(Protocol):
 
     def ask(self, request: Any, broker: int | None = None) -> Any:
         """Return a broker's answer, of any broker where none is named; raises KafkaError."""
+
+    def ask_undecoded(self, request: Any, broker: int) -> bytes:
+        """Return the body of a broker's answer as it came; raises KafkaError."""
 
     def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
         """Yield the answer of each broker to its request, or the KafkaError in its place.
@@ -33,6 +37,10 @@ class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries
     def ask(self, request: Any, broker: int | None = None) -> Any:
         return self._manager.run(self._sent, request, broker)
 
+    def ask_undecoded(self, request: Any, broker: int) -> bytes:
+        answer: _Body = self._manager.run(self._sent, _Undecoded(request), broker)
+        return answer.body
+
     def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
         return (self._asked(broker, request) for broker, request in requests)
 
@@ -44,6 +52,60 @@ class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries
 
     async def _sent(self, request: Any, broker: int | None) -> Any:
         return await self._manager.send(request, node_id=broker)
+
+
+class _Undecoded:
+    """A request of the library's, whose answer is handed over as it came."""
+
+    def __init__(self, request: Any) -> None:
+        object.__setattr__(self, "request", request)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.request, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.request, name, value)
+
+    @property
+    def header(self) -> _Header:
+        return _Header(self.request.header)
+
+
+class _Header:
+    """What the connection keeps of a request, to know the answer by."""
+
+    def __init__(self, header: Any) -> None:
+        self._header = header
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._header, name)
+
+    def get_response_class(self) -> _Answers:
+        return _Answers(self._header.get_response_class())
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """An answer as it came; the connection itself heeds the throttling that it begins with."""
+
+    body: bytes
+
+    @property
+    def throttle_time_ms(self) -> int:
+        return int.from_bytes(self.body[:4], "big", signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """Stands where the library has the class of a request's answers."""
+
+    decoding: Any
+
+    def parse_header(self, data: Any) -> Any:
+        return self.decoding.parse_header(data)
+
+    def decode(self, data: Any) -> _Body:
+        return _Body(data.read())
 
 
 def error_name(code: int) -> str:

@@ -42,6 +42,9 @@ class FakeClient:
     def ask(self, request: Any, broker: int | None = None) -> Any:
         return self.cluster.answer(request, broker)
 
+    def ask_undecoded(self, request: Any, broker: int) -> bytes:
+        return self.cluster.encoded(request, broker)
+
     def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
         return (self._asked(broker, request) for broker, request in requests)
 
