@@ -170,9 +170,9 @@ class Untaint:
 
 @dataclass(frozen=True, slots=True)
 class MoveLeaders:
-    """Have other brokers lead what this one leads, until `RestoreLeaders`."""
+    """Have other brokers lead what these lead, until `RestoreLeaders`."""
 
-    broker_id: int
+    broker_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ from core.incidents.disrupted import claim_to_end, deadlines
 from core.incidents.draining import draining, gating
 from core.incidents.idle import looked_at_again
 from core.incidents.joining import merge, open_incident, reopens
+from core.incidents.leading import given_back
 from core.incidents.learn import learn
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import closing
@@ -146,7 +147,8 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     ended = () if kept_back_now else claim_to_end(incident, seen, decision)
     added = (*called, *ended, *tidied, *uncordoned)
     decision = replace(decision, actions=(*decision.actions, *added))
-    return replace(decision, actions=(*closing(incident, seen, decision), *decision.actions))
+    shut = (*closing(incident, seen, decision), *given_back(incident, seen, decision))
+    return replace(decision, actions=(*shut, *decision.actions))
 
 
 def _doubted(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:

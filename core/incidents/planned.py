@@ -268,7 +268,7 @@ def _ride_through(incident: Incident, seen: Observation, policy: Policy, code: s
         reason = (
             f"{code} is due at {clock(due)}: others lead what Kafka node {incident.node_id} did."
         )
-        return stay(incident, policy, reason, MoveLeaders(incident.node_id), delay=60.0)
+        return stay(incident, policy, reason, MoveLeaders((incident.node_id,)), delay=60.0)
     if seen.now < due + MAINTENANCE_SECONDS:
         reason = f"{code} is due at {clock(due)}; its leaders return when it is over."
         return stay(incident, policy, reason, delay=LONGEST_DELAY_SECONDS)

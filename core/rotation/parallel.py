@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from core.availability.consent import breaks, may_leave_together
+from core.availability.leader_load import too_much
 from core.availability.parties import parties, parting
 from core.incidents.observation import Policy
 from core.rotation.estimate import together
@@ -62,6 +63,8 @@ def company(
             chosen.append(turn)
         else:
             left_out.append(f"Broker {turn.node_id} does not go together with them. {objection}")
+    while chosen and (heavy := _heavy([first, *chosen], seen)):
+        left_out.append(f"Broker {chosen.pop().node_id} does not go together with them. {heavy}")
     refusal = _of_the_whole([first, *chosen], seen.kafka, policy) if chosen else None
     if refusal:
         return (), (*left_out, f"Broker {first.node_id} goes alone. {refusal}")
@@ -104,6 +107,29 @@ def _of_the_whole(
         return missing
     verdict = may_leave_together(members, kafka, isr_margin=policy.isr_margin)
     return None if verdict.allowed else verdict.reason
+
+
+def _heavy(party: Sequence[NodeTurn], seen: RunObservation) -> str | None:
+    """Say which of the others would lead too much while a party is away."""
+    if seen.kafka is None:
+        return None
+    homes = {node.name: node.zone or "" for node in seen.nodes}
+    zones = {pod.node_id: homes.get(pod.node_name or "", "") for pod in seen.pods}
+    return too_much({turn.node_id for turn in party}, seen.kafka, zones)
+
+
+def heavy_parties(
+    turns: Iterable[NodeTurn], batches: Iterable[int], seen: RunObservation
+) -> Iterator[str]:
+    """Yield, a sentence for each party, that the others would lead too much without it."""
+    together: dict[int, list[NodeTurn]] = {}
+    for turn, batch in zip(turns, batches, strict=True):
+        together.setdefault(batch, []).append(turn)
+    for party in together.values():
+        heavy = _heavy(party, seen) if len(party) > 1 else None
+        if heavy:
+            ids = listed(sorted(turn.node_id for turn in party))
+            yield f"Of {ids} as many go together as the others can stand in for. {heavy}"
 
 
 def in_batches(

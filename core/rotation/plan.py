@@ -14,7 +14,7 @@ from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S, Estimate, to
 from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
-from core.rotation.parallel import in_batches, partings
+from core.rotation.parallel import heavy_parties, in_batches, partings
 from core.rotation.preconditions import objections, unavailable, unkeepable
 from core.rotation.run_record import NodeTurn, Options, Run
 from core.views import ClusterView, listed
@@ -126,6 +126,7 @@ def plan(
         notes=(
             *notes,
             *(partings(ordered, batches, seen.kafka, policy) if options.at_once != 1 else ()),
+            *heavy_parties(ordered, batches, seen),
             *_faster(ordered, seen, options, policy),
             *estimate.notes(),
             *_hours(seen, options, policy),

@@ -240,7 +240,7 @@ def _shift_leaders(
 ) -> None:
     cause = f"{INCIDENT_CAUSE}{incident.id}"
     if isinstance(action, MoveLeaders):
-        effects.leadership.avoid(cause, [action.broker_id])
+        effects.leadership.avoid(cause, action.broker_ids)
         return
     try:
         effects.leadership.restore(cause)

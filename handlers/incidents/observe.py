@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import Lease, companions, in_the_way
 from core.errors import StillwaterError
 from core.incidents.decisions import at_its_turn
+from core.incidents.leading import asks_of_all
 from core.incidents.observation import NOT_ASKED, Observation, StandingDrain
 from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
@@ -68,9 +69,10 @@ def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
     group_name = incident.group or (instance.group if instance else None)
     leases = sources.ledger.leases()
     beside = companions(leases, incident.id, incident.party, now)
-    kafka, silence = _ask_kafka(incident, beside, sources.kafka)
-    others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     own = lease_of(leases, incident.id)
+    whole = own is not None and asks_of_all(incident)
+    kafka, silence = _ask_kafka(incident, beside, sources.kafka, whole=whole)
+    others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     revisions, unread = _revisions(incident, sources.nodes)
     return Observation(
         now=now,
@@ -171,7 +173,7 @@ def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:
 
 
 def _ask_kafka(
-    incident: Incident, beside: frozenset[int], kafka: KafkaCluster
+    incident: Incident, beside: frozenset[int], kafka: KafkaCluster, *, whole: bool
 ) -> tuple[ClusterView | None, str]:
     rides = incident.state is State.OPENED and incident.leaders_moved_at is not None
     asks = incident.state in _ASKS_KAFKA or at_its_turn(incident)
@@ -179,6 +181,7 @@ def _ask_kafka(
         return None, NOT_ASKED
     try:
         # Its companions are on their way out: that one of them is silent is no news.
-        return kafka.read({incident.node_id, *beside}).without(beside), ""
+        about = None if whole else {incident.node_id, *beside}
+        return kafka.read(about).without(beside), ""
     except StillwaterError as error:
         return None, str(error)

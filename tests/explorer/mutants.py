@@ -87,8 +87,8 @@ MUTANTS = (
     _M(
         "effects swapped: the drain before the lease",
         "core",
-        "return go(State.DRAINING, reason, TakeLease(), ForwardDrain())",
-        "return go(State.DRAINING, reason, ForwardDrain(), TakeLease())",
+        "sent = go(State.DRAINING, reason, TakeLease(), ForwardDrain())",
+        "sent = go(State.DRAINING, reason, ForwardDrain(), TakeLease())",
     ),
     _M(
         "the reading is not made again with the lease held",

@@ -28,16 +28,19 @@ from kafka.errors import KafkaError
 
 from core.availability.consent import may_leave
 from core.availability.kafka_rights import MOVING_LEADERS, Call, Operation, Resource, rights_for
+from core.availability.leader_load import too_much
 from core.availability.presence import returned
 from core.errors import StillwaterError
 from core.health.kafka import partitions_verdict
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
+from handlers.incidents.leadership import Leadership
 from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claimed
 from local.processes import Processes
 from tests.integration.waiting import PATIENCE_SECONDS
+from tests.unit.handlers.memory_records import MemoryRecords
 
 pytestmark = pytest.mark.integration
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
@@ -226,6 +229,27 @@ def test_each_right_taken_away_makes_a_reading_blind_by_its_name(
         admin.create_acls([_acl(each) for each in taken])
         admin.close()
         cluster.until(lambda view: not view.doubts)
+
+
+def test_the_leaders_of_a_party_leave_all_of_it_and_come_back_in_their_own_order(
+    cluster: Cluster,
+) -> None:
+    before = cluster.until(lambda view: not view.doubts and view.out_of_sync == ())
+    kafka = KafkaAdmin(cluster.addresses(), Named("functions"), needed=MOVING_LEADERS)
+    leadership = Leadership(kafka, MemoryRecords(), "orders")
+    for cause in ("incident:i-1", "incident:i-2"):
+        leadership.avoid(cause, (1, 2))
+    moved = cluster.until(lambda view: {p.leader for p in view.partitions} == {3})
+    assert {p.replicas[0] for p in moved.partitions} == {3}
+    assert moved.reassigning == ()
+    # What all of them do at once is too much for one of three.
+    assert "instead of" in str(too_much({1, 2}, before, {1: "a", 2: "a", 3: "b"}))
+    leadership.restore("incident:i-1")
+    assert {p.leader for p in cluster.read().partitions} == {3}
+    leadership.restore("incident:i-2")
+    orders = {p.name: p.replicas for p in before.partitions}
+    back = cluster.until(lambda view: {p.name: p.replicas for p in view.partitions} == orders)
+    assert all(p.leader == p.replicas[0] for p in back.partitions)
 
 
 def test_one_topic_denied_makes_a_reading_blind(cluster: Cluster) -> None:

@@ -57,11 +57,18 @@ def healthy_kafka(*, out: int | None = None) -> ClusterView:
         quorum_leader=1,
         partitions=tuple(
             PartitionView(topic, p, in_sync[0], replicas, in_sync, 2)
-            for topic, replicas in _topics().items()
-            if (in_sync := tuple(b for b in replicas if b in alive))
+            for topic, row in _topics().items()
             for p in range(3)
+            if (replicas := _turned(row, p))
+            if (in_sync := tuple(b for b in replicas if b in alive))
         ),
     )
+
+
+def _turned(row: tuple[int, ...], number: int) -> tuple[int, ...]:
+    """Let each broker of a row be preferred in turn, where there are two to a zone."""
+    start = number % len(row) if len(ZONES) > 3 else 0
+    return row[start:] + row[:start]
 
 
 def _topics() -> dict[str, tuple[int, ...]]:

@@ -1,0 +1,67 @@
+"""Decides when leaders move away from a party before it leaves, and when they may return.
+
+    lease -> leaders away from all of the party -> label -> another reading -> drain
+
+All of its brokers at once: moved one broker at a time, a leader could go to one that stops next.
+Each incident of the party asks for the whole of it, in its own name, so the orders are given back
+when the last of them is over (handlers.incidents.leadership), by the sweep if nobody else does.
+"""
+
+from __future__ import annotations
+
+from core.availability.leader_load import successor, too_much
+from core.availability.lease import members
+from core.incidents.actions import Action, DropLease, MoveLeaders, RestoreLeaders, TakeLease
+from core.incidents.decisions import stay
+from core.incidents.observation import Observation, Policy
+from core.incidents.record import Decision, Incident, State
+
+# An election is seen within a second or two, and a controlled shutdown moves what is left.
+ELECTED_SECONDS = 30.0
+LOOK_AGAIN_SECONDS = 1.0
+_BEFORE_IT_LEAVES = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
+
+
+def asks_of_all(incident: Incident) -> bool:
+    """Say whether a reading has to show all partitions: the load of others is judged by it."""
+    return len(members(incident.party)) > 1 and incident.leaders_moved_at is None
+
+
+def still_leads(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Wait until others lead what an incident's party leads; None: they do, or it leaves alone.
+
+    A party whose leaders the others should not take over gives the lease back.
+    """
+    party = members(incident.party)
+    if len(party) < 2 or seen.kafka is None:
+        return None
+    led = [
+        p for p in seen.kafka.partitions if p.leader in party and successor(p, party) is not None
+    ]
+    if incident.leaders_moved_at is None:
+        refusal = too_much(party, seen.kafka, _zones(seen))
+        if refusal:
+            return stay(incident, policy, refusal, DropLease())
+        whom = ", ".join(str(each) for each in sorted(party))
+        reason = f"Others are to lead what {whom} lead."
+        moving = MoveLeaders(tuple(sorted(party)))
+        return stay(incident, policy, reason, TakeLease(), moving, delay=LOOK_AGAIN_SECONDS)
+    if led and seen.now - incident.leaders_moved_at < ELECTED_SECONDS:
+        reason = f"The party leads {len(led)} partitions still, {led[0].name} first."
+        return stay(incident, policy, reason, TakeLease(), delay=LOOK_AGAIN_SECONDS)
+    return None
+
+
+def given_back(incident: Incident, seen: Observation, decision: Decision) -> tuple[Action, ...]:
+    """Let a party lead again once its incident has no lease to leave by, and has not left."""
+    if incident.leaders_moved_at is None or len(members(incident.party)) < 2:
+        return ()
+    if decision.state not in _BEFORE_IT_LEAVES:
+        return ()  # Its end gives them back.
+    dropped = any(isinstance(each, DropLease) for each in decision.actions)
+    return (RestoreLeaders(),) if dropped or seen.lease_holder != incident.id else ()
+
+
+def _zones(seen: Observation) -> dict[int, str]:
+    homes = {node.name: node.zone or "" for node in seen.nodes}
+    return {pod.node_id: homes.get(pod.node_name or "", "") for pod in seen.pods}

@@ -1,0 +1,152 @@
+"""A party leads nothing when it leaves, and leads again once the last of it is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.incidents.record import State
+from core.rotation.run_record import RunState
+from core.views import ClusterView
+from handlers.incidents.leadership import shifted
+from handlers.store.messages import SHIFT_MESSAGE
+from tests.unit.handlers.fakes import ZONES, FakeCluster, healthy_kafka, six_brokers
+from tests.unit.handlers.station import Station
+from tests.unit.handlers.test_budgets import (
+    BudgetedWorld,
+    budgets,
+    labels,
+    lapse,
+    once,
+    opened,
+)
+from tests.unit.handlers.test_rotations import ask, current, start, turn
+
+PARTY = {10, 11}
+
+
+@pytest.fixture
+def station(monkeypatch: pytest.MonkeyPatch) -> Station:
+    for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
+        monkeypatch.setitem(ZONES, node_id, zone)
+    cluster = six_brokers()
+    monkeypatch.setattr(cluster, "budgets", lambda: budgets(cluster))
+    return Station(cluster=cluster)
+
+
+def leaders(cluster: FakeCluster) -> set[int | None]:
+    return {p.leader for p in cluster.read().partitions}
+
+
+def leaning() -> ClusterView:
+    """Return a cluster in which zone a leads all, and zone b would."""
+    view = healthy_kafka()
+    rows = tuple(tuple(sorted(p.replicas)) for p in view.partitions)
+    partitions = tuple(
+        replace(p, replicas=row, leader=row[0])
+        for p, row in zip(view.partitions, rows, strict=True)
+    )
+    return replace(view, partitions=partitions)
+
+
+def test_nobody_of_a_party_is_opened_to_leave_before_others_lead_what_all_of_it_led(
+    station: Station,
+) -> None:
+    assert leaders(station.cluster) >= PARTY
+    opened(station)
+    assert leaders(station.cluster).isdisjoint(PARTY)
+    # The order itself was changed: an election alone would be undone within minutes.
+    assert {p.replicas[0] for p in station.cluster.read().partitions}.isdisjoint(PARTY)
+    moved = shifted(station.records, "orders")
+    assert set(moved.avoided.values()) == {frozenset(PARTY)}
+
+
+def test_a_run_at_once_leaves_no_order_changed_and_nobody_avoided(station: Station) -> None:
+    before = {p.name: p.replicas for p in station.cluster.read().partitions}
+    world = BudgetedWorld(station, choose=lambda _: 0)
+    start(station, at_once="zone")
+    run = current(station)
+    while run.state is RunState.RUNNING:
+        run = turn(station)
+        if station.ledger.open_incidents():
+            world.settle(200, paces=(1, 1, 1, 1, 1, 1, 1, 1, 4, 1))
+    assert run.state is RunState.DONE, run.reason
+    assert shifted(station.records, "orders").nothing
+    assert {p.name: p.replicas for p in station.cluster.read().partitions} == before
+    assert world.most_out == 2
+
+
+def test_a_party_that_loses_its_lease_leads_again(station: Station) -> None:
+    opened(station)
+    lapse(station)
+    station.ledger.take_lease("i-0b", station.now, 900, node_id=20)
+    for id_ in ("i-0a", "i-1a"):
+        once(station, id_)
+    assert station.incident("i-0a").leaders_moved_at is None
+    assert shifted(station.records, "orders").nothing
+    assert leaders(station.cluster) >= PARTY
+
+
+def test_an_incident_that_ends_without_its_own_last_turn_is_given_back_by_the_sweep(
+    station: Station,
+) -> None:
+    opened(station)
+    for incident in station.ledger.open_incidents():
+        station.ledger.put(replace(incident, state=State.RETAINED))
+    station.broom.sweep(station.now)
+    assert SHIFT_MESSAGE in [body for body, _ in station.ticks.sent]
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert shifted(station.records, "orders").nothing
+    assert leaders(station.cluster) >= PARTY
+
+
+def test_an_election_that_does_not_come_about_keeps_nobody_for_ever(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(station.cluster, "elect", lambda _: None)
+    moved = []
+    reorder = station.cluster.reorder
+    monkeypatch.setattr(
+        station.cluster, "reorder", lambda orders: (moved.append(len(orders)), reorder(orders))
+    )
+    opened(station)
+    assert labels(station)
+    assert sum(moved) > 0
+    assert leaders(station.cluster) >= PARTY  # a controlled shutdown moves those
+
+
+def test_a_run_takes_fewer_where_the_others_would_lead_too_much(station: Station) -> None:
+    start(station, at_once="zone")
+    station.cluster.kafka = leaning()
+    run = turn(station)
+    assert [t.node_id for t in run.in_hand] == [10]
+    assert any("would lead 6 partitions instead of 0" in note.text for note in run.notes)
+
+
+def test_a_plan_says_that_a_party_is_more_than_the_others_can_stand_in_for(
+    station: Station,
+) -> None:
+    station.cluster.kafka = leaning()
+    planned = ask(station, "plan", selection={"everything": True}, at_once="zone")["plan"]
+    assert isinstance(planned, dict)
+    (said,) = [note for note in planned["notes"] if "stand in for" in note]
+    assert said.startswith("Of 10, 11 as many go together as the others can stand in for. Without")
+
+
+def test_a_party_is_not_opened_once_the_others_would_lead_too_much(station: Station) -> None:
+    world = BudgetedWorld(station, choose=lambda _: 0)
+    start(station, at_once="zone")
+    turn(station)
+    station.cluster.kafka = leaning()
+    for _ in range(12):
+        for id_ in ("i-0a", "i-1a"):
+            once(station, id_)
+        world._launch()
+        world._announce()
+        station.cluster.kafka = leaning()
+    assert labels(station) == {}
+    assert station.termination_handler.sent == []
+    reasons = {note.reason for note in station.incident("i-0a").notes}
+    assert any("would lead 6 partitions instead of 0" in reason for reason in reasons)
+    assert [lease for lease in station.ledger.leases() if lease.out_at] == []
