@@ -24,6 +24,9 @@ from core.incidents.settling import settle
 
 UNDRAINED = (State.OPENED, State.REPLACING, State.HOLDING)
 ACTOR = "gate"
+ASKS_FIRST_SECONDS = 60.0
+# In the place of a reading that is only taken with the lease in hand; it is no consent.
+ASKED_LAST = "Kafka is asked once the lease is taken."
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Ruling:
     answer: Answer
     turn: Incident | None = None  # only after the lease was taken and everything was read again
     waits: bool = False  # the refusal waits for something that the incident's own loop brings
+    unasked: bool = False  # nothing but Kafka is left to ask: nobody is let through on this ruling
 
 
 def gone(pod: PodView | None, name: str) -> Answer | None:
@@ -76,10 +80,22 @@ def rule(
         )
     ready = _prepared(asked, incident, seen)
     refusal = hindrance(ready, seen, policy)
+    if refusal == ASKED_LAST:
+        return replace(refuse(refusal, policy), turn=_at_its_turn(ready, seen), unasked=True)
     if refusal is not None:
         return replace(refuse(refusal, policy), waits=not _restarts(asked, incident, seen))
     reason = f"Kafka node {incident.node_id} may leave {incident.node_name}: {_by_whom(asked)}."
     return Ruling(Answer(allowed=True, reason=reason), turn=_at_its_turn(ready, seen))
+
+
+def asks_last(asked: Asked, incident: Incident, refused_at: float | None, now: float) -> bool:
+    """Say whether Kafka is asked with the lease in hand alone, so that a yes takes one reading.
+
+    A rehearsal takes no lease. Whom Kafka refused lately is asked about first: one that is told no
+    every five seconds would else take the lease from the others as often.
+    """
+    lately = refused_at is not None and now - refused_at < ASKS_FIRST_SECONDS
+    return incident.state in UNDRAINED and not lately and not asked.dry_run
 
 
 def refuse(reason: str, policy: Policy) -> Ruling:

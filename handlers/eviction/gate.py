@@ -8,7 +8,7 @@ lapses, or an incident that its loop carries on; nobody is let through on half o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -18,7 +18,18 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import in_the_way, lease_of
 from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
-from core.gate.answer import UNDRAINED, Ruling, gone, let_through, refuse, rule, too_hasty
+from core.gate.answer import (
+    ASKED_LAST,
+    ASKS_FIRST_SECONDS,
+    UNDRAINED,
+    Ruling,
+    asks_last,
+    gone,
+    let_through,
+    refuse,
+    rule,
+    too_hasty,
+)
 from core.gate.asked import Answer, Asked, Wish
 from core.gate.whom import unasked
 from core.incidents.decisions import asked_for
@@ -28,8 +39,9 @@ from core.incidents.levels import Reach
 from core.incidents.observation import NodeView, Observation, PodView, Policy
 from core.incidents.record import Incident, State
 from core.naming import CLUSTER_LABEL, node_id_of_pod
+from core.views import ClusterView
 from handlers.adapters.kafka_pod import kafka_pod_in
-from handlers.incidents.observe import Sources, observe
+from handlers.incidents.observe import ReadsKafka, Sources, observe
 from handlers.incidents.reception import Reception
 from handlers.store.ledger import rounds
 
@@ -47,6 +59,14 @@ class Readings(Protocol):
         """Read everything anew from now on."""
 
 
+class _Unasked:
+    """Stands where Kafka does while it is not asked: that is no consent."""
+
+    def read(self, about: Collection[int] | None = None) -> ClusterView:
+        del about
+        raise StillwaterError(ASKED_LAST)
+
+
 @dataclass(frozen=True)
 class Gate:
     """Asks Kafka for everybody who drains."""
@@ -61,6 +81,9 @@ class Gate:
     lease_seconds: float
     reach: Reach = field(default_factory=Reach)
     clock: Callable[[], float] = time.time
+    # Whom Kafka refused with the lease in hand, and when: one that asks again asks Kafka first. The
+    # other replica, or the next life of this one, finds it out by itself.
+    refused: dict[str, float] = field(default_factory=dict)
 
     def ask(self, asked: Asked, deadline: float) -> Answer:
         """Answer a request before `deadline`; what cannot be told is a no, with the reason."""
@@ -140,7 +163,8 @@ class Gate:
             self._wait(asked, known, now)
         if others is not None:
             return refuse(others, self.policy).answer
-        incident, seen = self._look(known, now)
+        last = asks_last(asked, known, self.refused.get(known.id), now)
+        incident, seen = self._look(known, now, _Unasked() if last else self.sources.kafka)
         if incident.node_id != pod.node_id:
             moved = f"{pod.name} is not seen on {incident.node_name} any more, or not yet."
             return refuse(moved, self.policy).answer
@@ -182,11 +206,13 @@ class Gate:
             return None
         return f"Incident {holder} takes a Kafka node out first."
 
-    def _look(self, incident: Incident, now: float) -> tuple[Incident, Observation]:
+    def _look(
+        self, incident: Incident, now: float, kafka: ReadsKafka
+    ) -> tuple[Incident, Observation]:
         """Read what the incident of a node that is about to go rests on."""
         # Whatever it waits for, Kafka is asked as at its turn, and who else has a node out.
         state = State.HOLDING if incident.state in UNDRAINED else incident.state
-        seen = observe(replace(incident, state=state), self.sources, now)
+        seen = observe(replace(incident, state=state), self.sources, now, kafka)
         return learn(incident, seen), seen
 
     def _ruled(self, asked: Asked, incident: Incident, seen: Observation) -> Ruling:
@@ -224,10 +250,11 @@ class Gate:
             self.sources.ledger.drop_lease(turn.id)
 
     def _begin(self, asked: Asked, turn: Incident, deadline: float) -> Answer:
-        incident, seen = self._look(turn, self.clock())
+        incident, seen = self._look(turn, self.clock(), self.sources.kafka)
         ruling = self._ruled(asked, incident, seen)
         now = self.clock()
-        if ruling.turn is None:
+        if ruling.turn is None or ruling.unasked:
+            self._refused(turn, now)
             return ruling.answer
         if now > deadline:
             return refuse("Kafka was asked, and took too long to answer.", self.policy).answer
@@ -239,6 +266,14 @@ class Gate:
         out = let_through(ruling.turn, ruling.answer.reason, now)
         self.reception.wake(self.sources.ledger.put(out))
         return ruling.answer
+
+    def _refused(self, turn: Incident, now: float) -> None:
+        """Have Kafka asked first for a while, and the incident's loop follow what it waits for."""
+        for holder, at in tuple(self.refused.items()):
+            if now - at >= ASKS_FIRST_SECONDS:
+                self.refused.pop(holder, None)
+        self.refused[turn.id] = now
+        self.reception.wake(turn)
 
 
 def _placed(incident: Incident, pod: PodView, node: NodeView) -> Incident:

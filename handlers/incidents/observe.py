@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -28,6 +29,13 @@ from handlers.store.ledger import Ledger
 _ASKS_KAFKA = frozenset({State.DRAINING, State.GATING})
 
 
+class ReadsKafka(Protocol):
+    """Whoever tells how Kafka is."""
+
+    def read(self, about: Collection[int] | None = None) -> ClusterView:
+        """Return one reading; raises StillwaterError where there is none."""
+
+
 @dataclass(frozen=True)
 class Sources:
     """Whom to ask."""
@@ -41,15 +49,18 @@ class Sources:
     claims: Claims = NO_CLAIMS
 
 
-def observe(incident: Incident, sources: Sources, now: float) -> Observation:
+def observe(
+    incident: Incident, sources: Sources, now: float, kafka: ReadsKafka | None = None
+) -> Observation:
     """Read everything a decision about `incident` rests on; what fails is said, not raised.
 
     AWS or Kubernetes out of reach makes a blind observation: the loop then keeps the instance and
-    its hooks, and looks again. Kafka out of reach only leaves its part out.
+    its hooks, and looks again. Kafka out of reach only leaves its part out. `kafka` is asked in the
+    place of the sources'.
     """
     paused = _paused(sources, now)
     try:
-        return replace(_observed(incident, sources, now), paused=paused)
+        return replace(_observed(incident, sources, now, kafka or sources.kafka), paused=paused)
     except (StillwaterError, BotoCoreError, ClientError) as error:
         blind = f"Nothing could be read: {error}"
         return Observation(now=now, instance=None, paused=paused, blind=blind)
@@ -64,14 +75,14 @@ def _paused(sources: Sources, now: float) -> str:
     return "" if pause is None else pause.sentence
 
 
-def _observed(incident: Incident, sources: Sources, now: float) -> Observation:
+def _observed(incident: Incident, sources: Sources, now: float, asked: ReadsKafka) -> Observation:
     instance = sources.cloud.instance(incident.instance_id)
     group_name = incident.group or (instance.group if instance else None)
     leases = sources.ledger.leases()
     beside = companions(leases, incident.id, incident.party, now)
     own = lease_of(leases, incident.id)
     whole = own is not None and asks_of_all(incident)
-    kafka, silence = _ask_kafka(incident, beside, sources.kafka, whole=whole)
+    kafka, silence = _ask_kafka(incident, beside, asked, whole=whole)
     others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     revisions, unread = _revisions(incident, sources.nodes)
     return Observation(
@@ -173,7 +184,7 @@ def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:
 
 
 def _ask_kafka(
-    incident: Incident, beside: frozenset[int], kafka: KafkaCluster, *, whole: bool
+    incident: Incident, beside: frozenset[int], kafka: ReadsKafka, *, whole: bool
 ) -> tuple[ClusterView | None, str]:
     rides = incident.state is State.OPENED and incident.leaders_moved_at is not None
     asks = incident.state in _ASKS_KAFKA or at_its_turn(incident)
