@@ -168,8 +168,7 @@ class Layers:
                 results.append(LayerResult(layer=layer, seconds=0.0, skipped=reason))
                 continue
             results.append(self.preview_one(layer))
-            deployment = self._stack(layer).export_stack().deployment or {}
-            if not deployment.get("resources"):
+            if not _resources(self._stack(layer)):
                 missing = layer
         return results
 
@@ -211,9 +210,22 @@ class Layers:
 
         def delete(watch: Watch) -> Mapping[str, Any]:
             stack.destroy(on_event=watch, color="never")
+            # The engine calls a destroy that it was told to cancel a success.
+            if left := _resources(stack):
+                problem = (
+                    f"it was stopped while {left} of its resources were still there; "
+                    "`destroy` again goes on where it ended."
+                )
+                raise LayerFailed(self.stack_name(layer), [problem])
             return {}
 
         return self._run(layer, delete, started)
+
+
+def _resources(stack: Stack) -> int:
+    """Return how many resources the engine's state of a stack holds."""
+    deployment = stack.export_stack().deployment or {}
+    return len(deployment.get("resources") or ())
 
 
 def _last_words(error: CommandError) -> str:

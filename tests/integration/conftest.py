@@ -19,7 +19,8 @@ import pytest
 from rich.console import Console
 
 from cli.setup import prepare_tools
-from cli.twin_layers import TwinLayers
+from cli.twin_layers import Provisioned, TwinLayers
+from core.naming import FOUNDATION, LAYERS
 from local import twin as twins
 from local.demo import spec as demo_spec
 from local.tools import tool_path
@@ -27,6 +28,7 @@ from local.twin import Twin
 from tests import failures
 from tests.integration import denials
 from tests.integration.cluster import Cluster
+from tests.integration.interrupting import Interrupting
 from tests.integration.nodes import make_subnets
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -43,6 +45,8 @@ QUICK = {
 COLLECTS = "PYTEST_XDIST_WORKER" not in os.environ
 Promtool = Callable[..., None]
 CLUSTER = "cluster"
+# Resources that a layer of the shared cluster has made when its first run is stopped.
+CTRL_C_AFTER = 7
 
 
 # Before pytest-xdist, which reads the groups in this very hook.
@@ -137,13 +141,23 @@ def layers(twin: Twin) -> TwinLayers:
 @pytest.fixture(scope="session")
 def foundation(layers: TwinLayers) -> Mapping[str, Any]:
     """The outputs of the first layer: the VPC, the EKS cluster, nodes without Kafka."""
-    return layers.layers.up_one("foundation").outputs
+    return layers.layers.up_one(FOUNDATION).outputs
 
 
 @pytest.fixture(scope="session")
 def provisioned(twin: Twin, layers: TwinLayers, foundation: Mapping[str, Any]) -> Cluster:
-    """The demo's cluster, every layer up and every broker and controller in sync."""
-    shared = Cluster(twin, layers, layers.up(_say))
+    """The demo's cluster, every layer up and every broker and controller in sync.
+
+    Each layer above the first is stopped once by a Ctrl-C and goes on: what every test works with
+    is what such an `up` leaves.
+    """
+    interrupted = Interrupting(twin, demo_spec.ENVIRONMENT, demo_spec.write(twin.place))
+    results = []
+    for layer in LAYERS:
+        if layer != FOUNDATION:
+            assert interrupted.up(layer, after=CTRL_C_AFTER) is None, "nobody stopped it"
+        results.append(layers.layers.up_one(layer))
+    shared = Cluster(twin, layers, Provisioned(tuple(results)))
     shared.settle()
     return shared
 

@@ -12,6 +12,7 @@ import yaml
 from rich.console import Console
 
 from cli.engine.progress import Step
+from cli.farewell import Farewell
 from cli.twin import run_layers
 from cli.twin_layers import TwinLayers
 from core.naming import KAFKA, LAYERS
@@ -19,8 +20,11 @@ from local.demo import spec as demo_spec
 from local.twin import Twin
 from tests.integration import leftovers
 from tests.integration.cluster import Cluster
+from tests.integration.interrupting import Interrupting
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+# Resources that a layer's destroy has deleted when it is stopped.
+CTRL_C_AFTER = 4
 Plan = Callable[[Mapping[str, Any]], set[tuple[str, str, str]]]
 
 
@@ -97,11 +101,29 @@ def test_a_destroyed_environment_leaves_nothing(cluster: Cluster) -> None:
     assert leftovers.in_aws(twin)
     assert leftovers.in_store(twin)
     assert leftovers.in_kubernetes(twin.api)
+    assert (
+        interruptions(
+            Interrupting(twin, demo_spec.ENVIRONMENT, demo_spec.write(twin.place)),
+            cluster.layers.farewell,
+        )
+        > len(LAYERS) // 2
+    )
     twin.keep()
     said = io.StringIO()
     run_layers("destroy", Console(file=said))
     assert [layer for layer in LAYERS if layer not in said.getvalue()] == []
     assert left_over(twin) == "", left_over(twin)
+
+
+def interruptions(halfway: Interrupting, farewell: Farewell) -> int:
+    """Destroy as `Layers.destroy` does, each layer with a Ctrl-C in it; return how many there were."""
+    stopped = 0
+    for layer in reversed(LAYERS):
+        farewell.before(layer)
+        stopped += halfway.destroy(layer, after=CTRL_C_AFTER) is None
+        halfway.layers.destroy_one(layer)
+        farewell.after(layer)
+    return stopped
 
 
 def left_over(twin: Twin) -> str:

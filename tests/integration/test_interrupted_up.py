@@ -1,26 +1,22 @@
-"""An `up` that is interrupted, again and again, goes on where it stopped; a destroy leaves nothing.
+"""An interrupted `up`, again and again, goes on where it stopped, and so does a destroy.
 
-On the first layer, whose resources are every other's ground; the rest is in docs/twin.md.
+On the first layer, whose resources are every other's ground. The layers above it are interrupted
+where the shared cluster is brought up and taken down (conftest.py, test_environment.py).
 """
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 import yaml
 
-from cli.engine.layers import Layers
-from cli.engine.progress import LayerFailed, Step
+from cli.engine.progress import LayerResult
 from core.naming import FOUNDATION
 from local.demo import spec as demo_spec
-from local.pulumi.project import twin_project
 from local.twin import Twin
 from tests.integration import leftovers
+from tests.integration.interrupting import Interrupting
 
 pytestmark = pytest.mark.integration
 ENVIRONMENT = "halfway"
@@ -28,39 +24,6 @@ ENVIRONMENT = "halfway"
 EVERY = 10
 # A foundation has some seventy resources; what is under way at Ctrl-C is still made.
 MOST_RUNS = 12
-
-
-class Interrupting:
-    """Layers whose engine gets a Ctrl-C in each run after `EVERY` resources it has made."""
-
-    def __init__(self, twin: Twin, project: Path) -> None:
-        self._engine, self._left = 0, EVERY
-        self.layers = Layers(
-            ENVIRONMENT,
-            twin.environment(),
-            project,
-            layers=(FOUNDATION,),
-            on_step=self._count,
-            started=self._note,
-        )
-
-    def up(self) -> Mapping[str, Any] | None:
-        """Return the outputs of a run that reached its end, or None for one that was stopped."""
-        self._left = EVERY
-        try:
-            return self.layers.up_one(FOUNDATION).outputs
-        except LayerFailed:
-            assert self._left <= 0, "it failed by itself"
-            return None
-
-    def _note(self, pid: int) -> None:
-        self._engine = pid
-
-    def _count(self, step: Step) -> None:
-        if (step.operation, step.state) == ("create", "done"):
-            self._left -= 1
-            if self._left == 0:
-                os.kill(self._engine, signal.SIGINT)
 
 
 @pytest.fixture
@@ -71,7 +34,7 @@ def halfway(twin: Twin) -> Iterator[Interrupting]:
     }
     path = twin.place.path("halfway.yaml")
     path.write_text(yaml.safe_dump(described))
-    made = Interrupting(twin, twin_project(twin.place, ENVIRONMENT, path))
+    made = Interrupting(twin, ENVIRONMENT, path, layers=(FOUNDATION,))
     yield made
     made.layers.destroy()
 
@@ -80,11 +43,13 @@ def test_an_up_interrupted_every_tenth_resource_ends_and_a_destroy_leaves_nothin
     twin: Twin, halfway: Interrupting
 ) -> None:
     stored = set(leftovers.in_store(twin))
-    runs: list[Mapping[str, Any] | None] = []
+    runs: list[LayerResult | None] = []
     while not runs or runs[-1] is None:
         assert len(runs) < MOST_RUNS, "it gets nowhere"
-        runs.append(halfway.up())
+        runs.append(halfway.up(FOUNDATION, EVERY))
     assert len(runs) > 2
+    assert leftovers.in_aws(twin, ENVIRONMENT)
+    assert halfway.destroy(FOUNDATION, EVERY) is None
     assert leftovers.in_aws(twin, ENVIRONMENT)
     halfway.layers.destroy()
     assert leftovers.in_aws(twin, ENVIRONMENT) == []
