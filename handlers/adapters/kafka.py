@@ -35,6 +35,7 @@ from core.availability.wholeness import view_of
 from core.errors import StillwaterError
 from core.views import ClusterView
 from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, permitted
+from handlers.adapters.kafka_pages import Pages
 from handlers.adapters.kafka_reading import Reading
 from handlers.adapters.kafka_wire import Wire, WireAdmin, error_name
 
@@ -103,7 +104,8 @@ class KafkaAdmin:
     """Asks a cluster through whichever bootstrap address answers first.
 
     `needed` are calls that whoever reads must be allowed to make afterwards: a reading says so when
-    a right to one is missing.
+    a right to one is missing. `pages` let one reading after another take less time, not less of
+    Kafka.
     """
 
     def __init__(
@@ -111,13 +113,17 @@ class KafkaAdmin:
         bootstrap: Iterable[str],
         access: Access | None = None,
         needed: Iterable[Call] = (),
+        pages: Pages | None = None,
     ) -> None:
         self._bootstrap, self._needed = tuple(bootstrap), frozenset(needed)
         self._access = access or Anonymous()
+        self._pages = pages
 
     def read(self, about: Collection[int] | None = None) -> ClusterView:
         with _uncollected():
-            return self._ask(lambda wire: view_of(Reading(wire, about).take(), self._needed))
+            return self._ask(
+                lambda wire: view_of(Reading(wire, about, self._pages).take(), self._needed)
+            )
 
     def reorder(self, orders: Mapping[Partition, Order]) -> None:
         if orders:

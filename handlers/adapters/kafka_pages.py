@@ -47,26 +47,72 @@ class PageTopic(NamedTuple):
     partitions: tuple[Any, ...]
 
 
+Cursor = tuple[str, int] | None  # where a page begins: topic and partition
+
+
 class Page(NamedTuple):
-    """One answer, and where the next one begins: topic and partition; None: it was the last."""
+    """One answer, and where the next one begins; None: it was the last."""
 
     topics: tuple[PageTopic, ...]
-    following: tuple[str, int] | None
+    following: Cursor
 
 
 class _Unforeseen(Exception):  # no error: the library reads such a page
     pass
 
 
-def page_in(body: bytes, about: frozenset[int] | None) -> Page:
-    """Return what a DescribeTopicPartitions answer says; raises StillwaterError where it is none.
+class Pages:
+    """What was read of pages before, so that one that has not changed is not read again.
 
-    Of partitions that no broker of `about` holds, only those that are not well are in it.
+    Kafka is asked for every page each time, and all its bytes are compared. Where pages began is
+    remembered too: the next ones are asked for before the last has said where they begin.
     """
-    try:
-        return _Scan(body, about).page()
-    except (_Unforeseen, IndexError, ValueError, struct.error):
-        return _by_the_library(body, about)
+
+    def __init__(self) -> None:
+        self._known: dict[Cursor, tuple[bytes, _Prepared]] = {}
+
+    def ahead(self, cursor: Cursor, most: int) -> list[Cursor]:
+        """Return where this page and those after it began the last time."""
+        found = [cursor]
+        while len(found) < most and (known := self._known.get(found[-1])) is not None:
+            following = known[1].following
+            if following is None:
+                break
+            found.append(following)
+        return found
+
+    def reading(self) -> PagesOfAReading:
+        return PagesOfAReading(self)
+
+    def page(self, cursor: Cursor, body: bytes) -> _Prepared | None:
+        known = self._known.get(cursor)
+        return known[1] if known is not None and known[0] == body else None
+
+    def replace(self, pages: dict[Cursor, tuple[bytes, _Prepared]]) -> None:
+        self._known = pages
+
+
+class PagesOfAReading:
+    """The pages of one reading; those it has taken are what the next one knows."""
+
+    def __init__(self, before: Pages) -> None:
+        self._before, self._taken = before, dict[Cursor, tuple[bytes, _Prepared]]()
+
+    def page(self, cursor: Cursor, body: bytes, about: frozenset[int] | None) -> Page:
+        """Return what an answer says; raises StillwaterError where it is none.
+
+        Of partitions that no broker of `about` holds, only those that are not well are in it.
+        """
+        found = self._before.page(cursor, body)
+        try:
+            prepared = found or _Scan(body).prepared()
+            page = prepared.page(body, about)
+        except (_Unforeseen, IndexError, ValueError, struct.error):
+            return _by_the_library(body, about)
+        self._taken[cursor] = body, prepared
+        if page.following is None:
+            self._before.replace(self._taken)
+        return page
 
 
 def matters(found: Any, about: frozenset[int] | None) -> bool:
@@ -126,13 +172,70 @@ def _shape(codes: bytes) -> _Shape:
     return _Shape(at + 1, tuple(columns), row, replicas, in_sync)
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Partitions of one shape, one behind the other; `well`: all in sync and led."""
+
+    at: int
+    end: int
+    shape: _Shape
+    well: bool
+
+    def kept(self, body: bytes, about: frozenset[int] | None) -> Iterator[PagePartition]:
+        for place in self._places(body, about):
+            at = self.at + self.shape.stride * place
+            found = self.shape.partition(self.shape.row.unpack_from(body, at))
+            if matters(found, about):
+                yield found
+
+    def _places(self, body: bytes, about: frozenset[int] | None) -> Collection[int]:
+        """Return where partitions may be that matter."""
+        shape = self.shape
+        if about is None or not self.well:
+            return range((self.end - self.at) // shape.stride)
+        found = set[int]()
+        endings = {broker & 255 for broker in about}
+        for number in range(shape.replicas):
+            last = self.at + _ARRAYS + 1 + _ID_BYTES * number + 3
+            column = body[last : self.end : shape.stride]
+            for ending in endings:
+                place = column.find(ending)
+                while place >= 0:
+                    found.add(place)
+                    place = column.find(ending, place + 1)
+        return sorted(found)
+
+
+class _Topic(NamedTuple):
+    name: str
+    error_code: int
+    described: int
+    highest: int
+    runs: tuple[_Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What is in a page, whoever it is read for."""
+
+    topics: tuple[_Topic, ...]
+    following: Cursor
+
+    def page(self, body: bytes, about: frozenset[int] | None) -> Page:
+        topics = (
+            PageTopic(*each[:4], tuple(row for run in each.runs for row in run.kept(body, about)))
+            for each in self.topics
+        )
+        return Page(tuple(topics), self.following)
+
+
 class _Scan:
     """Walks through one page."""
 
-    def __init__(self, body: bytes, about: frozenset[int] | None) -> None:
-        self._body, self._about, self._at = body, about, 0
+    def __init__(self, body: bytes) -> None:
+        self._body, self._at = body, 0
 
-    def page(self) -> Page:
+    def prepared(self) -> _Prepared:
         self._at = 4  # the time that the broker throttles
         topics = tuple(self._topic() for _ in range(self._count()))
         following = None
@@ -142,23 +245,23 @@ class _Scan:
         self._untagged()
         if self._at != len(self._body):
             raise _Unforeseen
-        return Page(topics, following)
+        return _Prepared(topics, following)
 
-    def _topic(self) -> PageTopic:
+    def _topic(self) -> _Topic:
         error, name = self._int(">h"), self._text()
         self._at += _TOPIC_ID_BYTES + 1  # its id, and whether it is Kafka's own
         count = left = self._count()
-        highest, kept = -1, list[PagePartition]()
+        highest, runs = -1, list[_Run]()
         while left:
             shape = self._shape_here()
             rows = self._alike(shape, left)
             end = self._at + shape.stride * rows
             highest = max(highest, self._highest(shape, end))
-            kept += self._kept(shape, end)
+            runs.append(_Run(self._at, end, shape, self._well(shape, end)))
             self._at, left = end, left - rows
         self._at += 4  # what the user may do with it
         self._untagged()
-        return PageTopic(name, error, count, highest, tuple(kept))
+        return _Topic(name, error, count, highest, tuple(runs))
 
     def _shape_here(self) -> _Shape:
         body, at, codes = self._body, self._at + _ARRAYS, bytearray()
@@ -197,33 +300,10 @@ class _Scan:
             return top << 8 | max(last)
         return max(a << 8 | b for a, b in zip(third, last, strict=True))
 
-    def _kept(self, shape: _Shape, end: int) -> Iterator[PagePartition]:
-        for place in self._places(shape, end):
-            at = self._at + shape.stride * place
-            found = shape.partition(shape.row.unpack_from(self._body, at))
-            if matters(found, self._about):
-                yield found
-
-    def _places(self, shape: _Shape, end: int) -> Collection[int]:
-        """Return where partitions may be that matter."""
-        everywhere = range((end - self._at) // shape.stride)
-        if self._about is None or shape.replicas != shape.in_sync:
-            return everywhere
-        unwell = self._column(shape, 0, end) + self._column(shape, 1, end)
-        leaders = self._column(shape, _LEADER, end)  # a leader below zero begins with another byte
-        if unwell.strip(b"\0") or leaders.strip(b"\0"):
-            return everywhere
-        found = set[int]()
-        endings = {broker & 255 for broker in self._about}
-        for number in range(shape.replicas):
-            last = _ARRAYS + 1 + _ID_BYTES * number + 3
-            column = self._column(shape, last, end)
-            for ending in endings:
-                place = column.find(ending)
-                while place >= 0:
-                    found.add(place)
-                    place = column.find(ending, place + 1)
-        return sorted(found)
+    def _well(self, shape: _Shape, end: int) -> bool:
+        """Say whether all are in sync and led: a leader below zero begins with another byte."""
+        zeros = (self._column(shape, at, end) for at in (0, 1, _LEADER))
+        return shape.replicas == shape.in_sync and not any(each.strip(b"\0") for each in zeros)
 
     def _int(self, written: str) -> int:
         (value,) = struct.unpack_from(written, self._body, self._at)

@@ -47,8 +47,8 @@ from handlers.adapters.kafka_answers import (
     topic_names_request,
     voters_in,
 )
-from handlers.adapters.kafka_pages import PageTopic, page_in, topic_in
-from handlers.adapters.kafka_wire import Wire, error_name, name_of
+from handlers.adapters.kafka_pages import Cursor, Pages, PageTopic, topic_in
+from handlers.adapters.kafka_wire import MOST_AT_ONCE, Wire, error_name, name_of
 
 MIN_ISR = "min.insync.replicas"
 FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
@@ -71,11 +71,14 @@ T = TypeVar("T")
 class Reading:
     """One reading, call by call; `about` are the brokers it is taken for, None is all of them.
 
-    Of partitions that no broker of `about` holds, only those that are not well are kept.
+    Of partitions that no broker of `about` holds, only those that are not well are kept. `pages`
+    is what readings before this one leave to it.
     """
 
-    def __init__(self, wire: Wire, about: Collection[int] | None = None) -> None:
-        self._wire = wire
+    def __init__(
+        self, wire: Wire, about: Collection[int] | None = None, pages: Pages | None = None
+    ) -> None:
+        self._wire, self._pages = wire, pages or Pages()
         self._about = None if about is None else frozenset(about)
         self._refusals: list[Refusal] = []
         self._shared: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -183,24 +186,40 @@ class Reading:
 
     def _topics(self, asked: int) -> None:
         """Take every topic, page by page; from a broker before 3.8 in one answer."""
-        cursor, at = None, ("", -1)
+        pages = self._pages.reading()
+        cursor: Cursor = None
+        bodies: dict[Cursor, bytes] = {}
         while True:
-            request = DescribeTopicPartitionsRequest(
-                topics=[], response_partition_limit=PAGE_PARTITIONS, cursor=cursor
-            )
-            try:
-                page = page_in(self._wire.ask_undecoded(request, asked), self._about)
-            except IncompatibleBrokerVersion:
-                request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-                self._keep_decoded(self._wire.ask(request, asked).topics)
-                return
+            if cursor not in bodies:
+                try:
+                    bodies = self._asked_ahead(cursor, asked)
+                except IncompatibleBrokerVersion:
+                    request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+                    self._keep_decoded(self._wire.ask(request, asked).topics)
+                    return
+            page = pages.page(cursor, bodies[cursor], self._about)
             self._keep(page.topics)
             if page.following is None:
                 return
-            before, at = at, page.following
-            if at <= before:
-                raise KafkaError(f"Broker {asked} gives the page at {at} again and again.")
-            cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=at[0], partition_index=at[1])
+            if page.following <= (cursor or ("", -1)):
+                raise KafkaError(f"Broker {asked} gives the page at {cursor} again and again.")
+            cursor = page.following
+
+    def _asked_ahead(self, cursor: Cursor, asked: int) -> dict[Cursor, bytes]:
+        """Ask for a page, and for those after it where it is known where they began."""
+        ahead = self._pages.ahead(cursor, MOST_AT_ONCE)
+        requests = [
+            DescribeTopicPartitionsRequest(
+                topics=[],
+                response_partition_limit=PAGE_PARTITIONS,
+                cursor=each
+                and DescribeTopicPartitionsRequest.Cursor(
+                    topic_name=each[0], partition_index=each[1]
+                ),
+            )
+            for each in ahead
+        ]
+        return dict(zip(ahead, self._wire.ask_undecoded(requests, asked), strict=True))
 
     def _keep_decoded(self, topics: Iterable[Any]) -> None:
         self._keep(topic_in(each, self._about) for each in topics)

@@ -14,6 +14,9 @@ from typing import Any, Protocol
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError, for_code
 
+# The client refuses a fifth request on a connection (max_in_flight_requests_per_connection).
+MOST_AT_ONCE = 4
+
 
 class Wire(Protocol):
     """Whoever can be sent a request of Kafka's protocol."""
@@ -21,8 +24,11 @@ class Wire(Protocol):
     def ask(self, request: Any, broker: int | None = None) -> Any:
         """Return a broker's answer, of any broker where none is named; raises KafkaError."""
 
-    def ask_undecoded(self, request: Any, broker: int) -> bytes:
-        """Return the body of a broker's answer as it came; raises KafkaError."""
+    def ask_undecoded(self, requests: Sequence[Any], broker: int) -> list[bytes]:
+        """Return the bodies of a broker's answers as they came; raises KafkaError.
+
+        All requests are under way at the same time, MOST_AT_ONCE of them at most.
+        """
 
     def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
         """Yield the answer of each broker to its request, or the KafkaError in its place.
@@ -37,9 +43,9 @@ class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries
     def ask(self, request: Any, broker: int | None = None) -> Any:
         return self._manager.run(self._sent, request, broker)
 
-    def ask_undecoded(self, request: Any, broker: int) -> bytes:
-        answer: _Body = self._manager.run(self._sent, _Undecoded(request), broker)
-        return answer.body
+    def ask_undecoded(self, requests: Sequence[Any], broker: int) -> list[bytes]:
+        answers: list[_Body] = self._manager.run(self._sent_at_once, requests, broker)
+        return [answer.body for answer in answers]
 
     def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
         return (self._asked(broker, request) for broker, request in requests)
@@ -52,6 +58,10 @@ class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries
 
     async def _sent(self, request: Any, broker: int | None) -> Any:
         return await self._manager.send(request, node_id=broker)
+
+    async def _sent_at_once(self, requests: Sequence[Any], broker: int) -> list[Any]:
+        sent = [self._manager.send(_Undecoded(each), node_id=broker) for each in requests]
+        return [await each for each in sent]
 
 
 class _Undecoded:

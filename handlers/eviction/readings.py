@@ -24,6 +24,7 @@ from core.incidents.observation import (
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud
 from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.kafka_pages import Pages
 from handlers.adapters.kubernetes import EksNodes
 from handlers.adapters.nodeclaims import Claims
 
@@ -144,7 +145,7 @@ class RecentKafka(KafkaAdmin):
     """Kafka as of a moment ago."""
 
     def __init__(self, recent: Recent, *arguments: Any) -> None:
-        super().__init__(*arguments)
+        super().__init__(*arguments, pages=Pages())  # type: ignore[misc]
         self._recent = recent
 
     def read(self, about: Collection[int] | None = None) -> ClusterView:

@@ -42,8 +42,8 @@ class FakeClient:
     def ask(self, request: Any, broker: int | None = None) -> Any:
         return self.cluster.answer(request, broker)
 
-    def ask_undecoded(self, request: Any, broker: int) -> bytes:
-        return self.cluster.encoded(request, broker)
+    def ask_undecoded(self, requests: Sequence[Any], broker: int) -> list[bytes]:
+        return [self.cluster.encoded(request, broker) for request in requests]
 
     def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
         return (self._asked(broker, request) for broker, request in requests)

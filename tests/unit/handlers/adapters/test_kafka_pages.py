@@ -11,11 +11,15 @@ from hypothesis import strategies as st
 from kafka.protocol.admin import DescribeTopicPartitionsResponse
 
 from core.errors import StillwaterError
-from handlers.adapters.kafka_pages import page_in, topic_in
+from handlers.adapters.kafka_pages import Page, Pages, topic_in
 
 BROKERS = st.integers(0, 600)
 IDS = st.lists(BROKERS, min_size=1, max_size=4, unique=True)
 ABOUT = st.none() | st.frozensets(BROKERS, max_size=3)
+
+
+def page_in(body: bytes, about: frozenset[int] | None, pages: Pages | None = None) -> Page:
+    return (pages or Pages()).reading().page(None, body, about)
 
 
 def encoded(topics: list[Any], following: tuple[str, int] | None = None) -> bytes:
@@ -52,7 +56,10 @@ def test_a_page_says_what_the_library_reads_in_it(
     drawn: list[list[Any]], about: frozenset[int] | None, following: tuple[str, int] | None
 ) -> None:
     body = encoded([topic(f"topic-{n}" * 20, rows) for n, rows in enumerate(drawn)], following)
-    page = page_in(body, about)
+    pages = Pages()
+    page_in(body, frozenset({601}), pages)
+    page = page_in(body, about, pages)
+    assert page == page_in(body, about)
     decoded = DescribeTopicPartitionsResponse.decode(body, version=0)
     expected = [topic_in(each, about) for each in decoded.topics]
     assert page.following == following
@@ -98,3 +105,24 @@ def test_a_page_that_is_cut_off_says_nothing(kept: int) -> None:
     body = encoded([topic("orders", [(0, n, 1, 3, ids, ids, [], [], []) for n in range(9)])])
     with pytest.raises(StillwaterError, match="page of partitions cannot be read"):
         page_in(body[:kept], frozenset({1}))
+
+
+def test_a_page_that_has_changed_is_read_anew_and_one_that_has_not_asks_for_the_next() -> None:
+    ids, pages = [1, 2, 3], Pages()
+    well, behind = (
+        encoded([topic("orders", [(0, 0, 1, 3, ids, isr, [], [], [])])], ("orders", 1))
+        for isr in (ids, [1, 2])
+    )
+    last = encoded([topic("orders", [(0, 1, 1, 3, ids, ids, [], [], [])])])
+
+    def read(first: bytes) -> list[int]:
+        reading = pages.reading()
+        found = [reading.page(None, first, frozenset({9}))]
+        found.append(reading.page(("orders", 1), last, frozenset({9})))
+        return [each.partition_index for page in found for each in page.topics[0].partitions]
+
+    assert pages.ahead(None, 4) == [None]
+    assert read(well) == []
+    assert pages.ahead(None, 4) == [None, ("orders", 1)]
+    assert read(behind) == [0]
+    assert read(well) == []
