@@ -10,7 +10,13 @@ from dataclasses import replace
 
 from core.events import Kind
 from core.incidents.actions import EndClaim, Page
-from core.incidents.nodeclaims import Disruption, NodeClaim, better_reason, disruption_of
+from core.incidents.nodeclaims import (
+    DISRUPTED_TAINT,
+    Disruption,
+    NodeClaim,
+    better_reason,
+    disruption_of,
+)
 from core.incidents.observation import Observation
 from core.incidents.record import Decision, Incident, State, Transition
 from core.incidents.settling import MOST_NOTES
@@ -44,7 +50,7 @@ def noted(incident: Incident, seen: Observation) -> Incident:
     if found is None:
         return incident
     reason = better_reason(incident.disruption, found.reason.value)
-    ends = [at for at in (incident.forced_at, found.deadline) if at is not None]
+    ends = [at for at in (incident.forced_at, _forced_at(incident, found, seen)) if at is not None]
     forced_at = min(ends, default=None)
     known = replace(
         incident,
@@ -57,6 +63,20 @@ def noted(incident: Incident, seen: Observation) -> Incident:
         return known
     note = Transition(seen.now, incident.state, "tick", found.sentence)
     return replace(known, notes=(*incident.notes, note))
+
+
+def _forced_at(incident: Incident, found: Disruption, seen: Observation) -> float | None:
+    """Return from when on Karpenter asks no budget: a pod is to have stopped by the deadline.
+
+    One that tolerates the taint is not evicted at all: its node may end as soon as the claim is
+    deleted.
+    """
+    pod = seen.pod_named(incident.pod_name)
+    if found.begun and pod is not None and pod.ignores_disruption:
+        return seen.now
+    if found.deadline is None:
+        return None
+    return found.deadline - ((pod.grace_seconds if pod is not None else None) or 0.0)
 
 
 def claim_to_end(incident: Incident, seen: Observation, decided: Decision) -> tuple[EndClaim, ...]:
@@ -85,8 +105,15 @@ def deadlines(incident: Incident, seen: Observation, decided: Decision) -> tuple
         return ()
     if not forced_soon(incident, seen.now, WARNED_SECONDS):
         return ()
-    reason = (
-        f"From {clock(at)} on Karpenter deletes {incident.pod_name} past its disruption budget "
-        f"({incident.disruption}), and only an eviction gate is asked. {decided.reason}"
-    )
-    return (Page("forced", reason),)
+    pod = seen.pod_named(incident.pod_name)
+    if pod is not None and pod.ignores_disruption:
+        how = (
+            f"Karpenter ends the node under {incident.pod_name} and asks nobody: its pod tolerates "
+            f"{DISRUPTED_TAINT}."
+        )
+    else:
+        how = (
+            f"From {clock(at)} on Karpenter deletes {incident.pod_name} past its disruption budget "
+            f"({incident.disruption}), and only an eviction gate is asked."
+        )
+    return (Page("forced", f"{how} {decided.reason}"),)

@@ -174,8 +174,9 @@ def over(incident: Incident, seen: Observation) -> Decision:
         f"Kafka node {incident.node_id} {where}: instance {incident.instance_id} is for "
         f"{_asker(incident)} to end or to use.{extra}"
     )
-    # A rotation's own goes for good: its NodeClaim is deleted, which nobody takes back.
-    rotated = incident.kind is Kind.ROTATION and disruption(incident, seen) is not None
+    # A rotation's own goes for good: its NodeClaim is deleted, which nobody takes back. By now it
+    # may be gone: an empty node ends in a minute or two, and a broker catches up for longer.
+    rotated = incident.kind is Kind.ROTATION and incident.disruption is not None
     over_as = State.RELEASED if rotated else State.RIDDEN_THROUGH
     return go(over_as, reason, DropLease(ended=True))
 

@@ -2,7 +2,7 @@
 
     marked    condition DisruptionReason: drift or consolidation, its replacement awaited first
     deleted   every other reason begins here, and no way leads back
-    deadline  from then on Karpenter deletes pods instead of evicting them, whatever budgets say
+    deadline  so long before it as a pod takes to stop, Karpenter deletes it, whatever budgets say
 
 Source: sigs.k8s.io/karpenter 1.14.1 (pkg/controllers/disruption, nodeclaim/expiration, node/health,
 node/termination). An interruption and a person's `kubectl delete` leave the same claim behind, so
@@ -117,7 +117,7 @@ class Disruption:
     claim: str  # its NodeClaim
     reason: Reason
     begun: bool  # the claim is deleted: Karpenter goes on until the node has ended
-    # Epoch seconds: from then on pods are deleted past every budget; None: Karpenter waits.
+    # Epoch seconds by which pods have stopped, evicted or deleted; None: Karpenter waits.
     deadline: float | None
     sentence: str
 
@@ -264,7 +264,10 @@ def _sentence(claim: NodeClaim, reason: Reason, deadline: float | None, *, begun
         return said
     if deadline is None:
         return f"{said} Its drain has no deadline."
-    return f"{said} From {clock(deadline)} on it deletes pods past their disruption budgets."
+    by = clock(deadline)
+    return (
+        f"{said} It deletes pods past their disruption budgets, so that they have stopped by {by}."
+    )
 
 
 def _conditions(status: Json) -> dict[str, Condition]:

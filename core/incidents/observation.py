@@ -78,6 +78,7 @@ class NodeView:
     sick: Mapping[str, float] = field(default_factory=dict)
     unready_since: float | None = None  # epoch seconds; None: it is Ready, or nobody said
     created_at: float | None = None  # epoch seconds, when it joined the cluster
+    do_not_disrupt: bool = False  # somebody keeps it from Karpenter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +97,10 @@ class PodView:
     roll_asked: bool = False  # somebody asked Strimzi to restart it
     grace_seconds: float | None = None  # what it is given to stop in; None: not known
     may_leave: str | None = None  # the incident that its label says it may leave for
+    # Of Karpenter (core.incidents.pod_marks): epoch seconds before which it evicts nobody, and
+    # whether it ends the node under the pod.
+    undisturbed_until: float | None = None
+    ignores_disruption: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

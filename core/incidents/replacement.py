@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.incidents.actions import Action, FreeSpare, KeepSpare
-from core.incidents.nodeclaims import coming
+from core.incidents.nodeclaims import DO_NOT_DISRUPT, coming
 from core.incidents.observation import NodeView, Observation
 from core.incidents.record import Incident, State
 from core.naming import managed_tag
@@ -86,6 +86,13 @@ def ours(seen: Observation) -> bool:
 
 def what_is_coming(incident: Incident, seen: Observation) -> str:
     """Return what the wait for a replacement is a wait for, to end a sentence."""
+    pod = seen.pod_named(incident.pod_name)
+    left_alone = seen.claims and pod is not None and (pod.undisturbed_until or 0.0) > seen.now
+    if pod is not None and left_alone:
+        return (
+            f": Karpenter makes no room for {pod.name} and does not evict it while it says "
+            f"{DO_NOT_DISRUPT}; take that off"
+        )
     joining = _joining(seen)
     for node in _idle(incident, seen):
         if node.instance_id in joining:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import Policy
+from core.incidents.nodeclaims import DISRUPTED_TAINT, DO_NOT_DISRUPT, NodeClaim
+from core.incidents.observation import PodView, Policy
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn
 
 
-def of_claim(claim: NodeClaim, turn: NodeTurn, policy: Policy) -> Iterator[str]:
+def of_claim(
+    claim: NodeClaim, turn: NodeTurn, seen: RunObservation, policy: Policy
+) -> Iterator[str]:
     """Yield why a node's claim may not be deleted for its rotation."""
     of = f"NodeClaim {claim.name} of node {turn.node_id}"
     if policy.drain_route != "asked":
@@ -29,12 +31,30 @@ def of_claim(claim: NodeClaim, turn: NodeTurn, policy: Policy) -> Iterator[str]:
             f"delete the broker past its disruption budget when it ends. Take it off the NodePool, "
             f"and end this one when Kafka can bear it."
         )
-    if claim.do_not_disrupt:
-        yield f"{of} is marked karpenter.sh/do-not-disrupt: take that off, or leave the node out."
+    node, pod = seen.node_of(turn.node_id), seen.pod_of(turn.node_id)
+    # Karpenter reads the Node's once it has joined; a person may have meant either.
+    if claim.do_not_disrupt or (node is not None and node.do_not_disrupt):
+        yield f"{of} is marked {DO_NOT_DISRUPT}: take that off, or leave the node out."
+    if pod is not None:
+        yield from _of_pod(pod, seen.now)
     if claim.leaves:
         yield f"Karpenter ends {of} already; `stillwater incidents` says what about it."
     elif not claim.serves:
         yield f"{of} is not initialized yet."
+
+
+def _of_pod(pod: PodView, now: float) -> Iterator[str]:
+    """Yield why Karpenter would not evict a pod, whatever the gate answers."""
+    if pod.undisturbed_until is not None and pod.undisturbed_until > now:
+        yield (
+            f"{pod.name} says {DO_NOT_DISRUPT}: Karpenter would neither make room for it nor evict "
+            f"it. Take that off."
+        )
+    if pod.ignores_disruption:
+        yield (
+            f"{pod.name} tolerates the taint {DISRUPTED_TAINT}: Karpenter would end its node under "
+            f"it and ask nobody. Narrow its tolerations."
+        )
 
 
 def drifted(seen: RunObservation) -> dict[int, str]:

@@ -68,7 +68,7 @@ def _of_machines(
         yield f"{freeze.sentence} Nothing planned happens there."
     claim = seen.claim_of(turn.instance_id)
     if claim is not None:
-        yield from of_claim(claim, turn, policy)
+        yield from of_claim(claim, turn, seen, policy)
         return
     group = seen.group_of(turn.instance_id)
     if group is None:

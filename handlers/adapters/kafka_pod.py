@@ -7,6 +7,7 @@ from typing import Any
 
 from core.fields import epoch
 from core.incidents.observation import PodView
+from core.incidents.pod_marks import ignores_disruption, undisturbed_until
 from core.naming import (
     MAY_LEAVE_LABEL,
     POOL_LABEL,
@@ -44,6 +45,8 @@ def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
         roll_asked=marks.get(ROLL_ANNOTATION) == "true",
         grace_seconds=item.get("spec", {}).get("terminationGracePeriodSeconds"),
         may_leave=labels.get(MAY_LEAVE_LABEL),
+        undisturbed_until=undisturbed_until(item),
+        ignores_disruption=ignores_disruption(item),
     )
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from core.availability.drain_notice import DrainNotice
 from core.fields import epoch
-from core.incidents.nodeclaims import takes_pods
+from core.incidents.nodeclaims import DO_NOT_DISRUPT, takes_pods
 from core.incidents.observation import BudgetView, NodeView, PodView
 from core.naming import (
     CLUSTER_LABEL,
@@ -289,6 +289,7 @@ def _node(
         schedulable=takes_pods(spec),
         csi_ready=EBS_CSI_DRIVER in drivers,
         spare_for=marks.get(SPARE_ANNOTATION),
+        do_not_disrupt=marks.get(DO_NOT_DISRUPT) not in {None, "false"},
         kubelet=item.get("status", {}).get("nodeInfo", {}).get("kubeletVersion", ""),
         out_of_service=any(
             taint["key"] == OUT_OF_SERVICE["key"] for taint in spec.get("taints") or ()

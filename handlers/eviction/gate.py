@@ -154,9 +154,6 @@ class Gate:
     def _turn(self, asked: Asked, pod: PodView, node: NodeView, deadline: float) -> Answer:
         now = self.clock()
         known = _placed(self._incident(asked, str(node.instance_id), now), pod, node)
-        hasty = too_hasty(asked, pod, known)
-        if hasty is not None:
-            return refuse(hasty, self.policy).answer
         others = self._others(known, now)
         if others is not None and not asked.dry_run:
             # Nothing that Kafka says could change it, and its loop sees when they have ended.
@@ -165,6 +162,10 @@ class Gate:
             return refuse(others, self.policy).answer
         last = asks_last(asked, known, self.refused.get(known.id), now)
         incident, seen = self._look(known, now, _Unasked() if last else self.sources.kafka)
+        # By what was read: a NodeClaim's deadline is new to an incident that nobody has opened yet.
+        hasty = too_hasty(asked, pod, incident)
+        if hasty is not None:
+            return refuse(hasty, self.policy).answer
         if incident.node_id != pod.node_id:
             moved = f"{pod.name} is not seen on {incident.node_name} any more, or not yet."
             return refuse(moved, self.policy).answer

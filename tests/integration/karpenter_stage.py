@@ -55,7 +55,7 @@ SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/{GATE}"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 OUR_POOLS: dict[str, tuple[str, ...]] = {naming.NODE_POOL_LABEL: ()}
 SWEEP_SECONDS, TURN_SECONDS = 1.0, 0.1
-POLICY = policy_with(tick_interval_seconds=1, post_condition_hold_seconds=1)
+POLICY = policy_with(tick_interval_seconds=1, post_condition_hold_seconds=1, drain_route="asked")
 
 
 class Administrator:

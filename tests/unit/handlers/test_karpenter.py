@@ -48,8 +48,8 @@ def test_the_sweep_opens_an_incident_with_the_reason_and_the_deadline(door: Door
     assert (incident.asked_by, incident.disruption) == ("Karpenter", "expiry")
     assert incident.forced_at == START - 10 + 2 * HOUR
     assert told(door)[0] == (
-        "Karpenter ends NodeClaim broker-i-0a: it is older than its expireAfter. From 2026-11-20 "
-        "11:59 UTC on it deletes pods past their disruption budgets."
+        "Karpenter ends NodeClaim broker-i-0a: it is older than its expireAfter. It deletes pods "
+        "past their disruption budgets, so that they have stopped by 2026-11-20 11:59 UTC."
     )
     assert station.broom.sweep(station.now)["opened"] == 0
 
@@ -197,3 +197,60 @@ def test_a_frozen_zone_keeps_a_broker_until_its_deadline_is_near(door: Door) -> 
     assert "Nothing is drained there" in door.ask(user=KARPENTER).reason
     station.now = START + 9 * HOUR - station.policy.planned_margin_seconds
     assert door.ask(user=KARPENTER).allowed
+
+
+def test_a_pod_that_karpenter_will_not_evict_is_told_of_with_the_remedy(door: Door) -> None:
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], undisturbed_until=float("inf"))
+    end(door, deleted())
+    station = door.station
+    station.broom.sweep(station.now)
+    station.tick_until_quiet()
+    assert station.incident().reason.endswith(
+        ": Karpenter makes no room for orders-broker-a-10 and does not evict it while it says "
+        "karpenter.sh/do-not-disrupt; take that off."
+    )
+
+
+def test_a_broker_whose_node_ends_under_it_calls_a_person_at_once(door: Door) -> None:
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], ignores_disruption=True)
+    brought(door, NEW)
+    lag(door)
+    end(door, deleted())
+    station = door.station
+    station.broom.sweep(station.now)
+    for _ in range(4):
+        station.tick()
+    assert "forced" in station.incident().pages
+    (page,) = [each for each in station.ticks.pages if each["page"] == "forced"]
+    assert page["reason"].startswith(
+        "Karpenter ends the node under orders-broker-a-10 and asks nobody: its pod tolerates "
+        "karpenter.sh/disrupted."
+    )
+
+
+def test_a_deadline_leaves_a_pod_the_time_that_it_takes_to_stop(door: Door) -> None:
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], grace_seconds=180.0)
+    end(door, deleted(grace_seconds=2 * HOUR))
+    station = door.station
+    station.broom.sweep(station.now)
+    station.tick_until_quiet()
+    # Karpenter deletes it that much before the deadline, so that it has stopped by then.
+    assert station.incident().forced_at == START - 10 + 2 * HOUR - 180
+    assert "so that they have stopped by 2026-11-20 11:59 UTC" in told(door)[0]
+
+
+def test_a_deletion_towards_a_deadline_is_judged_by_kafka_before_anybody_knew_of_it(
+    door: Door,
+) -> None:
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], grace_seconds=180.0)
+    end(door, deleted(grace_seconds=40.0))
+    # Less than the pod takes to stop is left at once, and the sweep has not been here yet.
+    asked = door.ask(user=KARPENTER, delete=True, grace_seconds=38)
+    assert asked.reason.startswith("No other node of us-east-1a is ready to take")
+    assert door.station.incident().open
+    brought(door, NEW)
+    assert door.ask(user=KARPENTER, delete=True, grace_seconds=20).allowed

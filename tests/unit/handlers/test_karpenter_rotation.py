@@ -76,9 +76,14 @@ class Karpenter:
             self.out = None
             return
         for broker, instance_id in zip(ZONES, HOMES, strict=True):
-            claim = next(c for c in station.cluster.claims() if c.instance_id == instance_id)
+            claims = (c for c in station.cluster.claims() if c.instance_id == instance_id)
+            claim = next(claims, None)
             new = f"i-9{instance_id[-1]}"
-            if not claim.deleted or station.cluster.pods[broker].node_name != claim.node_name:
+            if (
+                claim is None
+                or not claim.deleted
+                or station.cluster.pods[broker].node_name != claim.node_name
+            ):
                 continue
             if new not in station.cluster.instances:
                 assert not self.door.ask(broker, user=KARPENTER).allowed, "before its successor"
@@ -88,6 +93,11 @@ class Karpenter:
                 station.cluster.attached.clear()
                 station.cluster.place_pod(broker, new, ready=False)
                 self.out, self.moved = broker, self.moved + 1
+                # An empty node ends in a minute or two; a broker may catch up for hours.
+                kept = (c for c in station.cluster.claims() if c.name != claim.name)
+                station.cluster.node_claims = tuple(kept)
+                del station.cluster.node_views[instance_id]
+                station.cluster.set_state(instance_id, "terminated")
 
 
 def test_a_run_ends_one_claim_after_another_each_with_its_successor_first(door: Door) -> None:
@@ -150,6 +160,53 @@ def test_a_claim_whose_end_could_not_be_held_is_not_begun_with(
     ask(door, "start", selection={"node_ids": [10]})
     assert sentence in turn(door).reason
     assert door.station.cluster.ended_claims == []
+
+
+@pytest.mark.parametrize(
+    ("pod", "sentence"),
+    [
+        (
+            {"undisturbed_until": float("inf")},
+            (
+                "orders-broker-a-10 says karpenter.sh/do-not-disrupt: Karpenter would neither make "
+                "room for it nor evict it. Take that off."
+            ),
+        ),
+        (
+            {"ignores_disruption": True},
+            (
+                "orders-broker-a-10 tolerates the taint karpenter.sh/disrupted: Karpenter would "
+                "end its node under it and ask nobody. Narrow its tolerations."
+            ),
+        ),
+    ],
+    ids=["kept", "tolerant"],
+)
+def test_a_pod_that_karpenter_would_not_evict_is_not_begun_with(
+    door: Door, pod: dict[str, object], sentence: str
+) -> None:
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], **pod)  # type: ignore[arg-type]
+    plan = ask(door, "plan", selection={"node_ids": [10]})["plan"]
+    assert isinstance(plan, dict)
+    assert sentence in plan["nodes"][0]["objections"]
+    ask(door, "start", selection={"node_ids": [10]})
+    turn(door)
+    assert door.station.cluster.ended_claims == []
+
+
+def test_a_node_that_somebody_keeps_is_left_out_and_a_lapsed_mark_of_a_pod_is_none(
+    door: Door,
+) -> None:
+    cluster = door.station.cluster
+    cluster.pods[10] = replace(cluster.pods[10], undisturbed_until=door.station.now - 1)
+    plan = ask(door, "plan", selection={"node_ids": [10]})["plan"]
+    assert isinstance(plan, dict)
+    assert list(plan["nodes"][0]["objections"]) == []
+    cluster.node_views[OLD] = replace(cluster.node_views[OLD], do_not_disrupt=True)
+    plan = ask(door, "plan", selection={"node_ids": [10]})["plan"]
+    assert isinstance(plan, dict)
+    assert "is marked karpenter.sh/do-not-disrupt" in plan["nodes"][0]["objections"][0]
 
 
 def test_without_a_gate_no_claim_is_ended_and_the_plan_says_why() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -102,6 +103,53 @@ def test_kafka_pods_are_those_of_a_node_pool_that_still_run(
         seen("orders-both-a-20", "combined", ready=True),
     )
     assert fake.pool.asked[0][1]["labelSelector"] == ["strimzi.io/cluster=orders"]
+
+
+STARTED = 1_795_168_800.0
+
+
+@pytest.mark.parametrize(
+    ("said", "until"),
+    [
+        ("true", math.inf),
+        ("1h30m", STARTED + 5400),
+        ("false", None),
+        ("a while", None),
+        (None, None),
+    ],
+    ids=["ever", "for a time", "false", "unreadable", "nothing"],
+)
+def test_a_pod_says_until_when_karpenter_leaves_it_alone(
+    said: str | None, until: float | None
+) -> None:
+    item = pod("orders-broker-a-10")
+    item["metadata"]["annotations"] = {} if said is None else {"karpenter.sh/do-not-disrupt": said}
+    item["status"]["startTime"] = "2026-11-20T10:00:00Z"
+    found = kafka_pod_in(item)
+    assert found is not None
+    assert found.undisturbed_until == until
+
+
+@pytest.mark.parametrize(
+    ("toleration", "ignores"),
+    [
+        ({"operator": "Exists"}, True),
+        ({"key": "karpenter.sh/disrupted", "operator": "Exists"}, True),
+        ({"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}, True),
+        ({"key": "karpenter.sh/disrupted", "operator": "Equal", "value": "x"}, False),
+        ({"operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "dedicated", "operator": "Exists"}, False),
+    ],
+    ids=["everything", "named", "equal", "another value", "another effect", "another key"],
+)
+def test_a_pod_that_tolerates_karpenters_taint_is_known(
+    toleration: dict[str, str], ignores: bool
+) -> None:
+    item = pod("orders-broker-a-10")
+    item["spec"]["tolerations"] = [toleration]
+    found = kafka_pod_in(item)
+    assert found is not None
+    assert found.ignores_disruption is ignores
 
 
 @pytest.mark.parametrize(
