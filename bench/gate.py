@@ -25,7 +25,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
@@ -36,6 +36,7 @@ from bench import record
 from core.errors import StillwaterError
 from core.gate.asked import PATH
 from core.incidents.observation import GroupView, InstanceView, NodeView, PodView
+from core.incidents.record import State
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.eviction.certificate import issue
 from handlers.eviction.counts import Counts
@@ -46,6 +47,7 @@ from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.store.freezes import LedgerFreezes
+from handlers.store.ledger import Ledger
 from tests.unit.handlers.fakes import TAG, WHOSE, FakeCluster, FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
@@ -54,7 +56,7 @@ from tests.unit.policies import policy_with
 BROKERS = (3, 200)
 REPLICAS_PER_BROKER = 4_000
 AGE_SECONDS = 2.0
-ASKED, ADMITTED, MOST_ASKS = 200, 10, 10
+ASKED, ADMITTED, MOST_ASKS = 200, 100, 10
 HOST = "127.0.0.1"
 
 
@@ -83,9 +85,12 @@ class Asked:
         return bool(answer["response"]["allowed"]), time.monotonic() - began
 
     def back(self) -> None:
-        """Let whoever is out be back: the lease is free again."""
+        """Let whoever is out be back: the lease is free again, and the incident over."""
         for lease in self.ledger.leases():
             self.ledger.drop_lease(lease.holder, ended=True)
+        for incident in self.ledger.open_incidents():
+            if incident.state is State.DRAINING:
+                self.ledger.put(replace(incident, state=State.RIDDEN_THROUGH))
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -147,8 +152,8 @@ def _no_room(gate: Asked) -> Iterator[float]:
 
 
 def _admitted(gate: Asked) -> Iterator[float]:
-    for pod in gate.pods[:ADMITTED]:
-        yield from let_through(gate, pod)
+    for number in range(ADMITTED):
+        yield from let_through(gate, gate.pods[number % len(gate.pods)])
         gate.back()
 
 
@@ -166,22 +171,8 @@ def let_through(gate: Asked, pod: str) -> list[float]:
 @contextlib.contextmanager
 def served(address: str, *, spares: bool) -> Iterator[Asked]:
     """Serve a gate over TLS before a cluster of that size."""
-    recent, ledger, cluster = Recent(AGE_SECONDS), MemoryLedger(), FakeCluster()
-    kafka = RecentKafka(recent, [address])
-    ids = sorted(_brokers(address))
-    for node_id in ids:
-        _stand(cluster, node_id, spares=spares)
-    freezes = LedgerFreezes(MemoryRecords(), "orders")
-    gate = Gate(
-        sources=Sources(cluster, cluster, kafka, ledger, freezes),
-        reception=Reception(ledger, cluster, FakeQueue(), WHOSE),
-        readings=recent,
-        policy=policy_with(isr_margin=0),
-        namespace="kafka",
-        cluster="orders",
-        operators=frozenset(),
-        lease_seconds=30,
-    )
+    ledger, ids = MemoryLedger(), sorted(brokers_at(address))
+    gate = gate_before(address, ids, ledger, spares=spares)
     issued = issue([HOST], dt.datetime.now(dt.UTC))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as directory:
@@ -197,19 +188,47 @@ def served(address: str, *, spares: bool) -> Iterator[Asked]:
         time.sleep(0.01)
     trusting = ssl.create_default_context(cadata=issued.authorities.decode())
     with urllib3.PoolManager(ssl_context=trusting, timeout=30) as http:
-        names = [cluster.pods[node_id].name for node_id in ids]
-        yield Asked(ledger, names, f"https://{HOST}:{port}{PATH}", http)
+        yield Asked(ledger, [pod_of(id_) for id_ in ids], f"https://{HOST}:{port}{PATH}", http)
     server.should_exit = True
     thread.join(10)
 
 
-def _brokers(address: str) -> frozenset[int]:
-    """Return the brokers, once the fakes have filled their memory of what they answer."""
-    while True:
-        with contextlib.suppress(StillwaterError):
-            view = KafkaAdmin([address]).read({3})
-            if not view.doubts:
-                return view.brokers
+def gate_before(address: str, ids: Sequence[int], ledger: Ledger, *, spares: bool) -> Gate:
+    """Return a gate before a cluster whose brokers stand on a node each."""
+    recent, cluster = Recent(AGE_SECONDS), FakeCluster()
+    for node_id in ids:
+        _stand(cluster, node_id, spares=spares)
+    freezes = LedgerFreezes(MemoryRecords(), "orders")
+    return Gate(
+        sources=Sources(cluster, cluster, RecentKafka(recent, [address]), ledger, freezes),
+        reception=Reception(ledger, cluster, FakeQueue(), WHOSE),
+        readings=recent,
+        policy=policy_with(isr_margin=0),
+        namespace="kafka",
+        cluster="orders",
+        operators=frozenset(),
+        lease_seconds=30,
+    )
+
+
+def brokers_at(address: str) -> frozenset[int]:
+    """Return the brokers, once the fakes have filled their memory of what they answer.
+
+    Of a reading about broker 0 another one tells the pages.
+    """
+    found = frozenset[int]()
+    for about in (1, 0):
+        while True:
+            with contextlib.suppress(StillwaterError):
+                view = KafkaAdmin([address]).read({about})
+                if not view.doubts:
+                    found = view.brokers
+                    break
+    return found
+
+
+def pod_of(node_id: int) -> str:
+    return f"orders-broker-{node_id}"
 
 
 def _stand(cluster: FakeCluster, node_id: int, *, spares: bool) -> None:
@@ -239,7 +258,7 @@ def _stand(cluster: FakeCluster, node_id: int, *, spares: bool) -> None:
         name=group, desired=1, maximum=2, instances=dict.fromkeys(names, "InService")
     )
     cluster.pods[node_id] = PodView(
-        name=f"orders-broker-{node_id}",
+        name=pod_of(node_id),
         node_id=node_id,
         role="broker",
         node_name=f"node-i-{node_id}",

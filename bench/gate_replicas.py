@@ -1,0 +1,259 @@
+"""How long drainers wait while both replicas of the eviction gate are killed in the middle.
+
+    python -m bench.gate_replicas [BROKERS ...]
+
+Two replicas, a process each, over one ledger in a third, before a Kafka of that size. In each round
+two drainers ask at the same time, one each replica; both are killed a moment later, two others take
+their places, and both drainers ask again until they are let through. Written down is how long each
+answer took, and each end of a connection that was cut: none may reach the API server's own
+timeout, and nobody may be let through beside another. Writes out/bench/gate_replicas.json.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import json
+import logging
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing.managers import BaseManager
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+import urllib3
+
+from bench import record
+from bench.gate import BROKERS, HOST, Asked, brokers_at, fleet, gate_before, pod_of
+from core.errors import StillwaterError
+from core.gate.answer import UNDRAINED, let_through
+from core.gate.asked import PATH, TIMEOUT_SECONDS
+from handlers.eviction.certificate import Issued, issue
+from handlers.eviction.counts import Counts
+from handlers.eviction.server import application
+from handlers.gate import server_of
+from tests.unit.handlers.memory_ledger import MemoryLedger
+
+REPLICA = "replica"
+REPLICAS = 2
+ROUNDS = 8
+# Spread over what an admission takes, so that each of its steps is cut off in some round.
+MOMENTS_SECONDS = 0.25
+AGAIN_SECONDS = 0.1
+MOST_ASKS = 200
+_KEY = b"bench"
+
+
+class _OneAtATime:
+    """A ledger whose writes are conditional for whoever asks from wherever."""
+
+    def __init__(self) -> None:
+        self._ledger, self._lock = MemoryLedger(), threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        def called(*arguments: Any, **named: Any) -> Any:
+            with self._lock:
+                return getattr(self._ledger, name)(*arguments, **named)
+
+        return called
+
+
+class _Shared(BaseManager):
+    pass
+
+
+_LEDGER = _OneAtATime()
+_ASKED = [name for name in vars(MemoryLedger) if not name.startswith("_")]
+_Shared.register("ledger", callable=lambda: _LEDGER, exposed=_ASKED)
+
+
+@dataclass
+class _Stage:
+    """Kafka, the ledger, the certificate, and the replicas that stand now."""
+
+    kafka: str
+    ledger: Any
+    ledger_port: int
+    certificate: Path
+    http: urllib3.PoolManager
+    pods: Sequence[str]
+    replicas: list[subprocess.Popen[str]] = field(default_factory=list)
+    doors: list[Asked] = field(default_factory=list)
+
+    def stand(self) -> None:
+        """Start both replicas, and wait until they serve."""
+        command = [sys.executable, "-m", "bench.gate_replicas", REPLICA]
+        command += [self.kafka, str(self.ledger_port), str(self.certificate), str(len(self.pods))]
+        self.replicas = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(REPLICAS)
+        ]
+        self.doors = []
+        for each in self.replicas:
+            assert each.stdout is not None
+            url = f"https://{HOST}:{each.stdout.readline().strip()}{PATH}"
+            self.doors.append(Asked(self.ledger, self.pods, url, self.http))
+
+    def kill(self) -> None:
+        for each in self.replicas:
+            each.send_signal(signal.SIGKILL)
+            each.wait()
+
+    def out(self) -> list[str]:
+        return [lease.holder for lease in self.ledger.leases() if lease.out_at is not None]
+
+    def follow(self) -> None:
+        """Record what a replica let through and did not live to record, as λ tick does."""
+        for lease in self.ledger.leases():
+            incident = self.ledger.get(lease.holder)
+            if incident is not None and incident.state in UNDRAINED and lease.forwarded_at:
+                said = "It was let through by a gate that died over it."
+                self.ledger.put(let_through(incident, said, lease.forwarded_at))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, write down; `replica` is what this program runs twice."""
+    logging.disable(logging.INFO)
+    if arguments[:1] == [REPLICA]:
+        _serve(*arguments[1:])
+        return
+    rows = []
+    for brokers in [int(each) for each in arguments] or BROKERS:
+        with fleet(brokers) as address, _stage(address) as stage:
+            rows.append(_row(brokers, stage))
+            print(json.dumps(rows[-1]))
+    summary = {f"{key}_{row['brokers']}": row[key] for row in rows for key in ("p50", "p99", "max")}
+    parameters = {"rounds": ROUNDS, "replicas": REPLICAS, "api_server_timeout_s": TIMEOUT_SECONDS}
+    print(record.write("gate_replicas", parameters, rows, summary))
+
+
+def _row(brokers: int, stage: _Stage) -> dict[str, Any]:
+    answered, cut = list[float](), list[float]()
+    for number in range(ROUNDS):
+        stage.stand()
+        pair = [stage.pods[(2 * number + k) % len(stage.pods)] for k in range(REPLICAS)]
+        with ThreadPoolExecutor(REPLICAS) as drainers:
+            asking = [
+                drainers.submit(_once, door, pod)
+                for door, pod in zip(stage.doors, pair, strict=True)
+            ]
+            time.sleep(MOMENTS_SECONDS * (number + 1) / ROUNDS)
+            stage.kill()
+            for each in asking:
+                allowed, seconds = each.result()
+                (cut if allowed is None else answered).append(seconds)
+        stage.stand()
+        stage.follow()
+        answered += _until_all_went(stage, pair)
+        stage.kill()
+    milliseconds = sorted(1000 * each for each in answered)
+    cuts = quantiles(milliseconds, n=100, method="inclusive")
+    longest = max([*answered, *cut])
+    if longest >= TIMEOUT_SECONDS:
+        raise StillwaterError(f"An answer took {longest:.1f} s: the API server gives up before.")
+    return {
+        "brokers": brokers,
+        "asked": len(answered) + len(cut),
+        "cut_off": len(cut),
+        "p50": round(cuts[49], 1),
+        "p99": round(cuts[98], 1),
+        "max": round(1000 * longest, 1),
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+
+
+def _until_all_went(stage: _Stage, pods: Sequence[str]) -> Iterator[float]:
+    """Ask for both in turn until both have gone, one after the other."""
+    left = list(pods)
+    for number in range(MOST_ASKS):
+        if not left:
+            return
+        pod = left[number % len(left)]
+        allowed, seconds = _once(stage.doors[number % REPLICAS], pod)
+        yield seconds
+        if len(stage.out()) > 1:
+            raise StillwaterError(f"Two are out at the same time: {stage.out()}.")
+        if allowed:
+            left.remove(pod)
+            stage.doors[0].back()
+        else:
+            time.sleep(AGAIN_SECONDS)
+    raise StillwaterError(f"{left} were not let through in {MOST_ASKS} asks.")
+
+
+def _once(door: Asked, pod: str) -> tuple[bool | None, float]:
+    """Return the answer and the seconds it took; None: the connection was cut."""
+    began = time.monotonic()
+    try:
+        return door.ask(pod)
+    except urllib3.exceptions.HTTPError:
+        return None, time.monotonic() - began
+
+
+@contextlib.contextmanager
+def _stage(kafka: str) -> Iterator[_Stage]:
+    ids = sorted(brokers_at(kafka))
+    with _Shared((HOST, 0), _KEY) as shared, tempfile.TemporaryDirectory() as directory:
+        issued = issue([HOST], dt.datetime.now(dt.UTC))
+        stage = _Stage(
+            kafka=kafka,
+            ledger=shared.ledger(),  # type: ignore[attr-defined]  # registered above
+            ledger_port=_port(shared),
+            certificate=_written(issued, Path(directory, "certificate.pem")),
+            http=_trusting(issued),
+            pods=[pod_of(each) for each in ids],
+        )
+        try:
+            yield stage
+        finally:
+            stage.kill()
+
+
+def _port(shared: _Shared) -> int:
+    assert isinstance(shared.address, tuple)
+    return shared.address[1]
+
+
+def _written(issued: Issued, path: Path) -> Path:
+    path.write_bytes(issued.key + issued.certificate)
+    return path
+
+
+def _trusting(issued: Issued) -> urllib3.PoolManager:
+    context = ssl.create_default_context(cadata=issued.authorities.decode())
+    return urllib3.PoolManager(ssl_context=context, timeout=30, retries=False)
+
+
+def _serve(kafka: str, ledger_port: str, certificate: str, brokers: str) -> None:
+    shared = _Shared((HOST, int(ledger_port)), _KEY)
+    shared.connect()
+    ledger = shared.ledger()  # type: ignore[attr-defined]  # registered above
+    gate = gate_before(kafka, range(int(brokers)), ledger, spares=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with socket.create_server((HOST, 0)) as listener:
+        port = listener.getsockname()[1]
+    server = server_of(application(gate, Counts()), context, HOST, port)
+    threading.Thread(target=_told, args=(server, port), daemon=True).start()
+    asyncio.run(server.serve())
+
+
+def _told(server: Any, port: int) -> None:
+    while not server.started:
+        time.sleep(0.01)
+    print(port, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
