@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import ssl
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -31,6 +32,7 @@ from handlers.eviction.certificate import Keeper
 from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate
 from handlers.eviction.readings import Recent, RecentClaims, RecentCloud, RecentKafka, RecentNodes
+from handlers.eviction.responder import Responder
 from handlers.eviction.server import AT_ONCE, application
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
@@ -42,6 +44,8 @@ from handlers.store.settings import read_settings
 logger = Logger(service="stillwater")
 # A renewed certificate is shown by both replicas this soon.
 REFRESH_SECONDS = 10.0
+# As kubectl asks again.
+RESPOND_SECONDS = 5.0
 # A pod that is told to stop is still asked for as long as Services name it.
 GRACEFUL_SECONDS = 10
 
@@ -80,25 +84,35 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
     )
 
 
-async def serve(server: uvicorn.Server, keeper: Keeper, context: ssl.SSLContext) -> None:
-    """Serve until told to stop, and keep the certificate meanwhile."""
-    keeping = asyncio.create_task(_keep(keeper, context))
+async def serve(
+    server: uvicorn.Server, keeper: Keeper, context: ssl.SSLContext, responder: Responder
+) -> None:
+    """Serve until told to stop; keep the certificate, and respond to Evictions, meanwhile."""
+
+    def refresh() -> None:
+        keeper.refresh(context, dt.datetime.now(dt.UTC))
+
+    # A certificate that is shown holds for a month yet; an Eviction that waits has 20 minutes.
+    beside = [
+        asyncio.create_task(_again(refresh, REFRESH_SECONDS, "The certificate was not looked at.")),
+        asyncio.create_task(_again(responder.turn, RESPOND_SECONDS, "Evictions were not read.")),
+    ]
     try:
         await server.serve()
     finally:
-        keeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await keeping
+        for each in beside:
+            each.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await each
 
 
-async def _keep(keeper: Keeper, context: ssl.SSLContext) -> None:
+async def _again(work: Callable[[], None], seconds: float, failed: str) -> None:
     while True:
-        await asyncio.sleep(REFRESH_SECONDS)
+        await asyncio.sleep(seconds)
         try:
-            await to_thread.run_sync(keeper.refresh, context, dt.datetime.now(dt.UTC))
+            await to_thread.run_sync(work)
         except StillwaterError as error:
-            # What is shown holds for a month yet.
-            logger.warning("The certificate could not be looked after.", error=str(error))
+            logger.warning(failed, error=str(error))
 
 
 def server_of(app: Any, context: ssl.SSLContext, host: str, port: int) -> uvicorn.Server:
@@ -137,7 +151,7 @@ def main() -> None:
     app = application(gate, Counts())
     # Every address of its own pod: the API server dials the pod.
     server = server_of(app, context, "0.0.0.0", settings.port)  # noqa: S104
-    asyncio.run(serve(server, keeper, context))
+    asyncio.run(serve(server, keeper, context, Responder(api, gate, settings.namespace)))
 
 
 if __name__ == "__main__":

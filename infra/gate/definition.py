@@ -1,7 +1,8 @@
 """The gate's rights: what λ tick reads, the ledger and the ticks queue, and nothing of a node's.
 
 In the cluster it reads, and writes two things by name: the Secret with its own certificate, and
-whom the API server trusts for it.
+whom the API server trusts for it. Where the server has Evictions, it reports on those in which it
+is the responder.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ def _rights(cluster: Operated) -> rbac.Rights:
             rbac.may("", ["pods"], ["get", "list"]),
             rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"]),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
+            # Kubernetes 1.37, alpha: where the server has them (core.gate.responding).
+            rbac.may("lifecycle.k8s.io", ["evictions"], ["list"]),
+            rbac.may("lifecycle.k8s.io", ["evictions/status"], ["patch"]),
             *rbac.may_get("secrets", cluster.secrets["gate"]),
         ],
         elsewhere={"certificate": (NAMESPACE, [certificate])},
