@@ -56,19 +56,22 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def measure(
-    ground: Ground, names: Sequence[str], console: Console
+    ground: Ground,
+    names: Sequence[str],
+    console: Console,
+    known: Mapping[str, Callable[[Ground], ways.Told]] = WAYS,
 ) -> list[tuple[dict[str, Any], list[Mapping[str, Any]]]]:
     """Return each way's figures and the samples they are read from."""
-    return [_one(ground, name, console) for name in names]
+    return [_one(ground, name, known[name], console) for name in names]
 
 
 def _one(
-    ground: Ground, name: str, console: Console
+    ground: Ground, name: str, way: Callable[[Ground], ways.Told], console: Console
 ) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
     console.log(f"{name}: steady for {STEADY_SECONDS:.0f} s")
     with ground.under_load() as (running, steady):
         began = time.time()
-        told = WAYS[name](ground)
+        told = way(ground)
         time.sleep(AFTER_SECONDS)
         rotation = seen.Stretch(began, time.time())
         samples = ground.samples()

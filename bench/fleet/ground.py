@@ -240,7 +240,13 @@ def probes() -> str:
 
 
 @contextlib.contextmanager
-def provisioned(console: Console, logs: Path, *, brokers_per_zone: int = 1) -> Iterator[Ground]:
+def provisioned(
+    console: Console,
+    logs: Path,
+    *,
+    brokers_per_zone: int = 1,
+    changes: Mapping[str, Any] | None = None,
+) -> Iterator[Ground]:
     """Provision the demo's cluster on a twin of its own, probed as Strimzi's pods are on EKS.
 
     There nobody can replace Strimzi's probes, so the toolkit has to hold with them, and so have
@@ -251,7 +257,7 @@ def provisioned(console: Console, logs: Path, *, brokers_per_zone: int = 1) -> I
     os.environ[RULES_VARIABLE] = probes()
     prepare_tools(console)
     with twins.running(console.log, keep_logs=logs) as twin:
-        spec = demo_spec.spec(twin.place)
+        spec = {**demo_spec.spec(twin.place), **(changes or {})}
         (pool,) = (pool for pool in spec["pools"] if pool["role"] == "broker")
         pool["nodes_per_zone"] = brokers_per_zone
         written = demo_spec.path(twin.place)

@@ -172,6 +172,12 @@ FOR_TESTS = (
         (),
         charts=(("karpenter", "charts/karpenter"), ("karpenter-crd", "charts/karpenter-crd")),
     ),
+    # What a person drains with.
+    Tool(
+        "kubectl",
+        "k8s.io/kubernetes",
+        (Binary("kubectl", "k8s.io/kubernetes/cmd/kubectl", 60),),
+    ),
     # Karpenter's own controllers before a cloud that makes Node objects and no machines. Its module
     # is the one that the provider above requires, so that both are one version.
     Tool(

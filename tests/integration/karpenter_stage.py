@@ -23,6 +23,7 @@ import uvicorn
 from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.operated import of_spec
+from core.gate.asked import Answer, Asked
 from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import BudgetView, InstanceView, NodeView, PodView
 from core.incidents.record import Incident, State
@@ -54,6 +55,8 @@ GATE = "stillwater-gate-karpenter"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/{GATE}"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 OUR_POOLS: dict[str, tuple[str, ...]] = {naming.NODE_POOL_LABEL: ()}
+# What Kafka's pods are given to stop in.
+GRACE_SECONDS = 180
 SWEEP_SECONDS, TURN_SECONDS = 1.0, 0.1
 POLICY = policy_with(tick_interval_seconds=1, post_condition_hold_seconds=1, drain_route="asked")
 
@@ -161,7 +164,7 @@ class Stage:
     cluster: KarpentersCluster
     kubelet: StandInKubelet
     karpenter: Child
-    answers: list[tuple[bool, str, str]]  # allowed, user and reason of every answer, in order
+    answers: list[tuple[Asked, Answer]]  # every one, in order
     _delivered: int = 0
     _due: list[tuple[float, str]] = field(default_factory=list)
     _swept_at: float = 0.0
@@ -232,14 +235,15 @@ class Stage:
 
         return cast("Incident", self.until(ended, f"{claim['metadata']['name']} is {state}"))
 
-    def answered(self, broker: int, *, allowed: bool, since: int = 0) -> str | None:
-        """Return what the gate last told Karpenter about a broker's pod."""
-        told = [
-            reason
-            for yes, user, reason in self.answers[since:]
-            if yes is allowed and user == f"{kwok.ACCOUNT} {pod_name(broker)}"
-        ]
-        return told[-1] if told else None
+    def told(self, broker: int, since: int = 0) -> list[tuple[Asked, Answer]]:
+        """Return what Karpenter asked about a broker's pod, with the answers, in order."""
+        of = (kwok.ACCOUNT, pod_name(broker))
+        return [each for each in self.answers[since:] if (each[0].username, each[0].name) == of]
+
+    def pages(self, claim: Json) -> tuple[str, ...]:
+        """Return why a person was called about a claim's node."""
+        incident = self.incident(claim)
+        return () if incident is None else incident.pages
 
     def change_pool(self, broker: int, change: Json) -> None:
         self.api.merge(f"{kwok.POOLS}/{pool_name(broker)}", {"spec": change})
@@ -274,7 +278,7 @@ def kafka_pod(broker: int) -> Json:
             "nodeSelector": {naming.NODE_POOL_LABEL: "broker"},
             "affinity": affinity,
             "tolerations": [{"key": naming.DEDICATED_TAINT_KEY, "operator": "Exists"}],
-            "terminationGracePeriodSeconds": 180,
+            "terminationGracePeriodSeconds": GRACE_SECONDS,
             "containers": [
                 {"name": "kafka", "image": "kafka", "resources": {"requests": requests}}
             ],
@@ -329,7 +333,7 @@ def _pools(api: Api, spec: ClusterSpec) -> None:
 
 
 @contextlib.contextmanager
-def _gate(api: Api, station: Station, spec: ClusterSpec) -> Iterator[list[tuple[bool, str, str]]]:
+def _gate(api: Api, station: Station, spec: ClusterSpec) -> Iterator[list[tuple[Asked, Answer]]]:
     """Serve a gate, and have the API server ask it by the webhooks that infra/ renders."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -346,7 +350,7 @@ def _gate(api: Api, station: Station, spec: ClusterSpec) -> Iterator[list[tuple[
         cast("EksApi", Administrator(api)), secret_path=SECRET, webhook=GATE, hosts=["127.0.0.1"]
     )
     cluster = station.cluster
-    answers: list[tuple[bool, str, str]] = []
+    answers: list[tuple[Asked, Answer]] = []
     gate = Heard(
         sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes, claims=cluster),
         reception=station.reception,
@@ -379,11 +383,11 @@ def _serve(server: uvicorn.Server) -> None:
 class Heard(Gate):
     """A gate whose answers a test may read."""
 
-    answers: list[tuple[bool, str, str]] = field(default_factory=list)
+    answers: list[tuple[Asked, Answer]] = field(default_factory=list)
 
-    def ask(self, asked: Any, deadline: float) -> Any:
+    def ask(self, asked: Asked, deadline: float) -> Answer:
         answer = super().ask(asked, deadline)
-        self.answers.append((answer.allowed, f"{asked.username} {asked.name}", answer.reason))
+        self.answers.append((asked, answer))
         return answer
 
 
