@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from cli.survey.listing import custom, items, labels, noted
+from core.incidents.pod_marks import ignores_disruption
 from core.survey.kafka_facts import (
     Kafka,
     KafkaListener,
@@ -153,6 +154,7 @@ def _pod(item: Object) -> Pod:
         readiness_gates=frozenset(g["conditionType"] for g in spec.get("readinessGates") or ()),
         claims=tuple(str(claim["claimName"]) for claim in claims if claim),
         alone_on_its_node=_alone(spec),
+        ignores_disruption=ignores_disruption(item),
     )
 
 

@@ -108,8 +108,8 @@ def deadlines(incident: Incident, seen: Observation, decided: Decision) -> tuple
     pod = seen.pod_named(incident.pod_name)
     if pod is not None and pod.ignores_disruption:
         how = (
-            f"Karpenter ends the node under {incident.pod_name} and asks nobody: its pod tolerates "
-            f"{DISRUPTED_TAINT}."
+            f"Karpenter ends the node under {incident.pod_name} and does not evict it: it "
+            f"tolerates {DISRUPTED_TAINT}."
         )
     else:
         how = (

@@ -85,6 +85,8 @@ class Pod:
     claims: tuple[str, ...]
     # Whether the scheduler is forbidden to place a second one on its node.
     alone_on_its_node: bool
+    # Whether it tolerates the taint by which Karpenter empties a node.
+    ignores_disruption: bool = False
 
     @property
     def title(self) -> str:

@@ -14,6 +14,7 @@ from core.survey.kafka_facts import Pod
 from core.survey.node_facts import NodePool
 
 DO_NOT_DISRUPT = ("karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict")
+DISRUPTED_TAINT = "karpenter.sh/disrupted"
 HARMLESS = ("Never", "WhenEmpty")
 AT_MOST_ONE = ("0", "0%", "1")
 SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -36,6 +37,7 @@ def node_pools(seen: Surveyed) -> Iterator[Finding]:
             yield from _grace(pool, pods)
         if pool is not None:
             yield from _consolidation(pool, pods)
+            yield from _toleration(pool, pods)
 
 
 def _auto(name: str, pool: NodePool | None) -> Finding:
@@ -93,7 +95,20 @@ def _consolidation(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
             f"cheaper machines would do, no budget holds that to one node at a time, and "
             f"{listed(exposed)} do not say {DO_NOT_DISRUPT[0]}",
             f"set consolidationPolicy to WhenEmpty or a budget of 1 node, or annotate the pods "
-            f"with {DO_NOT_DISRUPT[0]}",
+            f"with {DO_NOT_DISRUPT[0]} until their nodes are to be rotated",
+        )
+
+
+def _toleration(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
+    tolerant = [pod.title for pod in pods if pod.ignores_disruption]
+    if tolerant:
+        yield Finding(
+            "karpenter-toleration",
+            Weight.BROKER,
+            f"NodePool {pool.name}",
+            f"{listed(tolerant)} tolerate {DISRUPTED_TAINT}: Karpenter evicts them never, and ends "
+            f"their node under them",
+            "name the taints that the pods tolerate, instead of all of them",
         )
 
 

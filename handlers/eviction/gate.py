@@ -36,6 +36,7 @@ from core.incidents.decisions import asked_for
 from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
 from core.incidents.levels import Reach
+from core.incidents.nodeclaims import DISRUPTED_TAINT
 from core.incidents.observation import NodeView, Observation, PodView, Policy
 from core.incidents.record import Incident, State
 from core.naming import CLUSTER_LABEL, node_id_of_pod
@@ -129,11 +130,18 @@ class Gate:
     def _of_node(self, asked: Asked) -> Answer:
         """Refuse to delete the Node of a broker that runs: its pod would be given up, not ended."""
         finalizers = (asked.shown.get("metadata") or {}).get("finalizers") or ()
-        if KARPENTER_FINALIZER in finalizers:
-            return Answer(allowed=True, reason="Karpenter drains it first, and is asked then.")
-        on_it = next(
-            (p for p in self.sources.nodes.kafka_pods() if p.node_name == asked.name), None
-        )
+        drained = KARPENTER_FINALIZER in finalizers
+        drains = Answer(allowed=True, reason="Karpenter drains it first, and is asked then.")
+        try:
+            on_it = next(
+                (p for p in self.sources.nodes.kafka_pods() if p.node_name == asked.name), None
+            )
+        except StillwaterError:
+            if drained:  # Most of its nodes are none of Kafka's, and not to wait for us.
+                return drains
+            raise
+        if drained and not (on_it is not None and on_it.ignores_disruption):
+            return drains
         if on_it is None:
             return Answer(allowed=True, reason=f"No Kafka pod runs on {asked.name}.")
         provider = (asked.shown.get("spec") or {}).get("providerID", "")
@@ -141,6 +149,11 @@ class Gate:
         if provider and (instance is None or instance.state in {"stopped", "terminated"}):
             return Answer(allowed=True, reason=f"The machine of {asked.name} has ended.")
         reason = f"{on_it.name} runs on {asked.name}: drain it (kubectl drain {asked.name}) first."
+        if drained:
+            reason = (
+                f"{on_it.name} tolerates the taint {DISRUPTED_TAINT}: Karpenter would not evict "
+                f"it, and end its node under it. Narrow its tolerations."
+            )
         return Answer(allowed=False, reason=reason)
 
     def _of_pod(self, asked: Asked, pod: PodView, node: NodeView, deadline: float) -> Answer:

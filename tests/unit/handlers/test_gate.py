@@ -296,3 +296,28 @@ def test_a_machine_that_ends_anyway_leaves_what_time_there_is(door: Door) -> Non
     pods[10] = replace(pods[10], grace_seconds=300)
     door.station.ledger.put(replace(door.station.incident(), forced_at=START + 60))
     assert "this gives it" not in door.ask(grace_seconds=5).reason
+
+
+def test_karpenter_deletes_no_node_under_a_pod_that_it_would_not_evict(door: Door) -> None:
+    request = {
+        "uid": "u-3",
+        "operation": "DELETE",
+        "resource": {"group": "", "version": "v1", "resource": "nodes"},
+        "name": node_named(OLD),
+        "userInfo": {"username": "system:serviceaccount:kube-system:karpenter"},
+        "oldObject": {
+            "metadata": {"finalizers": ["karpenter.sh/termination"]},
+            "spec": {"providerID": f"aws:///us-east-1a/{OLD}"},
+        },
+    }
+    cluster = door.station.cluster
+    assert door.gate.ask(asked_in({"request": request}), START + 8).allowed
+    cluster.pods[10] = replace(cluster.pods[10], ignores_disruption=True)
+    answer = door.gate.ask(asked_in({"request": request}), START + 8)
+    assert not answer.allowed
+    assert answer.reason == (
+        "orders-broker-a-10 tolerates the taint karpenter.sh/disrupted: Karpenter would not evict "
+        "it, and end its node under it. Narrow its tolerations."
+    )
+    cluster.set_state(OLD, "terminated")
+    assert door.gate.ask(asked_in({"request": request}), START + 8).allowed

@@ -225,7 +225,7 @@ def test_a_broker_whose_node_ends_under_it_calls_a_person_at_once(door: Door) ->
     assert "forced" in station.incident().pages
     (page,) = [each for each in station.ticks.pages if each["page"] == "forced"]
     assert page["reason"].startswith(
-        "Karpenter ends the node under orders-broker-a-10 and asks nobody: its pod tolerates "
+        "Karpenter ends the node under orders-broker-a-10 and does not evict it: it tolerates "
         "karpenter.sh/disrupted."
     )
 

@@ -245,6 +245,10 @@ BROKEN = {
         karpenter(consolidation="WhenEmptyOrUnderutilized", budgets=("10%",)),
         "karpenter-consolidation",
     ),
+    "Karpenter's taint": (
+        replace(karpenter(), pods=(replace(pod(0), ignores_disruption=True), pod(1), pod(2))),
+        "karpenter-toleration",
+    ),
     "Auto Mode": (karpenter(auto_mode=True), "auto-mode"),
     "an instance alone": (
         replace(GOOD, group_of={"i-0": "kafka-0", "i-1": "kafka-1"}),
