@@ -31,6 +31,7 @@ from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
 from handlers.rotation.clients_budget import ClientsBudget
+from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import open_ledger, run_teller, zone_teller
@@ -110,6 +111,7 @@ def _loop() -> Loop:
             policy=settings.policy,
             late_seconds=late,
             told=run_teller(settings),
+            throttles=Throttles(kafka, records, settings.cluster),
             budget=None
             if settings.probe_budget is None
             else ClientsBudget.of(settings.probe_budget, settings.namespace, settings.cluster, api),

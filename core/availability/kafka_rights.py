@@ -28,6 +28,7 @@ class Operation(StrEnum):
     """What a right allows, as a KafkaUser's ACL spells it."""
 
     ALTER = "Alter"
+    ALTER_CONFIGS = "AlterConfigs"
     DESCRIBE = "Describe"
     DESCRIBE_CONFIGS = "DescribeConfigs"
 
@@ -63,6 +64,8 @@ class Call(StrEnum):
     LIST_PARTITION_REASSIGNMENTS = "ListPartitionReassignments"
     ALTER_PARTITION_REASSIGNMENTS = "AlterPartitionReassignments"
     ELECT_LEADERS = "ElectLeaders"
+    ALTER_BROKER_CONFIGS = "IncrementalAlterConfigs of brokers"
+    ALTER_TOPIC_CONFIGS = "IncrementalAlterConfigs of topics"
 
 
 _DESCRIBE_TOPICS = Right(Resource.TOPIC, Operation.DESCRIBE)
@@ -86,6 +89,8 @@ RIGHT_OF = MappingProxyType[Call, Right | None](
         Call.LIST_PARTITION_REASSIGNMENTS: _DESCRIBE_CLUSTER,
         Call.ALTER_PARTITION_REASSIGNMENTS: _ALTER_CLUSTER,
         Call.ELECT_LEADERS: _ALTER_CLUSTER,
+        Call.ALTER_BROKER_CONFIGS: Right(Resource.CLUSTER, Operation.ALTER_CONFIGS),
+        Call.ALTER_TOPIC_CONFIGS: Right(Resource.TOPIC, Operation.ALTER_CONFIGS),
     }
 )
 
@@ -105,6 +110,10 @@ READING = frozenset(
 )
 # What moving leaders away and giving them back sends besides: λ tick and λ sweep's messages to it.
 MOVING_LEADERS = frozenset({Call.ALTER_PARTITION_REASSIGNMENTS, Call.ELECT_LEADERS})
+
+# What throttling the refill of a broker that lost its disk sends besides: λ tick. Kafka knows no
+# right on a single setting. Without these a run goes on, and nothing is throttled.
+THROTTLING = frozenset({Call.ALTER_BROKER_CONFIGS, Call.ALTER_TOPIC_CONFIGS})
 
 
 def rights_for(calls: Iterable[Call]) -> tuple[Right, ...]:

@@ -14,6 +14,7 @@ from core.availability.kafka_rights import (
     EVERY,
     MOVING_LEADERS,
     READING,
+    THROTTLING,
     Call,
     Resource,
     rights_for,
@@ -31,7 +32,7 @@ GATE = "gate"
 _CERTIFICATES = ("tls", "tls-external")
 # What each function that speaks to Kafka sends there.
 FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
-    "tick": READING | MOVING_LEADERS,
+    "tick": READING | MOVING_LEADERS | THROTTLING,
     "rotate": READING,
     "health": READING,
     "volumes": frozenset({Call.DESCRIBE_CLUSTER, Call.DESCRIBE_LOG_DIRS}),

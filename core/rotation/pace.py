@@ -18,11 +18,17 @@ from core.views import ClusterView
 LEAST_BYTES = 64 * 1024 * 1024
 
 
-def catching_up(run: Run, kafka: ClusterView | None) -> tuple[int, ...]:
-    """Return the run's brokers that are unfenced, and not yet in every ISR."""
+def measured_now(run: Run, kafka: ClusterView | None) -> tuple[int, ...]:
+    """Return the run's brokers whose logs are asked for: behind, or whole and about to leave."""
     if kafka is None or kafka.stale:
         return ()
-    return tuple(t.node_id for t in run.in_hand if t.is_broker and _behind(t.node_id, kafka))
+    return tuple(
+        turn.node_id
+        for turn in run.in_hand
+        if turn.is_broker
+        and kafka.online(turn.node_id)
+        and (_behind(turn.node_id, kafka) or turn.whole_bytes is None)
+    )
 
 
 def _behind(node_id: int, kafka: ClusterView) -> bool:
@@ -33,6 +39,8 @@ def _behind(node_id: int, kafka: ClusterView) -> bool:
 def paced(turn: NodeTurn, seen: RunObservation) -> NodeTurn:
     """Return a node's turn with what this reading adds to its measurement."""
     held = seen.held.get(turn.node_id)
+    if held is not None and seen.kafka is not None and not _behind(turn.node_id, seen.kafka):
+        return replace(turn, whole_bytes=turn.whole_bytes or held)
     if held is None:
         # Away again before anything was measured: what it copies next begins anew.
         return turn if turn.copied_seconds else replace(turn, behind_at=None, behind_bytes=None)
@@ -49,7 +57,11 @@ def measured(run: Run | None) -> Replication | None:
     """Return the rate a run measured over all its brokers, or else the one it was started with."""
     if run is None:
         return None
-    took = [t for t in run.turns if t.copied_bytes >= LEAST_BYTES and t.copied_seconds > 0]
+    took = [
+        t
+        for t in run.turns
+        if t.copied_bytes >= LEAST_BYTES and t.copied_seconds > 0 and not t.throttled
+    ]
     if not took:
         return run.replication
     bytes_per_s = sum(t.copied_bytes for t in took) / sum(t.copied_seconds for t in took)

@@ -26,6 +26,7 @@ from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import company
 from core.rotation.preconditions import objections
+from core.rotation.refill import throttled
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
 from core.rotation.settled import unsettled, watched
 from core.rotation.step import ACTOR, Begin, RunAction, RunStep, again, ended, stopped
@@ -46,7 +47,7 @@ def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         return again(noted(run, ACTOR, seen.blind, seen.now, quiet=True), policy)
     run = watched(run, seen.kafka)
     if run.in_hand:
-        return carry(run, seen, policy)
+        return throttled(carry(run, seen, policy), seen)
     return _standing(run, seen) or _pick(run, seen, policy)
 
 

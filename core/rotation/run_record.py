@@ -80,7 +80,10 @@ class NodeTurn:
     released_at: float | None = None
     back_since: float | None = None
     done_at: float | None = None
-    # What its logs grew by while it caught up (core.rotation.pace).
+    # What its logs held before it left, and what they grew by while it caught up
+    # (core.rotation.pace); what grew under a throttle says nothing of the pace.
+    whole_bytes: int | None = None
+    throttled: bool = False
     behind_at: float | None = None
     behind_bytes: int | None = None
     copied_bytes: int = 0
@@ -139,6 +142,7 @@ class Run:
     pages: tuple[str, ...] = ()
     # How many partitions lacked a replica in sync, at the last readings (core.rotation.settled).
     out_of_sync: tuple[int, ...] = ()
+    throttled: tuple[int, ...] = ()  # brokers for which replication is (core.rotation.refill)
     turned_at: float | None = None
     next_turn_at: float | None = None
     version: int = 0
@@ -249,6 +253,7 @@ def from_document(document: dict[str, Any], version: int) -> Run:
     known["notes"] = tuple(Note(**_known(Note, note)) for note in known["notes"])
     known["pages"] = tuple(known["pages"])
     known["out_of_sync"] = tuple(known.get("out_of_sync", ()))
+    known["throttled"] = tuple(known.get("throttled", ()))
     if known.get("replication"):
         known["replication"] = Replication(**_known(Replication, known["replication"]))
     return Run(**{**known, "version": version})

@@ -43,7 +43,24 @@ class Call:
     reason: str
 
 
-RunAction = Begin | CallOff | Elect | Call
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throttle:
+    """What replication may bring in, a broker, while some of them refill."""
+
+    brokers: tuple[int, ...]
+    topics: tuple[str, ...]  # with a replica that one of them has not in sync
+    follower_bytes_per_s: int
+    leader_bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleRefill:
+    """Throttle replication into what is out of sync; None: take the throttle off."""
+
+    throttle: Throttle | None
+
+
+RunAction = Begin | CallOff | Elect | Call | ThrottleRefill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,10 +33,12 @@ from core.availability.kafka_rights import Call
 from core.availability.leaders import Order, Partition
 from core.availability.wholeness import view_of
 from core.errors import StillwaterError
+from core.rotation.step import Throttle
 from core.views import ClusterView
 from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, permitted
 from handlers.adapters.kafka_pages import Pages
 from handlers.adapters.kafka_reading import Reading
+from handlers.adapters.kafka_throttle import lift_throttle, set_throttle
 from handlers.adapters.kafka_wire import Wire, WireAdmin, error_name
 
 CONNECT_SECONDS = 1.0
@@ -77,6 +79,15 @@ class KafkaCluster(Protocol):
 
     def elect(self, partitions: Iterable[Partition]) -> None:
         """Have the first replica of each partition lead it, where it is in sync."""
+
+    def throttle(self, throttle: Throttle) -> None:
+        """Have replication into what is out of sync of some topics keep to a rate.
+
+        Raises StillwaterError where Kafka refuses it.
+        """
+
+    def unthrottle(self, topics: Collection[str]) -> None:
+        """Take the rate away, and the marks of these topics."""
 
 
 class Access(Protocol):
@@ -136,6 +147,12 @@ class KafkaAdmin:
         wanted = sorted(partitions)
         if wanted:
             self._ask(lambda wire: _elect(wire, wanted))
+
+    def throttle(self, throttle: Throttle) -> None:
+        self._ask(lambda wire: set_throttle(wire, throttle))
+
+    def unthrottle(self, topics: Collection[str]) -> None:
+        self._ask(lambda wire: lift_throttle(wire, topics))
 
     def _ask(self, question: Callable[[Wire], T]) -> T:
         problems, remedies = [], []

@@ -23,6 +23,7 @@ METADATA_TOPIC = "__cluster_metadata"
 TOPIC, BROKER = 2, 4  # Kafka's numbers of config resources
 # Kafka's numbers of operations.
 _OPERATIONS = {Operation.ALTER: 7, Operation.DESCRIBE: 8, Operation.DESCRIBE_CONFIGS: 10}
+# Nobody waits for a right to throttle: AlterConfigs is found missing where it is used.
 
 
 def quorum_request() -> Any:

@@ -32,7 +32,7 @@ from core.incidents.sweep import (
     turn,
 )
 from core.naming import SYSTEM_POOL
-from core.rotation.run_record import unattended
+from core.rotation.run_record import Run, unattended
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.nodeclaims import NO_CLAIMS, Claims
@@ -40,6 +40,7 @@ from handlers.adapters.pages import call
 from handlers.incidents.budgets import strays
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import pending
+from handlers.rotation.throttles import stray
 from handlers.store import told
 from handlers.store.archive import Archivist
 from handlers.store.freezes import Freezes
@@ -91,14 +92,15 @@ class Broom:
         done["freed"] = self._free_lease(now)
         if pending(self.freezes, self.records, self.cluster, now):
             self.reception.ticks.send(SHIFT_MESSAGE)
-        if strays(seen.pods, self.reception.ledger, now):
+        run = LedgerRuns(self.records, self.cluster).current()
+        throttled = stray(self.records, self.cluster, run)
+        if throttled or strays(seen.pods, self.reception.ledger, now):
             self.reception.ticks.send(STRAYS_MESSAGE)
-        self._wake_run(now)
+        self._wake_run(run, now)
         del done["nothing"], done["sick"]
         return {**done, "filed": self.archivist.file_closed()}
 
-    def _wake_run(self, now: float) -> None:
-        run = LedgerRuns(self.records, self.cluster).current()
+    def _wake_run(self, run: Run | None, now: float) -> None:
         if run is not None and unattended(run, now, self.late_seconds):
             logger.warning("No turn carried the rotation run.", run=run.id)
             self.reception.ticks.send(rotation_message(run.version))

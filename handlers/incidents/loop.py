@@ -45,6 +45,9 @@ class Turns(Protocol):
     def turn(self, version: int, now: float) -> None:
         """Take one step with the run, and schedule the next."""
 
+    def tidy(self) -> None:
+        """Take off what a run throttled and nobody took off."""
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -152,9 +155,10 @@ class Loop:
     def _restore(self, now: float) -> None:
         try:
             restore(self.effects.nodes, self.effects.ledger, now)
+            self.rotations.tidy()
         except (StillwaterError, BotoCoreError, ClientError) as error:
             # The sweep asks again within a minute.
-            logger.warning("Labels could not be looked after.", error=str(error))
+            logger.warning("Labels and throttles could not be looked after.", error=str(error))
 
     def _claim(self, message: str, now: float) -> Incident | None:
         """Take the incident for this invocation; None when it is over or another carries it."""

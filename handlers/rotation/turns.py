@@ -20,16 +20,26 @@ from core.incidents.ownership import Ownership
 from core.incidents.record import Incident
 from core.rotation.clients import counting_since
 from core.rotation.observation import RunObservation
-from core.rotation.pace import catching_up
+from core.rotation.pace import measured_now
 from core.rotation.progress import next_step
-from core.rotation.run_record import NodeTurn, Run, RunState, unattended
-from core.rotation.step import Begin, Call, CallOff, Elect, RunAction
+from core.rotation.run_record import NodeTurn, Run, RunState, noted, unattended
+from core.rotation.step import (
+    ACTOR,
+    Begin,
+    Call,
+    CallOff,
+    Elect,
+    RunAction,
+    RunStep,
+    ThrottleRefill,
+)
 from handlers.adapters.aws import Queue
 from handlers.adapters.pages import call
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.rotation.clients_budget import ClientsBudget
+from handlers.rotation.throttles import Throttles
 from handlers.store.ledger import rounds
 from handlers.store.messages import rotation_message
 from handlers.store.runs import Runs
@@ -49,6 +59,7 @@ class Rotations:
     policy: Policy
     late_seconds: float
     told: Callable[[Run], None]
+    throttles: Throttles
     # None: nobody counts what clients fail at.
     budget: ClientsBudget | None = None
 
@@ -61,7 +72,7 @@ class Rotations:
         seen = self._with_errors(claimed, self._with_logs(claimed, seen))
         if self.budget is not None and not seen.blind and not claimed.in_hand:
             seen = replace(seen, spent=self.budget.spent(counting_since(claimed), now))
-        step = next_step(claimed, seen, self.policy)
+        step = self._throttled(next_step(claimed, seen, self.policy), now)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
             for action in step.actions:
@@ -73,6 +84,24 @@ class Rotations:
             return
         self._record(step.run, step.delay_seconds, now)
 
+    def tidy(self) -> None:
+        """Take a throttle off that was left on; raises StillwaterError where Kafka refuses."""
+        self.throttles.tidy(self.runs.current())
+
+    def _throttled(self, step: RunStep, now: float) -> RunStep:
+        """Carry out what a step does about the throttle; a run goes on where Kafka refuses it."""
+        wanted = [each for each in step.actions if isinstance(each, ThrottleRefill)]
+        others = tuple(each for each in step.actions if not isinstance(each, ThrottleRefill))
+        run = step.run
+        for each in wanted:
+            try:
+                self.throttles.settle(run.id, each.throttle)
+            except StillwaterError as error:
+                # What was set of it is taken off by the sweep.
+                said = f"The refill is not throttled: {error}"
+                run = noted(run, ACTOR, said, now)
+        return replace(step, run=run, actions=others)
+
     def _with_errors(self, run: Run, seen: RunObservation) -> RunObservation:
         """Ask the exporters where the answer decides: before somebody goes."""
         if run.in_hand or not run.waiting or seen.blind:
@@ -80,8 +109,8 @@ class Rotations:
         return with_errors(self.snapshots, seen)
 
     def _with_logs(self, run: Run, seen: RunObservation) -> RunObservation:
-        """Ask what brokers hold while one of the run catches up: so its pace is measured."""
-        behind = catching_up(run, seen.kafka)
+        """Ask what brokers hold before they leave, and while they catch up: that is measured."""
+        behind = measured_now(run, seen.kafka)
         if seen.blind or not behind:
             return seen
         try:

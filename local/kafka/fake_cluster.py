@@ -17,8 +17,8 @@ from kafka.protocol import admin
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
 TOPIC_DENIED, CLUSTER_DENIED, UNKNOWN_TOPIC, STORAGE_ERROR = 29, 31, 3, 56
-ALTER, DESCRIBE, DESCRIBE_CONFIGS = 7, 8, 10  # operations
-ALL = frozenset({ALTER, DESCRIBE, DESCRIBE_CONFIGS})
+ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS = 7, 8, 10, 11  # operations
+ALL = frozenset({ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS})
 TOPIC, BROKER = 2, 4  # config resources
 LOG_DIRECTORY = "/var/lib/kafka/data-0/kafka-log"
 LOG_BYTES = 1 << 20
@@ -37,6 +37,7 @@ RESPONSES: dict[str, tuple[Any, int]] = {
     "ListPartitionReassignments": (admin.ListPartitionReassignmentsResponse, 0),
     "AlterPartitionReassignments": (admin.AlterPartitionReassignmentsResponse, 1),
     "ElectLeaders": (admin.ElectLeadersResponse, 2),
+    "IncrementalAlterConfigs": (admin.IncrementalAlterConfigsResponse, 1),
 }
 
 
@@ -85,6 +86,8 @@ class FakeKafka:
     asked: list[tuple[str, int]] = field(default_factory=list)
     reordered: list[dict[tuple[str, int], list[int]]] = field(default_factory=list)
     elected: list[dict[str, list[int]]] = field(default_factory=list)
+    # Resource (kind, name) -> what was set of it and not deleted.
+    altered: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
 
     def encoded(self, request: Any, broker: int | None = None) -> bytes:
         """Return the body of one broker's response; raises as the client does where none comes."""
@@ -335,6 +338,28 @@ def _elect_leaders(kafka: FakeKafka, request: Any, broker: int) -> Any:
     )
 
 
+def _incremental_alter_configs(kafka: FakeKafka, request: Any, broker: int) -> Any:
+    del broker
+    return admin.IncrementalAlterConfigsResponse(
+        throttle_time_ms=0, responses=[_altered(kafka, each) for each in request.resources]
+    )
+
+
+def _altered(kafka: FakeKafka, asked: Any) -> tuple[int, None, int, str]:
+    kind, name = asked.resource_type, asked.resource_name
+    if not kafka.may(ALTER_CONFIGS):
+        return (CLUSTER_DENIED if kind == BROKER else TOPIC_DENIED), None, kind, name
+    if kind == TOPIC and name not in kafka.topics:
+        return UNKNOWN_TOPIC, None, kind, name
+    found = kafka.altered.setdefault((kind, name), {})
+    for each in asked.configs:
+        if each.config_operation:
+            found.pop(each.name, None)
+        else:
+            found[each.name] = each.value
+    return 0, None, kind, name
+
+
 _ANSWERS: dict[str, Callable[[FakeKafka, Any, int], Any]] = {
     "ApiVersions": lambda kafka, request, broker: api_versions(kafka),  # noqa: ARG005
     "Metadata": _metadata,
@@ -347,4 +372,5 @@ _ANSWERS: dict[str, Callable[[FakeKafka, Any, int], Any]] = {
     "ListPartitionReassignments": _list_partition_reassignments,
     "AlterPartitionReassignments": _alter_partition_reassignments,
     "ElectLeaders": _elect_leaders,
+    "IncrementalAlterConfigs": _incremental_alter_configs,
 }

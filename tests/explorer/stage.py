@@ -32,6 +32,7 @@ from handlers.incidents.notices import Notices
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
+from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
@@ -174,6 +175,7 @@ class Stage:
                     policy=policy,
                     late_seconds=LATE,
                     told=RunChronicle(None),
+                    throttles=Throttles(kafka, records, CLUSTER),
                 ),
             )
 

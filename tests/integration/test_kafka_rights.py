@@ -6,13 +6,17 @@ Three combined nodes, SASL in the clear (authentication is another test's): `roo
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from kafka import KafkaProducer
 from kafka.admin import (
     ACL,
     ACLFilter,
@@ -25,20 +29,33 @@ from kafka.admin import (
     ResourceType,
 )
 from kafka.errors import KafkaError
+from kafka.protocol.admin import DescribeConfigsRequest
 
 from core.availability.consent import may_leave
-from core.availability.kafka_rights import MOVING_LEADERS, Call, Operation, Resource, rights_for
+from core.availability.kafka_rights import (
+    MOVING_LEADERS,
+    READING,
+    THROTTLING,
+    Call,
+    Operation,
+    Resource,
+    rights_for,
+)
 from core.availability.leader_load import too_much
 from core.availability.presence import returned
 from core.errors import StillwaterError
 from core.health.kafka import partitions_verdict
+from core.rotation.step import Throttle
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.kafka_answers import BROKER, TOPIC
+from handlers.adapters.kafka_wire import WireAdmin
 from handlers.incidents.leadership import Leadership
+from handlers.rotation.throttles import Throttles, stray
 from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claimed
-from local.processes import Processes
+from local.processes import Child, Processes
 from tests.integration.waiting import PATIENCE_SECONDS
 from tests.unit.handlers.memory_records import MemoryRecords
 
@@ -49,10 +66,13 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 USERS = 'user_root="root" user_functions="functions"'
 OPERATIONS = {
     Operation.ALTER: ACLOperation.ALTER,
+    Operation.ALTER_CONFIGS: ACLOperation.ALTER_CONFIGS,
     Operation.DESCRIBE: ACLOperation.DESCRIBE,
     Operation.DESCRIBE_CONFIGS: ACLOperation.DESCRIBE_CONFIGS,
 }
 RIGHTS = rights_for(Call)
+# What a reading and the moving of leaders need; a throttle finds its own missing where it is set.
+READ_RIGHTS = rights_for(READING | MOVING_LEADERS)
 
 
 class Named:
@@ -77,6 +97,21 @@ class Named:
 @dataclass
 class Cluster:
     place: Place
+    processes: Processes
+    java: list[str]
+    running: dict[int, Child] = field(default_factory=dict)
+
+    def start(self, node: int) -> None:
+        """Start a node on a log directory of its own, which is made where there is none."""
+        config = str(self.place.path(f"{node}.properties"))
+        tool = [*self.java, "kafka.tools.StorageTool", "format", "--ignore-formatted"]
+        subprocess.run([*tool, "-t", CLUSTER_ID, "-c", config], check=True, capture_output=True)
+        command = [*self.java, "kafka.Kafka", config]
+        self.running[node] = self.processes.start(f"kafka-{node}", command)
+
+    def lose_disk(self, node: int) -> None:
+        self.processes.stop(self.running[node])
+        shutil.rmtree(self.place.path(f"data-{node}"))
 
     def addresses(self) -> list[str]:
         return [f"127.{self.place.number}.9.{n}:9092" for n in NODES]
@@ -140,16 +175,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         hosts.touch()
         processes = Processes(place.path("pids"), place.path("logs"))
         java = jvm(jars.fetch(), hosts)
-        found = Cluster(place)
+        found = Cluster(place, processes, java)
         try:
             for node in NODES:
                 config = place.path(f"{node}.properties")
                 config.write_text(properties(place, node))
-                tool = [*java, "kafka.tools.StorageTool", "format"]
-                subprocess.run(
-                    [*tool, "-t", CLUSTER_ID, "-c", str(config)], check=True, capture_output=True
-                )
-                processes.start(f"kafka-{node}", [*java, "kafka.Kafka", str(config)])
+                found.start(node)
             _topics(found)
             yield found
         finally:
@@ -204,7 +235,7 @@ def test_with_every_right_of_the_table_a_reading_is_whole(cluster: Cluster) -> N
     assert may_leave(1, about).allowed
 
 
-@pytest.mark.parametrize("right", RIGHTS, ids=lambda right: right.sentence)
+@pytest.mark.parametrize("right", READ_RIGHTS, ids=lambda right: right.sentence)
 def test_each_right_taken_away_makes_a_reading_blind_by_its_name(
     cluster: Cluster, right: Any
 ) -> None:
@@ -218,6 +249,10 @@ def test_each_right_taken_away_makes_a_reading_blind_by_its_name(
                 for r in RIGHTS
                 if r.resource is Resource.CLUSTER and r.operation != Operation.DESCRIBE_CONFIGS
             ]
+        if right.operation is Operation.DESCRIBE_CONFIGS:
+            # AlterConfigs implies it.
+            implying = [r for r in RIGHTS if r.operation is Operation.ALTER_CONFIGS]
+            taken += [r for r in implying if r.resource is right.resource]
         admin.delete_acls([_filter(_acl(each)) for each in taken])
         for about in (None, {1}):
             view = cluster.until(lambda view: view.withheld, about)
@@ -250,6 +285,130 @@ def test_the_leaders_of_a_party_leave_all_of_it_and_come_back_in_their_own_order
     orders = {p.name: p.replicas for p in before.partitions}
     back = cluster.until(lambda view: {p.name: p.replicas for p in view.partitions} == orders)
     assert all(p.leader == p.replicas[0] for p in back.partitions)
+
+
+def configured(cluster: Cluster) -> dict[str, dict[str, str]]:
+    """Return what throttles replication, as Kafka tells it, by resource."""
+    resources = [(BROKER, "", None), (TOPIC, "orders", None), (TOPIC, "payments", None)]
+    wire = WireAdmin(bootstrap_servers=cluster.addresses()[0], **Named("root")())
+    try:
+        told = wire.ask(DescribeConfigsRequest(resources=resources))
+    finally:
+        wire.close()
+    return {
+        result.resource_name or "brokers": {
+            each.name: each.value
+            for each in result.configs
+            if "replication.throttled" in each.name and each.value
+        }
+        for result in told.results
+    }
+
+
+def eventually(cluster: Cluster, wanted: Mapping[str, Mapping[str, str]]) -> None:
+    """Wait until Kafka shows its settings so: a broker learns of them with its metadata."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (found := configured(cluster)) != wanted:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.3)
+
+
+NOTHING: dict[str, dict[str, str]] = {"brokers": {}, "orders": {}, "payments": {}}
+
+
+def test_a_throttle_is_set_for_all_brokers_and_leaves_nothing_behind(cluster: Cluster) -> None:
+    cluster.until(lambda view: not view.doubts and view.out_of_sync == ())
+    eventually(cluster, NOTHING)
+    kafka = KafkaAdmin(cluster.addresses(), Named("functions"))
+    records = MemoryRecords()
+    throttles = Throttles(kafka, records, "orders")
+    wanted = Throttle(
+        brokers=(3,), topics=("orders",), follower_bytes_per_s=4_000_000, leader_bytes_per_s=3000000
+    )
+    throttles.settle("rotation-1", wanted)
+    throttled = {
+        "brokers": {
+            "leader.replication.throttled.rate": "3000000",
+            "follower.replication.throttled.rate": "4000000",
+        },
+        "orders": {
+            "leader.replication.throttled.replicas": "*",
+            "follower.replication.throttled.replicas": "*",
+        },
+    }
+    eventually(cluster, NOTHING | throttled)
+    throttles.tidy(None)
+    eventually(cluster, NOTHING)
+    assert not stray(records, "orders", None)
+
+
+@pytest.mark.parametrize("right", rights_for(THROTTLING), ids=lambda right: right.sentence)
+def test_without_its_right_a_throttle_is_refused_in_a_sentence_and_a_reading_stays_whole(
+    cluster: Cluster, right: Any
+) -> None:
+    wanted = Throttle(
+        brokers=(3,), topics=("orders",), follower_bytes_per_s=4_000_000, leader_bytes_per_s=3000000
+    )
+    kafka = KafkaAdmin(cluster.addresses(), Named("functions"))
+    admin = cluster.root()
+    try:
+        admin.delete_acls([_filter(_acl(right))])
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        said = ""
+        while right.sentence not in said and time.monotonic() < deadline:
+            try:
+                kafka.throttle(wanted)
+            except StillwaterError as error:
+                said = str(error)
+            time.sleep(0.3)
+        assert f"grant the functions' user {right.sentence}" in said
+        assert cluster.read().doubts == ()
+    finally:
+        admin.create_acls([_acl(right)])
+        admin.close()
+        lifted = False
+        while not lifted:
+            with contextlib.suppress(StillwaterError):
+                kafka.unthrottle(wanted.topics)
+                lifted = True
+    eventually(cluster, NOTHING)
+
+
+def test_a_broker_that_lost_its_disk_refills_at_the_rate_of_the_throttle(cluster: Cluster) -> None:
+    cluster.until(lambda view: not view.doubts and view.out_of_sync == ())
+    producer = KafkaProducer(bootstrap_servers=cluster.addresses(), acks="all", **Named("root")())
+    record = os.urandom(500_000)
+    for _ in range(80):
+        producer.send("orders", record).get(PATIENCE_SECONDS)
+    producer.close()
+    kafka = KafkaAdmin(cluster.addresses(), Named("functions"))
+    held = kafka.log_bytes()[3]
+    assert held > 40_000_000
+    rate = 2 * 1024 * 1024
+    throttles = Throttles(kafka, MemoryRecords(), "orders")
+    throttles.settle(
+        "rotation-1",
+        Throttle(
+            brokers=(3,), topics=("orders",), follower_bytes_per_s=rate, leader_bytes_per_s=rate
+        ),
+    )
+    cluster.lose_disk(3)
+    cluster.until(lambda view: 3 in view.fenced or 3 not in view.brokers)
+    began = time.monotonic()
+    cluster.start(3)
+    cluster.until(lambda view: view.online(3))
+    while time.monotonic() - began < 8:
+        took = time.monotonic() - began
+        # Kafka counts in windows of a second, and lets a fetch of each partition be the last.
+        assert kafka.log_bytes().get(3, 0) < rate * took + 8_000_000
+        time.sleep(0.5)
+    view = cluster.read()
+    assert any(3 not in p.isr for p in view.held_by(3) if p.topic == "orders")
+    # What is in sync is throttled by nobody: those who produce go on.
+    assert all({1, 2} <= set(p.isr) for p in view.partitions)
+    throttles.settle("rotation-1", None)
+    cluster.until(lambda view: not view.doubts and view.out_of_sync == ())
+    assert kafka.log_bytes()[3] == pytest.approx(held, rel=0.05)
 
 
 def test_one_topic_denied_makes_a_reading_blind(cluster: Cluster) -> None:

@@ -18,6 +18,7 @@ from handlers.incidents.notices import Notices
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
+from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
@@ -97,6 +98,7 @@ def wire(world: World, table: str) -> DynamoLedger:
             policy=POLICY,
             late_seconds=LATE_SECONDS,
             told=lambda _: None,
+            throttles=Throttles(kafka, records, "orders"),
         ),
     )
     broom = Broom(

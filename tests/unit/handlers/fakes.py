@@ -28,6 +28,7 @@ from core.incidents.ownership import Ownership, ours
 from core.incidents.pods_on_node import PodOnNode
 from core.naming import managed_tag
 from core.rotation.outdated import Launched
+from core.rotation.step import Throttle
 from core.views import ClusterView, PartitionView, VoterView
 from handlers.adapters.exporters import Scrapes
 
@@ -120,6 +121,9 @@ class FakeCluster:
     volumes: dict[str, VolumeView] = field(default_factory=dict)
     checks: dict[str, StatusView] = field(default_factory=dict)
     held: dict[int, int] = field(default_factory=dict)  # bytes of log by broker
+    throttled: Throttle | None = None
+    throttle_refused: str = ""  # Kafka's words
+    unthrottled: list[tuple[str, ...]] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
     builds: dict[str, Launched] = field(default_factory=dict)
     node_claims: tuple[NodeClaim, ...] | None = ()
@@ -259,6 +263,17 @@ class FakeCluster:
                 for p in view.partitions
             ),
         )
+
+    def throttle(self, throttle: Throttle) -> None:
+        if self.throttle_refused:
+            raise StillwaterError(self.throttle_refused)
+        self.throttled = throttle
+
+    def unthrottle(self, topics: Collection[str]) -> None:
+        if self.throttle_refused:
+            raise StillwaterError(self.throttle_refused)
+        self.throttled = None
+        self.unthrottled.append(tuple(topics))
 
     def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
         kafkas = [

@@ -19,6 +19,7 @@ from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Shifts
 from handlers.rotation.conductor import Conductor
+from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
@@ -97,6 +98,7 @@ class Station:
             policy=self.policy,
             late_seconds=45,
             told=RunChronicle(self.stories),
+            throttles=Throttles(self.cluster, self.records, "orders"),
         )
         self.conductor = Conductor(
             runs=self.runs,

@@ -9,6 +9,7 @@ from core.availability.kafka_rights import (
     MOVING_LEADERS,
     READING,
     RIGHT_OF,
+    THROTTLING,
     Call,
     Operation,
     Resource,
@@ -17,8 +18,8 @@ from core.availability.kafka_rights import (
 )
 
 
-def test_every_call_has_its_line_and_belongs_to_reading_or_moving_leaders() -> None:
-    assert set(RIGHT_OF) == set(Call) == READING | MOVING_LEADERS
+def test_every_call_has_its_line_and_belongs_to_who_reads_moves_leaders_or_throttles() -> None:
+    assert set(RIGHT_OF) == set(Call) == READING | MOVING_LEADERS | THROTTLING
 
 
 def test_a_function_that_only_reads_may_change_nothing() -> None:
@@ -31,8 +32,10 @@ def test_a_function_that_only_reads_may_change_nothing() -> None:
 def test_no_right_reaches_a_record_or_an_acl() -> None:
     assert {(r.resource, r.operation) for r in rights_for(Call)} == {
         (Resource.CLUSTER, Operation.ALTER),
+        (Resource.CLUSTER, Operation.ALTER_CONFIGS),
         (Resource.CLUSTER, Operation.DESCRIBE),
         (Resource.CLUSTER, Operation.DESCRIBE_CONFIGS),
+        (Resource.TOPIC, Operation.ALTER_CONFIGS),
         (Resource.TOPIC, Operation.DESCRIBE),
         (Resource.TOPIC, Operation.DESCRIBE_CONFIGS),
     }

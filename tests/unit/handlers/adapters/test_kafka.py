@@ -12,11 +12,21 @@ from typing import Any
 import pytest
 from kafka.errors import KafkaTimeoutError, SaslAuthenticationFailedError
 
+from core.availability.kafka_rights import MOVING_LEADERS
 from core.errors import StillwaterError
+from core.rotation.step import Throttle
 from core.views import VoterView
 from handlers.adapters import kafka
 from handlers.adapters.kafka import KafkaAdmin
-from local.kafka.fake_cluster import DESCRIBE, DESCRIBE_CONFIGS, FakeKafka, FakePartition
+from local.kafka.fake_cluster import (
+    ALTER_CONFIGS,
+    BROKER,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    TOPIC,
+    FakeKafka,
+    FakePartition,
+)
 from tests.unit.kafka_in_memory import NOW_MS, FakeClient, answering, three_brokers
 
 
@@ -299,3 +309,38 @@ def test_bytes_are_those_of_the_brokers_that_tell(cluster: FakeKafka) -> None:
     held = KafkaAdmin(["a:1"]).log_bytes()
     assert held == {1: 6 << 20, 2: 6 << 20}
     assert KafkaAdmin(["a:1"]).log_bytes({2}) == {2: 6 << 20}
+
+
+def test_a_throttle_is_a_default_of_all_brokers_and_a_mark_on_each_topic(
+    cluster: FakeKafka,
+) -> None:
+    throttle = Throttle(
+        brokers=(1,),
+        topics=("orders", "gone"),
+        follower_bytes_per_s=5_000_000,
+        leader_bytes_per_s=2_500_000,
+    )
+    admin = KafkaAdmin(["a:1"])
+    admin.throttle(throttle)
+    assert cluster.altered == {
+        (BROKER, ""): {
+            "leader.replication.throttled.rate": "2500000",
+            "follower.replication.throttled.rate": "5000000",
+        },
+        (TOPIC, "orders"): {
+            "leader.replication.throttled.replicas": "*",
+            "follower.replication.throttled.replicas": "*",
+        },
+    }
+    admin.unthrottle(throttle.topics)
+    assert not any(cluster.altered.values())
+
+
+@pytest.mark.parametrize(("lacks", "said"), [(ALTER_CONFIGS, "AlterConfigs on the cluster")])
+def test_a_right_that_is_missing_for_a_throttle_is_named(
+    cluster: FakeKafka, lacks: int, said: str
+) -> None:
+    cluster.cluster = cluster.cluster - {lacks}
+    assert KafkaAdmin(["a:1"], needed=MOVING_LEADERS).read().doubts == ()
+    with pytest.raises(StillwaterError, match=said):
+        KafkaAdmin(["a:1"]).unthrottle(())

@@ -1,0 +1,62 @@
+"""Throttles replication for a run, and takes it off again whatever becomes of the run.
+
+One document of the ledger's table says which run throttles which topics. It is written before Kafka
+is and emptied after it, so that no crash leaves a throttle that nobody knows of: the sweep compares
+it with the run as it is recorded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core.rotation.run_record import Run, RunState
+from core.rotation.step import Throttle
+from handlers.store.records import Records
+
+if TYPE_CHECKING:
+    # λ sweep imports this module, and no Kafka client.
+    from handlers.adapters.kafka import KafkaCluster
+
+
+def stray(records: Records, cluster: str, run: Run | None) -> bool:
+    """Say whether something is throttled for a run that does not want it any more."""
+    document = records.read(_key(cluster)).document
+    if not document:
+        return False
+    current = run is not None and run.id == document["run"] and run.state is RunState.RUNNING
+    return not (current and run is not None and run.throttled)
+
+
+def _key(cluster: str) -> str:
+    return f"throttle#{cluster}"
+
+
+@dataclass(frozen=True)
+class Throttles:
+    """The replication throttle of one cluster."""
+
+    kafka: KafkaCluster
+    records: Records
+    cluster: str
+
+    def settle(self, run_id: str, throttle: Throttle | None) -> None:
+        """Have replication throttled as a run wants it; None: not at all.
+
+        Raises StillwaterError where Kafka refuses, Conflict when another invocation is at it.
+        """
+        record = self.records.read(_key(self.cluster))
+        before: list[str] = record.document["topics"] if record.document else []
+        if throttle is None:
+            if record.document:
+                self.kafka.unthrottle(before)
+                self.records.write(_key(self.cluster), {}, record.version)
+            return
+        topics = sorted({*before, *throttle.topics})
+        self.records.write(_key(self.cluster), {"run": run_id, "topics": topics}, record.version)
+        self.kafka.throttle(throttle)
+
+    def tidy(self, run: Run | None) -> None:
+        """Take off what was left on; raises as `settle` does."""
+        if stray(self.records, self.cluster, run):
+            self.settle("", None)
