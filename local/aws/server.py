@@ -36,6 +36,7 @@ from local.aws import (
     loadbalancing,
     mappings,
     queues,
+    root_volumes,
     scaling_api,
     volumes,
 )
@@ -132,6 +133,7 @@ class Cloud:
         self.functions = lambdas.Functions(place, write, self.guard)
         instances.install(machines)
         volumes.install(agenda)
+        root_volumes.install(agenda, write)
         scaling_api.install(engine)
         eks.install(engine)
         queues.install()
