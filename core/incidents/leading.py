@@ -12,7 +12,7 @@ from __future__ import annotations
 from core.availability.leader_load import successor, too_much
 from core.availability.lease import members
 from core.incidents.actions import Action, DropLease, MoveLeaders, RestoreLeaders, TakeLease
-from core.incidents.decisions import stay
+from core.incidents.decisions import hooked, stay
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
 
@@ -23,8 +23,12 @@ _BEFORE_IT_LEAVES = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
 def asks_of_all(incident: Incident) -> bool:
-    """Say whether a reading has to show all partitions: the load of others is judged by it."""
-    return len(members(incident.party)) > 1 and incident.leaders_moved_at is None
+    """Say whether a reading has to show all partitions: the load of others is judged by it.
+
+    Once its hooks stand: before, the turn ends at them, and brokers are asked for nothing.
+    """
+    in_party = len(members(incident.party)) > 1
+    return in_party and hooked(incident) and incident.leaders_moved_at is None
 
 
 def still_leads(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
