@@ -16,6 +16,7 @@ from core.availability.lease import Lease
 from core.gate.asked import Answer, Asked, Wish
 from core.incidents.consenting import consent
 from core.incidents.decisions import asked_for
+from core.incidents.disrupted import forced_soon
 from core.incidents.evicted import hindrance, starts_again_in_place
 from core.incidents.observation import Observation, PodView, Policy
 from core.incidents.record import Decision, Incident, State
@@ -25,6 +26,8 @@ from core.incidents.settling import settle
 UNDRAINED = (State.OPENED, State.REPLACING, State.HOLDING)
 ACTOR = "gate"
 ASKS_FIRST_SECONDS = 60.0
+# Karpenter gives less than a pod's own time from its deadline's last moment on, by its own clock.
+CLOCKS_APART_SECONDS = 30.0
 # In the place of a reading that is only taken with the lease in hand; it is no consent.
 ASKED_LAST = "Kafka is asked once the lease is taken."
 
@@ -50,13 +53,15 @@ def gone(pod: PodView | None, name: str) -> Answer | None:
     return None
 
 
-def too_hasty(asked: Asked, pod: PodView, incident: Incident) -> str | None:
+def too_hasty(asked: Asked, pod: PodView, incident: Incident, now: float) -> str | None:
     """Return why a broker may not be cut off in the middle of its shutdown; None: it is not.
 
-    A machine that ends anyway leaves it the time that there is.
+    A machine that ends anyway leaves it the time that there is. A deadline days ahead ends nothing
+    yet: until it leaves the pod less than its own time, nobody has a reason to give it less.
     """
     given, own = asked.grace_seconds, pod.grace_seconds
-    ends = incident.urgent or incident.lost_at is not None or incident.forced_at is not None
+    forced = forced_soon(incident, now, CLOCKS_APART_SECONDS)
+    ends = incident.urgent or incident.lost_at is not None or forced
     if given is None or own is None or given >= own or ends:
         return None
     return (

@@ -176,7 +176,7 @@ class Gate:
         last = asks_last(asked, known, self.refused.get(known.id), now)
         incident, seen = self._look(known, now, _Unasked() if last else self.sources.kafka)
         # By what was read: a NodeClaim's deadline is new to an incident that nobody has opened yet.
-        hasty = too_hasty(asked, pod, incident)
+        hasty = too_hasty(asked, pod, incident, now)
         if hasty is not None:
             return refuse(hasty, self.policy).answer
         if incident.node_id != pod.node_id:

@@ -294,7 +294,7 @@ def test_a_machine_that_ends_anyway_leaves_what_time_there_is(door: Door) -> Non
     door.station.announce(hook_event("drain"))
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], grace_seconds=300)
-    door.station.ledger.put(replace(door.station.incident(), forced_at=START + 60))
+    door.station.ledger.put(replace(door.station.incident(), forced_at=START + 20))
     assert "this gives it" not in door.ask(grace_seconds=5).reason
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
+from core.incidents.disrupted import WARNED_SECONDS
 from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.nodeclaims import Condition
 from core.incidents.record import State
@@ -254,3 +255,56 @@ def test_a_deletion_towards_a_deadline_is_judged_by_kafka_before_anybody_knew_of
     assert door.station.incident().open
     brought(door, NEW)
     assert door.ask(user=KARPENTER, delete=True, grace_seconds=20).allowed
+
+
+@pytest.mark.parametrize(
+    ("before_deadline", "given", "cut_off"),
+    [
+        (2 * HOUR, 0, True),
+        (180 + 31, 179, True),
+        (180 + 30, 179, False),
+        (180, 179, False),
+        (1, 1, False),
+        (-60, 1, False),
+    ],
+    ids=["hours_ahead", "just_before", "clocks_apart", "at_its_last_moment", "late", "past"],
+)
+def test_less_time_than_its_own_is_given_from_the_deadlines_last_moment_on(
+    door: Door, before_deadline: float, given: int, *, cut_off: bool
+) -> None:
+    """A person's --force beside a deadline that is hours ahead is nobody's last moment."""
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], grace_seconds=180.0)
+    brought(door, NEW)
+    end(door, deleted(deadline=START + 9 * HOUR, grace_seconds=9 * HOUR))
+    door.station.now = START + 9 * HOUR - before_deadline
+    answer = door.ask(user=KARPENTER, delete=True, grace_seconds=given)
+    assert answer.allowed is not cut_off
+    assert answer.reason.startswith("orders-broker-a-10 has 180 s to stop in") is cut_off
+
+
+def test_kafka_is_asked_to_the_end_of_a_deadline_and_a_person_was_called_before(
+    door: Door,
+) -> None:
+    """Karpenter deletes with a second to stop in; a denial holds its drain (1.14.1)."""
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], grace_seconds=180.0)
+    brought(door, NEW)
+    lag(door)
+    end(door, deleted(deadline=START + 9 * HOUR, grace_seconds=9 * HOUR))
+    station = door.station
+    station.broom.sweep(station.now)
+    forced_at = START + 9 * HOUR - 180
+    paged = []
+    for ahead in (WARNED_SECONDS + 60, WARNED_SECONDS, 0, -179):
+        station.now = forced_at - ahead
+        assert door.ask(user=KARPENTER).allowed is False
+        for _ in range(3):
+            station.tick()
+        paged.append("forced" in station.incident().pages)
+    assert paged == [False, True, True, True]
+    answer = door.ask(user=KARPENTER, delete=True, grace_seconds=1)
+    assert "partition t-0 would keep" in answer.reason
+    station.cluster.kafka = healthy_kafka()
+    station.now += 61
+    assert door.ask(user=KARPENTER, delete=True, grace_seconds=1).allowed
