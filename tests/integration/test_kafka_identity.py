@@ -216,7 +216,7 @@ def _grant(broker: Broker, operator: Issued) -> None:
 
 
 def _acl(principal: str, operation: str, resource: str, name: str) -> ACL:
-    words = {"DescribeConfigs": "DESCRIBE_CONFIGS"}
+    words = {"AlterConfigs": "ALTER_CONFIGS", "DescribeConfigs": "DESCRIBE_CONFIGS"}
     of_cluster = resource == "cluster"
     return ACL(
         principal=principal,
