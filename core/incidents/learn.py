@@ -13,7 +13,7 @@ from core.events import Kind
 from core.health.lifecycle import BrokerSigns, Lifecycle, lifecycle
 from core.health.node import Role
 from core.incidents.decisions import evicting
-from core.incidents.disrupted import noted
+from core.incidents.disrupted import claim_of, noted
 from core.incidents.idle import doubt
 from core.incidents.observation import Observation, PodView
 from core.incidents.record import Incident, State, Transition
@@ -86,14 +86,16 @@ def _out_of_reach(incident: Incident, seen: Observation) -> Incident:
 
 def _placed(incident: Incident, seen: Observation) -> Incident:
     node = seen.node_of(incident.instance_id)
-    instance = seen.instance
-    name = node.name if node else incident.node_name
-    zone = node.zone if node else None
+    instance, claim = seen.instance, claim_of(incident, seen)
+    # A machine that died takes its Node along; its NodeClaim stands for a while.
+    place = node or claim
+    name = node.name if node else incident.node_name or (claim.node_name if claim else None)
+    zone = place.zone if place else None
     incident = replace(
         incident,
         group=incident.group or (instance.group if instance else None),
         zone=incident.zone or zone or (instance.zone if instance else None),
-        pool=incident.pool or (node.pool if node else None),
+        pool=incident.pool or (place.pool if place else None),
         node_name=name,
     )
     return _housed(incident, seen)

@@ -99,6 +99,11 @@ class NodeClaim:
         return found is not None and found.holds is True
 
     @property
+    def joined(self) -> bool:
+        """Say whether its node has come to the cluster: EC2 has shown its instance since."""
+        return self.says("Registered") or self.says("Initialized")
+
+    @property
     def serves(self) -> bool:
         """Say whether it is capacity: its node has joined, and nobody is about to end it."""
         return self.says("Initialized") and not self.leaves

@@ -51,6 +51,7 @@ class Snapshot:
     nodes: tuple[NodeView, ...] | None = None  # Kafka's; None: Kubernetes did not answer
     pods: tuple[PodView, ...] = ()  # Kafka's, as far as Kubernetes told
     claims: tuple[NodeClaim, ...] = ()  # Karpenter's that leave
+    standing: tuple[NodeClaim, ...] = ()  # Karpenter's of Kafka's pools that it means to keep
     incidents: tuple[Incident, ...] = ()  # the open ones
     zones_in_trouble: frozenset[str] = frozenset()  # names of zones with an incident of their own
     # Of the instances whose turn it is.
@@ -61,6 +62,7 @@ class Snapshot:
         known = set(self.states)
         known.update(id_ for group in self.groups for id_ in group.instances)
         known.update(node.instance_id for node in self.nodes or () if node.instance_id)
+        known.update(claim.instance_id for claim in self.standing if claim.instance_id)
         known.update(incident.instance_id for incident in self.incidents)
         return tuple(sorted(known))
 
@@ -224,6 +226,15 @@ def _leaving(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
             replace(_announcement(Kind.STATE_CHANGE, instance_id, "gone"), instance_state=state),
             f"{instance_id} is {said}, and {node.name} is still a Node.",
             recurring=True,
+        )
+        return
+    claim = next((c for c in seen.standing if c.instance_id == instance_id), None)
+    if claim is not None and claim.joined and (state in _GONE or state is None):
+        # The Node goes with the machine, by the cloud's own controller: no second word of it.
+        told = _announcement(Kind.STATE_CHANGE, instance_id, "gone before its claim")
+        yield Announce(
+            replace(told, instance_state=state),
+            f"{instance_id} is {state or 'unknown to EC2'}, and NodeClaim {claim.name} stands.",
         )
         return
     yield from _failing(seen, instance_id, incident)

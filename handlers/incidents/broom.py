@@ -107,13 +107,15 @@ class Broom:
 
     def _lists(self, now: float) -> Snapshot:
         whose = self.reception.whose
+        claims = self._claims()
         return Snapshot(
             now=now,
             groups=self.reception.cloud.groups_of(whose),
             states=self.inventory.instance_states(whose),
             nodes=self._kafka_nodes(),
             pods=self._kafka_pods(),
-            claims=self._leaving_claims(),
+            claims=tuple(each for each in claims if each.leaves),
+            standing=tuple(c for c in claims if not c.leaves and _kafkas(c.pool)),
             incidents=self.reception.ledger.open_incidents(),
             zones_in_trouble=self._zones_in_trouble(),
         )
@@ -136,7 +138,7 @@ class Broom:
         except StillwaterError as error:
             logger.warning("The sweep saw no Nodes.", error=str(error))
             return None
-        return tuple(n for n in nodes if n.pool not in {None, SYSTEM_POOL} and n.instance_id)
+        return tuple(n for n in nodes if _kafkas(n.pool) and n.instance_id)
 
     def _kafka_pods(self) -> tuple[PodView, ...]:
         """Return Kafka's pods, read before the ledger is: what is known of each is as old."""
@@ -146,10 +148,10 @@ class Broom:
             logger.warning("The sweep saw no pods.", error=str(error))
             return ()
 
-    def _leaving_claims(self) -> tuple[NodeClaim, ...]:
-        """Return the claims that Karpenter ends; without an answer, none."""
+    def _claims(self) -> tuple[NodeClaim, ...]:
+        """Return Karpenter's claims; without an answer, none."""
         try:
-            return tuple(each for each in self.claims.claims() if each.leaves)
+            return self.claims.claims()
         except StillwaterError as error:
             logger.warning("The sweep saw no NodeClaims.", error=str(error))
             return ()
@@ -157,17 +159,18 @@ class Broom:
     def _closely(self, seen: Snapshot, whose_turn: Sequence[str]) -> Snapshot:
         """Add the status checks, and what EC2 says of nodes that its list leaves out."""
         running = [id_ for id_ in whose_turn if seen.states.get(id_) == "running"]
-        unlisted = {
-            node.instance_id
-            for node in seen.nodes or ()
-            if node.instance_id in whose_turn and node.instance_id not in seen.states
-        }
+        # A claim of this cluster's is enough, whatever tags its instance has.
+        claimed = {claim.instance_id for claim in seen.standing}
+        known = claimed | {node.instance_id for node in seen.nodes or ()}
+        unlisted = (known & set(whose_turn)) - seen.states.keys()
         states, foreign = dict(seen.states), set()
         for instance_id in sorted(id_ for id_ in unlisted if id_):
             instance = self.reception.cloud.instance(instance_id)
-            if instance is not None and self.reception.whose.of(instance.tags):
+            if instance is None:
+                continue
+            if instance_id in claimed or self.reception.whose.of(instance.tags):
                 states[instance_id] = instance.state
-            elif instance is not None:
+            else:
                 foreign.add(instance_id)
         kept = tuple(n for n in seen.nodes or () if n.instance_id not in foreign)
         # EC2 hides all that it is asked about behind one that it has just forgotten.
@@ -260,6 +263,10 @@ class Broom:
         except Conflict:
             # Another run was as far at the same moment; either cursor is as good.
             logger.info("Another sweep moved the cursor.")
+
+
+def _kafkas(pool: str | None) -> bool:
+    return pool not in {None, SYSTEM_POOL}
 
 
 def _sick(finding: Finding) -> bool:
