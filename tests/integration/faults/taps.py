@@ -30,6 +30,8 @@ EFFECTS = frozenset(
         "set_out_of_service",
         "take_lease",
         "terminate_in_group",
+        "throttle",
+        "unthrottle",
         "write",
     }
 )
