@@ -51,6 +51,8 @@ def kubectl_alone(ground: Ground) -> Told:
                 # Back as soon as can be: its group has no other node in the zone.
                 drain.kubectl("uncordon", drain.node)
                 time.sleep(max(0.0, since + WATCHED_SECONDS - time.monotonic()))
+                # Each broker is told itself that the throttle is off.
+                ground.wait(lambda: ground.ready(LEAVING), f"broker {LEAVING} is back")
             drain.finish()
         ground.settle()
     return Told([f"broker {LEAVING} {'was drained' if done else 'was not drained'}", *drain.said()])

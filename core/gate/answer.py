@@ -76,7 +76,7 @@ def rule(
     """Decide about a pod that runs, by the incident of its node and a reading of everything."""
     if seen.blind:
         return refuse(seen.blind, policy)
-    by_us = _by_us(incident, seen, policy, own)
+    by_us = _by_us(asked, incident, seen, policy, own)
     if by_us is not None:
         return by_us
     if incident.state not in UNDRAINED or not asked_for(incident, policy):
@@ -117,7 +117,7 @@ def let_through(turn: Incident, reason: str, now: float) -> Incident:
 
 
 def _by_us(
-    incident: Incident, seen: Observation, policy: Policy, own: Lease | None
+    asked: Asked, incident: Incident, seen: Observation, policy: Policy, own: Lease | None
 ) -> Ruling | None:
     """Answer for a node whose own incident drains it; None: it does not, or asks nobody first."""
     if incident.lost_at is not None:
@@ -132,9 +132,24 @@ def _by_us(
         return None
     # Kafka is asked once more: what was true when the drain was sent may be so no longer.
     allowed, reason = consent(incident, seen, policy)
+    if incident.replacement == incident.node_name and asked.wish is Wish.EVICT:
+        allowed, reason = _has_place(incident, seen, allowed=allowed, reason=reason)
     if not allowed:
         return refuse(reason, policy)
     return Ruling(Answer(allowed=True, reason=f"Incident {incident.id} drains it. {reason}"))
+
+
+def _has_place(
+    incident: Incident, seen: Observation, *, allowed: bool, reason: str
+) -> tuple[bool, str]:
+    """Return consent to evict what was let go to start again in its place, if it has another."""
+    if replacement_for(incident, seen) is not None:
+        return allowed, reason
+    lacking = (
+        f"{incident.pod_name} was let go to start again on {incident.node_name}, and no other node "
+        f"of {incident.zone} is ready to take it."
+    )
+    return False, lacking
 
 
 def _restarts(asked: Asked, incident: Incident, seen: Observation) -> bool:

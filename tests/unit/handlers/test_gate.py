@@ -321,3 +321,19 @@ def test_karpenter_deletes_no_node_under_a_pod_that_it_would_not_evict(door: Doo
     )
     cluster.set_state(OLD, "terminated")
     assert door.gate.ask(asked_in({"request": request}), START + 8).allowed
+
+
+def test_what_was_let_go_to_start_again_in_place_is_not_evicted_without_another_place(
+    door: Door,
+) -> None:
+    assert door.ask(delete=True).allowed
+    # It has started again on its node, and somebody drains that within the incident's time.
+    answer = door.ask()
+    assert not answer.allowed
+    assert answer.reason.startswith(
+        "orders-broker-a-10 was let go to start again on ip-i-0a.ec2.internal, and no other node "
+        "of us-east-1a is ready to take it."
+    )
+    assert door.ask(delete=True).allowed
+    door.spare()
+    assert door.ask().allowed
