@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli.engine.changes import Operation
 from cli.engine.layers import Layers
 from cli.engine.progress import LayerResult
 from cli.farewell import Farewell
@@ -61,18 +64,33 @@ class TwinLayers:
         """Bring every layer up in order, saying after each what it did."""
         results = []
         for layer in self.layers.layers:
-            result = self.layers.up_one(layer)
-            results.append(result)
-            on_progress(
-                f"{layer}: {result.created} created, {result.changed - result.created} changed, "
-                f"{result.same} unchanged in {result.seconds:.1f} s"
-            )
+            results.append(self.layers.up_one(layer))
+            _tell(results[-1], on_progress)
+        return Provisioned(tuple(results))
+
+    def again(self, on_progress: Callable[[str], None]) -> Provisioned:
+        """Run `up` on layers that are all there, side by side: none makes what another needs."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = list(pool.map(self.layers.up_one, self.layers.layers))
+        for result in results:
+            _tell(result, on_progress)
         return Provisioned(tuple(results))
 
     @property
     def farewell(self) -> Farewell:
         """What a destroy does beside the engine: a twin's cluster is ephemeral."""
         return Farewell(lambda: Api.from_kubeconfig(self._place.path("kubeconfig")), NAMESPACE)
+
+
+def _tell(result: LayerResult, on_progress: Callable[[str], None]) -> None:
+    on_progress(
+        f"{result.layer}: {result.created} created, {result.changed - result.created} changed, "
+        f"{result.same} unchanged in {result.seconds:.1f} s"
+    )
+    for change in result.changes:
+        if change.operation != Operation.CREATE:
+            paths = ", ".join(difference.path for difference in change.differences)
+            on_progress(f"  {change.operation} {change.kind} {change.name}: {paths}")
 
 
 def provision(twin: Twin, spec: Path) -> TwinLayers:

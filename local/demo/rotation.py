@@ -39,6 +39,7 @@ class Provisioner(Protocol):
     @property
     def engine_version(self) -> str: ...
     def up(self, on_progress: Callable[[str], None]) -> Provisioned: ...
+    def again(self, on_progress: Callable[[str], None]) -> Provisioned: ...
 
 
 # Makes a provisioner for a running twin and the cluster described in a file.
@@ -53,7 +54,7 @@ def run(
     provisioner = provision(twin, demo_spec.write(twin.place))
     narrator.chapter(PROVISIONING)
     first = provisioner.up(narrator.say)
-    second = provisioner.up(narrator.say)
+    second = provisioner.again(narrator.say)
     narrator.say(f"the second up changed {second.changed} of {first.created} resources")
     outputs = {name: value for layer in first.outputs.values() for name, value in layer.items()}
 
