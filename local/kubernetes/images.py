@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.settings.environment import SETTINGS
+from core.settings.probe import AUTHORITY_DIRECTORY, USER_DIRECTORY
 from local.kafka import container as kafka_container
-from local.kubernetes import moved_ports
+from local.kubernetes import dns, moved_ports
 from local.kubernetes.client import Object
 from local.kubernetes.environment import command_line
 from local.kubernetes.identity import aws_environment, pod_credentials
@@ -177,6 +178,27 @@ def _eviction_gate(request: Request) -> Launch:
     )
 
 
+def _client_probe(request: Request) -> Launch:
+    """Run this repository's probe as its pod, on the pod's address, with its Secrets in place."""
+    told = json.loads(request.environment[SETTINGS])
+    told |= {
+        "host": request.place.socket_address(request.pod_ip),
+        "authority_directory": str(request.mounts[AUTHORITY_DIRECTORY]),
+        "user_directory": str(request.mounts.get(USER_DIRECTORY, USER_DIRECTORY)),
+    }
+    hosts = str(request.place.path(dns.FILE_NAME))
+    return Launch(
+        argv=[sys.executable, "-m", "local.kubernetes.client_probe", hosts],
+        environment={**request.environment, SETTINGS: json.dumps(told)},
+    )
+
+
+def _ours(request: Request) -> Launch:
+    """Run the program of our own image that the pod names: its probe, else the eviction gate."""
+    probing = request.container.get("command", ())[-1:] == ["probe"]
+    return _client_probe(request) if probing else _eviction_gate(request)
+
+
 def _aws_identity(request: Request) -> dict[str, str]:
     """Return a container's environment with the twin's AWS and its pod's role in it."""
     metadata, spec = request.pod["metadata"], request.pod["spec"]
@@ -210,5 +232,5 @@ RUNNERS: Mapping[str, Callable[[Request], Launch]] = {
     "strimzi/kafka": _kafka,
     "aws-node-termination-handler": _termination_handler,
     "aws-load-balancer-controller": _load_balancer_controller,
-    "stillwater-gate": _eviction_gate,
+    "stillwater-gate": _ours,
 }
