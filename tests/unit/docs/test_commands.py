@@ -108,12 +108,12 @@ def test_every_piece_of_a_spec_is_one(page: Path) -> None:
     for block in markdown.blocks(page):
         if block.language not in ("yaml", "yml"):
             continue
-        piece = yaml.safe_load(block.body)
-        if isinstance(piece, dict) and piece.keys() & SCHEMA["properties"].keys() - {
-            "kind",
-            "metadata",
-        }:
-            assert not list(_unknown(piece, SCHEMA, ""))
+        for piece in yaml.safe_load_all(block.body):
+            if isinstance(piece, dict) and piece.keys() & SCHEMA["properties"].keys() - {
+                "kind",
+                "metadata",
+            }:
+                assert not list(_unknown(piece, SCHEMA, ""))
 
 
 @pages
