@@ -45,6 +45,10 @@ test: test-tools ## Unit tests, then integration tests on two twins
 	@$(UNIT) $(TWIN)
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/integration || $(BIN)/python -m tests.alone
 
+.PHONY: test-next-kubernetes
+test-next-kubernetes: $(STAMP) ## The gate's part in Kubernetes 1.37, on its real API server; builds that first
+	@STILLWATER_BUILD=now $(BIN)/python -m pytest -o timeout=3600 tests/next_kubernetes
+
 .PHONY: unit
 unit: $(STAMP) ## Unit tests of the product: no sockets
 	@$(UNIT) $(PRODUCT)

@@ -90,6 +90,11 @@ class Tool:
 
 
 _KUBERNETES_VERSION = "k8s.io/component-base/version"
+# Clients, helm among them, cannot parse the version of an API server built without.
+_KUBERNETES_FLAGS = (
+    f"-X {_KUBERNETES_VERSION}.gitVersion=v{{version}} "
+    f"-X {_KUBERNETES_VERSION}.gitMajor=1 -X {_KUBERNETES_VERSION}.gitMinor={{minor}}"
+)
 # In the order in which a first build proceeds: what fails fast comes first.
 TOOLS = (
     Tool(
@@ -146,11 +151,7 @@ TOOLS = (
             Binary("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", 60),
             Binary("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", 5),
         ),
-        # Clients, helm among them, cannot parse the version of an API server built without.
-        link_flags=(
-            f"-X {_KUBERNETES_VERSION}.gitVersion=v{{version}} "
-            f"-X {_KUBERNETES_VERSION}.gitMajor=1 -X {_KUBERNETES_VERSION}.gitMinor={{minor}}"
-        ),
+        link_flags=_KUBERNETES_FLAGS,
     ),
 )
 # Neither the twin nor the demo runs them: `make test` builds them before its first test.
@@ -188,5 +189,14 @@ FOR_TESTS = (
         charts=(("karpenter-kwok-crd", "kwok/apis/crds"),),
     ),
 )
-BINARIES = {binary.name: tool for tool in (*TOOLS, *FOR_TESTS) for binary in tool.binaries}
+# The API server of a version that EKS does not offer yet: `make test-next-kubernetes` alone builds
+# it, which takes minutes, and no other test needs it.
+NEXT_KUBERNETES = Tool(
+    "next-kubernetes",
+    "k8s.io/kubernetes",
+    (Binary("next-kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", 240),),
+    link_flags=_KUBERNETES_FLAGS,
+)
+EVERY = (*TOOLS, *FOR_TESTS, NEXT_KUBERNETES)
+BINARIES = {binary.name: tool for tool in EVERY for binary in tool.binaries}
 CHARTS = {kept: tool for tool in (*TOOLS, *FOR_TESTS) for kept, _ in tool.charts}

@@ -15,7 +15,7 @@ from core.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
 from local.tools.build import Progress, chart_path, tool_path, tool_paths
 from local.tools.cache import BUILD, making
-from local.tools.catalogue import BINARIES, FOR_TESTS, TOOLS, Tool
+from local.tools.catalogue import BINARIES, EVERY, FOR_TESTS, NEXT_KUBERNETES, TOOLS, Tool
 
 ETCD = next(tool for tool in TOOLS if tool.name == "etcd")
 GOOD = {
@@ -37,7 +37,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 # Catalogue
 
 
-@pytest.mark.parametrize("tool", [*TOOLS, *FOR_TESTS], ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", EVERY, ids=lambda tool: tool.name)
 def test_a_tools_folder_pins_what_is_built_from_it(tool: Tool) -> None:
     go_mod = (tool.folder / "go.mod").read_text()
     assert tool.version[0].isdigit()
@@ -152,6 +152,7 @@ def test_every_program_is_known_by_its_name() -> None:
     assert set(BINARIES) == {
         "etcd",
         "kube-apiserver",
+        "next-kube-apiserver",
         "kube-controller-manager",
         "kube-scheduler",
         "node-termination-handler",
@@ -173,7 +174,7 @@ def test_the_twin_starts_without_what_is_built_on_demand(cache: Path) -> None:
             built.parent.mkdir(parents=True, exist_ok=True)
             built.touch()
     assert tool_paths().keys() == BINARIES.keys() - {
-        binary.name for tool in FOR_TESTS for binary in tool.binaries
+        binary.name for tool in (*FOR_TESTS, NEXT_KUBERNETES) for binary in tool.binaries
     }
 
 
