@@ -1,11 +1,14 @@
 """Which program stands behind an image."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.settings.environment import SETTINGS
+from core.settings.probe import AUTHORITY_DIRECTORY
 from local.kubernetes import images, moved_ports
 from local.kubernetes.images import Launch, Request, launch, repository
 from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY
@@ -94,6 +97,20 @@ def test_nth_without_a_token_only_sleeps_and_says_why(tmp_path: Path) -> None:
     found = launch(request(tmp_path, NTH))
     assert found.argv == ["sleep", "infinity"]
     assert "token" in found.note
+
+
+def test_the_same_image_runs_the_probe_where_the_pod_names_it(tmp_path: Path) -> None:
+    told = request(
+        tmp_path,
+        "registry.example/stillwater-gate:1.4",
+        mounts={AUTHORITY_DIRECTORY: tmp_path / "authority"},
+        command=["python", "-m", "stillwater.inside", "probe"],
+    )
+    found = launch(replace(told, environment={SETTINGS: json.dumps({"port": 8080})}))
+    assert found.argv[1:3] == ["-m", "local.kubernetes.client_probe"]
+    heard = json.loads(found.environment[SETTINGS])
+    assert heard["authority_directory"] == str(tmp_path / "authority")
+    assert (heard["host"], heard["port"]) == ("127.11.5.6", 8080)
 
 
 def test_the_eviction_gate_runs_from_this_repository_on_a_port_of_its_own(
