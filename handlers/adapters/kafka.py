@@ -38,7 +38,7 @@ from core.views import ClusterView
 from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, permitted
 from handlers.adapters.kafka_pages import Pages
 from handlers.adapters.kafka_reading import Reading
-from handlers.adapters.kafka_throttle import lift_throttle, set_throttle
+from handlers.adapters.kafka_throttle import lift_throttle, set_by_others, set_throttle
 from handlers.adapters.kafka_wire import Wire, WireAdmin, error_name
 
 CONNECT_SECONDS = 1.0
@@ -79,6 +79,12 @@ class KafkaCluster(Protocol):
 
     def elect(self, partitions: Iterable[Partition]) -> None:
         """Have the first replica of each partition lead it, where it is in sync."""
+
+    def throttled_by_others(self, throttle: Throttle, ours: Collection[str]) -> str | None:
+        """Say what somebody else throttles where this would; `ours` are topics we marked already.
+
+        Raises StillwaterError where Kafka does not tell.
+        """
 
     def throttle(self, throttle: Throttle) -> None:
         """Have replication into what is out of sync of some topics keep to a rate.
@@ -147,6 +153,9 @@ class KafkaAdmin:
         wanted = sorted(partitions)
         if wanted:
             self._ask(lambda wire: _elect(wire, wanted))
+
+    def throttled_by_others(self, throttle: Throttle, ours: Collection[str]) -> str | None:
+        return self._ask(lambda wire: set_by_others(wire, throttle, ours))
 
     def throttle(self, throttle: Throttle) -> None:
         self._ask(lambda wire: set_throttle(wire, throttle))

@@ -8,9 +8,11 @@ in sync (KIP-73).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TypeVar
 
 from kafka.errors import UnknownTopicOrPartitionError, for_code
-from kafka.protocol.admin import IncrementalAlterConfigsRequest
+from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
 from core.availability.kafka_rights import Call
 from core.rotation.step import Throttle
@@ -23,7 +25,40 @@ MARKS = ("leader.replication.throttled.replicas", "follower.replication.throttle
 EVERY_REPLICA = "*"
 ALL_BROKERS = ""  # the name of their default
 TOPICS_PER_REQUEST = 500
+T = TypeVar("T")
 _SET, _DELETE = 0, 1  # KIP-339's operations
+# Where a value stands that somebody set while brokers ran: a topic, a broker, all brokers' default.
+_SET_BY_SOMEBODY = frozenset({1, 2, 3})
+
+
+def set_by_others(wire: Wire, throttle: Throttle, ours: Collection[str]) -> str | None:
+    """Say which throttle somebody else has set where this one would be; None: nobody has.
+
+    `ours` are the topics that are marked already, by an earlier turn: with any, so are the rates.
+    """
+    topics = [(TOPIC, name, list(MARKS)) for name in sorted({*throttle.topics} - {*ours})]
+    found = (_first_set(wire, some, None) for some in _chunks(topics))
+    rates = (
+        _first_set(wire, [(BROKER, str(broker), [LEADER_RATE, FOLLOWER_RATE])], broker)
+        for broker in (() if ours else throttle.brokers)
+    )
+    return next((said for said in chain(rates, found) if said), None)
+
+
+def _first_set(
+    wire: Wire, resources: Sequence[tuple[int, str, list[str]]], broker: int | None
+) -> str | None:
+    answer = wire.ask(DescribeConfigsRequest(resources=list(resources)), broker)
+    for each in answer.results:
+        call = Call.DESCRIBE_BROKER_CONFIGS
+        what = f"broker {each.resource_name}"
+        if each.resource_type == TOPIC:
+            call, what = Call.DESCRIBE_TOPIC_CONFIGS, f"topic {each.resource_name}"
+        permitted(each.error_code, call)
+        for config in each.configs:
+            if config.config_source in _SET_BY_SOMEBODY and config.value:
+                return f"{what} has {config.name}={config.value} already, which is not ours."
+    return None
 
 
 def set_throttle(wire: Wire, throttle: Throttle) -> None:
@@ -60,6 +95,6 @@ def _alter(wire: Wire, kind: int, names: Sequence[str], values: Mapping[str, str
                 permitted(result.error_code, call)
 
 
-def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(names), TOPICS_PER_REQUEST):
-        yield names[start : start + TOPICS_PER_REQUEST]
+def _chunks(every: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(every), TOPICS_PER_REQUEST):
+        yield every[start : start + TOPICS_PER_REQUEST]

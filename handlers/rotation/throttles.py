@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from core.errors import StillwaterError
 from core.rotation.run_record import Run, RunState
 from core.rotation.step import Throttle
 from handlers.store.records import Records
@@ -43,7 +44,8 @@ class Throttles:
     def settle(self, run_id: str, throttle: Throttle | None) -> None:
         """Have replication throttled as a run wants it; None: not at all.
 
-        Raises StillwaterError where Kafka refuses, Conflict when another invocation is at it.
+        Raises StillwaterError where Kafka refuses or somebody else throttles the same already,
+        Conflict when another invocation is at it.
         """
         record = self.records.read(_key(self.cluster))
         before: list[str] = record.document["topics"] if record.document else []
@@ -52,6 +54,10 @@ class Throttles:
                 self.kafka.unthrottle(before)
                 self.records.write(_key(self.cluster), {}, record.version)
             return
+        # Before anything is written: what is taken off later must be what was put on.
+        others = self.kafka.throttled_by_others(throttle, before)
+        if others:
+            raise StillwaterError(others)
         topics = sorted({*before, *throttle.topics})
         self.records.write(_key(self.cluster), {"run": run_id, "topics": topics}, record.version)
         self.kafka.throttle(throttle)

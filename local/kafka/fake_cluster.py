@@ -20,6 +20,7 @@ TOPIC_DENIED, CLUSTER_DENIED, UNKNOWN_TOPIC, STORAGE_ERROR = 29, 31, 3, 56
 ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS = 7, 8, 10, 11  # operations
 ALL = frozenset({ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS})
 TOPIC, BROKER = 2, 4  # config resources
+TOPIC_CONFIG, DEFAULT_OF_BROKERS, DEFAULT = 1, 3, 5  # where a value stands
 LOG_DIRECTORY = "/var/lib/kafka/data-0/kafka-log"
 LOG_BYTES = 1 << 20
 _NO_ID = UUID(int=0)
@@ -284,8 +285,13 @@ def _config(kafka: FakeKafka, kind: int, name: str) -> tuple[Any, ...]:
         found = {"min.insync.replicas": kafka.minimums.get(name, "2")}
         found = {key: value for key, value in found.items() if value}
     entries: list[Any] = [
-        (key, value, False, 5, False, [], 3, None) for key, value in found.items()
+        (key, value, False, DEFAULT, False, [], 3, None) for key, value in found.items()
     ]
+    # What was set of it, or, of a broker, of the default of all.
+    for source, whose in ((TOPIC_CONFIG, (kind, name)), (DEFAULT_OF_BROKERS, (kind, ""))):
+        if (source == TOPIC_CONFIG) == (kind == TOPIC):
+            altered = kafka.altered.get(whose, {})
+            entries += [(k, v, False, source, False, [], 3, None) for k, v in altered.items()]
     return error, None, kind, name, [] if error else entries
 
 

@@ -123,6 +123,7 @@ class FakeCluster:
     held: dict[int, int] = field(default_factory=dict)  # bytes of log by broker
     throttled: Throttle | None = None
     throttle_refused: str = ""  # Kafka's words
+    foreign_throttle: str | None = None
     unthrottled: list[tuple[str, ...]] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
     builds: dict[str, Launched] = field(default_factory=dict)
@@ -263,6 +264,9 @@ class FakeCluster:
                 for p in view.partitions
             ),
         )
+
+    def throttled_by_others(self, throttle: Throttle, ours: Collection[str]) -> str | None:
+        return None if ours else self.foreign_throttle
 
     def throttle(self, throttle: Throttle) -> None:
         if self.throttle_refused:

@@ -136,6 +136,19 @@ def test_a_run_goes_on_where_kafka_refuses_the_throttle(station: Station) -> Non
     )
 
 
+def test_a_throttle_of_somebody_elses_is_neither_changed_nor_taken_off(station: Station) -> None:
+    left(station)
+    behind(station, 1 * GIB)
+    station.cluster.foreign_throttle = "topic t is marked already, which is not ours."
+    run = turn(station)
+    assert station.cluster.throttled is None
+    assert "The refill is not throttled: topic t is marked" in str([n.text for n in run.notes])
+    station.cluster.kafka = healthy_kafka()
+    assert turn(station).throttled == ()
+    assert station.cluster.unthrottled == []
+    assert not stray(station.records, "orders", None)
+
+
 def stopped(run: Run) -> Run:
     return replace(run, state=RunState.STOPPED)
 

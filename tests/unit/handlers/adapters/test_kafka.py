@@ -336,6 +336,30 @@ def test_a_throttle_is_a_default_of_all_brokers_and_a_mark_on_each_topic(
     assert not any(cluster.altered.values())
 
 
+@pytest.mark.parametrize(
+    ("whose", "said"),
+    [
+        ((BROKER, ""), "broker 1 has leader.replication.throttled.rate=9 already"),
+        ((TOPIC, "orders"), "topic orders has leader.replication.throttled.replicas=1:2 already"),
+    ],
+)
+def test_a_throttle_that_somebody_else_has_set_is_seen(
+    cluster: FakeKafka, whose: tuple[int, str], said: str
+) -> None:
+    throttle = Throttle(
+        brokers=(1,), topics=("orders",), follower_bytes_per_s=1, leader_bytes_per_s=1
+    )
+    admin = KafkaAdmin(["a:1"])
+    assert admin.throttled_by_others(throttle, ()) is None
+    values = {
+        BROKER: {"leader.replication.throttled.rate": "9"},
+        TOPIC: {"leader.replication.throttled.replicas": "1:2"},
+    }
+    cluster.altered[whose] = values[whose[0]]
+    assert said in str(admin.throttled_by_others(throttle, ()))
+    assert admin.throttled_by_others(throttle, ("orders",)) is None
+
+
 @pytest.mark.parametrize(("lacks", "said"), [(ALTER_CONFIGS, "AlterConfigs on the cluster")])
 def test_a_right_that_is_missing_for_a_throttle_is_named(
     cluster: FakeKafka, lacks: int, said: str
