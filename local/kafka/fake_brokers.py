@@ -9,6 +9,7 @@ prints the bytes it has sent.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import struct
 import sys
@@ -118,6 +119,8 @@ def spread(brokers: int, replicas_per_broker: int) -> Spread:
 
 async def _main(brokers: int, replicas: int) -> None:
     serving = FakeBrokers(spread(brokers, replicas))
+    # What Python's collector takes to look at all of them is no time of Kafka's.
+    gc.freeze()
     await serving.serve()
     _say(f"{HOST}:{serving.kafka.ports[0]}")
     while await asyncio.to_thread(sys.stdin.readline):
