@@ -39,11 +39,12 @@ from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from infra.gate.webhook import webhooks
 from infra.nodes.karpenter import budgets, node_pool_spec
-from local.kubernetes.client import Api, ApiError
+from local.kubernetes.client import Api
 from local.kubernetes.lookups import find
 from local.processes import Child
 from local.twin import Twin
 from tests.integration import karpenter_kwok as kwok
+from tests.integration.administrator import Administrator
 from tests.integration.karpenter_kwok import Json, StandInKubelet
 from tests.integration.waiting import until
 from tests.unit.handlers.fakes import ZONES, FakeCluster, healthy_kafka
@@ -59,33 +60,6 @@ OUR_POOLS: dict[str, tuple[str, ...]] = {naming.NODE_POOL_LABEL: ()}
 GRACE_SECONDS = 180
 SWEEP_SECONDS, TURN_SECONDS = 1.0, 0.1
 POLICY = policy_with(tick_interval_seconds=1, post_condition_hold_seconds=1, drain_route="asked")
-
-
-class Administrator:
-    """The adapters' calls, as the twin's administrator."""
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
-
-    def find(self, path: str) -> Json | None:
-        return cast("Json | None", find(self._api, path))
-
-    def list(self, path: str, **query: str) -> list[Json]:
-        return list(self._api.get(path, **query)["items"])
-
-    def get(self, path: str, query: Json) -> Json:
-        return self._api.get(path, **query)
-
-    def merge(self, path: str, body: Json) -> None:
-        with contextlib.suppress(ApiError):
-            self._api.merge(path, body)
-
-    def apply(self, path: str, body: Json, *, manager: str) -> Json:
-        return self._api.apply(path, body, field_manager=manager)
-
-    def delete(self, path: str, uid: str) -> None:
-        with contextlib.suppress(ApiError):
-            self._api.delete(path, {"preconditions": {"uid": uid}})
 
 
 @dataclass

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -16,6 +15,7 @@ from infra.kafka.budgets import budgets
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.lookups import find
 from local.twin import Twin
+from tests.integration.administrator import Administrator
 from tests.integration.waiting import until
 from tests.unit.infra.programs import spec
 
@@ -25,22 +25,6 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 BUDGETS = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
 BROKERS = (10, 11, 20, 21, 30, 31)
 INCIDENT = "i-0a.1"
-
-
-@dataclass
-class Administrator:
-    """The adapter's calls, as the twin's administrator."""
-
-    api: Api
-
-    def find(self, path: str) -> dict[str, Any] | None:
-        return cast("dict[str, Any] | None", find(self.api, path))
-
-    def list(self, path: str, **query: str) -> list[dict[str, Any]]:
-        return list(self.api.get(path, **query)["items"])
-
-    def merge(self, path: str, body: dict[str, Any]) -> None:
-        self.api.merge(path, body)
 
 
 @pytest.fixture

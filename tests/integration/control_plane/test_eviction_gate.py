@@ -32,6 +32,7 @@ from handlers.incidents.observe import Sources
 from infra.gate.webhook import webhooks
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
+from tests.integration.administrator import Administrator
 from tests.integration.waiting import until
 from tests.unit.handlers.fakes import FakeCluster, healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
@@ -52,31 +53,10 @@ class PodsOfTheServer(FakeCluster):
     api: Api
 
     def kafka_pod(self, name: str) -> Any:
-        found = TwinObjects(self.api).find(f"{PODS}/{name}")
+        found = Administrator(self.api).find(f"{PODS}/{name}")
         pod = None if found is None else kafka_pod_in(found)
         # Bound to no node there: the twin has none of these, and pods of missing nodes are removed.
         return None if pod is None else replace(pod, node_name=self.pods[pod.node_id].node_name)
-
-
-class TwinObjects:
-    """The adapter's calls that the certificate's keeper makes, as the twin's administrator."""
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
-
-    def find(self, path: str) -> dict[str, Any] | None:
-        try:
-            return self._api.get(path)
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise
-
-    def merge(self, path: str, body: dict[str, Any]) -> None:
-        self._api.merge(path, body)
-
-    def apply(self, path: str, body: dict[str, Any], *, manager: str) -> dict[str, Any]:
-        return self._api.apply(path, body, field_manager=manager)
 
 
 @dataclass
@@ -105,7 +85,7 @@ class Behind:
 
     def gone(self, broker: int) -> bool:
         name = self.station.cluster.pods[broker].name
-        return TwinObjects(self.api).find(f"{PODS}/{name}") is None
+        return Administrator(self.api).find(f"{PODS}/{name}") is None
 
 
 def _pod(name: str) -> dict[str, Any]:
@@ -176,7 +156,7 @@ def behind(twin: Twin) -> Iterator[Behind]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     twin.api.post(WEBHOOKS, _webhooks(port))
-    keeper = Keeper(TwinObjects(twin.api), secret_path=SECRET, webhook=NAME, hosts=["127.0.0.1"])
+    keeper = Keeper(Administrator(twin.api), secret_path=SECRET, webhook=NAME, hosts=["127.0.0.1"])
     gate = Gate(
         sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes),
         reception=station.reception,
@@ -284,7 +264,7 @@ def test_what_only_looks_like_kafkas_is_not_asked_about_once_the_pools_are_known
 ) -> None:
     names = [pod.name for pod in behind.station.cluster.pods.values()]
     keeper = Keeper(
-        TwinObjects(behind.api),
+        Administrator(behind.api),
         secret_path=SECRET,
         webhook=NAME,
         hosts=["127.0.0.1"],

@@ -1,0 +1,49 @@
+"""The calls of the adapters for EKS on a twin's API server, as its administrator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, cast
+
+from core.errors import Conflict
+from local.kubernetes.client import Api, ApiError
+from local.kubernetes.lookups import find
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Administrator:
+    """Stands in the place of handlers.adapters.eks.EksApi, whose caller is a function's role."""
+
+    api: Api
+
+    def find(self, path: str) -> Json | None:
+        return cast("Json | None", find(self.api, path))
+
+    def list(self, path: str, **query: str) -> list[Json]:
+        return list(self.api.get(path, **query)["items"])
+
+    def get(self, path: str, query: Mapping[str, str]) -> Json:
+        return self.api.get(path, **query)
+
+    def merge(self, path: str, body: Json) -> None:
+        try:
+            self.api.merge(path, body)
+        except ApiError as error:
+            if error.status == HTTPStatus.CONFLICT:
+                raise Conflict(str(error)) from None
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+
+    def apply(self, path: str, body: Json, *, manager: str) -> Json:
+        return self.api.apply(path, body, field_manager=manager)
+
+    def delete(self, path: str, uid: str) -> None:
+        try:
+            self.api.delete(path, {"preconditions": {"uid": uid}})
+        except ApiError as error:
+            if error.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+                raise
