@@ -229,6 +229,11 @@ def check(
     for sentence in rights.sentences(parsed):
         console.print(sentence)
     doubts = doubts_in(spec, parsed)
+    if parsed.environment == TWIN_ENVIRONMENT:
+        doubts.append(
+            f"environment is {TWIN_ENVIRONMENT!r}, which `up`, `destroy` and the others take for "
+            f"the twin on this machine; choose another, such as prod.",
+        )
     if strict and doubts:
         raise InvalidInput(doubts)
     for sentence in doubts:

@@ -22,7 +22,7 @@ from core import regions
 from core.cluster import ClusterSpec, parse
 from core.cluster.sizing import FILLED, REPLICAS, BrokerSize, Load, size
 from core.errors import InvalidInput
-from core.naming import LAYERS
+from core.naming import LAYERS, TWIN_ENVIRONMENT
 from infra import spec as specs
 
 ACTION = specs.ROOT / "action.yaml"
@@ -95,6 +95,11 @@ def _problems(answers: Answers) -> list[str]:
         for what, value in (("name", answers.name), ("environment", answers.environment))
         if not re.fullmatch(r"[A-Za-z0-9-]+", value)
     ]
+    if answers.environment == TWIN_ENVIRONMENT:
+        problems.append(
+            f"environment {TWIN_ENVIRONMENT!r} is what every command calls the twin on this "
+            f"machine: choose another name, such as prod."
+        )
     refused = regions.refused(answers.region)
     return problems if refused is None else [*problems, f"R{refused[1:]}"]
 

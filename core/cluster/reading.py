@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from core.cluster.patterns import asked_for
 from core.cluster.spec import ClusterSpec, Inconsistent
 from core.cluster.suggestions import suggestion
 from core.errors import InvalidInput
@@ -23,7 +24,6 @@ _PLAIN_WORDS = {
     "tuple_type": "it must be a list",
     "too_short": "it has {actual_length} entries and needs at least {min_length}",
     "too_long": "it has {actual_length} entries and takes at most {max_length}",
-    "string_pattern_mismatch": "it must match {pattern}",
     "string_type": "it must be text; put it in quotes, as YAML makes a number, a date or a truth "
     "value of some words",
     "recursion_loop": "it contains itself",
@@ -71,7 +71,9 @@ def _sentences(error: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]
         return
     where = ".".join(str(part) for part in error["loc"]) or root.__name__
     message = str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] in _PLAIN_WORDS:
+    if error["type"] == "string_pattern_mismatch":
+        message = asked_for(error["ctx"]["pattern"])
+    elif error["type"] in _PLAIN_WORDS:
         message = _PLAIN_WORDS[error["type"]].format(**error.get("ctx", {}))
     if error["type"] == "extra_forbidden" and (meant := suggestion(error["loc"], root)) is not None:
         message = f"there is no such setting; did you mean {meant}?"

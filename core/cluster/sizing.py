@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from core import instances
+from core.cluster.spec import LISTENERS_PER_LOAD_BALANCER
 from core.cost import instance_rates
 from core.errors import InvalidInput
 from core.instances import InstanceType
@@ -109,8 +110,9 @@ def size(load: Load) -> BrokerSize:
 def _problems(load: Load) -> list[str]:
     problems = []
     if load.zones < REPLICAS:
+        zones = "zone" if load.zones == 1 else "zones"
         problems.append(
-            f"{load.zones} availability zones: {REPLICAS} replicas need {REPLICAS} of them, and "
+            f"{load.zones} availability {zones}: {REPLICAS} replicas need {REPLICAS} of them, and "
             f"so does a quorum of controllers; name {REPLICAS} or more."
         )
     elif load.brokers < load.zones or load.brokers % load.zones:
@@ -118,6 +120,12 @@ def _problems(load: Load) -> list[str]:
         problems.append(
             f"{load.brokers} brokers cannot stand evenly in {load.zones} availability zones: ask "
             f"for {nearest}, or another number of zones."
+        )
+    elif load.brokers > (most := _most_brokers(load.zones)):
+        problems.append(
+            f"{load.brokers} brokers: AWS gives a load balancer {LISTENERS_PER_LOAD_BALANCER} "
+            f"listeners for good, and the bootstrap, every broker and a spare one per zone take "
+            f"one each; ask for {most} at most."
         )
     for name, value in (
         ("produced MiB/s", load.produce_mib_per_s),
@@ -128,6 +136,11 @@ def _problems(load: Load) -> list[str]:
     if not (math.isfinite(load.readers) and load.readers >= 0):
         problems.append(f"{load.readers} consumer groups: it must be 0 or more; correct it.")
     return problems
+
+
+def _most_brokers(zones: int) -> int:
+    """Return how many brokers, as many per zone, have a listener beside those that are to come."""
+    return (LISTENERS_PER_LOAD_BALANCER - 1) // zones * zones - zones
 
 
 def _carries(instance: InstanceType, load: Load) -> bool:

@@ -111,6 +111,8 @@ def test_a_disk_that_fails_leaves_nothing_half_written(
         ({"environment": "x\nname: y"}, "environment"),
         ({"region": "cn-north-1"}, "Region cn-north-1 is of the China partition"),
         ({"region": "mars"}, "region"),
+        ({"region": "us-east-1a"}, "a zone has a letter more"),
+        ({"environment": "local"}, "environment 'local' is what every command calls the twin"),
         ({"zones": ("a]", "b", "c")}, "availability_zones"),
         ({"zones": ("us-east-1a",)}, "name 3 or more"),
         ({"brokers": 4}, "4 brokers cannot stand evenly in 3 availability zones"),

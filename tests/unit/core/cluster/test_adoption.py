@@ -37,7 +37,7 @@ REFUSED = {
     "a level of no meaning": ({"level": "own"}, "level is 'own': "),
     "a bootstrap without a port": (
         {"kafkas": [KAFKA | {"bootstrap": "orders"}]},
-        "kafkas.0.bootstrap is 'orders': it must match",
+        "kafkas.0.bootstrap is 'orders': it must be HOST:PORT, several with commas",
     ),
     "a level that Kafka cannot be reached for": (
         {"level": "watch", "kafkas": [{"namespace": "a", "name": "b"}]},

@@ -373,7 +373,9 @@ def test_a_snapshot_schedule_is_one_that_aws_offers() -> None:
             "no broker may ever stop",
             id="no-margin",
         ),
-        pytest.param("topics", [{"name": "a/b"}], "must match", id="no-topic-name"),
+        pytest.param(
+            "topics", [{"name": "a/b"}], "must be at most 249 letters", id="no-topic-name"
+        ),
         pytest.param("metrics.allow", ["("], "no regular expression", id="bad-expression"),
         pytest.param("connect", {"startup_seconds": 5}, "30 or more", id="no-time-to-start"),
     ],

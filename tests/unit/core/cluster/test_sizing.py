@@ -28,7 +28,7 @@ def test_the_guides_example_is_an_r7g_xlarge() -> None:
 @settings(max_examples=50)
 @given(
     zones=st.integers(3, 6),
-    each=st.integers(1, 8),
+    each=st.integers(1, 6),  # one more of each has its listener still
     produce=st.floats(0.01, 3000),
     readers=st.floats(0, 10),
     hours=st.integers(1, 1000),
@@ -53,6 +53,8 @@ def test_a_broker_carries_its_load_or_the_answer_says_what_to_change(
     ("changed", "sentence"),
     [
         ({"zones": 2}, "2 availability zones: 3 replicas need 3"),
+        ({"zones": 1}, "1 availability zone: 3 replicas need 3"),
+        ({"brokers": 48}, "ask for 45 at most"),
         ({"brokers": 5}, "5 brokers cannot stand evenly in 3 availability zones: ask for 6"),
         ({"brokers": 0}, "ask for 3"),
         ({"produce_mib_per_s": math.nan}, "nan produced MiB/s: it must be a number above 0"),
@@ -67,3 +69,10 @@ def test_a_load_that_cannot_be_is_one_sentence(changed: dict[str, float], senten
         size(replace(LOAD, **changed))  # type: ignore[arg-type]
     assert sentence in str(caught.value)
     assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize(("zones", "most"), [(3, 45), (4, 44), (5, 40), (6, 42)])
+def test_as_many_brokers_as_have_listeners_beside_the_spare_ones(zones: int, most: int) -> None:
+    assert size(replace(LOAD, zones=zones, brokers=most)).size_gib > 0
+    with pytest.raises(InvalidInput, match=f"ask for {most} at most"):
+        size(replace(LOAD, zones=zones, brokers=most + zones))

@@ -1,0 +1,50 @@
+"""No expression is shown to a person: every pattern of a description has its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from core.cluster.adoption import Adoption
+from core.cluster.patterns import WORDS, asked_for
+from core.cluster.reading import parse
+from core.cluster.spec import ClusterSpec
+from core.errors import InvalidInput
+
+
+def patterns(schema: Any) -> Iterator[str]:
+    if isinstance(schema, list):
+        for each in schema:
+            yield from patterns(each)
+    elif isinstance(schema, dict):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        yield from schema.get("patternProperties", ())
+        for each in schema.values():
+            yield from patterns(each)
+
+
+def of(*models: type[BaseModel]) -> set[str]:
+    return {found for model in models for found in patterns(model.model_json_schema())}
+
+
+def test_every_pattern_has_words_and_all_words_a_pattern() -> None:
+    assert of(ClusterSpec, Adoption) == set(WORDS)
+
+
+@pytest.mark.parametrize("pattern", sorted(WORDS), ids=lambda each: WORDS[each][:40])
+def test_words_hold_nothing_of_an_expression(pattern: str) -> None:
+    said = asked_for(pattern)
+    assert said.startswith("it must be ")
+    assert not any(part in said for part in ("[", "\\", "^", "$", "("))
+
+
+def test_a_zone_that_is_given_as_a_region_is_told_so() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse({"region": "us-east-1a"})
+    assert "region is 'us-east-1a': it must be a region such as eu-west-1; a zone has a" in str(
+        refused.value
+    )
