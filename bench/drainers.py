@@ -28,6 +28,8 @@ from core.errors import StillwaterError
 from handlers.eviction.certificate import WEBHOOKS
 from local.demo import load
 from local.tools import tool_path
+from local.tools.build import build
+from local.tools.catalogue import KUBECTL
 
 LOGS = Path("out/bench/drainers-logs")
 IMAGE = "stillwater-gate:bench"
@@ -158,6 +160,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--only", choices=WAYS, action="append")
     given = parser.parse_args(arguments)
     console = Console(stderr=True)
+    build(KUBECTL)
     gate = {"eviction_gate": {"image": IMAGE}}
     with provisioned(console, LOGS, changes=gate) as ground:
         measured = rotation.measure(ground, given.only or list(WAYS), console, WAYS)

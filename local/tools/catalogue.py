@@ -173,12 +173,6 @@ FOR_TESTS = (
         (),
         charts=(("karpenter", "charts/karpenter"), ("karpenter-crd", "charts/karpenter-crd")),
     ),
-    # What a person drains with.
-    Tool(
-        "kubectl",
-        "k8s.io/kubernetes",
-        (Binary("kubectl", "k8s.io/kubernetes/cmd/kubectl", 60),),
-    ),
     # Karpenter's own controllers before a cloud that makes Node objects and no machines. Its module
     # is the one that the provider above requires, so that both are one version.
     Tool(
@@ -197,6 +191,12 @@ NEXT_KUBERNETES = Tool(
     (Binary("next-kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", 240),),
     link_flags=_KUBERNETES_FLAGS,
 )
-EVERY = (*TOOLS, *FOR_TESTS, NEXT_KUBERNETES)
+# What a person drains with, as `make bench-drainers` does.
+KUBECTL = Tool(
+    "kubectl", "k8s.io/kubernetes", (Binary("kubectl", "k8s.io/kubernetes/cmd/kubectl", 60),)
+)
+# Built by whoever asks for them, and not before.
+ON_REQUEST = (KUBECTL, NEXT_KUBERNETES)
+EVERY = (*TOOLS, *FOR_TESTS, *ON_REQUEST)
 BINARIES = {binary.name: tool for tool in EVERY for binary in tool.binaries}
 CHARTS = {kept: tool for tool in (*TOOLS, *FOR_TESTS) for kept, _ in tool.charts}

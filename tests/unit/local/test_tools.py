@@ -15,7 +15,7 @@ from core.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
 from local.tools.build import Progress, chart_path, tool_path, tool_paths
 from local.tools.cache import BUILD, making
-from local.tools.catalogue import BINARIES, EVERY, FOR_TESTS, NEXT_KUBERNETES, TOOLS, Tool
+from local.tools.catalogue import BINARIES, EVERY, FOR_TESTS, ON_REQUEST, TOOLS, Tool
 
 ETCD = next(tool for tool in TOOLS if tool.name == "etcd")
 GOOD = {
@@ -174,7 +174,7 @@ def test_the_twin_starts_without_what_is_built_on_demand(cache: Path) -> None:
             built.parent.mkdir(parents=True, exist_ok=True)
             built.touch()
     assert tool_paths().keys() == BINARIES.keys() - {
-        binary.name for tool in (*FOR_TESTS, NEXT_KUBERNETES) for binary in tool.binaries
+        binary.name for tool in (*FOR_TESTS, *ON_REQUEST) for binary in tool.binaries
     }
 
 
