@@ -197,19 +197,27 @@ def test_the_gate_runs_off_kafkas_machines_and_knows_its_own_pods_by_name() -> N
     assert '"system:x"' in left_out
 
 
-def test_the_gate_writes_its_own_secret_and_webhook_alone() -> None:
-    rules = [
+def written(kind: str) -> list[dict[str, Any]]:
+    return [
         rule
-        for kind in ("ClusterRole", "Role")
         for role in gating().of(f"rbac.authorization.k8s.io/v1:{kind}")
         for rule in role.inputs["rules"]
         if not set(rule["verbs"]) <= {"get", "list"}
     ]
-    assert {(rule["resources"][0], *rule["resourceNames"]) for rule in rules} == {
+
+
+def test_the_gate_writes_its_own_secret_and_webhook_and_the_evictions_it_answers() -> None:
+    rules = [*written("ClusterRole"), *written("Role")]
+    named = {(r["resources"][0], *r["resourceNames"]) for r in rules if "resourceNames" in r}
+    assert named == {
         (resource, f"shop-{kafka}-gate")
         for resource in ("secrets", "validatingwebhookconfigurations")
         for kafka in ("orders", "trial")
     }
+    # Kubernetes gives Evictions their names: in Kafka's own namespace, and their status alone.
+    others = [r for r in written("Role") if "resourceNames" not in r]
+    assert {(*r["resources"], *r["verbs"]) for r in others} == {("evictions/status", "patch")}
+    assert all("resourceNames" in rule for rule in written("ClusterRole"))
 
 
 def test_who_decides_is_told_that_evictions_ask() -> None:
