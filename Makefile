@@ -47,7 +47,8 @@ test: test-tools ## Unit tests, then integration tests on two twins
 
 .PHONY: test-next-kubernetes
 test-next-kubernetes: $(STAMP) ## The gate's part in Kubernetes 1.37, on its real API server; builds that first
-	@STILLWATER_BUILD=now $(BIN)/python -m pytest -o timeout=3600 tests/next_kubernetes
+	@STILLWATER_BUILD=now $(BIN)/python -m tests.tools etcd next-kube-apiserver
+	@$(BIN)/python -m pytest tests/next_kubernetes
 
 .PHONY: unit
 unit: $(STAMP) ## Unit tests of the product: no sockets

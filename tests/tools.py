@@ -1,20 +1,23 @@
-"""Builds or fetches what tests alone need, before the first of them: python -m tests.tools
+"""Builds or fetches what tests need, before the first of them: python -m tests.tools [PROGRAM ...]
 
+Without a name it is all that `make test` needs; with names, those programs alone.
 A test that builds its own tool takes minutes from whatever it times; under STILLWATER_BUILD=never,
 which `make test` sets, it fails instead.
 """
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from rich.console import Console
 
 from cli.setup import prepare_tools
 from local.spark import iceberg
 from local.tools import build
-from local.tools.catalogue import FOR_TESTS
+from local.tools.catalogue import BINARIES, FOR_TESTS
 from tests.integration import connect_workers, strimzi_plugin
 from tests.integration.lint import iam_judge, linters
 
@@ -32,11 +35,15 @@ def needed() -> dict[str, Callable[[], object]]:
     }
 
 
-def main() -> None:
-    """Make everything that is missing; say what took longer than a look."""
+def main(programs: Sequence[str]) -> None:
+    """Make what is missing; say what took longer than a look."""
     console = Console()
-    prepare_tools(console)
-    for name, make in needed().items():
+    if not programs:
+        prepare_tools(console)
+    named: Mapping[str, Callable[[], object]] = {
+        name: partial(build.build, BINARIES[name]) for name in programs
+    }
+    for name, make in (named or needed()).items():
         started = time.monotonic()
         make()
         seconds = time.monotonic() - started
@@ -45,4 +52,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,12 +14,11 @@ from typing import Any
 from kafka.admin import KafkaAdminClient
 
 from core.availability.kafka_rights import MOVING_LEADERS
-from core.errors import StillwaterError
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from local.place import Place
 from local.processes import Child, Processes
-from tests.integration.waiting import PATIENCE_SECONDS
+from tests.integration.waiting import until_read
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 NODES = (1, 2, 3)
@@ -79,19 +77,7 @@ class Cluster:
     def until(
         self, holds: Callable[[ClusterView], bool], about: set[int] | None = None
     ) -> ClusterView:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        seen: object = None
-        while time.monotonic() < deadline:
-            try:
-                view = self.read(about)
-            except StillwaterError as error:
-                seen = error
-            else:
-                seen = view
-                if holds(view):
-                    return view
-            time.sleep(0.3)
-        raise AssertionError(f"it never held; last seen: {seen}")
+        return until_read(lambda: self.read(about), holds)
 
 
 def properties(place: Place, node: int) -> str:

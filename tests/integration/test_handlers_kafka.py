@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -24,7 +23,7 @@ from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claimed
 from local.processes import Child, Processes
-from tests.integration.waiting import PATIENCE_SECONDS
+from tests.integration.waiting import until_read
 
 pytestmark = pytest.mark.integration
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
@@ -54,19 +53,7 @@ class Brokers:
 
     def eventually(self, holds: Callable[[ClusterView], bool]) -> ClusterView:
         """Read until something holds; return the reading that shows it."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        seen: object = None
-        while time.monotonic() < deadline:
-            try:
-                view = self.admin().read()
-            except StillwaterError as error:
-                seen = error
-            else:
-                seen = view
-                if holds(view):
-                    return view
-            time.sleep(0.3)
-        raise AssertionError(f"it never held; last seen: {seen}")
+        return until_read(self.admin().read, holds)
 
 
 def properties(place: Place, node: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +12,7 @@ import pytest
 from infra.eks.api import Api
 from local.kubernetes.pki import Authority, service_account_key
 from local.processes import Processes
-from local.tools.build import build, tool_path
-from local.tools.cache import BUILD
-from local.tools.catalogue import BINARIES, NEXT_KUBERNETES
+from local.tools import tool_path
 
 HOST = "127.0.0.1"
 ADMIN, GATE = "the-administrators-token", "the-gates-token"
@@ -34,10 +31,6 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    if os.environ.get(BUILD) != "now":
-        pytest.skip("make test-next-kubernetes builds this API server first, which takes minutes")
-    build(NEXT_KUBERNETES)
-    build(BINARIES["etcd"])
     directory = tmp_path_factory.mktemp("next")
     processes = Processes(directory / "pids", directory / "logs")
     try:

@@ -48,13 +48,18 @@ def budgets(cluster: FakeCluster) -> tuple[BudgetView, ...]:
     )
 
 
-@pytest.fixture
-def station(monkeypatch: pytest.MonkeyPatch) -> Station:
+def station_of_six(monkeypatch: pytest.MonkeyPatch) -> Station:
+    """Return two brokers in each of three zones, behind the two disruption budgets."""
     for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
         monkeypatch.setitem(ZONES, node_id, zone)
     cluster = six_brokers()
     monkeypatch.setattr(cluster, "budgets", lambda: budgets(cluster))
     return Station(cluster=cluster)
+
+
+@pytest.fixture
+def station(monkeypatch: pytest.MonkeyPatch) -> Station:
+    return station_of_six(monkeypatch)
 
 
 class BudgetedWorld(World):

@@ -11,15 +11,15 @@ from core.rotation.run_record import RunState
 from core.views import ClusterView
 from handlers.incidents.leadership import shifted
 from handlers.store.messages import SHIFT_MESSAGE
-from tests.unit.handlers.fakes import ZONES, FakeCluster, healthy_kafka, six_brokers
+from tests.unit.handlers.fakes import FakeCluster, healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_budgets import (
     BudgetedWorld,
-    budgets,
     labels,
     lapse,
     once,
     opened,
+    station_of_six,
 )
 from tests.unit.handlers.test_rotations import ask, current, start, turn
 
@@ -28,11 +28,7 @@ PARTY = {10, 11}
 
 @pytest.fixture
 def station(monkeypatch: pytest.MonkeyPatch) -> Station:
-    for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
-        monkeypatch.setitem(ZONES, node_id, zone)
-    cluster = six_brokers()
-    monkeypatch.setattr(cluster, "budgets", lambda: budgets(cluster))
-    return Station(cluster=cluster)
+    return station_of_six(monkeypatch)
 
 
 def leaders(cluster: FakeCluster) -> set[int | None]:
