@@ -47,7 +47,7 @@ def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
     reader = None
     if focus.is_focus(columns):
         reader = focus.delivery
-    elif any(cur.modern_name(name).startswith("line_item_") for name in columns):
+    elif any(cur.modern_name(name).lower().startswith("line_item_") for name in columns):
         reader = cur.delivery
     if reader is not None:
         read = reader(opened, what, kafka)

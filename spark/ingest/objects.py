@@ -10,7 +10,8 @@ import os
 from functools import cache
 from urllib.parse import urlsplit
 
-import pyarrow.fs as pf  # type: ignore[import-untyped] # ships no types
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.fs as pf  # type: ignore[import-untyped] # the same
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
 S3 = ("s3", "s3a", "s3n")
@@ -36,6 +37,12 @@ def parquet(address: str, numbered: tuple[str, ...] = ()) -> pq.ParquetFile:
         )
     path = uri.path if uri.scheme else address
     return pq.ParquetFile(path, memory_map=True, read_dictionary=wanted)
+
+
+def nanoseconds(address: str) -> list[str]:
+    """Return the columns of a file that hold times in nanoseconds."""
+    times = (each for each in parquet(address).schema_arrow if pa.types.is_timestamp(each.type))
+    return [each.name for each in times if each.type.unit == "ns"]
 
 
 class S3Files:

@@ -35,6 +35,12 @@ UNLISTED = (
     "No manifest says which files are the bill: all {:,} data files of the folder are read, and a "
     "line that stands in two of them counts twice."
 )
+# What Spark says of times as pandas writes them.
+NANOSECONDS = "TIMESTAMP(NANOS"
+IN_NANOSECONDS = (
+    "holds times in nanoseconds, which cannot be read there; write it with times in microseconds "
+    "(pandas: coerce_timestamps='us')."
+)
 PLAIN = (".csv", ".csv.gz", ".gz", ".parquet", ".zip")
 
 
@@ -172,20 +178,22 @@ def _read(
     joined: bool = False,
 ) -> DataFrame:
     if addresses[0].endswith(manifest.PARQUET):
-        return _parquet(session, [literal_address(address) for address in addresses])
+        return _parquet(session, addresses)
     if addresses[0].endswith(".zip"):
         addresses = lines.unzipped(session, addresses, _scratch(session))
     return lines.read(session, files, addresses, what, joined=joined)
 
 
 def _parquet(session: SparkSession, addresses: Sequence[str]) -> DataFrame:
+    literal = [literal_address(address) for address in addresses]
     try:
-        return session.read.option("mergeSchema", "true").parquet(*addresses)
+        return session.read.option("mergeSchema", "true").parquet(*literal)
     except (PySparkException, Py4JJavaError) as error:
-        if "[CANNOT_MERGE_" not in str(error):
+        if "[CANNOT_MERGE_" not in str(error) and NANOSECONDS not in str(error):
             raise
+        in_nanoseconds = NANOSECONDS in str(error)
     # Whoever wrote them chose a column's type file by file, as pandas does where one holds nothing.
-    frames = [session.read.parquet(address) for address in addresses]
+    frames = [_one(session, address, in_nanoseconds=in_nanoseconds) for address in addresses]
     kinds: dict[str, set[DataType]] = defaultdict(set)
     for frame in frames:
         for column in frame.schema.fields:
@@ -196,6 +204,22 @@ def _parquet(session: SparkSession, addresses: Sequence[str]) -> DataFrame:
         for frame in frames
     ]
     return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), as_text)
+
+
+def _one(session: SparkSession, address: str, *, in_nanoseconds: bool) -> DataFrame:
+    """Return one file's lines; its times are numbers to Spark where they are in nanoseconds."""
+    if not in_nanoseconds:
+        return session.read.parquet(literal_address(address))
+    try:
+        # A cluster has Spark's own packages, and pyarrow is none of them.
+        from spark.ingest import objects  # noqa: PLC0415
+    except ImportError:
+        raise InvalidInput([f"{address} {IN_NANOSECONDS}"]) from None
+    if not objects.is_known(address):
+        raise InvalidInput([f"{address} {IN_NANOSECONDS}"])
+    session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    times = {n: F.expr(f"timestamp_micros(`{n}` div 1000)") for n in objects.nanoseconds(address)}
+    return session.read.parquet(literal_address(address)).withColumns(times)
 
 
 def _scratch(session: SparkSession) -> str:

@@ -29,6 +29,7 @@ from spark.transforms.classify import Component
 SIMULATED = "Simulated: written by the local twin for what it ran; nobody was charged"
 PROVISIONAL = "Provisional: AWS may still correct this month"
 CLUSTERS_NAMED = 5
+UNNAMED = "system nodes, taxes, fees, and meters that this report does not tell apart"
 
 
 def told(evidence: Evidence) -> Document:
@@ -123,16 +124,7 @@ def _of_kafka(report: Report) -> list[str]:
             f"its node pools, {cents(shared)} of a cluster as a whole."
         )
     ]
-    known = [s for s in kafka.components() if s.name != Component.OTHER.value and s.billed > 0]
-    if known:
-        largest = max(known, key=lambda share: share.billed)
-        # Beside credits and discounts a part may come to more than the whole.
-        is_share = largest.billed <= kafka.billed
-        share = f", {percent(largest.billed, kafka.billed)} of what Kafka cost" if is_share else ""
-        told.append(
-            f"The largest of Kafka's parts is {largest.name}: {cents(largest.billed)} {currency}"
-            f"{share}."
-        )
+    told += _largest(kafka)
     rest = report.others
     if rest.billed:
         told.append(
@@ -145,6 +137,29 @@ def _of_kafka(report: Report) -> list[str]:
             f"cover, Kafka cost {cents(kafka.amortised)} {currency}."
         )
     return told
+
+
+def _largest(kafka: Report) -> list[str]:
+    """Say what most of it bought; what no meter names is larger at times, and has no name."""
+    parts = {share.name: share for share in kafka.components() if share.billed > 0}
+    unnamed = parts.pop(Component.OTHER.value, None)
+    if not parts:
+        return (
+            [f"What it bought has no name here: it is under other ({UNNAMED})."] if unnamed else []
+        )
+    largest = max(parts.values(), key=lambda share: share.billed)
+    # Beside credits and discounts a part may come to more than the whole.
+    is_share = largest.billed <= kafka.billed
+    share = f", {percent(largest.billed, kafka.billed)} of what Kafka cost" if is_share else ""
+    amount = f"{cents(largest.billed)} {kafka.currency}{share}"
+    if unnamed is None or unnamed.billed <= largest.billed:
+        return [f"The largest of Kafka's parts is {largest.name}: {amount}."]
+    return [
+        (
+            f"Of the parts that have a name here the largest is {largest.name}: {amount}. More, "
+            f"{cents(unnamed.billed)} {kafka.currency}, is under other ({UNNAMED})."
+        )
+    ]
 
 
 def _named(report: Report) -> str:

@@ -60,7 +60,8 @@ _ANY = r"."
 RULES = (
     Rule(
         Component.BROKER_COMPUTE,
-        r"^(BoxUsage|SpotUsage|DedicatedUsage|HostUsage|EBSOptimized)(:|$)",
+        # EKS Auto Mode's fee is per machine and hour, by the machine's type.
+        r"^(BoxUsage|SpotUsage|DedicatedUsage|HostUsage|EBSOptimized|EKS-Auto)(:|$)",
         _EC2,
         r"^(Hours|Hrs)$",
         r"(?i)instance[- ]hour|reserved instance applied",
@@ -161,8 +162,11 @@ RULES = (
     ),
 )
 
-# As CUR and FOCUS call it.
-AWS = ("AWS", "Amazon Web Services")
+# As CUR's billing entities and FOCUS's providers call it. AISPL sells AWS in India (Cost Explorer's
+# Expression, BILLING_ENTITY); the sellers of a marketplace are no part of AWS's own meters.
+AWS = r"(?i)^(AWS|AISPL|Amazon Web Services)\b(?!.*marketplace)"
+EMR = r"(?i)map ?reduce|\bEMR\b"
+AUTO_MODE = "EKS-Auto"
 FREE_WHERE_UNPRICED = r"^DataTransfer-xAZ-"
 # Whether a row's charges come to anything.
 IS_PRICED = "is_priced"
@@ -201,7 +205,6 @@ def classified(rows: DataFrame) -> DataFrame:
 
 def component() -> Column:
     """Return a charge's component; whatever no rule knows is `other`."""
-    is_aws = F.coalesce(F.col("provider").isin(*AWS), F.lit(False))  # noqa: FBT003 - a literal column
     is_for_the_whole_bill = F.coalesce(F.col("category").isin(*WHOLE_BILL), F.lit(False))  # noqa: FBT003 - the same
     is_of_no_pool = (
         F.col("tag_cluster").isNotNull() & F.col("tag_pool").isNull() & ~F.col("is_known")
@@ -215,17 +218,26 @@ def component() -> Column:
         other,
     )
     is_compute = by_rule == Component.BROKER_COMPUTE.value
+    # EMR bills by BoxUsage too, for what it adds to hours that EC2 bills; so does EKS Auto Mode.
+    is_auto = F.col("usage_type").startswith(AUTO_MODE)
+    is_fee = F.coalesce(F.col("service").rlike(EMR) | (is_auto & is_nobodys), F.lit(False))  # noqa: FBT003 - the same
     # Bytes that cost nothing are on another meter as well, or within a zone.
     is_unpriced = F.col("usage_type").rlike(FREE_WHERE_UNPRICED) & ~F.col(IS_PRICED)
     is_free = F.coalesce(is_unpriced, F.lit(False))  # noqa: FBT003 - the same
-    is_known = is_aws & ~is_for_the_whole_bill & ~is_free
+    is_known = is_aws() & ~is_for_the_whole_bill & ~is_free
     return (
         F.when(_is_split(), F.lit(Component.SPLIT.value))
+        .when(is_known & is_compute & is_fee, other)
         .when(is_known & is_compute & is_nobodys, F.lit(Component.INSTANCES.value))
         .when(is_known & is_compute & is_system_node, other)
         .when(is_known, by_rule)
         .otherwise(other)
     )
+
+
+def is_aws() -> Column:
+    """Say whether a line is AWS's own, and of no other cloud or seller."""
+    return F.coalesce(F.col("provider").rlike(AWS), F.lit(False))  # noqa: FBT003 - a literal column
 
 
 def _is_split() -> Column:

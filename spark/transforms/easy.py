@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from spark.schemas import MONEY
 from spark.transforms.attribute import Attribution
-from spark.transforms.classify import AWS, UNUSED
+from spark.transforms.classify import UNUSED, is_aws
 from spark.transforms.daily import is_discount
 
 
@@ -156,7 +156,7 @@ def easy_savings(usage: DataFrame) -> list[EasySaving]:
         found = found.when(is_bought & _matches(rule), rule.easy.value)
     is_kafkas = F.col("attribution") != Attribution.NOBODY.value
     rows = (
-        usage.where(F.coalesce(F.col("provider").isin(*AWS), F.lit(False)))  # noqa: FBT003 - a literal column
+        usage.where(is_aws())
         .withColumns({"easy": found, "is_kafkas": is_kafkas})
         .where(F.col("easy").isNotNull())
         .groupBy("easy", "is_kafkas")

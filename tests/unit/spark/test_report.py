@@ -158,3 +158,11 @@ def test_the_same_report_is_the_same_page() -> None:
 )
 def test_money_is_shown_to_be_read(amount: str, places: int, shown: str) -> None:
     assert words.money(Decimal(amount), places) == shown
+
+
+def test_what_has_no_name_is_never_smaller_than_what_is_called_the_largest() -> None:
+    unnamed = a_line(billed=Decimal("30.00"), component=Component.OTHER)
+    told = " ".join(stories.sentences(a_report(a_line(), unnamed)))
+    assert "the largest is broker compute: 10.10 USD, 25.2% of what Kafka cost." in told
+    assert "More, 30.00 USD, is under other (system nodes," in told
+    assert "What it bought has no name here" in " ".join(stories.sentences(a_report(unnamed)))

@@ -40,6 +40,8 @@ def component(usage_type: str) -> Component:
         ("AmazonEKS-Hours:perCluster", Component.CONTROL_PLANE),
         ("AmazonEKS-Hours:extendedSupport", Component.CONTROL_PLANE),
         ("EKS-EC2-vCPU-Hours", Component.OTHER),
+        ("EKS-Auto:m7i.large-management-hours", Component.BROKER_COMPUTE),
+        ("AmazonEKS-Hours:XL-ProvisionedTier", Component.CONTROL_PLANE),
         ("NatGateway-Hours", Component.NAT_GATEWAY),
         ("VpcEndpoint-Bytes", Component.PRIVATELINK),
         ("EMR-SERVERLESS-ARM-vCPUHours", Component.REPORTS),
