@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.errors import StillwaterError
-from core.survey.node_facts import Instance, ManagedNodeGroup, ScalingGroup, TerminationHook
+from core.survey.node_facts import (
+    Instance,
+    ManagedNodeGroup,
+    ScaleIn,
+    ScalingGroup,
+    TerminationHook,
+)
 from core.survey.tool_facts import TerminationQueue
 
 # DescribeAutoScalingInstances takes no more at once.
@@ -112,7 +118,54 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         asks_load_balancer="ELB" in str(item.get("HealthCheckType") or "").split(","),
         tags=tags,
         may_be_spot=_may_be_spot(item.get("MixedInstancesPolicy") or {}),
+        reuses=bool(_reuse(item).get("ReuseOnScaleIn")),
+        protected=_protected(item),
     )
+
+
+def _reuse(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    pool = item.get("WarmPoolConfiguration") or {}
+    return dict(pool.get("InstanceReusePolicy") or {})
+
+
+def _protected(item: Mapping[str, Any]) -> bool:
+    held = item.get("Instances") or ()
+    return bool(held) and all(each.get("ProtectedFromScaleIn") for each in held)
+
+
+def scale_ins(client: Any, names: Iterable[str]) -> dict[str, tuple[ScaleIn, ...]]:
+    """Return what lowers each group's size by itself; groups that nothing does are left out."""
+    found = {name: (*_policies(client, name), *_actions(client, name)) for name in sorted(names)}
+    return {name: each for name, each in found.items() if each}
+
+
+def _policies(client: Any, group: str) -> Iterator[ScaleIn]:
+    pages = client.get_paginator("describe_policies").paginate(AutoScalingGroupName=group)
+    for policy in (each for page in pages for each in page["ScalingPolicies"]):
+        if policy.get("Enabled", True) and _lowers(policy):
+            yield ScaleIn(title=f"scaling policy {policy['PolicyName']}")
+
+
+def _lowers(policy: Mapping[str, Any]) -> bool:
+    """Say whether a policy may lower a size; predictive scaling only raises it."""
+    kind = policy.get("PolicyType", "SimpleScaling")
+    if kind == "PredictiveScaling":
+        return False
+    if kind == "TargetTrackingScaling":
+        return not (policy.get("TargetTrackingConfiguration") or {}).get("DisableScaleIn")
+    steps = [step["ScalingAdjustment"] for step in policy.get("StepAdjustments") or ()]
+    change = [*steps, policy.get("ScalingAdjustment") or 0]
+    return policy.get("AdjustmentType") == "ExactCapacity" or min(change) < 0
+
+
+def _actions(client: Any, group: str) -> Iterator[ScaleIn]:
+    paged = client.get_paginator("describe_scheduled_actions")
+    pages = paged.paginate(AutoScalingGroupName=group)
+    for action in (each for page in pages for each in page["ScheduledUpdateGroupActions"]):
+        given = [action[key] for key in ("DesiredCapacity", "MaxSize") if key in action]
+        if given:
+            title = f"scheduled action {action['ScheduledActionName']}"
+            yield ScaleIn(title=title, leaves=int(min(given)))
 
 
 def _may_be_spot(policy: Mapping[str, Any]) -> bool:
@@ -140,6 +193,7 @@ def _managed(item: Mapping[str, Any]) -> ManagedNodeGroup:
         at_once=update.get("maxUnavailable"),
         percent_at_once=update.get("maxUnavailablePercentage"),
         strategy=str(update.get("updateStrategy", "DEFAULT")),
+        repaired=bool((item.get("nodeRepairConfig") or {}).get("enabled")),
     )
 
 

@@ -150,6 +150,10 @@ def machinery(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> 
         "instances": instances,
         "group_of": group_of,
         "groups": groups,
+        "scale_ins": on(
+            groups,
+            lambda found: account.scale_ins(aws("autoscaling"), found) if found else {},
+        ),
         "managed_node_groups": on(
             groups,
             lambda found: (

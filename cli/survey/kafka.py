@@ -155,6 +155,7 @@ def _pod(item: Object) -> Pod:
         claims=tuple(str(claim["claimName"]) for claim in claims if claim),
         alone_on_its_node=_alone(spec),
         ignores_disruption=ignores_disruption(item),
+        quality=(item.get("status") or {}).get("qosClass"),
     )
 
 

@@ -18,6 +18,24 @@ SPOT = {
     "node.kubernetes.io/lifecycle": "spot",
     "lifecycle": "Ec2Spot",
 }
+# Taints by which Karpenter, Cluster Autoscaler and the termination handler mark a node they empty.
+LEAVING = {
+    "karpenter.sh/disrupted",
+    "karpenter.sh/disruption",
+    "ToBeDeletedByClusterAutoscaler",
+    "aws-node-termination-handler/asg-lifecycle-termination",
+    "aws-node-termination-handler/scheduled-maintenance",
+    "aws-node-termination-handler/spot-itn",
+}
+# The kubelet's conditions, then those of EKS's node monitoring agent.
+AILING = {
+    **dict.fromkeys(
+        ("DiskPressure", "MemoryPressure", "PIDPressure", "NetworkUnavailable"), "True"
+    ),
+    **dict.fromkeys(
+        ("ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady"), "False"
+    ),
+}
 SINCE_FORCEFUL = "karpenter.sh/v1"
 
 
@@ -47,6 +65,8 @@ def _node(item: Object) -> Node:
         node_pool=next((marked[key] for key in POOL_LABELS if key in marked), None),
         auto_mode=marked.get("eks.amazonaws.com/compute-type") == "auto",
         ready=_ready(item),
+        leaving=_leaving(item),
+        ailments=_ailments(item),
         spot=any(marked.get(key) == value for key, value in SPOT.items()),
     )
 
@@ -54,6 +74,22 @@ def _node(item: Object) -> Node:
 def _ready(item: Object) -> bool | None:
     conditions = (item.get("status") or {}).get("conditions") or ()
     return next((c.get("status") == "True" for c in conditions if c.get("type") == "Ready"), None)
+
+
+def _leaving(item: Object) -> bool:
+    """Say whether somebody has begun to empty a node, or left it so."""
+    taints = {each.get("key") for each in item["spec"].get("taints") or ()}
+    return bool(
+        item["spec"].get("unschedulable")
+        or item["metadata"].get("deletionTimestamp")
+        or taints & LEAVING
+    )
+
+
+def _ailments(item: Object) -> tuple[str, ...]:
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    said = {str(each.get("type")): str(each.get("status")) for each in conditions}
+    return tuple(sorted(kind for kind, status in said.items() if AILING.get(kind) == status))
 
 
 def node_pools(api: Api) -> dict[str, NodePool]:

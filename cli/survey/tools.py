@@ -39,6 +39,12 @@ EVICTORS = {
     "kured": "kured",
     "bottlerocket-update-operator": "Bottlerocket's update operator",
     "draino": "draino",
+    "vpa-updater": "the Vertical Pod Autoscaler's updater",
+    "evictor": "CAST AI's evictor",
+    "spotinst-kubernetes-cluster-controller": "Spot Ocean's controller",
+    "ocean-kubernetes-controller": "Spot Ocean's controller",
+    "k8s-spot-rescheduler": "the spot rescheduler",
+    "system-upgrade-controller": "the system upgrade controller",
 }
 
 
@@ -69,6 +75,7 @@ def _budget(item: Object) -> DisruptionBudget:
         most_unavailable=None if most is None else str(most),
         desired_healthy=int(status["desiredHealthy"]) if looked else None,
         expected_pods=int(status["expectedPods"]) if looked else None,
+        unready_always=spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
     )
 
 
@@ -278,12 +285,16 @@ def _missing(api: Api, config: Object) -> str | None:
 def balanced(api: Api, namespace: str | None) -> tuple[Balanced, ...]:
     found = []
     for item in custom(api, "elbv2.k8s.aws", "targetgroupbindings", namespace):
-        if item["spec"].get("targetType") == "ip":
-            where, name = item["metadata"]["namespace"], item["spec"]["serviceRef"]["name"]
-            service = one(api, f"/api/v1/namespaces/{where}/services/{name}") or {}
-            selector = service.get("spec", {}).get("selector") or {}
-            title = item["metadata"]["name"]
-            found.append(Balanced(namespace=where, name=title, selector=selector))
+        where, name = item["metadata"]["namespace"], item["spec"]["serviceRef"]["name"]
+        service = one(api, f"/api/v1/namespaces/{where}/services/{name}") or {}
+        found.append(
+            Balanced(
+                namespace=where,
+                name=item["metadata"]["name"],
+                selector=service.get("spec", {}).get("selector") or {},
+                by_node=item["spec"].get("targetType") == "instance",
+            )
+        )
     return tuple(found)
 
 

@@ -29,8 +29,18 @@ def readiness(seen: Surveyed) -> Iterator[Finding]:
             for pod in seen.pods
             if pod.namespace == binding.namespace and _selects(binding.selector, pod)
         ]
-        if pods:
+        if pods and not binding.by_node:
             namespaces.add(binding.namespace)
+        if pods and binding.by_node:
+            yield Finding(
+                "targets-by-node",
+                Weight.PRODUCER,
+                f"TargetGroupBinding {binding.namespace}/{binding.name}",
+                f"its targets are nodes: clients of {listed(pod.name for pod in pods)} are cut "
+                f"when any node on their way leaves, and no readiness gate waits for a new target",
+                "let it register pods: targetType ip",
+            )
+            continue
         missing = sorted(pod.name for pod in pods if binding.gate not in pod.readiness_gates)
         if missing:
             yield Finding(

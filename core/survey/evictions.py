@@ -103,6 +103,15 @@ def _allowance(budget: DisruptionBudget, covered: list[Pod], seen: Surveyed) -> 
             f"of {budget.expected_pods or len(covered)} pods it lets {leave} leave at once",
             "let one pod leave at a time",
         )
+    if budget.unready_always and any(pod.broker or pod.controller for pod in covered):
+        yield Finding(
+            "budget-unready",
+            Weight.PRODUCER,
+            budget.title,
+            "unhealthyPodEvictionPolicy is AlwaysAllow: brokers that run and are not ready, as "
+            "while they recover their logs, may all be evicted at once",
+            "set unhealthyPodEvictionPolicy to IfHealthyBudget",
+        )
     lenient = [each for each in clean or () if each.drains_kafka and not each.denies]
     if leave > 0 and lenient:
         yield Finding(

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from core.survey.kafka_facts import Kafka, KafkaPool, OtherKafka, Pod, Topic, Volume
-from core.survey.node_facts import Instance, ManagedNodeGroup, Node, NodePool, ScalingGroup
+from core.survey.node_facts import (
+    Instance,
+    ManagedNodeGroup,
+    Node,
+    NodePool,
+    ScaleIn,
+    ScalingGroup,
+)
 from core.survey.tool_facts import (
     Autoscaler,
     Balanced,
@@ -43,6 +50,8 @@ class Surveyed:
     # Instance id -> group's name; an instance of no group is not in it.
     group_of: Mapping[str, str] | Unread
     groups: Mapping[str, ScalingGroup] | Unread
+    # By the group's name; a group that nothing shrinks is not in it.
+    scale_ins: Mapping[str, tuple[ScaleIn, ...]] | Unread
     # By the Auto Scaling group's name.
     managed_node_groups: Mapping[str, ManagedNodeGroup] | Unread
     budgets: tuple[DisruptionBudget, ...] | Unread

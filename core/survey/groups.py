@@ -76,6 +76,16 @@ def _shrinks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Find
             f"or is about to",
             f"set its desired capacity to {len(held)} or more",
         )
+    if group.reuses:
+        yield Finding(
+            "group-warm-pool",
+            Weight.PRODUCER,
+            subject,
+            "its warm pool takes nodes back (ReuseOnScaleIn): a node that leaves is stopped and "
+            "comes back later under the name of then, and its hooks wait twice",
+            "set ReuseOnScaleIn to false",
+        )
+    yield from _lowered(group, subject, len(held), seen)
     if group.may_be_spot:
         yield Finding(
             "group-spot",
@@ -84,6 +94,25 @@ def _shrinks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Find
             "its mixed instances policy has a share for spot: the next node may be taken back "
             "with two minutes' notice",
             "set OnDemandPercentageAboveBaseCapacity to 100",
+        )
+
+
+def _lowered(group: ScalingGroup, subject: str, held: int, seen: Surveyed) -> Iterator[Finding]:
+    """Find what lowers a group's size by itself below what Kafka alone has of it."""
+    if group.protected or isinstance(seen.scale_ins, Unread):
+        return
+    found = seen.scale_ins.get(group.name, ())
+    policies = [each.title for each in found if each.leaves is None]
+    actions = [each.title for each in found if each.leaves is not None and each.leaves < held]
+    if policies or actions:
+        yield Finding(
+            "group-scales-in",
+            Weight.BROKER,
+            subject,
+            f"{listed([*policies, *actions])} lowers its size, and {held} of its nodes run Kafka: "
+            f"Auto Scaling chooses which node ends, whatever runs there",
+            "remove it or its scale-in (DisableScaleIn), or protect the group's instances from "
+            "scale-in",
         )
 
 
@@ -131,6 +160,15 @@ def _managed(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Find
             subject,
             f"managed node group {name} updates {at_once} of its nodes at once",
             "set maxUnavailable of its update configuration to 1",
+        )
+    if managed.repaired:
+        yield Finding(
+            "managed-repair",
+            Weight.PRODUCER,
+            subject,
+            f"EKS repairs managed node group {name}: a node of which its monitoring agent "
+            f"complains for half an hour is replaced, whatever Kafka does at the time",
+            "disable node auto repair for it, and replace sick nodes one by one",
         )
     if managed.strategy == "MINIMAL":
         yield Finding(

@@ -31,6 +31,8 @@ _JUDGES = (
     placement.grace,
     placement.nodes,
     placement.ailing,
+    placement.unwell,
+    placement.memory,
     placement.spot,
     volumes.volumes,
     groups.groups,

@@ -87,6 +87,8 @@ class Pod:
     alone_on_its_node: bool
     # Whether it tolerates the taint by which Karpenter empties a node.
     ignores_disruption: bool = False
+    # Kubernetes' word for how much memory it is sure of: Guaranteed, Burstable, BestEffort.
+    quality: str | None = None
 
     @property
     def title(self) -> str:

@@ -20,6 +20,10 @@ class Node:
     spot: bool = False
     # None where its status says nothing of it.
     ready: bool | None = True
+    # Cordoned, deleted, or marked by whoever will empty it.
+    leaving: bool = False
+    # Conditions by which the kubelet, or EKS's node monitoring agent, says that it is unwell.
+    ailments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,19 @@ class ScalingGroup:
     tags: Mapping[str, str] | None = None
     # Its mixed instances policy has a share for spot, or its template asks for it.
     may_be_spot: bool = False
+    # Its warm pool takes nodes back, stopped, when it shrinks.
+    reuses: bool = False
+    # Every instance it has is protected from scale-in.
+    protected: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleIn:
+    """What lowers a group's size by itself: a scaling policy, or a scheduled action."""
+
+    title: str
+    # The size that a scheduled action leaves at most; None: as a policy's metric says.
+    leaves: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +89,8 @@ class ManagedNodeGroup:
     at_once: int | None
     percent_at_once: int | None
     strategy: str
+    # EKS replaces nodes that its monitoring agent complains of.
+    repaired: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

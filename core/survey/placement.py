@@ -172,6 +172,46 @@ def ailing(seen: Surveyed) -> Iterator[Finding]:
                 )
 
 
+def unwell(seen: Surveyed) -> Iterator[Finding]:
+    """Find nodes of Kafka that somebody empties, or that say of themselves what ails them."""
+    for kafka in of(seen.kafkas):
+        held = [node_of(pod, seen) for pod in pods_of(seen, kafka)]
+        nodes = {node.name: node for node in held if node is not None}
+        if leaving := [name for name, node in nodes.items() if node.leaving]:
+            yield Finding(
+                "node-leaving",
+                Weight.PRODUCER,
+                kafka.title,
+                f"its pods are on {listed(leaving)}, cordoned or marked to be emptied: a drain is "
+                f"under way or was left half-way, and a pod that stops does not start there again",
+                "let the drain end before any other node leaves, or uncordon them",
+            )
+        ailing = [f"{name} ({', '.join(n.ailments)})" for name, n in nodes.items() if n.ailments]
+        if ailing:
+            yield Finding(
+                "node-unwell",
+                Weight.PRODUCER,
+                kafka.title,
+                f"its pods are on {listed(ailing)}: under pressure the kubelet evicts pods without "
+                f"asking any budget, and a sick machine is soon replaced by whoever looks after it",
+                "see to these nodes before any other leaves",
+            )
+
+
+def memory(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that a node short of memory gives up first."""
+    for kafka in of(seen.kafkas):
+        if first := [pod.name for pod in pods_of(seen, kafka) if pod.quality == "BestEffort"]:
+            yield Finding(
+                "best-effort",
+                Weight.BROKER,
+                kafka.title,
+                f"{listed(first)} ask for no memory (BestEffort): the kernel and the kubelet end "
+                f"them first when their node runs out of it, and no budget is asked",
+                "set resources.requests and limits of memory, equal, in their node pools",
+            )
+
+
 def _is(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
 

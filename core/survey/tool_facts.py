@@ -31,6 +31,8 @@ class DisruptionBudget:
     # The disruption controller's own numbers; None before it has looked.
     desired_healthy: int | None = None
     expected_pods: int | None = None
+    # Pods that run and are not ready may be evicted however many are out (AlwaysAllow).
+    unready_always: bool = False
 
     @property
     def title(self) -> str:
@@ -147,11 +149,13 @@ class Evictor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balanced:
-    """A TargetGroupBinding with targets by IP, and the selector of its Service."""
+    """A TargetGroupBinding, and the selector of its Service."""
 
     namespace: str
     name: str
     selector: Mapping[str, str]
+    # Its targets are nodes, each of which forwards to any pod, and not the pods themselves.
+    by_node: bool = False
 
     @property
     def gate(self) -> str:

@@ -223,7 +223,7 @@ def test_a_node_pool_that_is_not_listed_is_not_taken_for_a_harmless_one(
 CALLS = (
     *("describe_auto_scaling_groups", "describe_auto_scaling_instances", "describe_instances"),
     *("describe_lifecycle_hooks", "describe_nodegroup", "describe_rule", "get_queue_attributes"),
-    "list_rule_names_by_target",
+    *("list_rule_names_by_target", "describe_policies", "describe_scheduled_actions"),
 )
 
 

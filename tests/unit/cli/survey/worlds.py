@@ -34,6 +34,8 @@ class World(Api):
         self.versions = dict(PREFERRED)
         self.groups: dict[str, Item] = {}
         self.hooks: dict[str, list[Item]] = {}
+        self.policies: dict[str, list[Item]] = {}
+        self.actions: dict[str, list[Item]] = {}
         self.instances: dict[str, Item] = {}
         self.member_of: dict[str, str] = {}
         self.node_groups: dict[str, Item] = {}
@@ -94,6 +96,21 @@ class World(Api):
 
     def describe_lifecycle_hooks(self, *, AutoScalingGroupName: str) -> Item:  # noqa: N803
         return {"LifecycleHooks": self.hooks.get(AutoScalingGroupName, [])}
+
+    def get_paginator(self, call: str) -> Any:
+        world = self
+
+        class Pages:
+            def paginate(self, *, AutoScalingGroupName: str) -> list[Item]:  # noqa: N803
+                return [getattr(world, call)(AutoScalingGroupName)]
+
+        return Pages()
+
+    def describe_policies(self, group: str) -> Item:
+        return {"ScalingPolicies": self.policies.get(group, [])}
+
+    def describe_scheduled_actions(self, group: str) -> Item:
+        return {"ScheduledUpdateGroupActions": self.actions.get(group, [])}
 
     def describe_nodegroup(self, *, clusterName: str, nodegroupName: str) -> Item:  # noqa: N803
         assert clusterName == "shop"
