@@ -50,6 +50,11 @@ test-next-kubernetes: $(STAMP) ## The gate's part in Kubernetes 1.37, on its rea
 	@STILLWATER_BUILD=now $(BIN)/python -m tests.tools etcd next-kube-apiserver
 	@$(BIN)/python -m pytest tests/next_kubernetes
 
+.PHONY: test-components
+test-components: $(STAMP) ## The components from YAML, Go and TypeScript; builds what that takes
+	@STILLWATER_BUILD=now $(BIN)/python -m tests.tools pulumi-language-yaml
+	@$(BIN)/python -m pytest tests/components
+
 .PHONY: unit
 unit: $(STAMP) ## Unit tests of the product: no sockets
 	@$(UNIT) $(PRODUCT)

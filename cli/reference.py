@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cli import (
     reference_adoption,
+    reference_components,
     reference_cost,
     reference_functions,
     reference_health,
@@ -22,6 +23,8 @@ def pages() -> Mapping[str, str]:
     """Return every generated page: file name -> content."""
     return {
         "adoption.md": reference_adoption.page(),
+        "components.md": reference_components.page(),
+        "components.schema.json": reference_components.schema(),
         "cluster-spec.md": reference_spec.page(),
         "cluster-spec.schema.json": cluster.json_schema(),
         "default-stack-cost.md": reference_cost.page(),

@@ -7,7 +7,7 @@ setting of the group itself (its instance lifecycle policy), which its owner mak
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -23,7 +23,8 @@ TYPE = "stillwater:infra:Hooks"
 class HooksArgs:
     """Auto Scaling groups by name, and what they are tagged as."""
 
-    scaling_groups: Sequence[str]
+    # Below keys that stand in the names of what is made; a name may be known later.
+    scaling_groups: Mapping[str, pulumi.Input[str]]
     heartbeat_timeout_seconds: int
     # The value of the tag stillwater:cluster: whose hooks these are.
     cluster: str
@@ -40,9 +41,9 @@ class Hooks(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         # A component's own order does not reach its children.
         child = pulumi.ResourceOptions(parent=self, depends_on=list(args.answering))
-        for group in args.scaling_groups:
+        for key, group in args.scaling_groups.items():
             aws.autoscaling.Tag(
-                f"{name}-{group}-tag",
+                f"{name}-{key}-tag",
                 autoscaling_group_name=group,
                 # Not at launch: instances are known by their group.
                 tag=aws.autoscaling.TagTagArgs(
@@ -52,7 +53,7 @@ class Hooks(pulumi.ComponentResource):
             )
             for hook in HOOKS:
                 aws.autoscaling.LifecycleHook(
-                    f"{name}-{group}-{hook}",
+                    f"{name}-{key}-{hook}",
                     name=hook,
                     autoscaling_group_name=group,
                     lifecycle_transition=TERMINATING,

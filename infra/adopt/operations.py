@@ -154,7 +154,7 @@ class Operations(pulumi.ComponentResource):
             Hooks(
                 f"{name}-hooks",
                 HooksArgs(
-                    scaling_groups=cluster.scaling_groups,
+                    scaling_groups={group: group for group in cluster.scaling_groups},
                     heartbeat_timeout_seconds=cluster.timings.hook_heartbeat_timeout_seconds,
                     cluster=cluster.prefix,
                     answering=[handlers, *access],

@@ -15,6 +15,7 @@ import platform
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from google.protobuf import empty_pb2
 from pulumi._version import version
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
+from local.pulumi import plugin_run
 from local.pulumi.serving import serve
 
 # The program has told the engine what is wrong; the engine need not add anything.
@@ -51,7 +53,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
 
     def __init__(self, engine_address: str) -> None:
         self.engine_address = engine_address
-        self._programs: set[subprocess.Popen[str]] = set()
+        self._programs: set[subprocess.Popen[Any]] = set()
         self._lock = threading.Lock()
 
     def Handshake(self, request: Any, _context: Any) -> Any:  # noqa: N802 - the protocol's names
@@ -109,6 +111,19 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         if code == BAIL:
             return language_pb2.RunResponse(bail=True)
         return language_pb2.RunResponse(error=f"The program ended with exit code {code}.")
+
+    def RunPlugin(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+        child = plugin_run.start(request, _program_environment())
+        with self._lock:
+            self._programs.add(child)
+        # The engine gives up the call when it needs the plugin no longer.
+        if not context.add_callback(lambda: plugin_run.end(child)):
+            plugin_run.end(child)
+        try:
+            yield from plugin_run.output(child)
+        finally:
+            with self._lock:
+                self._programs.discard(child)
 
     def _run(self, description: str, directory: str) -> int:
         """Run the program; its output goes where the engine reads this plugin's output."""

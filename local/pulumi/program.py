@@ -54,7 +54,9 @@ def _report(error: BaseException) -> None:
 
 
 def _engine_left(error: BaseException) -> bool:
-    return isinstance(error, grpc.RpcError) and error.code() == grpc.StatusCode.UNAVAILABLE
+    unavailable = isinstance(error, grpc.RpcError) and error.code() == grpc.StatusCode.UNAVAILABLE
+    # It has said why already: a component that could not be made, for one.
+    return unavailable or str(error) == "resource monitor shut down"
 
 
 def _configure(request: dict[str, Any]) -> None:

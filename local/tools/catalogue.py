@@ -195,8 +195,19 @@ NEXT_KUBERNETES = Tool(
 KUBECTL = Tool(
     "kubectl", "k8s.io/kubernetes", (Binary("kubectl", "k8s.io/kubernetes/cmd/kubectl", 60),)
 )
+# The language host that runs programs in YAML: `make test-components` alone builds it.
+PULUMI_YAML = Tool(
+    "pulumi-yaml",
+    "github.com/pulumi/pulumi-yaml",
+    (
+        Binary(
+            "pulumi-language-yaml", "github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml", 180
+        ),
+    ),
+    link_flags="-X github.com/pulumi/pulumi-yaml/pkg/version.Version={version}",
+)
 # Built by whoever asks for them, and not before.
-ON_REQUEST = (KUBECTL, NEXT_KUBERNETES)
+ON_REQUEST = (KUBECTL, NEXT_KUBERNETES, PULUMI_YAML)
 EVERY = (*TOOLS, *FOR_TESTS, *ON_REQUEST)
 BINARIES = {binary.name: tool for tool in EVERY for binary in tool.binaries}
 CHARTS = {kept: tool for tool in (*TOOLS, *FOR_TESTS) for kept, _ in tool.charts}

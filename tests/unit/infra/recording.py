@@ -265,6 +265,7 @@ class _Mocks(mocks.Mocks):
         answers: dict[str, dict[str, Any]] = {
             "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT},
             "aws:index/getPartition:getPartition": {"partition": "aws"},
+            "aws:index/getRegion:getRegion": {"region": REGION},
             # A cluster that exists; one of its groups is another Stillwater's.
             "aws:autoscaling/getGroup:getGroup": {
                 "tags": [{"key": "stillwater:cluster", "value": "lab", "propagateAtLaunch": False}]

@@ -164,6 +164,7 @@ def test_every_program_is_known_by_its_name() -> None:
         "prometheus",
         "karpenter-kwok",
         "kubectl",
+        "pulumi-language-yaml",
     }
 
 

@@ -1,0 +1,103 @@
+"""Checks what a program of another language passed; every refusal is one sentence.
+
+The engine hands over whatever was written: a schema binds the languages with types, a number is
+always a float, and a name may be another resource's output that is not known yet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from core.errors import InvalidInput
+from infra.iam import Account
+
+# A resource of Pulumi's and a key of ours stand in its name.
+KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def text(given: Mapping[str, Any], key: str, form: re.Pattern[str], example: str) -> str:
+    """Return a value that names what is made, and so must be known before anything is."""
+    value = known(given[key], key)
+    if not isinstance(value, str) or form.fullmatch(value) is None:
+        raise InvalidInput([f"{_shown(key)} is {value!r}; it must be like {example}."])
+    return value
+
+
+def whole(given: Mapping[str, Any], key: str, least: int, most: int) -> int:
+    """Return a whole number within its limits."""
+    value = known(given[key], key)
+    # The engine writes 900 as 900.0.
+    whole_number = int(value) if isinstance(value, float) and value.is_integer() else value
+    sized = isinstance(whole_number, int) and not isinstance(whole_number, bool)
+    if not sized or not least <= whole_number <= most:
+        problem = f"it must be a whole number from {least} to {most}."
+        raise InvalidInput([f"{_shown(key)} is {whole_number!r}; {problem}"])
+    return int(whole_number)
+
+
+def yes(given: Mapping[str, Any], key: str) -> bool:
+    """Return a switch, which is off unless it was set."""
+    value = known(given.get(key, False), key)
+    if not isinstance(value, bool):
+        raise InvalidInput([f"{_shown(key)} is {value!r}; it must be true or false."])
+    return value
+
+
+def by_key(given: Mapping[str, Any], key: str) -> dict[str, pulumi.Input[str]]:
+    """Return names by keys of the program's own; the names may be known later."""
+    value = known(given[key], key)
+    if not isinstance(value, Mapping) or not value:
+        raise InvalidInput(
+            [f"{_shown(key)} is {value!r}; it must have at least one entry, like {{a: a-name}}."]
+        )
+    problems = [
+        f"{_shown(key)} has the key {each!r}; keys are letters, digits, '.', '_' and '-'."
+        for each in value
+        if KEY.fullmatch(each) is None
+    ]
+    problems += [
+        f"{_shown(key)}.{each} is {name!r}; it must be a name."
+        for each, name in value.items()
+        if not isinstance(name, pulumi.Output) and (not isinstance(name, str) or not name)
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    return dict(sorted(value.items()))
+
+
+def known(value: Any, key: str) -> Any:
+    """Return a value that decides what is made; one that another resource makes comes too late."""
+    if isinstance(value, pulumi.Output) or value == pulumi.UNKNOWN:
+        problem = (
+            f"{_shown(key)} is another resource's output; it decides what is made, so write the "
+            f"value itself."
+        )
+        raise InvalidInput([problem])
+    return value
+
+
+def account(parent: pulumi.Resource) -> Account:
+    """Return the account and region of the AWS provider that a component was given."""
+    opts = pulumi.InvokeOptions(parent=parent)
+    return Account(
+        partition=aws.get_partition(opts=opts).partition,
+        region=aws.get_region(opts=opts).region,
+        account_id=aws.get_caller_identity(opts=opts).account_id,
+    )
+
+
+def before(opts: pulumi.ResourceOptions | None) -> Sequence[pulumi.Resource]:
+    """Return what the program wants made first: an order does not reach a component's children."""
+    found = opts.depends_on if opts is not None else None
+    return [each for each in (found or []) if isinstance(each, pulumi.Resource)]  # type: ignore[union-attr]
+
+
+def _shown(key: str) -> str:
+    """Return an argument's name as its schema has it."""
+    first, *rest = key.split("_")
+    return first + "".join(part.capitalize() for part in rest)

@@ -1,0 +1,81 @@
+"""Serves the components to the engine, which asks on behalf of a program in any language.
+
+The schema follows from the components' annotations; components/schema.json keeps a copy of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import pulumi
+from pulumi.errors import InputPropertiesError
+from pulumi.provider import ConstructResult
+from pulumi.provider import main as serve
+from pulumi.provider.experimental.component import ComponentProvider
+from pulumi.provider.server import ComponentInitError
+
+from core.errors import StillwaterError
+from infra.package.bill_export import BillExport
+from infra.package.hooks import Hooks
+
+NAME = "stillwater"
+COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (BillExport, Hooks)
+
+
+class Package(ComponentProvider):
+    """Makes components; a mistake in what they are given is its sentence, without a traceback."""
+
+    def __init__(self) -> None:
+        super().__init__(list(COMPONENTS), NAME, version=_version())
+        # Docstrings come as they are indented in the source.
+        self.schema = json.dumps(_dedented(json.loads(self.schema or "{}")))
+
+    def construct(
+        self,
+        name: str,
+        resource_type: str,
+        inputs: pulumi.Inputs,
+        options: pulumi.ResourceOptions | None = None,
+    ) -> ConstructResult:
+        try:
+            return super().construct(name, resource_type, inputs, options)
+        except ComponentInitError as error:
+            if isinstance(error.inner, StillwaterError):
+                # Without a list, though an empty one, the SDK cannot answer.
+                raise InputPropertiesError(str(error.inner), []) from None
+            raise
+
+
+def schema() -> dict[str, Any]:
+    """Return the package's schema, as `pulumi package get-schema` shows it."""
+    described: dict[str, Any] = json.loads(Package().schema or "{}")
+    return described
+
+
+def main() -> None:
+    """Serve until the engine is done; its arguments are the command line's."""
+    serve(Package(), sys.argv[1:])
+
+
+def _dedented(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_dedented(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: inspect.cleandoc(each)
+        if key == "description" and isinstance(each, str)
+        else _dedented(each)
+        for key, each in value.items()
+    }
+
+
+def _version() -> str:
+    try:
+        return version(NAME)
+    except PackageNotFoundError:  # a checkout whose requirements alone are installed
+        return "0.1.0"

@@ -1,0 +1,178 @@
+"""The components for programs in any language, through the real engine, from a Python program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.engine.layers import Layers
+from cli.engine.progress import LayerFailed
+from core.naming import CLUSTER_TAG
+from infra.package.host import schema
+from local import environment
+from local.twin import Twin
+from tests.integration.nodes import make_subnets
+
+pytestmark = pytest.mark.integration
+COMPONENTS = Path(__file__).resolve().parents[2] / "components"
+GROUP = "their-kafka-parts"
+PROGRAM = """
+import json
+import pulumi
+
+config = pulumi.Config()
+
+
+class Remote(pulumi.ComponentResource):
+    def __init__(self, kind, name, outputs, **inputs):
+        super().__init__(
+            f"stillwater:index:{kind}", name, inputs | dict.fromkeys(outputs), None, remote=True
+        )
+
+
+for kind, outputs in (("Hooks", ["hookNames"]), ("BillExport", ["bucket", "exportName", "folder"])):
+    inputs = config.get_object(kind)
+    if inputs is not None:
+        made = Remote(kind, "shop", outputs, **inputs)
+        for output in outputs:
+            pulumi.export(output, getattr(made, output))
+"""
+HOOKS = {
+    "scalingGroups": {"a": GROUP},
+    "cluster": "shop-orders",
+    "heartbeatTimeoutSeconds": 900,
+}
+
+
+class Stack:
+    """A project that takes the package from this checkout, and its one stack."""
+
+    def __init__(self, twin: Twin, directory: Path) -> None:
+        self.twin, self.directory = twin, directory
+        settings = {
+            "name": "parts",
+            "runtime": "python",
+            "main": "program",
+            "packages": {"stillwater": str(COMPONENTS)},
+        }
+        (directory / "program").mkdir()
+        (directory / "program" / "__main__.py").write_text(PROGRAM)
+        (directory / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
+
+    def _layers(self, given: dict[str, Any]) -> Layers:
+        config = {f"parts:{key}": json.dumps(value) for key, value in given.items()}
+        config["aws:region"] = environment.REGION
+        return Layers(
+            "test", self.twin.environment(), self.directory, layers=("parts",), config=config
+        )
+
+    def up(self, **given: dict[str, Any]) -> Any:
+        return self._layers(given).up()[0]
+
+    def destroy(self) -> Any:
+        return self._layers({}).destroy()[0]
+
+
+@pytest.fixture
+def stack(twin: Twin, tmp_path: Path) -> Iterator[Stack]:
+    made = Stack(twin, tmp_path)
+    yield made
+    made.destroy()
+
+
+@pytest.fixture
+def group(twin: Twin) -> Iterator[Any]:
+    """A group that is somebody else's."""
+    scaling, ec2 = twin.aws("autoscaling"), twin.aws("ec2")
+    image = ec2.describe_images()["Images"][0]["ImageId"]
+    data = {"ImageId": image, "InstanceType": "m7g.large"}
+    ec2.create_launch_template(LaunchTemplateName=GROUP, LaunchTemplateData=data)
+    scaling.create_auto_scaling_group(
+        AutoScalingGroupName=GROUP,
+        LaunchTemplate={"LaunchTemplateName": GROUP},
+        MinSize=0,
+        MaxSize=2,
+        DesiredCapacity=0,
+        VPCZoneIdentifier=make_subnets(twin)["a"],
+    )
+    yield scaling
+    scaling.delete_auto_scaling_group(AutoScalingGroupName=GROUP, ForceDelete=True)
+    ec2.delete_launch_template(LaunchTemplateName=GROUP)
+
+
+def hooks(scaling: Any) -> set[str]:
+    found = scaling.describe_lifecycle_hooks(AutoScalingGroupName=GROUP)["LifecycleHooks"]
+    return {each["LifecycleHookName"] for each in found}
+
+
+def test_hooks_and_a_bill_export_come_up_once_and_go(group: Any, stack: Stack) -> None:
+    bill = {"prefix": "shop", "ephemeral": True}
+    first = stack.up(Hooks=HOOKS, BillExport=bill)
+    assert first.outputs["hookNames"] == ["drain", "gate"]
+    assert first.outputs["bucket"] == f"shop-billing-{environment.ACCOUNT}"
+    assert first.outputs["folder"] == f"s3://{first.outputs['bucket']}/export/shop-bill"
+    assert hooks(group) == {"drain", "gate"}
+    tags = group.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
+    assert [(t["Key"], t["Value"]) for t in tags["AutoScalingGroups"][0]["Tags"]] == [
+        (CLUSTER_TAG, "shop-orders")
+    ]
+    assert first.outputs["exportName"] == "shop-bill"
+    stack.twin.aws("s3").head_bucket(Bucket=first.outputs["bucket"])
+
+    assert stack.up(Hooks=HOOKS, BillExport=bill).changed == 0
+    stack.destroy()
+    assert hooks(group) == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "sentence"),
+    [
+        (
+            "Hooks",
+            {**HOOKS, "heartbeatTimeoutSeconds": 5},
+            "heartbeatTimeoutSeconds is 5; it must be a whole number from 30 to 7200.",
+        ),
+        (
+            "Hooks",
+            {**HOOKS, "scalingGroups": {}},
+            "scalingGroups is {}; it must have at least one entry, like {a: a-name}.",
+        ),
+        ("BillExport", {"prefix": "Shop"}, "prefix is 'Shop'; it must be like shop-orders."),
+    ],
+    ids=["a heartbeat too short", "no group", "capitals"],
+)
+def test_a_mistake_is_one_sentence(
+    stack: Stack, kind: str, given: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(LayerFailed) as failure:
+        stack.up(**{kind: given})
+    said = "\n".join(failure.value.problems)
+    assert sentence in said
+    assert "Traceback" not in said
+    assert "File " not in said
+
+
+def interface(package: dict[str, Any]) -> dict[str, tuple[set[str], set[str], set[str]]]:
+    return {
+        token: (set(each["inputProperties"]), set(each["requiredInputs"]), set(each["properties"]))
+        for token, each in package["resources"].items()
+    }
+
+
+def test_the_engine_reads_the_schema_that_is_checked_in(stack: Stack) -> None:
+    answer = subprocess.run(
+        ["pulumi", "package", "get-schema", str(COMPONENTS)],
+        cwd=stack.directory,
+        env=stack.twin.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert interface(json.loads(answer.stdout)) == interface(schema())
