@@ -35,15 +35,23 @@ TWIN := tests/unit/local
 
 .PHONY: test-tools
 test-tools: export STILLWATER_BUILD = now
-test-tools: $(STAMP) ## Build or fetch whatever any test needs, once
+test-tools: $(STAMP) ## Build or fetch whatever `make test` needs, once
 	@exec $(BIN)/python -m tests.tools
+
+# Two workers: two twins on two cores.
+INTEGRATION := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/integration
 
 .PHONY: test
 test: export STILLWATER_BUILD = never
 test: test-tools ## Unit tests, then integration tests on two twins
 	@$(UNIT) $(PRODUCT)
 	@$(UNIT) $(TWIN)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/integration || $(BIN)/python -m tests.alone
+	@$(INTEGRATION) -m "not long" || $(BIN)/python -m tests.alone
+
+.PHONY: test-long
+test-long: $(STAMP) ## The integration tests that take minutes; builds what they alone need
+	@STILLWATER_BUILD=now $(BIN)/python -m tests.tools --long
+	@export STILLWATER_BUILD=never; $(INTEGRATION) -m long || $(BIN)/python -m tests.alone
 
 .PHONY: test-next-kubernetes
 test-next-kubernetes: $(STAMP) ## The gate's part in Kubernetes 1.37, on its real API server; builds that first

@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -73,17 +73,20 @@ def version(name: str) -> str:
     return BINARIES[name].version
 
 
-def build_all(on_progress: OnProgress = ignore_progress) -> None:
-    """Build every program that is not in the cache yet.
+def build_all(on_progress: OnProgress = ignore_progress, tools: Sequence[Tool] = TOOLS) -> None:
+    """Build every program that is not in the cache yet; while one compiles, Go fetches the next's.
 
     Raises MissingPrerequisite without Go, StillwaterError when a build fails.
     """
-    for tool in TOOLS:
-        build(tool, on_progress)
+    for tool, after in zip(tools, [*tools[1:], None], strict=True):
+        build(tool, on_progress, after)
 
 
-def build(tool: Tool, on_progress: OnProgress = ignore_progress) -> None:
-    """Build one tool unless it is cached, or the user has a new enough one of their own."""
+def build(tool: Tool, on_progress: OnProgress = ignore_progress, after: Tool | None = None) -> None:
+    """Build one tool unless it is cached, or the user has a new enough one of their own.
+
+    Meanwhile Go fetches the sources of the tool `after` it, as far as it comes.
+    """
     own = tool.name == "pulumi" and prerequisites.own_pulumi() is not None
     if own or tool.home.is_dir():
         on_progress(Progress(tool.name, tool.version, "own" if own else "cached"))
@@ -95,20 +98,30 @@ def build(tool: Tool, on_progress: OnProgress = ignore_progress) -> None:
             on_progress(Progress(tool.name, tool.version, "cached"))
             return
         for binary in tool.binaries:
-            _build_binary(tool, binary, staging, on_progress)
+            _build_binary(tool, binary, staging, on_progress, after)
         for name, inside in tool.charts:
             _copy(_module_folder(tool) / inside, staging / "charts" / name)
         shutil.rmtree(staging / "work", ignore_errors=True)
 
 
-def _build_binary(tool: Tool, binary: Binary, staging: Path, on_progress: OnProgress) -> None:
+def _build_binary(
+    tool: Tool, binary: Binary, staging: Path, on_progress: OnProgress, after: Tool | None
+) -> None:
     on_progress(Progress(binary.name, tool.version, "building", binary.estimate_seconds))
     started = time.monotonic()
-    command = ["go", "build", "-trimpath", "-mod=readonly", "-ldflags", tool.flags]
-    if tool.build_tags:
-        command += ["-tags", ",".join(tool.build_tags)]
+    command = ["go", "build", "-trimpath", *_selected(tool), "-ldflags", tool.flags]
     processes = Processes(staging / "work" / "pids", staging / "work" / "logs")
     try:
+        if after is not None and after.binaries and not after.home.is_dir():
+            # Whatever it has fetched by the end of this build is there; `go build` fetches the
+            # rest, and says what is wrong if anything is.
+            packages = [each.package for each in after.binaries]
+            processes.start(
+                "sources",
+                ["go", "list", "-deps", *_selected(after), *packages],
+                environment=_environment(),
+                directory=after.folder,
+            )
         child = processes.start(
             binary.name,
             [*command, "-o", str(staging / "bin" / binary.name), binary.package],
@@ -128,9 +141,19 @@ def _build_binary(tool: Tool, binary: Binary, staging: Path, on_progress: OnProg
     on_progress(Progress(binary.name, tool.version, "built", binary.estimate_seconds, seconds))
 
 
+def _selected(tool: Tool) -> list[str]:
+    """Return what decides which packages a program is made of."""
+    tags = ["-tags", ",".join(tool.build_tags)] if tool.build_tags else []
+    return ["-mod=readonly", *tags]
+
+
 def _environment() -> dict[str, str]:
-    """Return the user's Go settings, without a workspace that would override our pins."""
-    return {**os.environ, "GOWORK": "off"}
+    """Return the user's Go settings, without a workspace that would override our pins.
+
+    Go's compiler collects its garbage less often than it does by itself: 0.79 of the processor's
+    time for 1.1 GB instead of 0.9 (aws-iam-authenticator from nothing, on two cores).
+    """
+    return {"GOGC": "400", **os.environ, "GOWORK": "off"}
 
 
 def _module_folder(tool: Tool) -> Path:

@@ -173,6 +173,9 @@ FOR_TESTS = (
         (),
         charts=(("karpenter", "charts/karpenter"), ("karpenter-crd", "charts/karpenter-crd")),
     ),
+)
+# `make test-long` builds it beside those.
+FOR_LONG_TESTS = (
     # Karpenter's own controllers before a cloud that makes Node objects and no machines. Its module
     # is the one that the provider above requires, so that both are one version.
     Tool(
@@ -208,6 +211,6 @@ PULUMI_YAML = Tool(
 )
 # Built by whoever asks for them, and not before.
 ON_REQUEST = (KUBECTL, NEXT_KUBERNETES, PULUMI_YAML)
-EVERY = (*TOOLS, *FOR_TESTS, *ON_REQUEST)
+EVERY = (*TOOLS, *FOR_TESTS, *FOR_LONG_TESTS, *ON_REQUEST)
 BINARIES = {binary.name: tool for tool in EVERY for binary in tool.binaries}
-CHARTS = {kept: tool for tool in (*TOOLS, *FOR_TESTS) for kept, _ in tool.charts}
+CHARTS = {kept: tool for tool in (*TOOLS, *FOR_TESTS, *FOR_LONG_TESTS) for kept, _ in tool.charts}

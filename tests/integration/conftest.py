@@ -145,16 +145,24 @@ def foundation(layers: TwinLayers) -> Mapping[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def provisioned(twin: Twin, layers: TwinLayers, foundation: Mapping[str, Any]) -> Cluster:
+def interrupting(request: pytest.FixtureRequest) -> bool:
+    """Whether the shared cluster's layers are interrupted: where the long tests run as well."""
+    return any(item.get_closest_marker("long") for item in request.session.items)
+
+
+@pytest.fixture(scope="session")
+def provisioned(
+    twin: Twin, layers: TwinLayers, foundation: Mapping[str, Any], interrupting: bool
+) -> Cluster:
     """The demo's cluster, every layer up and every broker and controller in sync.
 
-    Each layer above the first is stopped once by a Ctrl-C and goes on: what every test works with
-    is what such an `up` leaves.
+    Among the long tests each layer above the first is stopped once by a Ctrl-C and goes on: what
+    every test works with is what such an `up` leaves.
     """
     interrupted = Interrupting(twin, demo_spec.ENVIRONMENT, demo_spec.write(twin.place))
     results = []
     for layer in LAYERS:
-        if layer != FOUNDATION:
+        if interrupting and layer != FOUNDATION:
             assert interrupted.up(layer, after=CTRL_C_AFTER) is None, "nobody stopped it"
         results.append(layers.layers.up_one(layer))
     shared = Cluster(twin, layers, Provisioned(tuple(results)))

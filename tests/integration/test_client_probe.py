@@ -113,6 +113,7 @@ def test_every_broker_leads_a_partition_and_is_attempted_without_a_failure(
     admin.close()
 
 
+@pytest.mark.long
 def test_a_killed_broker_burns_budget_until_another_leads_and_then_no_more(
     cluster: BareCluster, page: Callable[[], Page]
 ) -> None:

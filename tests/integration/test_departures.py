@@ -132,6 +132,7 @@ def shifted_and_back(cluster: Cluster) -> None:
     assert any(p.leader == BROKER for p in back.partitions)
 
 
+@pytest.mark.long
 def test_a_retired_instance_is_replaced_before_it_goes(cluster: Cluster) -> None:
     old_node, instance_id, zone = home(cluster, BROKER)
     now = datetime.now(UTC)
@@ -176,6 +177,7 @@ def test_a_retired_instance_is_replaced_before_it_goes(cluster: Cluster) -> None
     cluster.settle()
 
 
+@pytest.mark.long
 def test_a_machine_whose_storage_fails_is_replaced_before_it_dies(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

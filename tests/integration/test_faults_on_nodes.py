@@ -72,6 +72,7 @@ def frozen_api_server(cluster: Cluster) -> Iterator[None]:
         os.kill(server.popen.pid, signal.SIGCONT)
 
 
+@pytest.mark.long
 def test_a_handler_killed_in_a_drain_and_a_frozen_api_server_cost_only_time(
     cluster: Cluster,
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_broker_is_held_while_kafka_is_silent_and_drained_at_a_spot_warning(
     cluster.settle()
 
 
+@pytest.mark.long
 @asks
 def test_certificates_renewed_in_the_middle_of_a_rotation_cost_nothing(cluster: Cluster) -> None:
     users = (naming.function_user(demo_spec.CLUSTER, "tick"), PRODUCER)
@@ -153,6 +155,7 @@ def test_certificates_renewed_in_the_middle_of_a_rotation_cost_nothing(cluster: 
     cluster.settle()
 
 
+@pytest.mark.long
 @asks
 def test_the_clients_authority_replaced_in_the_middle_of_a_rotation_costs_nothing(
     cluster: Cluster,

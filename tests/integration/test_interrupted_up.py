@@ -1,7 +1,8 @@
 """An interrupted `up`, again and again, goes on where it stopped, and so does a destroy.
 
 On the first layer, whose resources are every other's ground. The layers above it are interrupted
-where the shared cluster is brought up and taken down (conftest.py, test_environment.py).
+where the shared cluster is brought up and taken down for long tests (conftest.py,
+test_environment.py).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def halfway(twin: Twin) -> Iterator[Interrupting]:
     made.layers.destroy()
 
 
+@pytest.mark.long
 def test_an_up_interrupted_every_tenth_resource_ends_and_a_destroy_leaves_nothing(
     twin: Twin, halfway: Interrupting
 ) -> None:

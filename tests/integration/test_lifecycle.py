@@ -180,6 +180,7 @@ def test_ctrl_c_ends_a_demo_with_a_sentence_and_leaves_nothing(
     assert nothing_is_left(demo, homes)
 
 
+@pytest.mark.long
 def test_a_demo_that_is_killed_leaves_nothing(start: Callable[..., Run]) -> None:
     demo = start(*DEMO)
     demo.wait_for(PROVISIONING)

@@ -95,6 +95,7 @@ def restored_volume(cluster: Cluster, guide: str, source: str) -> str:
     return str(fresh["VolumeId"])
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("paused")
 def test_a_broker_comes_back_on_the_volume_of_its_snapshot(cluster: Cluster, guide: str) -> None:
     api, namespace = cluster.twin.api, cluster.outputs["namespace"]

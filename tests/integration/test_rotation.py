@@ -102,6 +102,7 @@ def make_topic(cluster: Cluster, name: str) -> None:
     cluster.delete_topic(name)
 
 
+@pytest.mark.long
 def test_the_quorums_leader_loses_its_node_and_the_quorum_keeps_its_majority(
     cluster: Cluster,
 ) -> None:

@@ -64,6 +64,7 @@ def test_a_hook_nobody_answers_takes_its_default_result(cloud: Any) -> None:
     cloud.eventually(lambda: cloud.members(group)[instance] == "Terminating:Retained")
 
 
+@pytest.mark.long
 def test_a_heartbeat_keeps_an_instance_past_its_timeout(cloud: Any) -> None:
     group = cloud.group(cloud.network(), "gate", seconds=6)
     instance = only(cloud.members(group))

@@ -73,6 +73,7 @@ def register(cloud: Cloud, group: str, address: str, *ports: int) -> None:
     cloud.elbv2.register_targets(TargetGroupArn=group, Targets=targets)
 
 
+@pytest.mark.long
 def test_an_open_port_becomes_healthy_and_a_closed_one_beside_it_does_not(cloud: Cloud) -> None:
     balancer, group = forwarded(cloud)
     listen(cloud, balancer, group)

@@ -95,6 +95,7 @@ def saw(cloud: Any, function: str) -> list[str]:
     return [line.removeprefix("saw ") for line in lines if line.startswith("saw ")]
 
 
+@pytest.mark.long
 def test_a_failed_record_comes_back_alone_and_ends_in_the_dead_letters(cloud: Any) -> None:
     dead = cloud.queue()
     queue = cloud.queue(

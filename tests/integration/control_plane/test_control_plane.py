@@ -141,6 +141,7 @@ def test_the_api_server_is_reachable_inside_the_vpc_under_its_mapped_address(pla
     assert plane.place.socket_address(address) == plane.place.host("apiserver")
 
 
+@pytest.mark.long
 def test_a_node_that_stops_renewing_its_lease_is_noticed_within_the_promised_time(
     plane: Plane,
 ) -> None:

@@ -26,7 +26,7 @@ from tests.integration.karpenter_kwok import Json
 from tests.integration.karpenter_stage import GRACE_SECONDS, PODS, Stage, pod_name, staged
 from tests.unit.infra.programs import spec
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 BEHIND = "partition t-0 would keep 1 in-sync replicas"
 GATED = {"node_provisioner": "karpenter", "eviction_gate": {"image": "gate:1"}}
 

@@ -115,6 +115,7 @@ def test_every_aws_resource_is_handed_over(programs: Mapping[str, dict[str, Reco
     assert len(set(TYPES.values())) == len(TYPES)
 
 
+@pytest.mark.long
 def test_what_is_wrong_is_found(
     programs: Mapping[str, dict[str, Recorded]], tmp_path: Path
 ) -> None:

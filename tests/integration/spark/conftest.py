@@ -11,12 +11,19 @@ from local.spark import classes, iceberg
 from spark.session import local_session
 
 CATALOG = "here"
+# Java written and compiled for each plan costs a test a third of its time and a bill of ten lines
+# gains nothing by it. The commands that tests run as a user does have it, as users have.
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session, with an Iceberg catalog called `here`."""
     warehouse = tmp_path_factory.mktemp("warehouse").as_uri()
-    settings = {**classes.settings(), **iceberg.settings(iceberg.jar(), warehouse, CATALOG)}
+    tables = iceberg.settings(iceberg.jar(), warehouse, CATALOG)
+    settings = {**classes.settings(), **INTERPRETED, **tables}
     with local_session(settings=settings) as started:
         yield started

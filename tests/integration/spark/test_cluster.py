@@ -85,6 +85,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.long
 def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
     session: SparkSession, given: Given, here: ParquetStore, master: str, tmp_path: Path
 ) -> None:

@@ -130,6 +130,7 @@ def test_the_schedules_job_is_run_and_its_tables_become_the_page(
     assert sections >= {"cost", "storage", "resync"}
 
 
+@pytest.mark.long
 def test_a_bill_and_its_history_are_read_where_they_are_in_s3(
     session: SparkSession, aws: Callable[[str], Any], tmp_path: Path
 ) -> None:

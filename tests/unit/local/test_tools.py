@@ -15,7 +15,15 @@ from core.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
 from local.tools.build import Progress, chart_path, tool_path, tool_paths
 from local.tools.cache import BUILD, making
-from local.tools.catalogue import BINARIES, EVERY, FOR_TESTS, ON_REQUEST, TOOLS, Tool
+from local.tools.catalogue import (
+    BINARIES,
+    EVERY,
+    FOR_LONG_TESTS,
+    FOR_TESTS,
+    ON_REQUEST,
+    TOOLS,
+    Tool,
+)
 
 ETCD = next(tool for tool in TOOLS if tool.name == "etcd")
 GOOD = {
@@ -175,7 +183,9 @@ def test_the_twin_starts_without_what_is_built_on_demand(cache: Path) -> None:
             built.parent.mkdir(parents=True, exist_ok=True)
             built.touch()
     assert tool_paths().keys() == BINARIES.keys() - {
-        binary.name for tool in (*FOR_TESTS, *ON_REQUEST) for binary in tool.binaries
+        binary.name
+        for tool in (*FOR_TESTS, *FOR_LONG_TESTS, *ON_REQUEST)
+        for binary in tool.binaries
     }
 
 
@@ -216,6 +226,37 @@ def test_building_without_go_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingPrerequisite, match="no `go` is on the PATH"):
         build.build(ETCD)
+
+
+# A compiler that ends only once somebody has asked for the next program's sources.
+SLOW_GO = """#!/bin/sh
+echo "$@" >> "$ASKED"
+case "$1" in
+  version) echo "go version go1.25.0 linux/amd64" ;;
+  build) for _ in $(seq 100); do grep -q "^list" "$ASKED" && exit 0; sleep 0.1; done; exit 1 ;;
+esac
+"""
+
+
+def test_go_fetches_the_next_programs_sources_while_one_compiles(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    go, asked = tmp_path / "bin" / "go", tmp_path / "asked"
+    go.parent.mkdir()
+    go.write_text(SLOW_GO)
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{go.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("ASKED", str(asked))
+    promtool = next(tool for tool in FOR_TESTS if tool.name == "promtool")
+    build.build_all(tools=(ETCD, promtool))
+    lines = asked.read_text().splitlines()
+    (listed,) = [line for line in lines if line.startswith("list")]
+    assert listed == (
+        "list -deps -mod=readonly -tags remove_all_sd "
+        "github.com/prometheus/prometheus/cmd/promtool "
+        "github.com/prometheus/prometheus/cmd/prometheus"
+    )
+    assert sum(line.startswith("build") for line in lines) == 3
 
 
 # The cache
