@@ -10,13 +10,15 @@ from typing import Any
 
 import yaml
 
+from core.cluster.adoption import QUEUE_URL
 from core.errors import StillwaterError
 from core.naming import CLUSTER_TAG
 from core.survey.facts import Surveyed, Unread, of
 
 ARN = re.compile(r"arn:aws[a-z-]*:eks:[a-z0-9-]+:\d{12}:cluster/(\S+)")
 OWNED = "kubernetes.io/cluster/"
-ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d)[a-z]")
+# Also of a local zone (us-west-2-lax-1a) and of Wavelength's (us-east-1-wl1-bos-wlz-1).
+ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d)(?:[a-z]|(?:-[a-z0-9]+)+)")
 HEAD = """\
 # A cluster that exists, as `stillwater survey` found it. Look it through, fill in what is missing,
 # then ask what the next level would add: stillwater adopt plan FILE
@@ -59,11 +61,13 @@ def draft(seen: Surveyed, context: str) -> str:
         "node_pools": sorted({node.node_pool for node in nodes.values() if node.node_pool}),
         # Without a termination handler the functions drain by themselves, from level act on.
         "drainer": "none" if seen.handlers == () else None,
-        "queue_url": queues[0] if len(queues) == 1 else None,
+        "queue_url": queues[0] if len(queues) == 1 and re.fullmatch(QUEUE_URL, queues[0]) else None,
     }
     given = {key: value for key, value in section.items() if value}
     missing = [key for key in ("eks_cluster", "region", "kafkas") if not section[key]]
     unsaid = "".join(f"# {key} could not be read: fill it in.\n" for key in missing)
+    if queues and "queue_url" not in given:
+        unsaid += f"# queue_url: which of {', '.join(queues)} it is, as https://sqs.REGION...\n"
     written = yaml.safe_dump({"adopt": given}, sort_keys=False, allow_unicode=True)
     return HEAD + unsaid + written + _operators_noted(seen)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cli.survey.listing import custom, items, labels, one
+from core.cluster.adoption import queue_url
 from core.errors import StillwaterError
 from core.survey.tool_facts import (
     Autoscaler,
@@ -120,7 +121,7 @@ def _handler(title: str, container: Object, *, down: bool) -> TerminationHandler
         pod_grace_seconds=number("POD_TERMINATION_GRACE_PERIOD", -1, "GRACE_PERIOD"),
         drain_timeout_seconds=number("NODE_TERMINATION_GRACE_PERIOD", DRAIN_TIMEOUT_SECONDS),
         beat_seconds=beat if (beat := number("HEARTBEAT_INTERVAL", -1)) > 0 else None,
-        queue_url=setting(container, "QUEUE_URL", "") or None,
+        queue_url=queue_url(setting(container, "QUEUE_URL", "")) or None,
         asks_for_tag=tag if asks else None,
         drains=not switch("CORDON_ONLY", "false") and not switch("DRY_RUN", "false"),
         down=down,

@@ -6,6 +6,7 @@ a person fills in what cannot be seen from outside.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -44,6 +45,18 @@ Bootstrap = Annotated[str, StringConstraints(pattern=r"^[^\s:,]+:\d{1,5}(,[^\s:,
 # A termination handler takes a standard queue alone.
 QUEUE_URL = r"^https://sqs\.[a-z0-9-]+\.amazonaws\.com/\d{12}/[A-Za-z0-9_-]{1,80}$"
 QueueUrl = Annotated[str, StringConstraints(pattern=QUEUE_URL)]
+_REGION, _QUEUE = r"(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)", r"(?P<path>/\d{12}/[A-Za-z0-9_-]{1,80})"
+# What SQS has called the same queue and still takes: before 2012, FIPS and dual-stack endpoints,
+# and an endpoint in a VPC.
+_QUEUE_FORMS = tuple(
+    re.compile(f"https://{host}{_QUEUE}")
+    for host in (
+        rf"{_REGION}\.queue\.amazonaws\.com",
+        r"(?P<region>queue)\.amazonaws\.com",
+        rf"sqs(-fips)?\.{_REGION}\.(amazonaws\.com|api\.aws)",
+        rf"vpce-[a-z0-9-]+\.sqs\.{_REGION}\.vpce\.amazonaws\.com",
+    )
+)
 
 # Lambda's VpcConfig takes so many of each.
 MOST_SUBNETS, MOST_SECURITY_GROUPS = 16, 5
@@ -56,8 +69,14 @@ NAMED_ONCE = (
     "subnets",
     "security_groups",
 )
-# A function's environment has 4 KiB, in which the machines' names stand beside the rest.
-MOST_NAMED_CHARACTERS = 1500
+# What is left for names as JSON says them of the 4 KiB of a function's environment, and for groups
+# of the 2,048 characters of EventBridge's longest rule (infra.functions.announcements) and of the
+# 10,240 of a role's policy. Held against AWS's limits in tests/unit/stacks/test_adopted_limits.py.
+MOST_TOLD_CHARACTERS = 2500
+MOST_MATCHED_CHARACTERS = 1550
+MOST_GRANTED_CHARACTERS = 6800
+# A group's ARN without its name, in the region of the longest name.
+ARN_CHARACTERS = 95
 
 
 class Level(StrEnum):
@@ -237,6 +256,50 @@ class Adoption(_Section):
         if self.level is Level.ACT:
             yield from self._undrained()
 
+    def _too_long(self) -> Iterator[str]:
+        if (length := len(json.dumps(self.matched)) - 2) > MOST_MATCHED_CHARACTERS:
+            yield (
+                f"adopt names groups that take {length} characters of a rule of EventBridge's, and "
+                f"{MOST_MATCHED_CHARACTERS} are left there; split the description, a Kafka each"
+            )
+        granted = sum(ARN_CHARACTERS + len(json.dumps(name)) for name in self.scaling_groups)
+        if self.level is Level.ACT and granted > MOST_GRANTED_CHARACTERS:
+            yield (
+                f"adopt names {len(self.scaling_groups)} scaling_groups, whose ARNs take {granted} "
+                f"characters of a role's policy, and {MOST_GRANTED_CHARACTERS} are left there; "
+                f"split the description, a Kafka each"
+            )
+        for kafka in self.kafkas:
+            if (length := self._told(kafka)) > MOST_TOLD_CHARACTERS:
+                yield (
+                    f"names of machines, servers, secrets and queues of Kafka {kafka.title} take "
+                    f"{length} characters of a function's environment, and {MOST_TOLD_CHARACTERS} "
+                    f"are left there; split the description, a Kafka each, or name fewer servers "
+                    f"of the bootstrap"
+                )
+
+    @property
+    def matched(self) -> list[str | dict[str, str]]:
+        """The groups as a rule of EventBridge's names them.
+
+        EKS calls a managed node group's eks-<name>-<a random id>; those get no hooks of ours.
+        """
+        managed = () if self.level is Level.ACT else self.managed_node_groups
+        return [*self.scaling_groups, *({"prefix": f"eks-{name}-"} for name in managed)]
+
+    def _told(self, kafka: AdoptedKafka) -> int:
+        """Return how many characters a function's environment has of names, at most."""
+        secrets = (kafka.credentials_secret, kafka.authority_secret, self.queue_url)
+        once = [*self.scaling_groups, *self.managed_node_groups, *(s or "" for s in secrets)]
+        # By both Karpenter's tags and Auto Mode's.
+        pools = [*self.node_pools] * 2
+        servers = (kafka.bootstrap or "").split(",")
+        called = [self.called(kafka)] * 6
+        named = [kafka.name, *[kafka.namespace] * 2, *[self.eks_cluster] * 2]
+        every = (*once, *pools, *servers, *called, *named)
+        # Quoted, with a comma, in a text that is quoted itself.
+        return sum(len(json.dumps(json.dumps(each))) for each in every)
+
     def _undrained(self) -> Iterator[str]:
         if self.drainer is Drainer.OURS:
             yield (
@@ -271,17 +334,22 @@ class Adoption(_Section):
                     f"what is ours for Kafka {title} would be called {name!r}, and names of AWS's "
                     f"take 3 to 43 of a-z, 0-9 and -; give it another `called`"
                 )
-        named = (*self.scaling_groups, *self.managed_node_groups, *self.node_pools)
-        if (length := sum(map(len, named))) > MOST_NAMED_CHARACTERS:
-            yield (
-                f"adopt names machines with {length} characters together, and a function can be "
-                f"told {MOST_NAMED_CHARACTERS}; split the description, a Kafka each"
-            )
+        yield from self._too_long()
         if self.scaling_groups and self.pool_label is None:
             yield (
                 "adopt.scaling_groups needs pool_label, the label by which their nodes can be told "
                 "from others; name it"
             )
+
+
+def queue_url(written: str) -> str:
+    """Return a queue's URL as SQS writes it today; what is none of AWS's stays as it is."""
+    for form in _QUEUE_FORMS:
+        if found := form.fullmatch(written):
+            # Without a region it was of the first one.
+            region = found["region"].replace("queue", "us-east-1")
+            return f"https://sqs.{region}.amazonaws.com{found['path']}"
+    return written
 
 
 def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> Adoption:

@@ -93,7 +93,7 @@ class InCluster(FunctionSettings):
     # Labels that tell pools of nodes apart, the first that a node has; and the values that mean
     # Kafka's pools, none: every value.
     pool_labels: Mapping[str, tuple[str, ...]] = field(
-        default_factory=lambda: {NODE_POOL_LABEL: ()}
+        default_factory=lambda: {NODE_POOL_LABEL: ()}, metadata=KEPT
     )
 
 

@@ -42,9 +42,7 @@ OF_INSTANCES: Mapping[str, Pattern] = {
 def events_rules(groups: Sequence[Group], hooks: Sequence[str] = HOOKS) -> Mapping[str, Pattern]:
     """Return the patterns of the events queue by the rule's short name; no hooks: of any."""
     return {
-        "terminate": _terminate(groups, hooks),
-        "activity": _of_groups(groups, activities.ACTIVITIES),
-        "refresh": _of_groups(groups, activities.REFRESHES),
+        **(_of_scaling(groups, hooks) if groups else {}),
         **OF_INSTANCES,
         "capacity-block": {"source": ["aws.ec2"], "detail-type": list(instances.BLOCK_EXPIRES)},
         "volume": _ec2(
@@ -58,6 +56,15 @@ def events_rules(groups: Sequence[Group], hooks: Sequence[str] = HOOKS) -> Mappi
         "health-issue": _health(health.ISSUE),
         "zonal-shift": {"source": ["aws.arc-zonal-shift"], "detail-type": list(zones.SHIFTS)},
         "stalled-io": _stalled(),
+    }
+
+
+def _of_scaling(groups: Sequence[Group], hooks: Sequence[str]) -> Mapping[str, Pattern]:
+    """Return what Auto Scaling says of groups; EventBridge takes no list of none."""
+    return {
+        "terminate": _terminate(groups, hooks),
+        "activity": _of_groups(groups, activities.ACTIVITIES),
+        "refresh": _of_groups(groups, activities.REFRESHES),
     }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pulumi
 import pulumi_aws as aws
 
@@ -14,7 +12,6 @@ from core.naming import CLUSTER_TAG
 from infra import iam
 from infra.adopt.operations import Operations, OperationsArgs
 from infra.eks import kubeconfig
-from infra.functions.announcements import Group
 from infra.tags import MANAGED_BY_TAG
 
 
@@ -50,7 +47,7 @@ def build(adopted: Adoption) -> None:
             OperationsArgs(
                 cluster=cluster,
                 account=account,
-                groups=adopted.scaling_groups if cluster.acts else _groups(adopted),
+                groups=adopted.matched,
                 endpoint=eks.endpoint,
                 authority=authority,
                 bootstrap=kafka.bootstrap or "",
@@ -92,9 +89,3 @@ def _refuse_others(adopted: Adoption, provider: aws.Provider) -> None:
     ]
     if problems:
         raise InvalidInput(problems)
-
-
-def _groups(adopted: Adoption) -> Sequence[Group]:
-    """Return the groups by name; EKS calls a managed node group's eks-<name>-<a random id>."""
-    managed: list[Group] = [{"prefix": f"eks-{name}-"} for name in adopted.managed_node_groups]
-    return [*adopted.scaling_groups, *managed]

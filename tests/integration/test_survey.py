@@ -344,7 +344,7 @@ def test_what_an_auditor_may_not_list_is_said_and_nothing_is_made_of_it(
     found = surveyed(cluster, auditor(cluster, tmp_path), monkeypatch)
     assert found["exit_code"] == 2
     (unread,) = (each for each in found["findings"] if each["check"] == "unread")
-    assert unread["subject"] == "nodes, instances, group of, groups, managed node groups"
+    assert unread["subject"] == "nodes, instances, group of, groups, scale ins, managed node groups"
     assert 'cannot list resource "nodes"' in unread["evidence"]
     of_nodes = ("zones", "spot", "group-", "hook-", "nth-missing", "karpenter-", "node-alone")
     assert not [each for each in found["findings"] if each["check"].startswith(of_nodes)]

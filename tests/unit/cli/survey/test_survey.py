@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from rich.console import Console
 
 from cli import adopt
-from cli.survey import command
+from cli.survey import command, draft
 from core.errors import StillwaterError
 from core.survey.finding import CLEAR, NOT_READ
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.manifests import workload
+from tests.unit.cli.survey.others import own
 from tests.unit.cli.survey.worlds import World, bare, own_groups
 
 
@@ -147,3 +150,54 @@ def test_a_cluster_that_another_stillwater_manages_is_not_described(
     done = examined(monkeypatch, world)
     with pytest.raises(StillwaterError, match="stillwater:cluster=tide: a Stillwater manages it"):
         command.write_files(done, None, tmp_path / "adopt.yaml")
+
+
+def described(world: World) -> str:
+    seen = command.read(world, world.client, None)
+    return draft.draft(seen, "arn:aws:eks:eu-north-1:111122223333:cluster/shop")
+
+
+@pytest.mark.parametrize(
+    "zone", ["us-west-2a", "us-west-2-lax-1a", "us-east-1-wl1-bos-wlz-1", "ap-southeast-1c"]
+)
+def test_the_region_of_any_kind_of_zone_is_in_the_description(zone: str) -> None:
+    world = own()
+    for each in world.kinds["nodes"]:
+        each["metadata"]["labels"]["topology.kubernetes.io/zone"] = zone
+    assert f"region: {re.match('[a-z]+-[a-z]+-[0-9]', zone)[0]}\n" in described(world)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("host", "region"),
+    [
+        ("eu-north-1.queue.amazonaws.com", "eu-north-1"),
+        ("queue.amazonaws.com", "us-east-1"),
+        ("sqs-fips.us-east-1.amazonaws.com", "us-east-1"),
+        ("sqs.eu-north-1.api.aws", "eu-north-1"),
+        ("vpce-0a1b-eu-north-1a.sqs.eu-north-1.vpce.amazonaws.com", "eu-north-1"),
+    ],
+)
+def test_a_queue_is_described_by_the_name_that_adoption_takes(host: str, region: str) -> None:
+    world, path = own(), "/111122223333/Drains"
+    queue_of(world)["value"] = f"https://{host}{path}"
+    assert f"queue_url: https://sqs.{region}.amazonaws.com{path}\n" in described(world)
+
+
+def test_what_is_no_queue_of_awss_is_named_and_left_out() -> None:
+    world = own()
+    queue_of(world)["value"] = "https://sqs.example/111122223333/Drains"
+    said = described(world)
+    assert "\n  queue_url:" not in said
+    assert "# queue_url: which of https://sqs.example/111122223333/Drains it is" in said
+
+
+def queue_of(world: World) -> dict[str, Any]:
+    """Return where the termination handler is told its queue."""
+    (found,) = (
+        variable
+        for item in world.kinds["deployments"]
+        for container in item["spec"]["template"]["spec"]["containers"]
+        for variable in container.get("env") or ()
+        if variable["name"] == "QUEUE_URL"
+    )
+    return found  # type: ignore[no-any-return]

@@ -199,7 +199,13 @@ def kafka_pod(name: str, cluster: str, namespace: str, roles: tuple[str, ...]) -
     return {
         "metadata": meta(name, namespace, labels=labels, annotations={}, ownerReferences=[owner]),
         "spec": {
-            "containers": [{"name": "kafka", "image": "quay.io/strimzi/kafka:1.2.0-kafka-4.3.1"}],
+            "containers": [
+                {
+                    "name": "kafka",
+                    "image": "quay.io/strimzi/kafka:1.2.0-kafka-4.3.1",
+                    "resources": {"requests": {"memory": "8Gi"}, "limits": {"memory": "8Gi"}},
+                }
+            ],
             "nodeName": f"node-of-{name}",
             "terminationGracePeriodSeconds": 330,
             "affinity": {
